@@ -1,0 +1,80 @@
+/** Who may import whom. The one place where an import direction is decided; everything else only reads it. */
+export const rooms: Record<string, Room> = {
+  core: { imports: [], packages: "none" },
+  signing: { imports: ["core"] },
+  runtime: { imports: ["core"] },
+  contract: { imports: ["core"], packages: "browser" },
+  output: { imports: ["core"] },
+  store: { imports: ["core", "signing"] },
+  hub: { imports: ["core", "signing", "runtime", "contract", "output", "store"] },
+  sandbox: { imports: ["core", "runtime"] },
+  runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract"] },
+  worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox"] },
+  agent: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox"] },
+  registry: { imports: ["core", "signing", "runtime", "contract", "store"] },
+  client: { imports: ["core", "contract", "runtime"] },
+  cli: {
+    imports: ["client", "core", "runtime", "contract", "registry"],
+    doors: ["src/hub/start.ts", "src/hub/admin.ts", "src/worker/start.ts", "src/worker/doctor.ts"],
+  },
+  dashboard: { imports: ["core", "contract"], packages: "browser" },
+};
+
+/** These run in different processes or places: not even a test file of one may reach into another. */
+export const strangers = ["hub", "worker", "agent", "dashboard"];
+
+/** Directions inside a room. Use cases hold the rules and never learn which transport called them. */
+export const innerWalls = [{ from: "src/hub/use-cases/", never: ["src/hub/http/", "src/hub/rpc/"] }];
+
+/** The only files that may look at the process around them; all others are told what they need. */
+export const entryFiles = ["src/cli/writ.ts", "src/cli/jobctl.ts", "src/agent/writ-agent.ts"];
+
+export const lineCountMax = 400;
+
+/** Patterns that no source may hold. `seen` says what is looked at: without comments, code alone, or every word. */
+export const bannedTexts: BannedText[] = [
+  {
+    name: "process.env, process.argv or process.exit outside an entry file",
+    seen: "without-comments-and-quotes",
+    pattern: /\bprocess\s*\??\.\s*(?:env|argv|exit)\b|\{[^{}]*\b(?:env|argv|exit)\b[^{}]*\}\s*=\s*process\b/g,
+    exempt: (path) => entryFiles.includes(path) || isTest(path),
+  },
+  {
+    name: "env, argv or exit imported from node:process outside an entry file",
+    seen: "without-comments",
+    pattern: /\{[^{}]*\b(?:env|argv|exit)\b[^{}]*\}\s*from\s*["'](?:node:)?process["']/g,
+    exempt: (path) => entryFiles.includes(path) || isTest(path),
+  },
+  {
+    name: "default export",
+    seen: "code",
+    pattern: /^\s*export\s+default\b|\bas\s+default\b/gm,
+    exempt: (path) => path.endsWith(".config.ts"),
+  },
+  { name: "any type", seen: "code", pattern: /(?::|<|\||&|,|=|\bas|\bextends)\s*any\b(?!\s*[(:.])/g },
+  { name: "unfinished work", seen: "everything", pattern: /\b(?:TODO|FIXME|XXX)\b/g },
+];
+
+export function isTest(path: string): boolean {
+  return /\.test\.tsx?$/.test(path);
+}
+
+export function isGenerated(path: string): boolean {
+  return path.includes("/generated/") || path.endsWith("_pb.ts");
+}
+
+interface Room {
+  /** Other rooms, all of whose files may be imported. */
+  imports: string[];
+  /** Single files of further rooms. */
+  doors?: string[];
+  /** "browser" keeps out node:*; "none" keeps out every package. Without it, anything goes. */
+  packages?: "none" | "browser";
+}
+
+interface BannedText {
+  name: string;
+  seen: "everything" | "without-comments" | "without-comments-and-quotes" | "code";
+  pattern: RegExp;
+  exempt?: (path: string) => boolean;
+}

@@ -1,0 +1,35 @@
+import { defineConfig } from "vitest/config";
+
+const oneAtATime = ["test/e2e/**/*.test.ts", "test/faults/**/*.test.ts"];
+
+/**
+ * Three projects, run one after the other: what is fast and tells most comes first, and what starts whole hubs
+ * and kills them has the machine to itself.
+ */
+export default defineConfig({
+  test: {
+    projects: [
+      project("fast", 0, { include: ["src/**/*.test.ts", "test/architecture/**/*.test.ts"], maxWorkers: 2 }),
+      project("whole", 1, {
+        include: ["test/**/*.test.ts"],
+        exclude: ["test/architecture/**", ...oneAtATime],
+        maxWorkers: 2,
+      }),
+      project("alone", 2, { include: oneAtATime, fileParallelism: false, testTimeout: 120_000 }),
+    ],
+  },
+});
+
+function project(name: string, groupOrder: number, options: object) {
+  return {
+    test: {
+      name,
+      environment: "node" as const,
+      pool: "forks" as const,
+      testTimeout: 30_000,
+      hookTimeout: 30_000,
+      sequence: { groupOrder },
+      ...options,
+    },
+  };
+}
