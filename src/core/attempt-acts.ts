@@ -1,0 +1,129 @@
+import type { AttemptReport, Change } from "./change.ts";
+import type { JobRecord } from "./job.ts";
+import {
+  abandon,
+  attemptFailed,
+  type ChangeRules,
+  moved,
+  type Outcome,
+  refused,
+  unleased,
+} from "./outcome.ts";
+
+/** Long enough for a worker to stop a tree by itself (5 s of grace) and to say so before the hub does. */
+const timeoutGraceMs = 6_000;
+const releaseDelayMs = 5_000;
+const releasesMax = 10;
+
+export function claim(
+  job: JobRecord,
+  change: { workerId: string; tokenHash: string },
+  rules: ChangeRules,
+): Outcome {
+  if (job.runAt > rules.nowMs) return refused("STATE_CONFLICT", "the job is not due yet");
+  const patch: Partial<JobRecord> = {
+    status: "assigned",
+    attempt: job.attempt + 1,
+    attempts: job.attempts + 1,
+    workerId: change.workerId,
+    leaseTokenHash: change.tokenHash,
+    leaseExpiresAt: rules.nowMs + rules.leaseMs,
+    deadlineAt: deadline(job, rules),
+    claimedAt: rules.nowMs,
+    startedAt: null,
+    heartbeatAt: null,
+    exitCode: null,
+    progress: null,
+    isolation: null,
+    usage: null,
+  };
+  return moved(patch, [{ event: "JOB_ASSIGNED", details: {} }]);
+}
+
+function deadline(job: JobRecord, rules: ChangeRules): number | null {
+  return job.timeoutSec === 0 ? null : rules.nowMs + job.timeoutSec * 1000 + timeoutGraceMs;
+}
+
+/** The first start begins the attempt's time; every later one only renews the lease. */
+export function start(job: JobRecord, change: { isolation: string | null }, rules: ChangeRules): Outcome {
+  if (job.status === "running") return moved(renewed(job, rules));
+  const patch: Partial<JobRecord> = {
+    ...renewed(job, rules),
+    status: "running",
+    startedAt: rules.nowMs,
+    deadlineAt: deadline(job, rules),
+    isolation: change.isolation,
+  };
+  return moved(patch, [{ event: "JOB_STARTED", details: {} }]);
+}
+
+export function renewed(job: JobRecord, rules: ChangeRules): Partial<JobRecord> {
+  return {
+    status: job.status,
+    heartbeatAt: rules.nowMs,
+    leaseExpiresAt: Math.max(job.leaseExpiresAt ?? 0, rules.nowMs + rules.leaseMs),
+  };
+}
+
+export function release(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
+  if (job.cancelRequestedAt !== null) return abandon(job, rules);
+  if (job.releases + 1 >= releasesMax) {
+    return attemptFailed(job, rules, {
+      code: "WORKER_DISCONNECTED",
+      detail: null,
+      reason: `released ${releasesMax} times, the last time because ${change.reason}`,
+      patch: {},
+    });
+  }
+  const runAt = rules.nowMs + Math.round(releaseDelayMs * rules.backoffScale);
+  return moved(
+    { ...unleased, status: "pending", attempts: job.attempts - 1, releases: job.releases + 1, runAt },
+    [{ event: "JOB_RELEASED", details: { reason: change.reason, run_at: runAt } }],
+  );
+}
+
+export function result(
+  job: JobRecord,
+  change: Extract<Change, { act: "result" }>,
+  rules: ChangeRules,
+): Outcome {
+  if (job.status === "completed") {
+    const sameKey = change.resultKey !== null && change.resultKey === job.resultKey;
+    if (sameKey || change.resultHash === job.resultHash) return { kind: "duplicate" };
+    return refused("RESULT_CONFLICT", "this attempt has already delivered another result");
+  }
+  const { exitCode } = change;
+  const report = reportOf(job, change);
+  if (job.cancelRequestedAt !== null) return abandon(job, rules, { ...report, partialResult: change.result });
+  return moved(
+    {
+      ...report,
+      status: "completed",
+      result: change.result,
+      resultHash: change.resultHash,
+      resultKey: change.resultKey,
+      completedAt: rules.nowMs,
+      leaseExpiresAt: null,
+      deadlineAt: null,
+    },
+    [{ event: "JOB_COMPLETED", details: exitCode === null ? {} : { exit_code: exitCode } }],
+  );
+}
+
+export function fail(job: JobRecord, change: Extract<Change, { act: "fail" }>, rules: ChangeRules): Outcome {
+  const { code, detail, reason, partialResult } = change;
+  const patch = { ...reportOf(job, change), partialResult };
+  if (job.cancelRequestedAt !== null) return abandon(job, rules, patch);
+  return attemptFailed(job, rules, { code, detail, reason, patch });
+}
+
+function reportOf(job: JobRecord, report: AttemptReport): AttemptReport {
+  const { exitCode, isolation, usage, outputFiles, receipt } = report;
+  return { exitCode, isolation: isolation ?? job.isolation, usage, outputFiles, receipt };
+}
+
+export function disconnect(job: JobRecord, rules: ChangeRules): Outcome {
+  if (job.cancelRequestedAt !== null) return abandon(job, rules);
+  const reason = `worker ${job.workerId} was not heard of within its lease`;
+  return attemptFailed(job, rules, { code: "WORKER_DISCONNECTED", detail: null, reason, patch: {} });
+}

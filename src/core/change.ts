@@ -1,0 +1,121 @@
+import { claim, disconnect, fail, release, renewed, result, start } from "./attempt-acts.ts";
+import { decideDue } from "./due.ts";
+import type { FailureClass } from "./failure.ts";
+import { isActive, type JobRecord } from "./job.ts";
+import { cancel, refuse, retry } from "./job-acts.ts";
+import { type ChangeRules, conflict, moved, type Outcome, refused } from "./outcome.ts";
+import { type Act, isAllowed, leadsTo } from "./states.ts";
+
+/** Which attempt a worker speaks for. Only an administrator may leave attempt and token open. */
+export type Fence = { workerId: string; attempt: number | null; tokenHash: string | null };
+
+export type AttemptReport = {
+  exitCode: number | null;
+  isolation: string | null;
+  usage: string | null;
+  outputFiles: string | null;
+  receipt: string | null;
+};
+
+/** Everything that can be asked of a job once it is in the store. JSON travels as canonical text. */
+export type Change =
+  | { act: "claim"; workerId: string; tokenHash: string }
+  | { act: "refuse" }
+  | { act: "due" }
+  | { act: "start"; fence: Fence; isolation: string | null }
+  | { act: "renew"; fence: Fence }
+  | { act: "progress"; fence: Fence; progress: string }
+  | { act: "release"; fence: Fence; reason: string }
+  | ({
+      act: "result";
+      fence: Fence;
+      result: string;
+      resultHash: string;
+      resultKey: string | null;
+    } & AttemptReport)
+  | ({
+      act: "fail";
+      fence: Fence;
+      code: FailureClass;
+      detail: string | null;
+      reason: string;
+      partialResult: string | null;
+    } & AttemptReport)
+  | { act: "disconnect" }
+  | { act: "cancel" }
+  | { act: "retry" };
+
+/**
+ * The whole life of a job, as one pure function: what a change does to a job, or why it does nothing. Stores only
+ * load, call this, and write the patch under the same fence, so no two of them can disagree.
+ */
+export function decideChange(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
+  const outcome = decide(job, change, rules);
+  if (outcome.kind === "moved") assertInTable(job, change, outcome.patch);
+  return outcome;
+}
+
+function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
+  switch (change.act) {
+    case "due":
+      return decideDue(job, rules);
+    case "claim":
+      return job.status === "pending" ? claim(job, change, rules) : conflict(job, "claim");
+    case "refuse":
+      return job.status === "pending" ? refuse(job, rules) : conflict(job, "refuse");
+    case "disconnect":
+      return isActive(job.status) ? disconnect(job, rules) : conflict(job, "disconnect");
+    case "cancel":
+      return cancel(job, rules);
+    case "retry":
+      return retry(job, rules);
+  }
+  const lost = checkFence(job, change, rules);
+  if (lost !== null) return lost;
+  switch (change.act) {
+    case "start":
+      return start(job, change, rules);
+    case "renew":
+      return moved({ ...renewed(job, rules) });
+    case "progress":
+      return moved({ ...renewed(job, rules), progress: change.progress }, [
+        { event: "JOB_PROGRESS", details: { progress: change.progress } },
+      ]);
+    case "release":
+      return release(job, change, rules);
+    case "result":
+      return result(job, change, rules);
+    case "fail":
+      return fail(job, change, rules);
+  }
+}
+
+/**
+ * The fence: a call counts only for the attempt that holds the lease now. It is the token that decides, never the
+ * worker's name alone, because the same worker may have claimed the job again since.
+ */
+function checkFence(job: JobRecord, change: { act: Act; fence: Fence }, rules: ChangeRules): Outcome | null {
+  const { fence, act } = change;
+  const speaksForLatest =
+    fence.workerId === job.workerId &&
+    (fence.attempt === null || fence.attempt === job.attempt) &&
+    (fence.tokenHash === null || fence.tokenHash === job.leaseTokenHash);
+  if (!speaksForLatest) return refused("LEASE_LOST", "this attempt is not, or no longer, the current one");
+  if (job.status === "completed" && act === "result") return null;
+  if (!isAllowed(act, job.status)) return refused("LEASE_LOST", `the job is already ${job.status}`);
+  if (job.leaseExpiresAt !== null && job.leaseExpiresAt <= rules.nowMs) {
+    return refused("LEASE_LOST", "the lease of this attempt is over");
+  }
+  return null;
+}
+
+/** The table in states.ts is the authority; a rule here that strays from it is a mistake in this file. */
+function assertInTable(job: JobRecord, change: Change, patch: Partial<JobRecord>): void {
+  const to = patch.status ?? job.status;
+  const acts: Act[] = change.act === "due" ? ["expire", "disconnect", "timeout", "abandon"] : [change.act];
+  if (!acts.some((act) => leadsTo(act, job.status, to))) {
+    throw new Error(
+      `${change.act} would lead from ${job.status} to ${to}, which the state table does not have`,
+    );
+  }
+}

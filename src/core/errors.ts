@@ -1,0 +1,68 @@
+/**
+ * Every error that a caller can see, in one table: what it is over HTTP, over gRPC, as an exit code of the
+ * command line, and whether the same call may succeed later. Codes are API; messages are for people.
+ */
+export const errorTable = {
+  // the request itself
+  INVALID_ARGUMENT: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
+  INVALID_JSON: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
+  DUPLICATE_KEY: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
+  TOO_DEEP: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
+  TOO_LARGE: { http: 413, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: false },
+  UNSUPPORTED_MEDIA_TYPE: { http: 415, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  METHOD_NOT_ALLOWED: { http: 405, grpc: "UNIMPLEMENTED", exit: 1, retryable: false },
+  NOT_FOUND: { http: 404, grpc: "NOT_FOUND", exit: 4, retryable: false },
+  WORKER_UNKNOWN: { http: 404, grpc: "NOT_FOUND", exit: 4, retryable: false },
+  RANGE_NOT_SATISFIABLE: { http: 416, grpc: "OUT_OF_RANGE", exit: 1, retryable: false },
+  // who is asking
+  UNAUTHENTICATED: { http: 401, grpc: "UNAUTHENTICATED", exit: 5, retryable: false },
+  PERMISSION_DENIED: { http: 403, grpc: "PERMISSION_DENIED", exit: 5, retryable: false },
+  WORKER_BLOCKED: { http: 403, grpc: "PERMISSION_DENIED", exit: 5, retryable: false },
+  LOCKDOWN: { http: 423, grpc: "UNAVAILABLE", exit: 1, retryable: true },
+  QUOTA_EXCEEDED: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
+  RATE_LIMITED: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
+  // the state of the thing
+  STATE_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  LEASE_LOST: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  RESULT_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  IDEMPOTENCY_MISMATCH: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
+  OUTPUT_OFFSET: { http: 409, grpc: "ABORTED", exit: 1, retryable: true },
+  WORKER_KEY_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  // trust
+  INVALID_SIGNATURE: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  INVALID_DOCUMENT: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  LEASE_INVALID: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  KEY_REJECTED: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  KEY_NOT_TRUSTED: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  REPLAY: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  // us
+  STORE_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
+  OUTPUT_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
+  SHUTTING_DOWN: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
+  INTERNAL: { http: 500, grpc: "INTERNAL", exit: 1, retryable: false },
+  // raised on this side of the wire only
+  CONFIG_INVALID: { http: 500, grpc: "INTERNAL", exit: 2, retryable: false },
+  HUB_UNREACHABLE: { http: 503, grpc: "UNAVAILABLE", exit: 6, retryable: true },
+  HTTP_ERROR: { http: 502, grpc: "UNKNOWN", exit: 1, retryable: false },
+} as const satisfies Record<string, ErrorRow>;
+
+type ErrorRow = { http: number; grpc: string; exit: number; retryable: boolean };
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** The one error class of the house: a code from the table, a sentence for a person, data for a program. */
+export class WritError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown> | undefined;
+
+  constructor(code: ErrorCode, message: string, details?: Record<string, unknown>) {
+    super(message);
+    this.name = "WritError";
+    this.code = code;
+    this.details = details;
+  }
+}
+
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorTable, code);
+}

@@ -1,0 +1,82 @@
+/**
+ * The one append-only log: timeline, live events, outbox and audit trail are views of it. `live` is the name under
+ * which server-sent events show it; events without one are for the timeline and the audit trail only.
+ */
+export const eventTable = {
+  JOB_CREATED: { severity: "LOW", live: "created" },
+  JOB_ASSIGNED: { severity: "LOW", live: "assigned" },
+  JOB_STARTED: { severity: "LOW", live: "running" },
+  JOB_PROGRESS: { severity: "LOW", live: "progress" },
+  JOB_COMPLETED: { severity: "LOW", live: "completed" },
+  JOB_FAILED: { severity: "LOW", live: "failed" },
+  JOB_RETRYING: { severity: "LOW", live: "retrying" },
+  JOB_RELEASED: { severity: "LOW", live: "retrying" },
+  JOB_QUARANTINED: { severity: "LOW", live: "quarantined" },
+  JOB_CANCEL_REQUESTED: { severity: "LOW", live: null },
+  LOGIN_SUCCESS: { severity: "LOW", live: null },
+  LOGIN_FAILED: { severity: "LOW", live: null },
+  TOKEN_ISSUED: { severity: "LOW", live: null },
+  TOKEN_REVOKED: { severity: "LOW", live: null },
+  TOKEN_REFRESH: { severity: "LOW", live: null },
+  WORKER_REGISTERED: { severity: "LOW", live: null },
+  WORKER_DEREGISTERED: { severity: "LOW", live: null },
+  WORKER_INACTIVE: { severity: "LOW", live: null },
+  WORKER_TOKEN_ISSUED: { severity: "LOW", live: null },
+  WORKER_BLOCKED: { severity: "LOW", live: null },
+  WORKER_UNBLOCKED: { severity: "LOW", live: null },
+  WORKER_DRAINED: { severity: "LOW", live: null },
+  QUEUE_PAUSED: { severity: "LOW", live: null },
+  QUEUE_RESUMED: { severity: "LOW", live: null },
+  QUOTA_CHANGED: { severity: "LOW", live: null },
+  STALE_RESULT_REJECTED: { severity: "LOW", live: null },
+  RATE_LIMIT_HIT: { severity: "LOW", live: null },
+  PERMISSION_DENIED: { severity: "MEDIUM", live: null },
+  QUOTA_EXCEEDED: { severity: "MEDIUM", live: null },
+  INVALID_SIGNATURE: { severity: "HIGH", live: null },
+  PATH_TRAVERSAL_ATTEMPT: { severity: "HIGH", live: null },
+  SECURITY_VIOLATION: { severity: "HIGH", live: null },
+} as const satisfies Record<string, { severity: Severity; live: string | null }>;
+
+export type Severity = "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
+export type EventKind = keyof typeof eventTable;
+
+/** Where a request came from, as far as the audit trail needs it. */
+export type Origin = {
+  userId: string | null;
+  ipAddress: string | null;
+  userAgent: string | null;
+  endpoint: string | null;
+  method: string | null;
+};
+
+/** An event on its way into the log. */
+export type NewEvent = {
+  event: EventKind;
+  ts: number;
+  tenantId: string | null;
+  jobId: string | null;
+  /** Whose job it is: who may see the event beside administrators. */
+  ownerId: string | null;
+  details: Record<string, unknown>;
+  origin: Origin | null;
+};
+
+/** An event in the log. `jobSeq` counts the events of one job from 1 without a gap. */
+export type LoggedEvent = NewEvent & { seq: number; jobSeq: number | null };
+
+/** What every event of a job says about it, whatever else it says. */
+export function jobEventDetails(job: {
+  type: string;
+  status: string;
+  workerId: string | null;
+  attempt: number;
+  priority: number;
+}): Record<string, unknown> {
+  return {
+    type: job.type,
+    status: job.status,
+    worker_id: job.workerId,
+    attempt: job.attempt,
+    priority: job.priority,
+  };
+}

@@ -1,0 +1,53 @@
+/** Why an attempt did not succeed. The class decides what happens next; the detail says what exactly it was. */
+export const failureClasses = {
+  SECURITY_VIOLATION: { retries: 0, delayMs: 0 },
+  INVALID_JOB: { retries: 0, delayMs: 0 },
+  CANCELLED: { retries: 0, delayMs: 0 },
+  EXPIRED: { retries: 0, delayMs: 0 },
+  TIMEOUT: { retries: 1, delayMs: 60_000 },
+  EXECUTION_ERROR: { retries: 2, delayMs: 30_000 },
+  WORKER_DISCONNECTED: { retries: 3, delayMs: 15_000 },
+} as const satisfies Record<string, { retries: number; delayMs: number }>;
+
+export type FailureClass = keyof typeof failureClasses;
+
+export const failureDetails = {
+  INVALID_SIGNATURE: "SECURITY_VIOLATION",
+  PATH_TRAVERSAL_ATTEMPT: "SECURITY_VIOLATION",
+  REPLAY: "SECURITY_VIOLATION",
+  KEY_NOT_TRUSTED: "SECURITY_VIOLATION",
+  SOLVER_CHECKSUM_MISMATCH: "INVALID_JOB",
+  JOB_NOT_ACCEPTED: "INVALID_JOB",
+  NO_SUCH_MODEL: "INVALID_JOB",
+  NO_SUCH_SECRET: "INVALID_JOB",
+  JOB_POLL_TIMEOUT: "TIMEOUT",
+  IDLE_TIMEOUT: "TIMEOUT",
+  WORKER_NOT_READY: "EXECUTION_ERROR",
+  WORKER_EXIT_ERROR: "EXECUTION_ERROR",
+  JOB_SUBMIT_FAILED: "EXECUTION_ERROR",
+  HTTP_REQUEST_FAILED: "EXECUTION_ERROR",
+  OUTPUT_LIMIT: "EXECUTION_ERROR",
+  OOM_KILLED: "EXECUTION_ERROR",
+  SIGNALED: "EXECUTION_ERROR",
+  SPAWN_FAILED: "EXECUTION_ERROR",
+  UPLOAD_FAILED: "EXECUTION_ERROR",
+  MANIFEST_INVALID: "EXECUTION_ERROR",
+  VALIDATION_FAILED: "EXECUTION_ERROR",
+} as const satisfies Record<string, FailureClass>;
+
+export type FailureDetail = keyof typeof failureDetails;
+
+export const failureCodes = [...Object.keys(failureClasses), ...Object.keys(failureDetails)] as [
+  FailureClass | FailureDetail,
+  ...(FailureClass | FailureDetail)[],
+];
+
+/** The class of a code, and the code itself when it is a detail of that class. */
+export function classify(code: FailureClass | FailureDetail): { code: FailureClass; detail: string | null } {
+  if (isDetail(code)) return { code: failureDetails[code], detail: code };
+  return { code, detail: null };
+}
+
+function isDetail(code: FailureClass | FailureDetail): code is FailureDetail {
+  return Object.hasOwn(failureDetails, code);
+}

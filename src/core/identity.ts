@@ -1,0 +1,37 @@
+export const roles = ["admin", "user", "worker", "viewer"] as const;
+export type Role = (typeof roles)[number];
+
+/** Who is calling, as their token or certificate says. A null tenant means every tenant (admin, viewer, worker). */
+export type Identity = {
+  tokenId: string;
+  role: Role;
+  tenantId: string | null;
+  userId: string;
+  /** Set when the token may act only as this worker. */
+  workerId: string | null;
+};
+
+export const defaultTenant = "default";
+
+export type Access = "allowed" | "forbidden" | "hidden";
+
+/**
+ * May this caller see or change this job? A job of another tenant is hidden: it must look exactly like one that
+ * does not exist. A colleague's job is known to exist but forbidden.
+ */
+export function accessToJob(
+  identity: Identity,
+  job: { tenantId: string; userId: string },
+  to: "read" | "change",
+): Access {
+  if (identity.tenantId !== null && identity.tenantId !== job.tenantId) return "hidden";
+  if (identity.role === "admin") return "allowed";
+  if (identity.role === "viewer") return to === "read" ? "allowed" : "forbidden";
+  if (identity.role === "user" && identity.userId === job.userId) return "allowed";
+  return "forbidden";
+}
+
+/** The values of a job's environment may be secrets: only its user and administrators read them. */
+export function mayReadEnv(identity: Identity, job: { tenantId: string; userId: string }): boolean {
+  return identity.role !== "viewer" && accessToJob(identity, job, "read") === "allowed";
+}

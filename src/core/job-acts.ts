@@ -1,0 +1,50 @@
+import { isEnded, type JobRecord } from "./job.ts";
+import { type ChangeRules, conflict, ended, moved, type Outcome, refused, unleased } from "./outcome.ts";
+
+/** A document that does not agree with its seal is never dispatched, whoever changed it. */
+export function refuse(job: JobRecord, rules: ChangeRules): Outcome {
+  return ended(job, rules, {
+    code: "SECURITY_VIOLATION",
+    detail: "INVALID_SIGNATURE",
+    reason: "the stored document does not agree with its seal",
+  });
+}
+
+export function cancel(job: JobRecord, rules: ChangeRules): Outcome {
+  if (isEnded(job.status)) return conflict(job, "cancel");
+  if (job.status === "pending") {
+    return ended(job, rules, { code: "CANCELLED", reason: "cancelled", failReason: "cancelled" });
+  }
+  if (job.cancelRequestedAt !== null) return { kind: "duplicate" };
+  return moved({ status: job.status, cancelRequestedAt: rules.nowMs }, [
+    { event: "JOB_CANCEL_REQUESTED", details: {} },
+  ]);
+}
+
+export function retry(job: JobRecord, rules: ChangeRules): Outcome {
+  if (job.status !== "failed" && job.status !== "quarantined") return conflict(job, "retry");
+  if (job.failCode === "SECURITY_VIOLATION") {
+    return refused("STATE_CONFLICT", "a job that ended as SECURITY_VIOLATION is never run again");
+  }
+  return moved(
+    {
+      ...unleased,
+      status: "pending",
+      attempts: 0,
+      releases: 0,
+      retryCounts: {},
+      timeoutSec: job.documentTimeoutSec,
+      runAt: rules.nowMs,
+      completedAt: null,
+      cancelRequestedAt: null,
+      exitCode: null,
+      partialResult: null,
+      outputFiles: null,
+      receipt: null,
+      failReason: null,
+      failCode: null,
+      failDetail: null,
+    },
+    [{ event: "JOB_RETRYING", details: { by: "person", run_at: rules.nowMs } }],
+  );
+}

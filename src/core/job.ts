@@ -1,0 +1,158 @@
+import type { FailureClass } from "./failure.ts";
+
+export const jobStates = ["pending", "assigned", "running", "completed", "failed", "quarantined"] as const;
+export type JobState = (typeof jobStates)[number];
+
+export const activeStates = ["assigned", "running"] as const satisfies readonly JobState[];
+export const endedStates = ["completed", "failed", "quarantined"] as const satisfies readonly JobState[];
+
+export function isActive(state: JobState): boolean {
+  return state === "assigned" || state === "running";
+}
+
+export function isEnded(state: JobState): boolean {
+  return state === "completed" || state === "failed" || state === "quarantined";
+}
+
+export type FailureEntry = {
+  reason: string;
+  code: FailureClass;
+  detail: string | null;
+  worker_id: string | null;
+  attempt: number;
+  ts: number;
+};
+
+/**
+ * What the store keeps of a job beside its document. The document never changes; everything here may.
+ * `attempt` is the fence: it rises at each claim and never falls. `attempts` is what max_attempts counts.
+ */
+export type JobRecord = {
+  seq: number;
+  id: string;
+  tenantId: string;
+  userId: string;
+  type: string;
+  priority: number;
+  queueKey: string;
+  documentSha256: string;
+  idempotencyKey: string;
+  requestHash: string | null;
+
+  status: JobState;
+  attempt: number;
+  attempts: number;
+  maxAttempts: number;
+  /** What the next lease allows; a TIMEOUT retry doubles it. */
+  timeoutSec: number;
+  /** What the document says; a retry by a person returns to it. */
+  documentTimeoutSec: number;
+  releases: number;
+  retryCounts: Partial<Record<FailureClass, number>>;
+  queueTtlSec: number | null;
+
+  createdAt: number;
+  runAt: number;
+  claimedAt: number | null;
+  startedAt: number | null;
+  heartbeatAt: number | null;
+  completedAt: number | null;
+  cancelRequestedAt: number | null;
+
+  workerId: string | null;
+  /** SHA-256 of the token of the current lease, or of the last one once the job has ended. */
+  leaseTokenHash: string | null;
+  leaseExpiresAt: number | null;
+  deadlineAt: number | null;
+
+  /** Canonical JSON text; null until there is one. */
+  result: string | null;
+  resultHash: string | null;
+  resultKey: string | null;
+  partialResult: string | null;
+  exitCode: number | null;
+  progress: string | null;
+  isolation: string | null;
+  usage: string | null;
+  outputFiles: string | null;
+  /** The worker's signed account of the attempt, as it sent it. */
+  receipt: string | null;
+
+  failReason: string | null;
+  failCode: FailureClass | null;
+  failDetail: string | null;
+  failHistory: FailureEntry[];
+
+  /** How many events the job has: the last event's number within the job. */
+  eventCount: number;
+};
+
+/** A job as it enters the store. */
+export type NewJob = Pick<
+  JobRecord,
+  | "id"
+  | "tenantId"
+  | "userId"
+  | "type"
+  | "priority"
+  | "queueKey"
+  | "documentSha256"
+  | "idempotencyKey"
+  | "requestHash"
+  | "maxAttempts"
+  | "timeoutSec"
+  | "queueTtlSec"
+  | "createdAt"
+  | "runAt"
+> & { document: string };
+
+/** The record of a job that has just been accepted. */
+export function newJobRecord(job: NewJob, seq: number): JobRecord {
+  return {
+    seq,
+    id: job.id,
+    tenantId: job.tenantId,
+    userId: job.userId,
+    type: job.type,
+    priority: job.priority,
+    queueKey: job.queueKey,
+    documentSha256: job.documentSha256,
+    idempotencyKey: job.idempotencyKey,
+    requestHash: job.requestHash,
+    status: "pending",
+    attempt: 0,
+    attempts: 0,
+    maxAttempts: job.maxAttempts,
+    timeoutSec: job.timeoutSec,
+    documentTimeoutSec: job.timeoutSec,
+    releases: 0,
+    retryCounts: {},
+    queueTtlSec: job.queueTtlSec,
+    createdAt: job.createdAt,
+    runAt: job.runAt,
+    claimedAt: null,
+    startedAt: null,
+    heartbeatAt: null,
+    completedAt: null,
+    cancelRequestedAt: null,
+    workerId: null,
+    leaseTokenHash: null,
+    leaseExpiresAt: null,
+    deadlineAt: null,
+    result: null,
+    resultHash: null,
+    resultKey: null,
+    partialResult: null,
+    exitCode: null,
+    progress: null,
+    isolation: null,
+    usage: null,
+    outputFiles: null,
+    receipt: null,
+    failReason: null,
+    failCode: null,
+    failDetail: null,
+    failHistory: [],
+    eventCount: 0,
+  };
+}

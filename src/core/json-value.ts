@@ -1,0 +1,53 @@
+import { WritError } from "./errors.ts";
+
+/** What strict JSON text means: integers are numbers, everything written with `.`, `e` or `E` is a Decimal. */
+export type JsonValue = null | boolean | number | string | Decimal | JsonValue[] | JsonObject;
+
+/** Parsed objects have no prototype, so no key of a stranger can reach one. */
+export type JsonObject = { [key: string]: JsonValue };
+
+/**
+ * A number that was written as a decimal. JavaScript cannot tell 1.0 from 1, but the canonical form must, so
+ * the token is kept beside its double.
+ */
+export class Decimal {
+  readonly text: string;
+  private readonly double: number;
+
+  constructor(text: string) {
+    this.text = text;
+    this.double = Number(text);
+    if (!Number.isFinite(this.double)) {
+      throw new WritError("INVALID_JSON", "The decimal is not finite as a double.");
+    }
+  }
+
+  valueOf(): number {
+    return this.double;
+  }
+}
+
+/**
+ * Turns a parsed value into ordinary data for code that never signs it again. Keys are defined, not assigned:
+ * assigning an own `__proto__` would set the prototype.
+ */
+export function toPlain(value: JsonValue): unknown {
+  if (value === null || typeof value !== "object") return value;
+  if (value instanceof Decimal) return value.valueOf();
+  if (Array.isArray(value)) return value.map(toPlain);
+  const plain: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const member = toPlain(value[key] as JsonValue);
+    if (key === "__proto__") {
+      Object.defineProperty(plain, key, {
+        value: member,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    } else {
+      plain[key] = member;
+    }
+  }
+  return plain;
+}

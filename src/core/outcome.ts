@@ -1,0 +1,124 @@
+import type { ErrorCode } from "./errors.ts";
+import type { EventKind } from "./events.ts";
+import type { FailureClass } from "./failure.ts";
+import type { FailureEntry, JobRecord } from "./job.ts";
+import { decideRetry } from "./retry.ts";
+
+/** The settings and the moment under which a change is judged. */
+export type ChangeRules = { nowMs: number; leaseMs: number; backoffScale: number };
+
+type Happening = { event: EventKind; details: Record<string, unknown> };
+
+/** What a change does to a job: a patch with the events that tell of it, nothing because it was done before, or a refusal. */
+export type Outcome =
+  | { kind: "moved"; patch: Partial<JobRecord>; events: Happening[] }
+  | { kind: "duplicate" }
+  | { kind: "refused"; code: ErrorCode; message: string };
+
+export function moved(patch: Partial<JobRecord>, events: Happening[] = []): Outcome {
+  return { kind: "moved", patch, events };
+}
+
+export function refused(code: ErrorCode, message: string): Outcome {
+  return { kind: "refused", code, message };
+}
+
+export function conflict(job: JobRecord, act: string): Outcome {
+  return refused("STATE_CONFLICT", `a job that is ${job.status} takes no ${act}`);
+}
+
+/** What a job no longer has once no worker holds it. */
+export const unleased = {
+  workerId: null,
+  leaseTokenHash: null,
+  leaseExpiresAt: null,
+  deadlineAt: null,
+  claimedAt: null,
+  startedAt: null,
+  heartbeatAt: null,
+  progress: null,
+} as const satisfies Partial<JobRecord>;
+
+/** A cancelled job's worker has answered, or has had its time: either way it is over and never queued again. */
+export function abandon(job: JobRecord, rules: ChangeRules, patch: Partial<JobRecord> = {}): Outcome {
+  return ended(job, rules, { code: "CANCELLED", reason: "cancelled", failReason: "cancelled" }, patch);
+}
+
+type Failure = { code: FailureClass; detail?: string | null; reason: string; failReason?: string };
+
+export function attemptFailed(
+  job: JobRecord,
+  rules: ChangeRules,
+  failed: Failure & { patch: Partial<JobRecord> },
+): Outcome {
+  const decision = decideRetry(job, failed.code, rules.backoffScale);
+  if (decision.kind !== "retry") {
+    return ended(job, rules, { ...failed, failReason: decision.reason }, failed.patch, decision.kind);
+  }
+  const runAt = rules.nowMs + decision.delayMs;
+  const patch: Partial<JobRecord> = {
+    ...failed.patch,
+    ...unleased,
+    status: "pending",
+    runAt,
+    timeoutSec: decision.timeoutSec,
+    retryCounts: { ...job.retryCounts, [failed.code]: decision.count },
+    failHistory: [...job.failHistory, historyEntry(job, rules, failed)],
+  };
+  const details = {
+    fail_code: failed.code,
+    fail_detail: failed.detail ?? null,
+    reason: failed.reason,
+    run_at: runAt,
+  };
+  return moved(patch, [{ event: "JOB_RETRYING", details }]);
+}
+
+export function ended(
+  job: JobRecord,
+  rules: ChangeRules,
+  failure: Failure,
+  patch: Partial<JobRecord> = {},
+  status: "failed" | "quarantined" = "failed",
+): Outcome {
+  const details = { fail_code: failure.code, fail_detail: failure.detail ?? null, reason: failure.reason };
+  const events: Happening[] = [{ event: status === "failed" ? "JOB_FAILED" : "JOB_QUARANTINED", details }];
+  if (failure.code === "SECURITY_VIOLATION") {
+    events.push({
+      event: securityEvent(failure.detail ?? null),
+      details: { violation_type: failure.detail ?? null },
+    });
+  }
+  return moved(
+    {
+      ...patch,
+      status,
+      completedAt: rules.nowMs,
+      leaseTokenHash: null,
+      leaseExpiresAt: null,
+      deadlineAt: null,
+      failReason: failure.failReason ?? failure.code,
+      failCode: failure.code,
+      failDetail: failure.detail ?? null,
+      failHistory: [...job.failHistory, historyEntry(job, rules, failure)],
+    },
+    events,
+  );
+}
+
+function securityEvent(detail: string | null): EventKind {
+  return detail === "INVALID_SIGNATURE" || detail === "PATH_TRAVERSAL_ATTEMPT"
+    ? detail
+    : "SECURITY_VIOLATION";
+}
+
+function historyEntry(job: JobRecord, rules: ChangeRules, failure: Failure): FailureEntry {
+  return {
+    reason: failure.reason,
+    code: failure.code,
+    detail: failure.detail ?? null,
+    worker_id: job.workerId,
+    attempt: job.attempt,
+    ts: rules.nowMs,
+  };
+}

@@ -1,0 +1,79 @@
+/**
+ * Jobs that any worker would judge alike share a queue. A worker is matched against the few queues that exist,
+ * never against the many jobs in them, so jobs that it cannot run cost it nothing.
+ */
+export type QueueFacts = {
+  tenant_id: string;
+  type: string;
+  kind: string;
+  execution_location: string;
+  provider: string | null;
+  model: string | null;
+  tags: string[];
+  session: string | null;
+  cores: number | null;
+  ram_gb: number | null;
+};
+
+/** What of a worker decides which queues it may take from. */
+export type WorkerFacts = {
+  tenantId: string | null;
+  location: string;
+  cores: number;
+  ramGb: number;
+  tags: string[];
+  /** Empty means every type, but for `handler` jobs, which only go to workers that name their type. */
+  types: string[];
+  capabilities: { provider: string; model: string }[];
+  session: string | null;
+};
+
+/** The facts as text; equal facts give equal text. */
+export function queueKey(facts: QueueFacts): string {
+  return JSON.stringify([
+    facts.tenant_id,
+    facts.type,
+    facts.kind,
+    facts.execution_location,
+    facts.provider,
+    facts.model,
+    [...facts.tags].sort(),
+    facts.session,
+    facts.cores,
+    facts.ram_gb,
+  ]);
+}
+
+export function parseQueueKey(key: string): QueueFacts {
+  const [tenant_id, type, kind, execution_location, provider, model, tags, session, cores, ram_gb] =
+    JSON.parse(key);
+  return { tenant_id, type, kind, execution_location, provider, model, tags, session, cores, ram_gb };
+}
+
+/** Why this worker cannot take from this queue: one short phrase for each thing that does not fit. */
+export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
+  const why: string[] = [];
+  if (worker.tenantId !== null && worker.tenantId !== queue.tenant_id) why.push("serves another tenant");
+  if (worker.location !== queue.execution_location) why.push(`is at ${worker.location}`);
+  if (!takesType(queue, worker)) why.push(`does not take ${queue.kind} jobs of type ${queue.type}`);
+  if (queue.provider !== null && !hasModel(queue, worker))
+    why.push(`has no ${queue.provider} ${queue.model}`);
+  for (const tag of queue.tags) if (!worker.tags.includes(tag)) why.push(`lacks tag ${tag}`);
+  if (queue.session !== null && queue.session !== worker.session) why.push(`is not session ${queue.session}`);
+  if (queue.cores !== null && queue.cores > worker.cores) why.push(`has ${worker.cores} cores`);
+  if (queue.ram_gb !== null && queue.ram_gb > worker.ramGb) why.push(`has ${worker.ramGb} GB of memory`);
+  return why;
+}
+
+export function fits(queue: QueueFacts, worker: WorkerFacts): boolean {
+  return misfits(queue, worker).length === 0;
+}
+
+function takesType(queue: QueueFacts, worker: WorkerFacts): boolean {
+  if (worker.types.includes(queue.type)) return true;
+  return worker.types.length === 0 && queue.kind !== "handler";
+}
+
+function hasModel(queue: QueueFacts, worker: WorkerFacts): boolean {
+  return worker.capabilities.some((c) => c.provider === queue.provider && c.model === queue.model);
+}

@@ -1,0 +1,37 @@
+import { type FailureClass, failureClasses } from "./failure.ts";
+import type { JobRecord } from "./job.ts";
+
+export type RetryDecision =
+  | { kind: "retry"; delayMs: number; timeoutSec: number; count: number }
+  | { kind: "failed"; reason: string }
+  | { kind: "quarantined"; reason: string };
+
+const timeoutSecMax = 3600;
+
+/**
+ * Whether a failed attempt is tried again. Two bounds hold at once: how often its class may be retried, and how
+ * many attempts the job is allowed in all; a job that was allowed one attempt was never meant to be retried, so
+ * it ends plainly and not in the dead-letter queue.
+ */
+export function decideRetry(job: JobRecord, code: FailureClass, backoffScale: number): RetryDecision {
+  const { retries, delayMs } = failureClasses[code];
+  if (retries === 0) return { kind: "failed", reason: code };
+
+  const used = job.retryCounts[code] ?? 0;
+  if (used < retries && job.attempts < job.maxAttempts) {
+    const count = used + 1;
+    return {
+      kind: "retry",
+      count,
+      delayMs: Math.round(delayMs * count * backoffScale),
+      timeoutSec: nextTimeoutSec(job, code),
+    };
+  }
+  if (job.maxAttempts === 1) return { kind: "failed", reason: code };
+  return { kind: "quarantined", reason: `${code}_RETRY_EXHAUSTED` };
+}
+
+function nextTimeoutSec(job: JobRecord, code: FailureClass): number {
+  if (code !== "TIMEOUT") return job.timeoutSec;
+  return Math.min(job.timeoutSec * 2, Math.max(timeoutSecMax, job.documentTimeoutSec));
+}

@@ -1,0 +1,42 @@
+import type { JobState } from "./job.ts";
+
+/**
+ * The six states and every way between them. Whatever is not in this table is a conflict and changes nothing.
+ * docs/states.md draws it, and a test holds the two together.
+ */
+export const transitions = [
+  { act: "claim", from: ["pending"], to: ["assigned"] },
+  { act: "refuse", from: ["pending"], to: ["failed"] },
+  { act: "expire", from: ["pending"], to: ["failed"] },
+  { act: "start", from: ["assigned", "running"], to: ["running"] },
+  { act: "renew", from: ["assigned"], to: ["assigned"] },
+  { act: "renew", from: ["running"], to: ["running"] },
+  { act: "progress", from: ["assigned"], to: ["assigned"] },
+  { act: "progress", from: ["running"], to: ["running"] },
+  { act: "release", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
+  { act: "result", from: ["assigned", "running"], to: ["completed", "failed"] },
+  { act: "fail", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
+  { act: "disconnect", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
+  { act: "timeout", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
+  { act: "abandon", from: ["assigned", "running"], to: ["failed"] },
+  { act: "cancel", from: ["pending"], to: ["failed"] },
+  { act: "cancel", from: ["assigned"], to: ["assigned"] },
+  { act: "cancel", from: ["running"], to: ["running"] },
+  { act: "retry", from: ["failed", "quarantined"], to: ["pending"] },
+] as const satisfies readonly { act: string; from: readonly JobState[]; to: readonly JobState[] }[];
+
+export type Act = (typeof transitions)[number]["act"];
+
+const targets = new Map<string, ReadonlySet<JobState>>(
+  transitions.flatMap(({ act, from, to }) => from.map((state) => [`${act} ${state}`, new Set<JobState>(to)])),
+);
+
+/** May this act happen in this state at all? */
+export function isAllowed(act: Act, from: JobState): boolean {
+  return targets.has(`${act} ${from}`);
+}
+
+/** May this act lead from one state to the other? */
+export function leadsTo(act: Act, from: JobState, to: JobState): boolean {
+  return targets.get(`${act} ${from}`)?.has(to) ?? false;
+}
