@@ -1,0 +1,128 @@
+import { WritError } from "../core/errors.ts";
+import { Decimal, type JsonObject, type JsonValue } from "./json-value.ts";
+import { DEPTH_CEILING, parseJson } from "./parse-json.ts";
+
+/**
+ * The one spelling that is signed: byte for byte what Python's
+ * `json.dumps(value, sort_keys=True, separators=(",", ":"))` writes. Whatever it writes, `parseJson` reads back.
+ */
+export function canonicalize(value: JsonValue): string {
+  return writeValue(value, 0);
+}
+
+/** True when the text is strict JSON and already its own canonical form. */
+export function isCanonical(text: string): boolean {
+  try {
+    return canonicalize(parseJson(text)) === text;
+  } catch (error) {
+    if (error instanceof WritError) return false;
+    throw error;
+  }
+}
+
+function writeValue(value: JsonValue, depth: number): string {
+  if (typeof value === "string") return canonicalString(value);
+  if (typeof value === "number") return writeNumber(value);
+  if (value === true) return "true";
+  if (value === false) return "false";
+  if (value === null) return "null";
+  if (typeof value !== "object") throw refusal(`A ${typeof value} has no canonical form.`);
+  if (value instanceof Decimal) return pythonFloatRepr(value.valueOf());
+  // Parsed values cannot be this deep; a value that contains itself would be.
+  if (depth >= DEPTH_CEILING)
+    throw new WritError("TOO_DEEP", `The value is nested more than ${DEPTH_CEILING} levels.`);
+  return Array.isArray(value) ? writeArray(value, depth + 1) : writeObject(value, depth + 1);
+}
+
+function writeArray(array: JsonValue[], depth: number): string {
+  let text = "[";
+  for (let index = 0; index < array.length; index++) {
+    if (index > 0) text += ",";
+    text += writeValue(array[index] as JsonValue, depth);
+  }
+  return `${text}]`;
+}
+
+function writeObject(object: JsonObject, depth: number): string {
+  const prototype = Object.getPrototypeOf(object);
+  if (prototype !== null && prototype !== Object.prototype)
+    throw refusal("Only plain objects have a canonical form.");
+  let text = "{";
+  for (const key of sortedKeys(object)) {
+    if (key === "__proto__") throw refusal('The key "__proto__" is refused.');
+    if (text.length > 1) text += ",";
+    text += `${canonicalString(key)}:${writeValue(object[key] as JsonValue, depth)}`;
+  }
+  return `${text}}`;
+}
+
+/** Documents that were canonical when they were parsed arrive in order, and the check is cheaper than a sort. */
+function sortedKeys(object: JsonObject): string[] {
+  const keys = Object.keys(object);
+  for (let index = 1; index < keys.length; index++) {
+    if (compareCodePoints(keys[index - 1] as string, keys[index] as string) > 0)
+      return keys.sort(compareCodePoints);
+  }
+  return keys;
+}
+
+/** JavaScript compares UTF-16 units, Python code points: they differ where a surrogate meets U+E000 to U+FFFF. */
+function compareCodePoints(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  for (let index = 0; index < length; index++) {
+    const a = left.charCodeAt(index);
+    const b = right.charCodeAt(index);
+    if (a !== b) return codePointRank(a) - codePointRank(b);
+  }
+  return left.length - right.length;
+}
+
+function codePointRank(unit: number): number {
+  const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
+  return isSurrogate ? unit + 0x10000 : unit;
+}
+
+/** A string as the canonical form quotes it. */
+export function canonicalString(string: string): string {
+  for (let index = 0; index < string.length; index++) {
+    const code = string.charCodeAt(index);
+    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return escapedString(string);
+  }
+  return `"${string}"`;
+}
+
+/** JSON.stringify escapes quotes, backslashes and control characters as Python does; the rest is done here. */
+function escapedString(string: string): string {
+  if (!string.isWellFormed()) throw refusal("A string holds half of a surrogate pair.");
+  return JSON.stringify(string).replace(/[\u007f-\uffff]/g, escapeUnit);
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+function writeNumber(number: number): string {
+  // JavaScript's -0 is an integer to JavaScript and a float to Python: there is no one way to write it.
+  if (Number.isSafeInteger(number) && !Object.is(number, -0)) return String(number);
+  if (Number.isInteger(number)) throw refusal("The integer is -0 or outside ±(2^53−1).");
+  return pythonFloatRepr(number);
+}
+
+/** Both languages write the fewest digits that read back as the same double; only their layout differs. */
+export function pythonFloatRepr(number: number): string {
+  if (!Number.isFinite(number)) throw refusal("NaN and infinities have no canonical form.");
+  if (Object.is(number, -0)) return "-0.0";
+  const [mantissa = "", power = "0"] = number.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 16) {
+    const digits = String(Math.abs(exponent)).padStart(2, "0");
+    return `${mantissa}e${exponent < 0 ? "-" : "+"}${digits}`;
+  }
+  // Between 1e-6 and 1e21 JavaScript writes no exponent either.
+  const text = String(number);
+  return Number.isInteger(number) ? `${text}.0` : text;
+}
+
+function refusal(reason: string): WritError {
+  return new WritError("INVALID_JSON", reason);
+}

@@ -1,0 +1,16 @@
+/** A key, an index, or null in an object whose next key is not read yet. */
+export type JsonStep = string | number | null;
+
+/** An error that quotes a hostile key must stay short. */
+const MAX_PATH_CHARS = 200;
+
+/** `run.steps[2].name`; empty for the document itself. Odd keys are quoted, so none can forge a log line. */
+export function jsonPath(place: JsonStep[]): string {
+  let path = "";
+  for (const step of place) {
+    if (typeof step === "number") path += `[${step}]`;
+    else if (step !== null && !/^[\w-]+$/.test(step)) path += `[${JSON.stringify(step)}]`;
+    else if (step !== null) path += path === "" ? step : `.${step}`;
+  }
+  return path.length > MAX_PATH_CHARS ? `${path.slice(0, MAX_PATH_CHARS).toWellFormed()}…` : path;
+}

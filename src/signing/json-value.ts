@@ -1,0 +1,1 @@
+export { Decimal, type JsonObject, type JsonValue, toPlain } from "../core/json-value.ts";

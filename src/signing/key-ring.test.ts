@@ -1,0 +1,167 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "./ed25519.ts";
+import { openKeyRing } from "./key-ring.ts";
+
+const nowMs = 1_763_200_000_000;
+const rejected = expect.objectContaining({ code: "KEY_REJECTED" });
+let home: string;
+let dir: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "writ-key-ring-"));
+  dir = join(home, "keys");
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function editRing(edit: (record: Record<string, unknown>) => void): void {
+  const path = join(dir, "ring.json");
+  const ring = JSON.parse(readFileSync(path, "utf8"));
+  edit(ring.keys[0]);
+  writeFileSync(path, JSON.stringify(ring));
+}
+
+describe("openKeyRing refuses", () => {
+  test("a directory or any file that others may read", () => {
+    openKeyRing(dir, { nowMs });
+    for (const name of ["", ...readdirSync(dir)]) {
+      const path = join(dir, name);
+      const mode = statSync(path).mode & 0o777;
+      for (const bit of [0o040, 0o004, 0o020, 0o002]) {
+        chmodSync(path, mode | bit);
+        expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+      }
+      chmodSync(path, mode);
+    }
+    expect(() => openKeyRing(dir, { nowMs })).not.toThrow();
+  });
+
+  test("to replace a key that is lost", () => {
+    const { signing } = openKeyRing(dir, { nowMs });
+    for (const name of ["mac.key", `signing-${signing.keyId}.pem`]) {
+      renameSync(join(dir, name), join(home, name));
+      expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+      renameSync(join(home, name), join(dir, name));
+    }
+    rmSync(join(dir, "ring.json"));
+    rmSync(join(dir, "mac.key"));
+    expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+  });
+
+  test("two signing keys without a ring that says which one is active", () => {
+    openKeyRing(dir, { nowMs });
+    const other = generateSigningKey();
+    writeFileSync(join(dir, `signing-${other.signingKey.keyId}.pem`), other.privateKeyPem, { mode: 0o600 });
+    rmSync(join(dir, "ring.json"));
+    expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+  });
+
+  test("a signing file that holds another key", () => {
+    const { signing } = openKeyRing(dir, { nowMs });
+    writeFileSync(join(dir, `signing-${signing.keyId}.pem`), generateSigningKey().privateKeyPem);
+    expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+  });
+
+  test("a given key that is not the active one", () => {
+    openKeyRing(dir, { nowMs });
+    const givenPrivateKeyPem = generateSigningKey().privateKeyPem;
+    expect(() => openKeyRing(dir, { nowMs, givenPrivateKeyPem })).toThrow(rejected);
+  });
+
+  test("a MAC key of the wrong length", () => {
+    openKeyRing(dir, { nowMs });
+    writeFileSync(join(dir, "mac.key"), "abcd\n");
+    expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+  });
+
+  test("a ring that was edited", () => {
+    const edits: ((record: Record<string, unknown>) => void)[] = [
+      (record) => Object.assign(record, { key_id: "0123456789abcdef" }),
+      (record) => Object.assign(record, { status: "retiring" }),
+      (record) => Object.assign(record, { status: "trusted" }),
+      (record) => Object.assign(record, { not_before: "today" }),
+      (record) => Object.assign(record, { public_key: generateSigningKey().signingKey.publicKeyPem }),
+    ];
+    for (const edit of edits) {
+      rmSync(dir, { recursive: true, force: true });
+      openKeyRing(dir, { nowMs });
+      editRing(edit);
+      expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+    }
+  });
+
+  test("a symbolic link in place of a key, and a directory", () => {
+    openKeyRing(dir, { nowMs });
+    renameSync(join(dir, "mac.key"), join(home, "mac.key"));
+    symlinkSync(join(home, "mac.key"), join(dir, "mac.key"));
+    expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+    rmSync(join(dir, "mac.key"));
+    mkdirSync(join(dir, "mac.key"), { mode: 0o700 });
+    expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+  });
+});
+
+test("the first start makes three private files and nothing else", () => {
+  const ring = openKeyRing(dir, { nowMs });
+  const names = ["mac.key", "ring.json", `signing-${ring.signing.keyId}.pem`];
+  expect(readdirSync(dir).sort()).toEqual(names);
+  expect(statSync(dir).mode & 0o777).toBe(0o700);
+  for (const name of names) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
+});
+
+test("the list shows the active key, under which the ring's signatures verify, and no private key", () => {
+  const ring = openKeyRing(dir, { nowMs });
+  const [record] = ring.list();
+  expect(record).toEqual({
+    key_id: ring.signing.keyId,
+    public_key: ring.signing.publicKeyPem,
+    status: "active",
+    not_before: nowMs,
+    not_after: null,
+  });
+  const key = loadVerifyingKey(record?.public_key ?? "");
+  expect(verifyText(key, "text", signText(ring.signing, "text"))).toBe(true);
+  expect(readFileSync(join(dir, "ring.json"), "utf8")).not.toContain("PRIVATE");
+});
+
+test("a later start finds the same keys and keeps their time", () => {
+  const first = openKeyRing(dir, { nowMs });
+  const second = openKeyRing(dir, { nowMs: nowMs + 1000 });
+  expect(second.signing.keyId).toBe(first.signing.keyId);
+  expect(second.macKey.equals(first.macKey)).toBe(true);
+  expect(second.list()).toEqual(first.list());
+});
+
+test("a start that crashed before the ring was written is taken up where it stopped", () => {
+  const first = openKeyRing(dir, { nowMs });
+  rmSync(join(dir, "ring.json"));
+  const afterSigningKey = openKeyRing(dir, { nowMs });
+  expect(afterSigningKey.signing.keyId).toBe(first.signing.keyId);
+  rmSync(join(dir, "ring.json"));
+  rmSync(join(dir, `signing-${first.signing.keyId}.pem`));
+  const afterMacKey = openKeyRing(dir, { nowMs });
+  expect(afterMacKey.macKey.equals(first.macKey)).toBe(true);
+});
+
+test("a given key signs and is never written down", () => {
+  const { signingKey, privateKeyPem } = generateSigningKey();
+  const ring = openKeyRing(dir, { nowMs, givenPrivateKeyPem: privateKeyPem });
+  expect(ring.signing.keyId).toBe(signingKey.keyId);
+  expect(readdirSync(dir).sort()).toEqual(["mac.key", "ring.json"]);
+  expect(() => openKeyRing(dir, { nowMs, givenPrivateKeyPem: privateKeyPem })).not.toThrow();
+  expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
+});

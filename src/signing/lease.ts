@@ -1,0 +1,97 @@
+import { WritError } from "../core/errors.ts";
+import { canonicalString } from "./canonical.ts";
+import type { JsonObject, JsonValue } from "./json-value.ts";
+import { sha256Hex } from "./mac.ts";
+import { parseJson } from "./parse-json.ts";
+
+/** The short-lived right of one worker to run one attempt of one job. */
+export type Lease = {
+  job_id: string;
+  attempt: number;
+  worker_id: string;
+  document_sha256: string;
+  timeout_sec: number;
+  issued_at_ts: number;
+  expires_at_ts: number;
+  token: string;
+};
+
+const FIELD_COUNT = 8;
+
+/** A lease is flat. */
+const MAX_DEPTH = 1;
+
+/** Written by hand because it is made for every claim; the order is the canonical one. */
+export function leaseText(lease: Lease): string {
+  checkFields(lease);
+  return (
+    `{"attempt":${lease.attempt},"document_sha256":"${lease.document_sha256}"` +
+    `,"expires_at_ts":${lease.expires_at_ts},"issued_at_ts":${lease.issued_at_ts}` +
+    `,"job_id":${canonicalString(lease.job_id)},"timeout_sec":${lease.timeout_sec}` +
+    `,"token":${canonicalString(lease.token)},"worker_id":${canonicalString(lease.worker_id)}}`
+  );
+}
+
+/** Reads exactly what `leaseText` writes, and nothing that merely means the same. */
+export function parseLease(text: string): Lease {
+  const fields = readObject(text);
+  if (Object.keys(fields).length !== FIELD_COUNT) throw invalid("It has other fields than a lease has.");
+  const lease = { ...fields } as Lease;
+  if (leaseText(lease) !== text) throw invalid("It is not in canonical form.");
+  return lease;
+}
+
+/** What one signature covers for a whole batch: the hash of every document with the hash of its lease. */
+export function batchText(batch: {
+  workerId: string;
+  jobs: { documentSha256: string; leaseText: string }[];
+}): string {
+  const pairs = batch.jobs.map(
+    (job) => `[${canonicalString(job.documentSha256)},"${sha256Hex(job.leaseText)}"]`,
+  );
+  return `{"jobs":[${pairs.join(",")}],"worker_id":${canonicalString(batch.workerId)}}`;
+}
+
+function readObject(text: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = parseJson(text, { maxDepth: MAX_DEPTH });
+  } catch (error) {
+    if (error instanceof WritError) throw invalid(error.message);
+    throw error;
+  }
+  if (value === null || typeof value !== "object" || Object.getPrototypeOf(value) !== null) {
+    throw invalid("It is not a JSON object.");
+  }
+  return value as JsonObject;
+}
+
+/** All eight are checked, so a text with eight fields that passes has exactly these. */
+function checkFields(lease: Lease): void {
+  checkName("job_id", lease.job_id);
+  checkName("worker_id", lease.worker_id);
+  checkName("token", lease.token);
+  checkInteger("attempt", lease.attempt, 1);
+  checkInteger("timeout_sec", lease.timeout_sec, 0);
+  checkInteger("issued_at_ts", lease.issued_at_ts, 0);
+  checkInteger("expires_at_ts", lease.expires_at_ts, lease.issued_at_ts);
+  if (typeof lease.document_sha256 !== "string" || !/^[0-9a-f]{64}$/.test(lease.document_sha256)) {
+    throw invalid("document_sha256 must be 64 lower-case hex digits.");
+  }
+}
+
+function checkName(field: string, value: unknown): void {
+  if (typeof value !== "string" || value === "")
+    throw invalid(`${field} must be a string that is not empty.`);
+}
+
+function checkInteger(field: string, value: unknown, least: number): void {
+  // Template text would write -0 as 0 where the canonical form refuses it.
+  if (!Number.isSafeInteger(value) || (value as number) < least || Object.is(value, -0)) {
+    throw invalid(`${field} must be an integer of at least ${least}.`);
+  }
+}
+
+function invalid(reason: string): WritError {
+  return new WritError("LEASE_INVALID", `The lease is refused. ${reason}`);
+}

@@ -1,0 +1,130 @@
+import { WritError } from "../core/errors.ts";
+import { canonicalize } from "./canonical.ts";
+import { type VerifyingKey, verifyText } from "./ed25519.ts";
+import type { JsonObject, JsonValue } from "./json-value.ts";
+import { batchText, type Lease, parseLease } from "./lease.ts";
+import { sha256Hex } from "./mac.ts";
+import { parseJson } from "./parse-json.ts";
+
+/** What a worker may act on: everything in it comes from bytes whose signature was checked. */
+export type VerifiedClaim = {
+  document: JsonObject;
+  documentText: string;
+  documentSha256: string;
+  lease: Lease;
+};
+
+/** Who checks, and when. */
+type Verifier = { trusted: VerifyingKey[]; workerId: string; nowMs: number; skewMs?: number };
+
+type Claim = {
+  document: string;
+  lease: string;
+  signature: string;
+  lease_signature: string;
+  key_id: string;
+  signatures?: { key_id: string; signature: string }[];
+};
+
+/** How far the clocks of hub and worker may be apart. */
+const DEFAULT_SKEW_MS = 30_000;
+
+/** Two keys during a rotation, twice over; a longer list only buys a stranger work on our processor. */
+const MAX_SIGNATURES = 4;
+
+/** Checks one claimed job. Bytes are verified before they are parsed; nothing is repaired or merely warned of. */
+export function verifyClaim(input: Verifier & { claim: Claim }): VerifiedClaim {
+  const { claim } = input;
+  const key = keyThatSigned(input.trusted, claim);
+  // The same key must stand behind both, so that no half of a claim can be taken from another key's days.
+  if (!verifyText(key, claim.lease, claim.lease_signature)) throw badSignature("The lease");
+  return checkContents(input, claim, sha256Hex(claim.document));
+}
+
+/** Checks a batch under one signature that covers every document, every lease and the worker's name. */
+export function verifyBatch(
+  input: Verifier & {
+    batch: { key_id: string; signature: string };
+    jobs: { document: string; lease: string }[];
+  },
+): VerifiedClaim[] {
+  const key = findTrusted(input.trusted, input.batch.key_id);
+  if (key === undefined) throw notTrusted();
+  const hashes = input.jobs.map((job) => sha256Hex(job.document));
+  const jobs = input.jobs.map((job, index) => ({
+    documentSha256: hashes[index] as string,
+    leaseText: job.lease,
+  }));
+  const signed = batchText({ workerId: input.workerId, jobs });
+  if (!verifyText(key, signed, input.batch.signature)) throw badSignature("The batch");
+  return input.jobs.map((job, index) => checkContents(input, job, hashes[index] as string));
+}
+
+/** The key id is only a hint about which trusted key to try: an unknown one leads nowhere. */
+function keyThatSigned(trusted: VerifyingKey[], claim: Claim): VerifyingKey {
+  const others = Array.isArray(claim.signatures) ? claim.signatures.slice(0, MAX_SIGNATURES - 1) : [];
+  let isAnyTrusted = false;
+  for (const candidate of [claim, ...others]) {
+    const key = findTrusted(trusted, candidate?.key_id);
+    if (key === undefined) continue;
+    if (verifyText(key, claim.document, candidate.signature)) return key;
+    isAnyTrusted = true;
+  }
+  throw isAnyTrusted ? badSignature("The document") : notTrusted();
+}
+
+function findTrusted(trusted: VerifyingKey[], keyId: string): VerifyingKey | undefined {
+  return trusted.find((key) => key.keyId === keyId);
+}
+
+/** The lease comes first: it says whether the document is this worker's business at all. */
+function checkContents(
+  verifier: Verifier,
+  signed: { document: string; lease: string },
+  documentSha256: string,
+): VerifiedClaim {
+  const lease = parseLease(signed.lease);
+  checkLease(verifier, lease, documentSha256);
+  const document = readDocument(signed.document);
+  if (document["job_id"] !== lease.job_id) throw leaseInvalid("It names another job than the document.");
+  return { document, documentText: signed.document, documentSha256, lease };
+}
+
+function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): void {
+  const skewMs = verifier.skewMs ?? DEFAULT_SKEW_MS;
+  if (lease.worker_id !== verifier.workerId) throw leaseInvalid("It names another worker.");
+  if (lease.document_sha256 !== documentSha256) throw leaseInvalid("It names another document.");
+  if (lease.expires_at_ts * 1000 + skewMs < verifier.nowMs) throw leaseInvalid("It has expired.");
+  if (lease.issued_at_ts * 1000 - skewMs > verifier.nowMs) throw leaseInvalid("It was issued in the future.");
+}
+
+function readDocument(text: string): JsonObject {
+  let value: JsonValue;
+  let canonical: string;
+  try {
+    value = parseJson(text);
+    canonical = canonicalize(value);
+  } catch (error) {
+    if (error instanceof WritError) throw documentInvalid(error.message, { reason: error.code });
+    throw error;
+  }
+  if (canonical !== text) throw documentInvalid("It is not in canonical form.");
+  if (!text.startsWith("{")) throw documentInvalid("It is not a JSON object.");
+  return value as JsonObject;
+}
+
+function badSignature(what: string): WritError {
+  return new WritError("INVALID_SIGNATURE", `${what} does not carry a valid signature by the key it names.`);
+}
+
+function notTrusted(): WritError {
+  return new WritError("KEY_NOT_TRUSTED", "The claim is signed by no key that this worker trusts.");
+}
+
+function leaseInvalid(reason: string): WritError {
+  return new WritError("LEASE_INVALID", `The lease is refused. ${reason}`);
+}
+
+function documentInvalid(reason: string, details?: Record<string, unknown>): WritError {
+  return new WritError("INVALID_DOCUMENT", `The signed document is refused. ${reason}`, details);
+}

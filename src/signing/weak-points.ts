@@ -1,0 +1,21 @@
+import { WritError } from "../core/errors.ts";
+
+/** The field of Curve25519: coordinates are numbers below it. */
+const FIELD_PRIME = 2n ** 255n - 19n;
+
+/** The y of one point of order 8; the other three share it or its negative. */
+const ORDER_8_Y = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
+
+/** The eight points of small order have only these five y; the sign of x makes no difference to the danger. */
+const SMALL_ORDER_YS = new Set([0n, 1n, FIELD_PRIME - 1n, ORDER_8_Y, FIELD_PRIME - ORDER_8_Y]);
+
+/**
+ * Refuses an encoded Ed25519 public key that is of small order, under which one signature can fit many messages,
+ * or that is not the one encoding of its point, so that one key would have two ids. It is decided here because
+ * verifiers differ: OpenSSL 3.0 accepts forgeries under small-order keys, the 3.5 in Node 26 was seen to refuse.
+ */
+export function refuseWeakPoint(encoded: Uint8Array): void {
+  const y = BigInt(`0x${Buffer.from(encoded).reverse().toString("hex")}`) & (2n ** 255n - 1n);
+  if (y >= FIELD_PRIME) throw new WritError("KEY_REJECTED", "The public key is not canonically encoded.");
+  if (SMALL_ORDER_YS.has(y)) throw new WritError("KEY_REJECTED", "The public key is of small order.");
+}
