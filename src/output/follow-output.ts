@@ -1,0 +1,143 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { WritError } from "../core/errors.ts";
+import { GrowthWatch } from "./growth-watch.ts";
+import { asOutputError } from "./output-log.ts";
+import { shortPath } from "./output-path.ts";
+import { CHUNK_BYTES, readChunk } from "./read-range.ts";
+
+export { readRange } from "./read-range.ts";
+
+export type FollowOptions = {
+  path: string;
+  offset: number;
+  /** The largest piece that is yielded, 256 KiB unless told. */
+  chunkBytes?: number;
+  /** Says that nothing more will be written: a promise that is asked for once, or a signal. */
+  ended: AbortSignal | (() => Promise<void>);
+  /** Ends the following from outside with the signal's reason; the only way while it waits for growth. */
+  signal?: AbortSignal | undefined;
+  /**
+   * A second source of wake-ups, for files whose growth inotify cannot see, such as another machine's
+   * writes to a shared folder. Gets a function to call and gives one that ends it.
+   */
+  alsoWake?: (wake: () => void) => () => void;
+};
+
+/**
+ * Yields the bytes of an output from `offset` on, and then what is added, until it has ended and all is
+ * sent. There is one read in flight and none while the consumer is busy, so a slow reader costs no memory.
+ */
+export async function* followOutput(options: FollowOptions): AsyncGenerator<Buffer> {
+  const { path, signal } = options;
+  const bell = new Bell();
+  const growth = new GrowthWatch(path, bell.ring);
+  const end = watchEnd(options.ended, bell.ring);
+  const stopAlsoWake = options.alsoWake?.(bell.ring);
+  signal?.addEventListener("abort", bell.ring);
+  let handle: FileHandle | undefined;
+  let position = options.offset;
+  try {
+    while (true) {
+      signal?.throwIfAborted();
+      // The order matters: first be sure to hear of everything that comes, then note whether it is over,
+      // then look at the size. Any other order can miss the last bytes or sleep through them.
+      bell.reset();
+      const isFileThere = growth.arm();
+      const isOver = end.isOver();
+      handle ??= isFileThere ? await openIfThere(path) : undefined;
+      if (handle !== undefined) {
+        const { size, nlink } = await handle.stat();
+        while (position < size) {
+          const chunk = await readChunk(
+            handle,
+            position,
+            Math.min(size - position, options.chunkBytes ?? CHUNK_BYTES),
+          );
+          // Cut back after a failed append: the same bytes will come again at the same place.
+          if (chunk.length === 0) break;
+          position += chunk.length;
+          yield chunk;
+          signal?.throwIfAborted();
+        }
+        if (nlink === 0 && !isOver)
+          throw new WritError("OUTPUT_UNAVAILABLE", `output ${shortPath(path)} was removed`);
+      }
+      if (isOver) return;
+      await bell.wait();
+    }
+  } catch (error) {
+    throw asOutputError(error, path);
+  } finally {
+    signal?.removeEventListener("abort", bell.ring);
+    stopAlsoWake?.();
+    end.close();
+    growth.close();
+    await handle?.close();
+  }
+}
+
+/** Remembers a ring that came while nobody was waiting. */
+class Bell {
+  #hasRung = false;
+  #onRing: (() => void) | undefined;
+
+  readonly ring = (): void => {
+    this.#hasRung = true;
+    this.#onRing?.();
+  };
+
+  reset(): void {
+    this.#hasRung = false;
+  }
+
+  async wait(): Promise<void> {
+    if (this.#hasRung) return;
+    await new Promise<void>((resolve) => {
+      this.#onRing = resolve;
+    });
+    this.#onRing = undefined;
+  }
+}
+
+type End = { isOver(): boolean; close(): void };
+
+function watchEnd(ended: FollowOptions["ended"], ring: () => void): End {
+  if (ended instanceof AbortSignal) {
+    ended.addEventListener("abort", ring);
+    return { isOver: () => ended.aborted, close: () => ended.removeEventListener("abort", ring) };
+  }
+  return watchEndPromise(ended(), ring);
+}
+
+function watchEndPromise(ended: Promise<void>, ring: () => void): End {
+  let outcome: { error?: unknown } | undefined;
+  // The promise may outlive many followers, so what it holds on to is let go at the end.
+  let notify: (() => void) | undefined = ring;
+  ended.then(
+    () => {
+      outcome = {};
+      notify?.();
+    },
+    (error: unknown) => {
+      outcome = { error };
+      notify?.();
+    },
+  );
+  const isOver = (): boolean => {
+    if (outcome !== undefined && "error" in outcome) throw outcome.error;
+    return outcome !== undefined;
+  };
+  const close = (): void => {
+    notify = undefined;
+  };
+  return { isOver, close };
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+import { existsSync, type FSWatcher, watch } from "node:fs";
+import { basename, dirname } from "node:path";
+import { WritError } from "../core/errors.ts";
+import { shortPath } from "./output-path.ts";
+
+/**
+ * Calls `onChange` when a file may have grown. While the file is not there yet, the nearest directory above
+ * it is watched for the next name on the way down.
+ */
+export class GrowthWatch {
+  readonly #path: string;
+  readonly #onChange: () => void;
+  #watched: { path: string; watcher: FSWatcher } | undefined;
+  #failure: Error | undefined;
+
+  constructor(path: string, onChange: () => void) {
+    this.#path = path;
+    this.#onChange = onChange;
+  }
+
+  /**
+   * Watches as deep as the path exists by now. Whatever happens after this returns calls `onChange`, so look
+   * at the file after it, never before. True when it is the file itself that is watched.
+   */
+  arm(): boolean {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#watched?.path === this.#path) return true;
+    // Each turn means that somebody made one more directory of the path just now, or took one away.
+    for (let turn = 0; turn < ARM_TURNS_MAX; turn++) {
+      const missing = this.#watchDeepest();
+      if (missing === undefined) return true;
+      if (!existsSync(missing)) return false;
+    }
+    throw new WritError(
+      "OUTPUT_UNAVAILABLE",
+      `the directories of output ${shortPath(this.#path)} do not stand still`,
+    );
+  }
+
+  close(): void {
+    this.#watched?.watcher.close();
+    this.#watched = undefined;
+  }
+
+  /** Gives the next name on the way down that was not there, undefined when the file itself is watched. */
+  #watchDeepest(): string | undefined {
+    let missing: string | undefined;
+    // Ends at the root directory at the latest, which can always be watched or throws.
+    for (let path = this.#path; ; missing = path, path = dirname(path)) {
+      if (path === this.#watched?.path) return missing;
+      const watcher = this.#tryWatch(path, missing);
+      if (watcher === undefined) continue;
+      // The new watch is in force before the old one goes, so no moment is unwatched.
+      this.close();
+      this.#watched = { path, watcher };
+      return missing;
+    }
+  }
+
+  #tryWatch(path: string, missing: string | undefined): FSWatcher | undefined {
+    const awaited = missing === undefined ? undefined : basename(missing);
+    const own = basename(path);
+    try {
+      const watcher = watch(path, (event, name) => {
+        // Other jobs' directories come and go beside ours; only the awaited name matters, and the own one,
+        // which means that what is watched was itself removed or moved, and the watch with it.
+        if (event === "rename" && name === own) this.#drop(watcher);
+        if (awaited === undefined || name === null || name === awaited || name === own) this.#onChange();
+      });
+      watcher.on("error", (error) => {
+        this.#failure = error;
+        this.#onChange();
+      });
+      return watcher;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if ((code === "ENOENT" || code === "ENOTDIR") && path !== dirname(path)) return undefined;
+      throw watchRefused(this.#path, code);
+    }
+  }
+
+  #drop(watcher: FSWatcher): void {
+    watcher.close();
+    if (this.#watched?.watcher === watcher) this.#watched = undefined;
+  }
+}
+
+// Far more than a path has directories.
+const ARM_TURNS_MAX = 64;
+
+function watchRefused(path: string, code: string | undefined): WritError {
+  const advice = code === "ENOSPC" ? "; raise fs.inotify.max_user_watches" : "";
+  return new WritError(
+    "OUTPUT_UNAVAILABLE",
+    `output ${shortPath(path)} cannot be watched: ${code}${advice}`,
+    { reason: code },
+  );
+}

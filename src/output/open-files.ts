@@ -1,0 +1,130 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { WritError } from "../core/errors.ts";
+
+type OpenFile = {
+  /** Ends when everything that was asked of this file before is done. */
+  tail: Promise<unknown>;
+  users: number;
+  isBusy: boolean;
+  handle: FileHandle | undefined;
+};
+
+// A sender ships one chunk at a time, so more than this is a caller that has lost its way.
+const WAITING_MAX = 64;
+
+/**
+ * Keeps recently used files open, never more than `openMax`, and lets only one act at a time happen on each.
+ * As many acts run at once as files may be open, so a file that can be closed is always found.
+ */
+export class OpenFiles {
+  readonly #openMax: number;
+  readonly #files = new Map<string, OpenFile>();
+  readonly #waiting: (() => void)[] = [];
+  #openCount = 0;
+  #busyCount = 0;
+
+  constructor(openMax: number) {
+    this.#openMax = openMax;
+  }
+
+  /** Runs `act` when it is its turn on this file. The file is made when it is not there. */
+  async use<T>(path: string, act: (handle: FileHandle) => Promise<T>): Promise<T> {
+    return this.#inTurn(path, async (file) => {
+      file.handle ??= await this.#open(path);
+      return act(file.handle);
+    });
+  }
+
+  /** Closes every file for which `isMatch` holds, each after what was asked of it before. */
+  async close(isMatch: (path: string) => boolean = () => true): Promise<void> {
+    const paths = [...this.#files.keys()].filter(isMatch);
+    await Promise.all(paths.map((path) => this.#inTurn(path, (file) => this.#closeHandle(file))));
+  }
+
+  async #inTurn<T>(path: string, act: (file: OpenFile) => Promise<T>): Promise<T> {
+    const file = this.#files.get(path) ?? {
+      tail: Promise.resolve(),
+      users: 0,
+      isBusy: false,
+      handle: undefined,
+    };
+    if (file.users >= WAITING_MAX) {
+      throw new WritError("OUTPUT_UNAVAILABLE", `${file.users} appends are waiting for one output already`);
+    }
+    // Last in the map = used last, so the first idle one is the one to close.
+    this.#files.delete(path);
+    this.#files.set(path, file);
+    file.users++;
+    const turn = file.tail.then(() => this.#withPermit(file, act));
+    file.tail = turn.catch(() => {});
+    try {
+      return await turn;
+    } finally {
+      file.users--;
+      if (file.users === 0 && file.handle === undefined && this.#files.get(path) === file)
+        this.#files.delete(path);
+    }
+  }
+
+  async #withPermit<T>(file: OpenFile, act: (file: OpenFile) => Promise<T>): Promise<T> {
+    if (this.#busyCount >= this.#openMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#busyCount++;
+    file.isBusy = true;
+    try {
+      return await act(file);
+    } finally {
+      file.isBusy = false;
+      // The permit goes straight to the next in line, so nobody can overtake it.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#busyCount--;
+      else next();
+    }
+  }
+
+  async #open(path: string): Promise<FileHandle> {
+    await this.#makeRoom();
+    try {
+      return await openOrCreate(path);
+    } catch (error) {
+      this.#openCount--;
+      throw error;
+    }
+  }
+
+  /** Reserves one of the places; when all are taken, that of the file which was idle the longest. */
+  async #makeRoom(): Promise<void> {
+    if (this.#openCount < this.#openMax) {
+      this.#openCount++;
+      return;
+    }
+    const idle = [...this.#files].find(([, file]) => file.handle !== undefined && !file.isBusy);
+    if (idle === undefined) throw new Error("no idle output file, although one must exist");
+    const [path, file] = idle;
+    const { handle } = file;
+    file.handle = undefined;
+    if (file.users === 0) this.#files.delete(path);
+    // Whoever wrote to it has been answered; there is nobody left to tell about a failing close.
+    await handle?.close().catch(() => {});
+  }
+
+  async #closeHandle(file: OpenFile): Promise<void> {
+    const { handle } = file;
+    if (handle === undefined) return;
+    file.handle = undefined;
+    await handle.close().finally(() => this.#openCount--);
+  }
+}
+
+/** Without O_APPEND, because the kernel would then ignore the position that a write names. */
+async function openOrCreate(path: string): Promise<FileHandle> {
+  const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
+  try {
+    return await open(path, flags, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  return open(path, flags, 0o600);
+}

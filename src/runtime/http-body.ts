@@ -1,0 +1,99 @@
+import type { IncomingMessage } from "node:http";
+import { WritError } from "../core/errors.ts";
+import type { Clock, Timer } from "./clock.ts";
+import { ConnectionFailure } from "./http-exchange.ts";
+
+export type CollectOptions = {
+  clock: Clock;
+  signal: AbortSignal | undefined;
+  timeoutMs: number;
+  bytesMax: number;
+};
+
+/** Reads a whole body into memory, at most `bytesMax` of it. */
+export function collectBody(message: IncomingMessage, options: CollectOptions): Promise<Buffer> {
+  const { clock, signal, timeoutMs, bytesMax } = options;
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (act: () => void): void => {
+      timer.cancel();
+      signal?.removeEventListener("abort", onAbort);
+      act();
+    };
+    const fail = (error: unknown): void => {
+      settle(() => reject(error));
+      message.destroy();
+    };
+    const onAbort = (): void => fail(signal?.reason);
+    const timer = clock.setTimer(() => fail(brokenOff(`no answer within the time allowed`)), timeoutMs);
+
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) return onAbort();
+    message.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > bytesMax)
+        return fail(new WritError("HTTP_ERROR", `the hub's answer is larger than ${bytesMax} bytes`));
+      chunks.push(chunk);
+    });
+    message.on("error", (error: NodeJS.ErrnoException) => fail(brokenOff(error.code ?? error.message)));
+    message.on("end", () => settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))));
+  });
+}
+
+export type StreamOptions = {
+  clock: Clock;
+  signal: AbortSignal;
+  idleTimeoutMs: number | undefined;
+  address: string;
+};
+
+/** The body as it comes. Whoever stops reading, or never begins, ends the connection by the signal. */
+export function streamBody(message: IncomingMessage, options: StreamOptions): AsyncIterable<Buffer> {
+  const { signal } = options;
+  // Until somebody reads, a lost connection would be an error event that nobody hears.
+  message.on("error", () => {});
+  const onAbort = (): void => void message.destroy();
+  signal.addEventListener("abort", onAbort, { once: true });
+  message.once("close", () => signal.removeEventListener("abort", onAbort));
+  if (signal.aborted) onAbort();
+  return readChunks(message, options);
+}
+
+async function* readChunks(message: IncomingMessage, options: StreamOptions): AsyncGenerator<Buffer> {
+  const { clock, signal, idleTimeoutMs, address } = options;
+  let silence: Timer | undefined;
+  let isSilent = false;
+  const restart = (): void => {
+    silence?.cancel();
+    if (idleTimeoutMs === undefined) return;
+    silence = clock.setTimer(() => {
+      isSilent = true;
+      message.destroy();
+    }, idleTimeoutMs);
+  };
+  try {
+    restart();
+    for await (const chunk of message as AsyncIterable<Buffer>) {
+      // Time that the reader takes is not silence of the hub.
+      silence?.cancel();
+      yield chunk;
+      restart();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = isSilent
+      ? `silent for ${idleTimeoutMs} ms`
+      : ((error as NodeJS.ErrnoException).code ?? "broken off");
+    throw new WritError("HUB_UNREACHABLE", `the stream from ${address} ended: ${reason}`, {
+      urls: [address],
+    });
+  } finally {
+    silence?.cancel();
+    message.destroy();
+  }
+}
+
+function brokenOff(reason: string): ConnectionFailure {
+  return new ConnectionFailure(reason, { wasSent: true, wasStale: false });
+}

@@ -1,0 +1,90 @@
+import { type Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { Socket } from "node:net";
+import type { Clock, Timer } from "./clock.ts";
+
+export type Exchange = {
+  hub: URL;
+  /** Path and query below the hub's address. */
+  path: string;
+  agent: Agent;
+  method: string;
+  headers: Record<string, string>;
+  body: Uint8Array | undefined;
+  signal: AbortSignal | undefined;
+  clock: Clock;
+  /** From the start to the head of the answer. */
+  timeoutMs: number;
+};
+
+/** What went wrong below HTTP, and whether the hub may have seen the request already. */
+export class ConnectionFailure extends Error {
+  readonly wasSent: boolean;
+  /** A kept connection that the other side closed just as it was used again: nobody is to blame. */
+  readonly wasStale: boolean;
+
+  constructor(reason: string, facts: { wasSent: boolean; wasStale: boolean }) {
+    super(reason);
+    this.name = "ConnectionFailure";
+    this.wasSent = facts.wasSent;
+    this.wasStale = facts.wasStale;
+  }
+}
+
+// A hub that is gone without a trace (power, firewall) must not cost the whole time of a long poll.
+const CONNECT_MS_MAX = 5000;
+
+/** Sends one request over one connection and gives the head of the answer; the body is still to be read. */
+export function exchange(options: Exchange): Promise<IncomingMessage> {
+  const { signal, clock, timeoutMs } = options;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const request = openRequest(options);
+    const timers: Timer[] = [];
+    let isConnected = false;
+
+    const settle = (act: () => void): void => {
+      for (const timer of timers) timer.cancel();
+      signal?.removeEventListener("abort", onAbort);
+      act();
+    };
+    const fail = (reason: string, code?: string): void => {
+      const wasStale = request.reusedSocket && code === "ECONNRESET";
+      settle(() => reject(new ConnectionFailure(reason, { wasSent: isConnected, wasStale })));
+      request.destroy();
+    };
+    const onAbort = (): void => {
+      settle(() => reject(signal?.reason));
+      request.destroy();
+    };
+
+    signal?.addEventListener("abort", onAbort, { once: true });
+    timers.push(clock.setTimer(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs));
+    request.once("socket", (socket) => {
+      // Counted from here, since waiting for a free connection of the pool says nothing about the hub.
+      const connectMs = Math.min(timeoutMs, CONNECT_MS_MAX);
+      const timer = clock.setTimer(() => fail(`no connection within ${connectMs} ms`), connectMs);
+      timers.push(timer);
+      onceConnected(socket, options.hub, () => {
+        isConnected = true;
+        timer.cancel();
+      });
+    });
+    request.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message, error.code));
+    request.on("response", (response) => settle(() => resolve(response)));
+    request.end(options.body);
+  });
+}
+
+function openRequest({ hub, path, agent, method, headers, body }: Exchange): ClientRequest {
+  const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
+  const open = hub.protocol === "https:" ? requestHttps : requestHttp;
+  // Plain fields, because a URL made anew for each request costs as much as the rest of this function.
+  const hostname = hub.hostname.startsWith("[") ? hub.hostname.slice(1, -1) : hub.hostname;
+  return open({ hostname, port: hub.port, path, agent, method, headers: { ...headers, ...length } });
+}
+
+function onceConnected(socket: Socket, hub: URL, onConnected: () => void): void {
+  if (!socket.connecting) onConnected();
+  else socket.once(hub.protocol === "https:" ? "secureConnect" : "connect", onConnected);
+}

@@ -1,0 +1,32 @@
+import { isIPv4 } from "node:net";
+import { WritError } from "../core/errors.ts";
+
+/** Parses a hub's address. Plain `http://` leaves this machine only when somebody has asked for it. */
+export function parseHubAddress(address: string, { allowInsecure }: { allowInsecure: boolean }): URL {
+  const url = parseUrl(address);
+  // The address may appear in messages and logs, so it must not be able to hold a password.
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    throw new WritError(
+      "CONFIG_INVALID",
+      `hub address ${url.origin} must not hold a user, password, query or fragment`,
+    );
+  }
+  if (url.protocol === "http:" && !isLoopback(url.hostname) && !allowInsecure) {
+    throw new WritError(
+      "CONFIG_INVALID",
+      `hub address ${url.origin} would send the token unencrypted to another host; use https:// or set WRIT_ALLOW_INSECURE=true`,
+    );
+  }
+  return url;
+}
+
+export function isLoopback(hostname: string): boolean {
+  if (hostname === "localhost" || hostname === "[::1]" || hostname === "::1") return true;
+  return isIPv4(hostname) && hostname.startsWith("127.");
+}
+
+function parseUrl(address: string): URL {
+  const url = URL.parse(address);
+  if (url !== null && (url.protocol === "http:" || url.protocol === "https:")) return url;
+  throw new WritError("CONFIG_INVALID", "a hub address must look like https://host:port");
+}

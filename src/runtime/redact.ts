@@ -1,0 +1,27 @@
+const SECRET_KEY =
+  /^(?:(?:proxy-)?authorization|(?:set-)?cookie|.*token|.*secret|.*password|passphrase|.*private_?key)$/i;
+const TOKEN_IN_TEXT = /\b(sk_(?:admin|user|worker|viewer)_|Bearer )[A-Za-z0-9._~+/=-]+/g;
+const HIDDEN = "***";
+// Deeper than any record we log; it bounds the work on a value that came from outside.
+const DEPTH_MAX = 8;
+
+/** A copy of `value` in which everything under a name that means a secret is hidden. */
+export function redactFields(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  // The serializers know how to show an error and a date; a copy would have lost what they need.
+  if (value instanceof Error || value instanceof Date || ArrayBuffer.isView(value)) return value;
+  if (depth >= DEPTH_MAX) return "[too deep]";
+  if (Array.isArray(value)) return value.map((item) => redactFields(item, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [
+      key,
+      SECRET_KEY.test(key) ? HIDDEN : redactFields(field, depth + 1),
+    ]),
+  );
+}
+
+/** Hides our tokens and bearer credentials wherever they stand in a text, such as an error message. */
+export function redactText(text: string): string {
+  if (!text.includes("sk_") && !text.includes("Bearer ")) return text;
+  return text.replace(TOKEN_IN_TEXT, `$1${HIDDEN}`);
+}

@@ -1,0 +1,99 @@
+import type { Clock } from "./clock.ts";
+import type { Service } from "./service.ts";
+
+export type RepeatOptions = {
+  name: string;
+  intervalMs: number;
+  clock: Clock;
+  /** Ends the loop from outside; `stop()` does the same and waits. */
+  signal?: AbortSignal;
+  onError: (error: unknown) => void;
+};
+
+export type RepeatedService = Service & {
+  /** Runs now, or once more right after the run that is under way. Many calls make one run. */
+  wake(): void;
+};
+
+/**
+ * Calls `fn` at once and then again `intervalMs` after each run has ended, so that it never overlaps itself.
+ * `fn` gets a signal that is aborted at stop.
+ */
+export function repeat(
+  options: RepeatOptions,
+  fn: (signal: AbortSignal) => void | Promise<void>,
+): RepeatedService {
+  let running: { stopping: AbortController; over: Promise<void> } | undefined;
+  let pause: AbortController | undefined;
+  let isWoken = false;
+
+  const wake = (): void => {
+    isWoken = true;
+    pause?.abort();
+  };
+
+  const loop = async (stopping: AbortSignal): Promise<void> => {
+    while (!stopping.aborted) {
+      isWoken = false;
+      await runOnce(options, fn, stopping);
+      // A run that wakes itself must still let the rest of the process have its turn.
+      if (isWoken) await nextTurn();
+      else await rest(stopping);
+    }
+  };
+
+  const rest = async (stopping: AbortSignal): Promise<void> => {
+    if (stopping.aborted) return;
+    pause = new AbortController();
+    const onStop = (): void => pause?.abort();
+    stopping.addEventListener("abort", onStop, { once: true });
+    await options.clock.sleep(options.intervalMs, pause.signal).catch(() => {});
+    stopping.removeEventListener("abort", onStop);
+    pause = undefined;
+  };
+
+  const stop = async (): Promise<void> => {
+    const current = running;
+    if (current === undefined) return;
+    current.stopping.abort();
+    await current.over;
+    if (running === current) running = undefined;
+  };
+
+  const start = async (): Promise<void> => {
+    if (running !== undefined) throw new Error(`service ${options.name} is already running`);
+    const stopping = new AbortController();
+    const onAbort = (): void => stopping.abort();
+    if (options.signal?.aborted) stopping.abort();
+    options.signal?.addEventListener("abort", onAbort, { once: true });
+    const over = loop(stopping.signal).finally(() => options.signal?.removeEventListener("abort", onAbort));
+    running = { stopping, over };
+  };
+
+  return { name: options.name, start, stop, wake };
+}
+
+async function runOnce(
+  options: RepeatOptions,
+  fn: (signal: AbortSignal) => void | Promise<void>,
+  stopping: AbortSignal,
+): Promise<void> {
+  try {
+    await fn(stopping);
+  } catch (error) {
+    // Being told to stop is not a failure.
+    if (stopping.aborted && error === stopping.reason) return;
+    report(options.onError, error);
+  }
+}
+
+/** An error in the reporting of an error must not end the loop either; there is nobody left to tell. */
+function report(onError: (error: unknown) => void, error: unknown): void {
+  try {
+    onError(error);
+  } catch {}
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

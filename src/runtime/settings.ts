@@ -1,0 +1,130 @@
+import { WritError } from "../core/errors.ts";
+import type { SettingParser } from "./setting-parsers.ts";
+import type { YamlFile } from "./yaml-file.ts";
+
+export {
+  boolean,
+  integer,
+  jsonList,
+  number,
+  oneOf,
+  parser,
+  type SettingParser,
+  text,
+} from "./setting-parsers.ts";
+export { loadYamlFile, type YamlFile } from "./yaml-file.ts";
+
+export type Setting<T = unknown> = {
+  /** The environment variable. */
+  name: string;
+  /** The key in the file; without it the name in lower case without WRIT_. null = not allowed in a file. */
+  key?: string | null;
+  parse: SettingParser<T>;
+  default: T | undefined | null;
+  /** Its value is never shown, not even in the refusal. */
+  isSecret?: boolean;
+};
+
+/** Each setting once, under the name that the program uses: `{ leaseMs: { name: "WRIT_LEASE_MS", … } }`. */
+export type Settings = Readonly<Record<string, Setting>>;
+
+export type SettingValues<D extends Settings> = {
+  [K in keyof D]: Exclude<ReturnType<D[K]["parse"]>, undefined> | Extract<D[K]["default"], undefined | null>;
+};
+
+export type SettingSources<D extends Settings> = {
+  /** Under the same names as the declarations, which are also the names commander gives. */
+  flags?: { readonly [K in keyof D]?: unknown };
+  env: Readonly<Record<string, string | undefined>>;
+  file?: YamlFile | undefined;
+};
+
+/** Flag, then environment, then file, then default. The first value that is not allowed stops the start. */
+export function loadSettings<D extends Settings>(settings: D, sources: SettingSources<D>): SettingValues<D> {
+  if (sources.file !== undefined) refuseUnknownKeys(settings, sources.file);
+  const values = Object.entries(settings).map(([property, setting]) => {
+    // A wrong value is refused even where a stronger source hides it; it would strike on another day.
+    const found = [
+      fromFlag(property, setting, sources.flags?.[property]),
+      fromEnvironment(setting, sources.env),
+      fromFile(setting, sources.file),
+    ].filter((value) => value !== undefined);
+    return [property, found.length > 0 ? found[0] : setting.default];
+  });
+  return Object.fromEntries(values) as SettingValues<D>;
+}
+
+function fromFlag(property: string, setting: Setting, value: unknown): unknown {
+  if (value === undefined) return undefined;
+  const flag = `--${property.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return parseOrRefuse(setting, value, flag);
+}
+
+function fromEnvironment(setting: Setting, env: Readonly<Record<string, string | undefined>>): unknown {
+  const value = env[setting.name];
+  // An empty variable is what shells and compose files leave behind for "not set".
+  return value === undefined || value === "" ? undefined : parseOrRefuse(setting, value, setting.name);
+}
+
+function fromFile(setting: Setting, file: YamlFile | undefined): unknown {
+  if (file === undefined) return undefined;
+  const [key, second] = fileKeys(setting).filter((candidate) => Object.hasOwn(file.data, candidate));
+  if (key === undefined) return undefined;
+  if (second !== undefined) {
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${at(file, second)}${second} and ${key} are the same setting; keep one`,
+    );
+  }
+  return parseOrRefuse(setting, file.data[key], key, at(file, key));
+}
+
+/** A file may use the environment's name too, since that is the name in every table of the documentation. */
+function fileKeys(setting: Setting): string[] {
+  if (setting.key === null) return [];
+  return [setting.key ?? setting.name.replace(/^WRIT_/, "").toLowerCase(), setting.name];
+}
+
+function refuseUnknownKeys(settings: Settings, file: YamlFile): void {
+  const known = new Set(Object.values(settings).flatMap(fileKeys));
+  for (const key of Object.keys(file.data)) {
+    if (known.has(key)) continue;
+    const allowed = Object.values(settings).flatMap((setting) => fileKeys(setting).slice(0, 1));
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${at(file, key)}unknown key ${show(key)} = ${showUnknown(file.data[key])}; allowed are ${allowed.join(", ")}`,
+    );
+  }
+}
+
+function parseOrRefuse(setting: Setting, value: unknown, shownName: string, place = ""): unknown {
+  const parsed = setting.parse(value);
+  if (parsed !== undefined) return parsed;
+  const shown = setting.isSecret ? "***" : show(value);
+  throw new WritError(
+    "CONFIG_INVALID",
+    `${place}${shownName} = ${shown} is refused; allowed is ${setting.parse.allowed}`,
+    {
+      setting: setting.name,
+    },
+  );
+}
+
+function at(file: YamlFile, key: string): string {
+  return `${file.path}:${file.lineOf([key]) ?? 1}: `;
+}
+
+// Long enough to recognise the value, short enough to stay one readable line.
+const SHOWN_CHARS_MAX = 80;
+
+/** JSON keeps line breaks and control characters out of the one line. */
+function show(value: unknown): string {
+  const shown = JSON.stringify(value) ?? String(value);
+  return shown.length > SHOWN_CHARS_MAX ? `${shown.slice(0, SHOWN_CHARS_MAX)}…` : shown;
+}
+
+/** What stands under a misspelt key may be a secret, so only its kind is shown. */
+function showUnknown(value: unknown): string {
+  if (typeof value === "string") return `(text of ${value.length} characters)`;
+  return typeof value === "object" && value !== null ? "(a list or mapping)" : show(value);
+}

@@ -1,0 +1,104 @@
+import { WritError } from "../core/errors.ts";
+
+export type SseEvent = { id?: string; event: string; data: string };
+
+// Our own events are far below these; the bounds keep a broken server from filling the memory.
+const LINE_CHARS_MAX = 1024 * 1024;
+const EVENT_CHARS_MAX = 8 * 1024 * 1024;
+
+/** Reads server-sent events as the HTML standard says: an unfinished event at the end is dropped. */
+export async function* parseSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseEvent> {
+  const lines = new LineSplitter();
+  const events = new EventBuilder();
+  // The decoder also takes away a byte order mark and keeps letters whole that two chunks share.
+  const decoder = new TextDecoder();
+  for await (const chunk of body) {
+    for (const line of lines.push(decoder.decode(chunk, { stream: true }))) {
+      const event = events.push(line);
+      if (event !== undefined) yield event;
+    }
+  }
+}
+
+export function formatSse({ id, event, data }: SseEvent): string {
+  // A line break in here would let the content invent events of its own.
+  if (/[\r\n\0]/.test(event) || (id !== undefined && /[\r\n\0]/.test(id))) {
+    throw new TypeError("id and event of a server-sent event must be one line");
+  }
+  const dataLines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`);
+  return `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\n${dataLines.join("")}\n`;
+}
+
+/** Cuts text at \n, \r\n and \r, wherever the chunks happen to end. */
+class LineSplitter {
+  #rest = "";
+  #endedWithCr = false;
+
+  *push(text: string): Generator<string> {
+    let start = this.#endedWithCr && text.startsWith("\n") ? 1 : 0;
+    if (text !== "") this.#endedWithCr = false;
+    for (let end = findLineEnd(text, start); end !== -1; end = findLineEnd(text, start)) {
+      const line = this.#rest + text.slice(start, end);
+      this.#rest = "";
+      refuseLongLine(line.length);
+      yield line;
+      // A \r ends the line at once; waiting for a possible \n would hold the event back.
+      this.#endedWithCr = text[end] === "\r" && end + 1 === text.length;
+      start = end + (text[end] === "\r" && text[end + 1] === "\n" ? 2 : 1);
+    }
+    this.#rest += text.slice(start);
+    refuseLongLine(this.#rest.length);
+  }
+}
+
+class EventBuilder {
+  #lastId: string | undefined;
+  #event = "";
+  #data: string[] = [];
+  #dataChars = 0;
+
+  push(line: string): SseEvent | undefined {
+    if (line === "") return this.#finish();
+    const colon = line.indexOf(":");
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const raw = colon === -1 ? "" : line.slice(colon + 1);
+    this.#set(field, raw.startsWith(" ") ? raw.slice(1) : raw);
+    return undefined;
+  }
+
+  /** A comment has an empty field name and falls through, as does every field that we do not know. */
+  #set(field: string, value: string): void {
+    if (field === "event") this.#event = value;
+    if (field === "id" && !value.includes("\0")) this.#lastId = value;
+    if (field !== "data") return;
+    this.#dataChars += value.length + 1;
+    if (this.#dataChars > EVENT_CHARS_MAX) throw tooLong("event", EVENT_CHARS_MAX);
+    this.#data.push(value);
+  }
+
+  #finish(): SseEvent | undefined {
+    const { length } = this.#data;
+    const event = { event: this.#event || "message", data: this.#data.join("\n") };
+    this.#event = "";
+    this.#data = [];
+    this.#dataChars = 0;
+    if (length === 0) return undefined;
+    // The last id stays in force until another one is sent, so every event says where to resume.
+    return this.#lastId === undefined ? event : { id: this.#lastId, ...event };
+  }
+}
+
+const LINE_END = /[\r\n]/g;
+
+function findLineEnd(text: string, from: number): number {
+  LINE_END.lastIndex = from;
+  return LINE_END.exec(text)?.index ?? -1;
+}
+
+function refuseLongLine(length: number): void {
+  if (length > LINE_CHARS_MAX) throw tooLong("line", LINE_CHARS_MAX);
+}
+
+function tooLong(what: string, max: number): WritError {
+  return new WritError("HTTP_ERROR", `a server-sent ${what} is longer than ${max} characters`);
+}

@@ -1,0 +1,127 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type ParsedNode,
+  parseDocument,
+} from "yaml";
+import { WritError } from "../core/errors.ts";
+import { readSmallFile } from "./private-file.ts";
+
+export type YamlPath = readonly (string | number)[];
+
+export type YamlFile = {
+  path: string;
+  /** A mapping, empty for an empty file. */
+  data: Record<string, unknown>;
+  /** The line on which this key stands, counted from 1. */
+  lineOf(path: YamlPath): number | undefined;
+};
+
+/**
+ * Reads a settings file in the small part of YAML that says what it looks like: YAML 1.2, so `no` stays a
+ * word, and neither tags, aliases, merge keys nor duplicate keys, which all can make a file mean something
+ * else than a reader sees.
+ */
+export async function loadYamlFile(path: string, rules: { mustBePrivate: boolean }): Promise<YamlFile> {
+  const text = await readSmallFile(path, rules);
+  if (text === null) throw new WritError("CONFIG_INVALID", `${path} does not exist`);
+  return parseYaml(path, text);
+}
+
+export function parseYaml(path: string, text: string): YamlFile {
+  const lines = new LineCounter();
+  const document = compose(path, text, lines);
+  const walk: Walk = { path, lines, found: new Map() };
+  refuseBrokenDocument(walk, document);
+  const root = document.contents as ParsedNode | null;
+  const isEmpty = root === null || (isScalar(root) && root.value === null);
+  if (!isEmpty && !isMap(root)) throw refusal(walk, root, "must be a mapping of keys to values");
+  if (root !== null) visitNode(walk, root, []);
+  return {
+    path,
+    data: isEmpty ? {} : (document.toJS({ maxAliasCount: 0 }) as Record<string, unknown>),
+    lineOf: (keys) => walk.found.get(JSON.stringify(keys)),
+  };
+}
+
+type Walk = { path: string; lines: LineCounter; found: Map<string, number> };
+
+// No setting lies deeper; the bound keeps the recursion below from meeting a stack overflow.
+const DEPTH_MAX = 32;
+
+function compose(path: string, text: string, lineCounter: LineCounter): Document.Parsed {
+  try {
+    return parseDocument(text, {
+      version: "1.2",
+      schema: "core",
+      merge: false,
+      strict: true,
+      uniqueKeys: true,
+      stringKeys: true,
+      resolveKnownTags: false,
+      // With "silent" the parser would also keep quiet about a second document.
+      logLevel: "error",
+      prettyErrors: false,
+      lineCounter,
+    });
+  } catch {
+    // The parser recurses, so a file of nothing but brackets ends as a stack overflow.
+    throw new WritError("CONFIG_INVALID", `${path} is nested too deeply to be read`);
+  }
+}
+
+function refuseBrokenDocument(walk: Walk, document: Document.Parsed): void {
+  // A "%YAML 1.1" line would turn `no` into false again.
+  if (document.directives.yaml.explicit) {
+    throw new WritError("CONFIG_INVALID", `${walk.path}:1: directives such as %YAML are not allowed`);
+  }
+  const [problem] = [...document.errors, ...document.warnings];
+  if (problem === undefined) return;
+  const { line } = walk.lines.linePos(problem.pos[0]);
+  throw new WritError("CONFIG_INVALID", `${walk.path}:${line}: ${firstLine(problem.message)}`);
+}
+
+function visitNode(walk: Walk, node: Node, path: YamlPath): void {
+  if (path.length > DEPTH_MAX) throw refusal(walk, node, `is nested deeper than ${DEPTH_MAX} levels`);
+  if (isAlias(node)) throw refusal(walk, node, `alias *${node.source} is not allowed; write the value out`);
+  if (node.tag !== undefined) throw refusal(walk, node, `tag ${node.tag} is not allowed`);
+  if (isSeq(node)) {
+    node.items.forEach((item, index) => {
+      note(walk, item as Node, [...path, index]);
+      visitNode(walk, item as Node, [...path, index]);
+    });
+  }
+  if (isMap(node))
+    for (const pair of node.items) visitPair(walk, pair.key as Node, pair.value as Node | null, path);
+}
+
+function visitPair(walk: Walk, key: Node, value: Node | null, path: YamlPath): void {
+  visitNode(walk, key, path);
+  const name = isScalar(key) ? key.value : undefined;
+  if (typeof name !== "string") throw refusal(walk, key, "keys must be plain text");
+  if (name === "<<" || name === "__proto__") throw refusal(walk, key, `key ${name} is not allowed`);
+  const keyPath = [...path, name];
+  note(walk, key, keyPath);
+  if (value !== null) visitNode(walk, value, keyPath);
+}
+
+function note(walk: Walk, node: Node, path: YamlPath): void {
+  walk.found.set(JSON.stringify(path), lineOfNode(walk, node));
+}
+
+function refusal(walk: Walk, node: Node, what: string): WritError {
+  return new WritError("CONFIG_INVALID", `${walk.path}:${lineOfNode(walk, node)}: ${what}`);
+}
+
+function lineOfNode(walk: Walk, node: Node): number {
+  return walk.lines.linePos(node.range?.[0] ?? 0).line;
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? text;
+}
