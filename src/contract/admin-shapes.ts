@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { roles } from "../core/identity.ts";
+import { integer, tenantId, text, userId, workerId } from "./fields.ts";
+
+export const tokenRequest = z
+  .strictObject({
+    role: z.enum(roles, "must be admin, user, worker or viewer"),
+    tenant_id: tenantId.optional(),
+    user_id: userId.optional(),
+    worker_id: workerId.optional(),
+    expires_in_sec: integer(1, 10 * 365 * 86_400).optional(),
+  })
+  .superRefine((token, context) => {
+    if (token.worker_id !== undefined && token.role !== "worker") {
+      context.addIssue({ code: "custom", path: ["worker_id"], message: "belongs to worker tokens only" });
+    }
+  });
+
+export const refreshRequest = z.strictObject({ expires_in_sec: integer(1, 10 * 365 * 86_400).optional() });
+export const tokenAnswer = z.object({
+  id: z.string(),
+  token: z.string().meta({ description: "Shown once" }),
+});
+
+export const sessionRequest = z.strictObject({ token: text(1, 200).optional() });
+
+const countMax = Number.MAX_SAFE_INTEGER;
+export const quota = z.strictObject({
+  max_pending: integer(0, countMax).optional(),
+  max_running: integer(0, countMax).optional(),
+  submits_per_sec: integer(1, 1_000_000).optional(),
+  max_output_bytes: integer(0, countMax).optional(),
+  max_artifact_bytes: integer(0, countMax).optional(),
+});
+
+export const queueSetting = z.strictObject({ paused: z.boolean() });
+export const queueView = z.object({
+  tenant_id: z.string(),
+  type: z.string(),
+  paused: z.boolean(),
+  pending: z.int(),
+  active: z.int(),
+});

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { isJobId } from "../core/ids.ts";
+import { Decimal } from "../core/json-value.ts";
+import { absolutePathProblem, relativePathProblem } from "../core/path-rules.ts";
+
+/** The small shapes that many routes share. Each says what is allowed, because its message reaches a person. */
+
+export const jobId = z
+  .string()
+  .refine(isJobId, "must be a UUID of version 4 or 7, in lower case")
+  .meta({ description: "Job id: a UUID of version 7 (or 4)", format: "uuid" });
+
+export const tenantId = pattern(/^[A-Za-z0-9_]{3,50}$/, "3 to 50 letters, digits or _");
+export const userId = pattern(/^[A-Za-z0-9_.@-]{1,50}$/, "1 to 50 letters, digits, _ . - or @");
+export const workerId = pattern(/^[A-Za-z0-9._:@-]{1,100}$/, "1 to 100 letters, digits, . _ : @ or -");
+export const jobType = pattern(/^[A-Za-z0-9._-]{1,100}$/, "1 to 100 letters, digits, . _ or -");
+export const tag = pattern(/^[A-Za-z0-9._:/=@-]{1,100}$/, "1 to 100 letters, digits or . _ : / = @ -");
+export const keyId = pattern(/^[0-9a-f]{16}$/, "16 hex digits");
+export const sha256Text = pattern(
+  /^(sha256:)?[0-9a-f]{64}$/,
+  "64 lower-case hex digits, with or without sha256:",
+);
+export const leaseToken = pattern(/^[A-Za-z0-9_-]{16,128}$/, "the token of the lease");
+
+export function text(min: number, max: number) {
+  return z.string().min(min).max(max);
+}
+
+export function integer(min: number, max: number) {
+  const allowed = `must be a whole number from ${min} to ${max}`;
+  return z.int(allowed).min(min, allowed).max(max, allowed);
+}
+
+/** Any number; one that was written as a decimal has kept its text until here. */
+export function decimal(min: number, max: number) {
+  const allowed = `must be a number from ${min} to ${max}`;
+  return z
+    .unknown()
+    .transform((value) => (value instanceof Decimal ? value.valueOf() : value))
+    .pipe(z.number(allowed).min(min, allowed).max(max, allowed));
+}
+
+/** Whole numbers that arrive as text, in a query. */
+export function queryInteger(min: number, max: number) {
+  const allowed = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, allowed)
+    .transform(Number)
+    .pipe(z.int(allowed).min(min, allowed).max(max, allowed));
+}
+
+export const queryFlag = z
+  .enum(["true", "false"], "must be true or false")
+  .transform((value) => value === "true");
+
+export const relativePath = pathText(relativePathProblem);
+export const absolutePath = pathText(absolutePathProblem);
+
+/** JSON of any shape; kept as it was parsed, so that its numbers can be signed as they were written. */
+export const anyJson = z.unknown();
+
+export const timeMs = integer(0, Number.MAX_SAFE_INTEGER);
+
+function pattern(regex: RegExp, allowed: string) {
+  return z.string(`must be text: ${allowed}`).regex(regex, `must be ${allowed}`);
+}
+
+function pathText(problemOf: (path: string) => string | null) {
+  return z.string().superRefine((path, context) => {
+    const problem = problemOf(path);
+    if (problem !== null) context.addIssue({ code: "custom", message: problem });
+  });
+}

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { jobStates } from "../core/job.ts";
+import { jobId, jobType, queryFlag, queryInteger, text, workerId } from "./fields.ts";
+import { bodyBytes, route } from "./route.ts";
+import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
+import { eventView, jobView, whyView } from "./view-shapes.ts";
+
+export const outputStreams = ["stdout", "stderr"] as const;
+export type OutputStream = (typeof outputStreams)[number];
+
+const jobParams = z.strictObject({ id: jobId });
+export const outputParams = z.strictObject({
+  id: jobId,
+  stream: z.enum(outputStreams, "must be stdout or stderr"),
+});
+
+const listQuery = z.strictObject({
+  status: z.enum(jobStates).optional(),
+  type: jobType.optional(),
+  worker_id: workerId.optional(),
+  limit: queryInteger(1, 1000).optional(),
+  offset: queryInteger(0, 1_000_000_000).optional(),
+  cursor: text(1, 100).optional(),
+});
+
+const readers = ["user", "viewer"] as const;
+
+export const jobRoutes = {
+  submitJob: route({
+    method: "POST",
+    path: "/jobs",
+    who: ["user"],
+    summary: "Submit a job",
+    body: jobSubmission,
+    bodyBytesMax: bodyBytes.ordinary,
+    answers: {
+      201: { description: "Accepted and durable", shape: accepted },
+      200: { description: "The same key and body were accepted before", shape: accepted },
+      409: { description: "The same key with another body" },
+    },
+  }),
+  submitJobs: route({
+    method: "POST",
+    path: "/jobs/batch",
+    who: ["user"],
+    summary: "Submit up to 1000 jobs, all or none",
+    body: jobBatch,
+    bodyBytesMax: bodyBytes.batch,
+    answers: { 201: { description: "All accepted", shape: z.object({ jobs: z.array(accepted) }) } },
+  }),
+  listJobs: route({
+    method: "GET",
+    path: "/jobs",
+    who: readers,
+    summary: "List jobs, newest first; the next page is in the header X-Next-Cursor",
+    query: listQuery,
+    answers: { 200: { description: "Jobs", shape: z.array(jobView) } },
+  }),
+  streamEvents: route({
+    method: "GET",
+    path: "/jobs/events",
+    who: readers,
+    summary: "Follow the events of jobs as server-sent events; Last-Event-ID resumes without a gap",
+    query: z.strictObject({ job_id: jobId.optional() }),
+    answers: { 200: { description: "Events job:created … job:quarantined", type: "text/event-stream" } },
+  }),
+  getJob: route({
+    method: "GET",
+    path: "/jobs/:id",
+    who: readers,
+    summary: "Read one job",
+    params: jobParams,
+    answers: { 200: { description: "The job", shape: jobView } },
+  }),
+  cancelJob: route({
+    method: "DELETE",
+    path: "/jobs/:id",
+    who: ["user"],
+    summary: "Cancel a job",
+    params: jobParams,
+    answers: {
+      204: { description: "It is over" },
+      202: { description: "Its worker has been told" },
+      409: { description: "It had already ended" },
+    },
+  }),
+  retryJob: route({
+    method: "POST",
+    path: "/jobs/:id/retry",
+    who: ["user"],
+    summary: "Put a failed or quarantined job back into the queue",
+    params: jobParams,
+    body: z.strictObject({}).optional(),
+    answers: { 200: { description: "It is pending again", shape: accepted } },
+  }),
+  readOutput: route({
+    method: "GET",
+    path: "/jobs/:id/output/:stream",
+    who: readers,
+    summary: "Read the bytes of an attempt's output; follow=true stays until the attempt has ended",
+    params: outputParams,
+    query: z.strictObject({
+      offset: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
+      attempt: queryInteger(1, Number.MAX_SAFE_INTEGER).optional(),
+      follow: queryFlag.optional(),
+    }),
+    answers: {
+      200: { description: "Bytes", type: "application/octet-stream" },
+      206: { description: "A range of them" },
+    },
+  }),
+  listJobEvents: route({
+    method: "GET",
+    path: "/jobs/:id/events",
+    who: readers,
+    summary: "The timeline of a job",
+    params: jobParams,
+    query: z.strictObject({
+      after: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
+      limit: queryInteger(1, 1000).optional(),
+    }),
+    answers: { 200: { description: "Events, oldest first", shape: z.array(eventView) } },
+  }),
+  explainJob: route({
+    method: "GET",
+    path: "/jobs/:id/why",
+    who: readers,
+    summary: "Why the job is where it is",
+    params: jobParams,
+    answers: { 200: { description: "The reason", shape: whyView } },
+  }),
+  getReceipt: route({
+    method: "GET",
+    path: "/jobs/:id/receipt",
+    who: readers,
+    summary: "The worker's account of the last attempt that reported one",
+    params: jobParams,
+    answers: { 200: { description: "The receipt", shape: z.unknown() } },
+  }),
+} as const;

@@ -1,0 +1,8 @@
+import { adminRoutes } from "./admin-routes.ts";
+import { jobRoutes } from "./job-routes.ts";
+import { workerRoutes } from "./worker-routes.ts";
+
+/** The whole HTTP API below /api/v1 (and /api). */
+export const routes = { ...jobRoutes, ...workerRoutes, ...adminRoutes } as const;
+
+export type RouteName = keyof typeof routes;

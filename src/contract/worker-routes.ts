@@ -1,0 +1,157 @@
+import { z } from "zod";
+import { jobId, queryInteger, text, workerId } from "./fields.ts";
+import { outputParams } from "./job-routes.ts";
+import { bodyBytes, route } from "./route.ts";
+import * as shapes from "./worker-shapes.ts";
+
+const who = ["worker"] as const;
+const jobParams = z.strictObject({ id: jobId });
+const workerParams = z.strictObject({ id: workerId });
+const leaseLost = { 409: { description: "LEASE_LOST: another attempt, or the end, has come in between" } };
+const empty = { 204: { description: "Done" } };
+
+export const workerRoutes = {
+  registerWorker: route({
+    method: "POST",
+    path: "/workers/register",
+    who,
+    summary: "Register a worker, or renew what it says of itself",
+    body: shapes.workerRegistration,
+    answers: { ...empty, 409: { description: "The worker is known with another public key" } },
+  }),
+  heartbeatWorker: route({
+    method: "POST",
+    path: "/workers/heartbeat",
+    who,
+    summary: "Say that the worker lives and renew exactly the leases named",
+    body: shapes.workerHeartbeat,
+    answers: { 200: { description: "What it should stop", shape: shapes.heartbeatAnswer } },
+  }),
+  saveWorkerMetrics: route({
+    method: "POST",
+    path: "/workers/:id/metrics",
+    who,
+    summary: "Report how loaded the worker's machine is",
+    params: workerParams,
+    body: shapes.workerMetrics,
+    answers: empty,
+  }),
+  streamCommands: route({
+    method: "GET",
+    path: "/workers/:id/commands",
+    who,
+    summary: "Follow what the hub wants of the worker: work, cancel, drain, keys",
+    params: workerParams,
+    query: z.strictObject({ session: text(1, 100).optional() }),
+    answers: { 200: { description: "Commands", type: "text/event-stream" } },
+  }),
+  claimJob: route({
+    method: "POST",
+    path: "/jobs/claim",
+    who,
+    summary: "Claim one job",
+    body: shapes.claimRequest,
+    answers: {
+      200: { description: "A leased job", shape: shapes.claimedJobBody },
+      204: { description: "None" },
+    },
+  }),
+  claimJobs: route({
+    method: "POST",
+    path: "/jobs/claim-batch",
+    who,
+    summary: "Claim up to 256 jobs under one signature",
+    body: shapes.claimBatchRequest,
+    answers: {
+      200: { description: "Leased jobs", shape: shapes.claimedBatch },
+      204: { description: "None" },
+    },
+  }),
+  pendingJob: route({
+    method: "GET",
+    path: "/jobs/pending",
+    who,
+    summary: "Claim one job by long poll; the body is the document with its signature, the lease is a header",
+    query: z.strictObject({ worker_id: workerId, wait: queryInteger(0, 60).optional() }),
+    answers: { 200: { description: "The document plus `signature`" }, 204: { description: "None" } },
+  }),
+  startJob: route({
+    method: "POST",
+    path: "/jobs/:id/start",
+    who,
+    summary: "The attempt begins",
+    params: jobParams,
+    body: shapes.startRequest,
+    answers: { ...empty, ...leaseLost },
+  }),
+  heartbeatJob: route({
+    method: "POST",
+    path: "/jobs/:id/heartbeat",
+    who,
+    summary: "The attempt lives: renews its lease, and starts it when it was only assigned",
+    params: jobParams,
+    body: shapes.heartbeatRequest,
+    answers: { ...empty, ...leaseLost },
+  }),
+  releaseJob: route({
+    method: "POST",
+    path: "/jobs/:id/release",
+    who,
+    summary: "Give the job back without charging an attempt",
+    params: jobParams,
+    body: shapes.releaseRequest,
+    answers: { ...empty, ...leaseLost },
+  }),
+  reportProgress: route({
+    method: "POST",
+    path: "/jobs/:id/progress",
+    who,
+    summary: "Report how far the attempt is",
+    params: jobParams,
+    body: shapes.progressRequest,
+    answers: { ...empty, ...leaseLost },
+  }),
+  appendOutput: route({
+    method: "POST",
+    path: "/jobs/:id/output/:stream",
+    who,
+    summary: "Append bytes at an offset; headers X-Worker-Id, X-Job-Attempt, X-Lease-Token",
+    params: outputParams,
+    query: z.strictObject({ offset: queryInteger(0, Number.MAX_SAFE_INTEGER) }),
+    bodyKind: "bytes",
+    bodyBytesMax: bodyBytes.batch,
+    answers: {
+      200: { description: "Appended", shape: z.object({ size: z.int() }) },
+      409: { description: "LEASE_LOST, or OUTPUT_OFFSET with the size that the stream has" },
+    },
+  }),
+  finishJob: route({
+    method: "POST",
+    path: "/jobs/:id/result",
+    who,
+    summary: "The attempt succeeded; X-Idempotency-Key marks repeats",
+    params: jobParams,
+    body: shapes.resultRequest,
+    bodyBytesMax: bodyBytes.ending,
+    answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, ...leaseLost },
+  }),
+  failJob: route({
+    method: "POST",
+    path: "/jobs/:id/fail",
+    who,
+    summary: "The attempt failed",
+    params: jobParams,
+    body: shapes.failRequest,
+    bodyBytesMax: bodyBytes.ending,
+    answers: { 200: { description: "Where the job went", shape: shapes.failAnswer }, ...leaseLost },
+  }),
+  finishJobs: route({
+    method: "POST",
+    path: "/jobs/results",
+    who,
+    summary: "Up to 256 endings in one call, each judged alone",
+    body: shapes.resultBatch,
+    bodyBytesMax: bodyBytes.batch,
+    answers: { 200: { description: "One answer per item", shape: shapes.resultBatchAnswer } },
+  }),
+} as const;

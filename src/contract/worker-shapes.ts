@@ -1,0 +1,191 @@
+import { z } from "zod";
+import { executionLocations, providers } from "../core/document.ts";
+import { failureCodes } from "../core/failure.ts";
+import { jobStates } from "../core/job.ts";
+import {
+  anyJson,
+  decimal,
+  integer,
+  jobId,
+  jobType,
+  keyId,
+  leaseToken,
+  sha256Text,
+  tag,
+  text,
+  workerId,
+} from "./fields.ts";
+
+export const claimJobsMax = 256;
+export const claimWaitMsMax = 60_000;
+
+export const capability = z.strictObject({
+  provider: z.enum(providers),
+  model: text(1, 200),
+});
+
+export const workerRegistration = z.strictObject({
+  worker_id: workerId,
+  name: text(1, 200).optional(),
+  location: z.enum(executionLocations).optional(),
+  cores: integer(1, 4096),
+  ram_gb: decimal(0, 1_048_576),
+  tags: z.array(tag).max(100).default([]),
+  types: z.array(jobType).max(1000).optional(),
+  slots: integer(0, 10_000).optional(),
+  session: text(1, 100).optional(),
+  capabilities: z.array(capability).max(1000).optional(),
+  key_ids: z.array(keyId).max(16).optional(),
+  public_key: text(1, 1000).optional(),
+  version: text(1, 50).optional(),
+});
+
+/** Which attempt a worker speaks for. A worker's token must send all three; an administrator's may leave two out. */
+const fence = {
+  worker_id: workerId,
+  attempt: integer(1, Number.MAX_SAFE_INTEGER).optional(),
+  token: leaseToken.optional(),
+};
+
+export const workerHeartbeat = z.strictObject({
+  worker_id: workerId,
+  status: z.enum(["active", "draining"]).optional(),
+  current_jobs: z
+    .array(z.strictObject({ job_id: jobId, attempt: fence.attempt.unwrap(), token: leaseToken }))
+    .max(10_000),
+  capabilities: z.array(capability).max(1000).optional(),
+});
+
+export const heartbeatAnswer = z.object({
+  cancel: z.array(jobId),
+  lost: z.array(jobId),
+  drain: z.boolean(),
+  lease_ms: z.int(),
+});
+
+export const workerMetrics = z.strictObject({
+  ts: integer(0, Number.MAX_SAFE_INTEGER),
+  cpu_percent: decimal(0, 1_000_000),
+  load1: decimal(0, 1_000_000),
+  mem_used_bytes: integer(0, Number.MAX_SAFE_INTEGER),
+  mem_total_bytes: integer(0, Number.MAX_SAFE_INTEGER),
+  disk_free_bytes: integer(0, Number.MAX_SAFE_INTEGER),
+  slots_used: integer(0, 1_000_000),
+  slots: integer(0, 1_000_000),
+});
+
+const claimFields = {
+  worker_id: workerId,
+  types: z.array(jobType).max(1000).optional(),
+  session: text(1, 100).optional(),
+  wait_ms: integer(0, claimWaitMsMax).optional(),
+};
+
+export const claimRequest = z.strictObject(claimFields);
+export const claimBatchRequest = z.strictObject({ ...claimFields, max: integer(1, claimJobsMax).default(1) });
+
+const claimedJob = {
+  id: jobId,
+  document: z.string().meta({ description: "The document: exactly the bytes that were signed" }),
+  lease: z.string().meta({ description: "The lease: exactly the bytes that were signed" }),
+};
+
+export const claimedJobBody = z.object({
+  ...claimedJob,
+  signature: z.string(),
+  lease_signature: z.string(),
+  key_id: keyId,
+});
+
+export const claimedBatch = z.object({
+  jobs: z.array(z.object(claimedJob)),
+  batch: z.object({ key_id: keyId, signature: z.string() }),
+});
+
+export type ClaimedJobBody = z.infer<typeof claimedJobBody>;
+export type ClaimedBatch = z.infer<typeof claimedBatch>;
+
+const isolation = z.strictObject({
+  level: z.enum(["strict", "best-effort", "none", "in-process"]),
+  applied: z.array(text(1, 100)).max(100),
+  missing: z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100),
+});
+
+const usage = z.strictObject({
+  cpu_ms: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  memory_peak_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  oom: z.boolean().optional(),
+});
+
+export const outputFile = z.strictObject({
+  folder_id: text(1, 100),
+  object_key: text(1, 1024),
+  sha256: sha256Text.optional(),
+  size: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+});
+
+const attemptReport = {
+  exit_code: integer(-1, 255).optional(),
+  isolation: isolation.optional(),
+  usage: usage.optional(),
+  output_files: z.array(outputFile).max(10_000).optional(),
+  receipt: anyJson.optional(),
+};
+
+export const progressFields = {
+  progress: decimal(0, 100).optional(),
+  detail: text(0, 2000).optional(),
+};
+
+export const startRequest = z.strictObject({ ...fence, ...progressFields, isolation: isolation.optional() });
+export const heartbeatRequest = z.strictObject({ ...fence, ...progressFields });
+export const releaseRequest = z.strictObject({
+  ...fence,
+  ...progressFields,
+  reason: text(1, 500).optional(),
+});
+export const progressRequest = z.strictObject({ ...fence, ...progressFields, progress: decimal(0, 100) });
+
+const resultFields = { result: anyJson, result_hash: sha256Text.optional(), ...attemptReport };
+const failFields = {
+  reason: text(1, 4000),
+  code: z.enum(failureCodes).optional(),
+  detail: text(1, 2000).optional(),
+  partial_result: anyJson.optional(),
+  ...attemptReport,
+};
+
+export const resultRequest = z.strictObject({ ...fence, ...resultFields });
+export const failRequest = z.strictObject({ ...fence, ...failFields });
+export type ResultRequest = z.infer<typeof resultRequest>;
+export type FailRequest = z.infer<typeof failRequest>;
+
+export const resultAnswer = z.object({ status: z.enum(jobStates), duplicate: z.boolean().optional() });
+export const failAnswer = z.object({ status: z.enum(jobStates), run_at: z.int().optional() });
+
+const itemFence = { job_id: jobId, attempt: fence.attempt, token: fence.token };
+
+/** A batch of endings: each item is a result or, when it has a `reason`, a failure. */
+export const resultItem = z.union([
+  z.strictObject({ ...itemFence, ...failFields }),
+  z.strictObject({ ...itemFence, ...resultFields, idempotency_key: text(1, 200).optional() }),
+]);
+
+/** Items are judged alone, so their shape is checked one by one and a bad one does not spoil the batch. */
+export const resultBatch = z.strictObject({
+  worker_id: workerId,
+  items: z.array(anyJson).min(1).max(256),
+  receipts: anyJson.optional(),
+});
+
+export const resultBatchAnswer = z.object({
+  items: z.array(
+    z.object({
+      job_id: z.string().nullable(),
+      status: z.enum(jobStates).optional(),
+      duplicate: z.boolean().optional(),
+      run_at: z.int().optional(),
+      error: z.object({ code: z.string(), message: z.string() }).optional(),
+    }),
+  ),
+});
