@@ -1,0 +1,45 @@
+import type { Ids } from "../core/ids.ts";
+import type { ChangeRules } from "../core/outcome.ts";
+import type { OutputLog } from "../output/output-log.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Failpoint } from "../runtime/failpoint.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { KeyRing } from "../signing/key-ring.ts";
+import type { Quota, Store, TokenRecord, WorkerRecord } from "../store/store.ts";
+import type { Dispatcher } from "./services/dispatcher.ts";
+import type { EventFeed } from "./services/event-feed.ts";
+import type { HubMetrics } from "./services/metrics.ts";
+import type { RateLimits } from "./services/rate-limits.ts";
+import type { RecordCache } from "./services/record-cache.ts";
+import type { HubSettings } from "./settings.ts";
+
+/** What the use cases of the hub stand on. Everything that can differ between a test and a day in the field is here. */
+export type HubDeps = {
+  store: Store;
+  keys: KeyRing;
+  clock: Clock;
+  ids: Ids;
+  settings: HubSettings;
+  outputs: OutputLog;
+  outputsDir: string;
+  logger: Logger;
+  failpoint: Failpoint;
+  feed: EventFeed;
+  dispatcher: Dispatcher;
+  limits: RateLimits;
+  /** Tokens by the hash of their secret, workers by id, quotas by tenant. */
+  tokens: RecordCache<TokenRecord | null>;
+  workers: RecordCache<WorkerRecord | null>;
+  quotas: RecordCache<Quota>;
+  metrics: HubMetrics;
+  version: string;
+};
+
+/** The rules under which every change of a job is judged now. */
+export function rulesNow(deps: Pick<HubDeps, "clock" | "settings">): ChangeRules {
+  return {
+    nowMs: deps.clock.nowMs(),
+    leaseMs: deps.settings.leaseMs,
+    backoffScale: deps.settings.backoffScale,
+  };
+}

@@ -1,0 +1,56 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Ids } from "../core/ids.ts";
+import { ensureHome, readPrivateFile, writePrivateFile } from "../runtime/home.ts";
+import { sha256Hex } from "../signing/mac.ts";
+import type { Store } from "../store/store.ts";
+
+const subfolders = ["outputs", "objects", "work", "logs"] as const;
+
+const settingsTemplate = `# Settings of this hub. Every setting can also be given as an environment variable or, where there is one, a flag:
+# flag beats environment beats this file beats the default. Unknown keys and values out of range stop the start.
+#
+# port: 3000
+# lease_ms: 60000
+# job_retention_days: 30
+# log_level: info
+`;
+
+/** Makes what a home needs and does not have yet. What is there is never overwritten. */
+export async function prepareHome(home: string): Promise<void> {
+  await ensureHome(home);
+  for (const folder of subfolders) mkdirSync(join(home, folder), { recursive: true, mode: 0o700 });
+  const settings = join(home, "writ.yaml");
+  if (!existsSync(settings)) await writePrivateFile(settings, settingsTemplate);
+}
+
+/**
+ * The administrator's token: given by the environment, else the one in the home, else a new one. The store keeps
+ * only its hash; the file is how the command line of the same person finds it.
+ */
+export async function ensureAdminToken(
+  home: string,
+  deps: { store: Store; ids: Ids; nowMs: number },
+  given: { secret: string | null; osUser: string },
+): Promise<void> {
+  const path = join(home, "admin.token");
+  const kept = (await readPrivateFile(path))?.trim() || null;
+  const secret = given.secret ?? kept ?? `sk_admin_${deps.ids.secret()}`;
+  if (secret !== kept) await writePrivateFile(path, `${secret}\n`);
+
+  const secretHash = sha256Hex(secret);
+  if ((await deps.store.findToken({ secretHash })) !== null) return;
+  await deps.store.createToken({
+    token: {
+      id: deps.ids.recordId(),
+      secretHash,
+      role: "admin",
+      tenantId: null,
+      userId: given.osUser,
+      workerId: null,
+      createdAt: deps.nowMs,
+      expiresAt: null,
+    },
+    origin: null,
+  });
+}

@@ -1,0 +1,155 @@
+import type { adminRoutes } from "../../contract/admin-routes.ts";
+import { WritError } from "../../core/errors.ts";
+import type { Identity } from "../../core/identity.ts";
+import { authenticate, createSession, removeSession } from "../use-cases/authenticate.ts";
+import { createToken, refreshToken, revokeToken } from "../use-cases/manage-tokens.ts";
+import { removeWorker, setWorker, unknownWorker } from "../use-cases/manage-workers.ts";
+import { workerView } from "../views/worker-view.ts";
+import type { Call, Handlers } from "./call.ts";
+import { sessionCookie } from "./credentials.ts";
+
+export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
+  async listWorkers({ deps }) {
+    const workers = await deps.store.listWorkers();
+    return Response.json(await Promise.all(workers.map((worker) => workerView(deps.store, worker))));
+  },
+
+  async getWorker({ deps, params }) {
+    const worker = await deps.store.getWorker({ workerId: params.id });
+    if (worker === null) throw unknownWorker(params.id);
+    return Response.json(await workerView(deps.store, worker));
+  },
+
+  blockWorker: (call) => change(call, { blocked: true }),
+  unblockWorker: (call) => change(call, { blocked: false, draining: false }),
+  drainWorker: (call) => change(call, { draining: true }),
+
+  async removeWorker({ deps, identity, origin, params }) {
+    await removeWorker(deps, { identity, origin, workerId: params.id });
+    return done();
+  },
+
+  async createSession({ deps, credentials, body, context, origin }) {
+    const bearer = body.token ?? credentials.bearer;
+    const identity = await authenticate(deps, { bearer: bearer ?? "", session: null }, origin);
+    const known = { ...origin, userId: identity.userId };
+    const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known });
+    const secure = isTls(context.env.incoming.socket) ? "; Secure" : "";
+    const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
+    return Response.json(identityView(identity), { headers: { "Set-Cookie": cookie } });
+  },
+
+  async getSession({ identity }) {
+    return Response.json(identityView(identity));
+  },
+
+  async removeSession({ deps, credentials }) {
+    if (credentials.session !== null) await removeSession(deps, credentials.session);
+    const cookie = `${sessionCookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
+    return new Response(null, { status: 204, headers: { "Set-Cookie": cookie } });
+  },
+
+  async createToken({ deps, identity, origin, body }) {
+    const wish = {
+      role: body.role,
+      tenantId: body.tenant_id,
+      userId: body.user_id,
+      workerId: body.worker_id,
+      expiresInSec: body.expires_in_sec,
+    };
+    const { id, secret } = await createToken(deps, { identity, origin, wish });
+    return Response.json({ id, token: secret }, { status: 201 });
+  },
+
+  async refreshToken({ deps, identity, origin, body }) {
+    const { id, secret } = await refreshToken(deps, { identity, origin, expiresInSec: body?.expires_in_sec });
+    return Response.json({ id, token: secret }, { status: 201 });
+  },
+
+  async listTokens({ deps, identity }) {
+    const tokens = await deps.store.listTokens();
+    const visible = tokens.filter(
+      ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
+    );
+    return Response.json(
+      visible.map((token) => ({
+        id: token.id,
+        role: token.role,
+        tenant_id: token.tenantId,
+        user_id: token.userId,
+        worker_id: token.workerId,
+        created_at: token.createdAt,
+        expires_at: token.expiresAt,
+        revoked_at: token.revokedAt,
+      })),
+    );
+  },
+
+  async revokeToken({ deps, origin, params }) {
+    await revokeToken(deps, { tokenId: params.id, origin });
+    return done();
+  },
+
+  async listKeys({ deps }) {
+    return Response.json({ keys: deps.keys.list() });
+  },
+
+  async getQuota({ deps, params, identity }) {
+    checkTenant(identity, params.id);
+    return Response.json(await deps.store.getQuota({ tenantId: params.id }));
+  },
+
+  async putQuota({ deps, params, body, identity, origin }) {
+    if (identity.tenantId !== null)
+      throw new WritError("PERMISSION_DENIED", "a tenant does not set its own quota");
+    await deps.store.putQuota({ tenantId: params.id, quota: body, nowMs: deps.clock.nowMs(), origin });
+    deps.quotas.forget(params.id);
+    deps.dispatcher.wakeAll();
+    return Response.json(body);
+  },
+
+  async listQueues({ deps, identity }) {
+    const queues = await deps.store.listQueues();
+    const visible = queues.filter(
+      ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
+    );
+    return Response.json(visible.map(({ tenantId, ...queue }) => ({ tenant_id: tenantId, ...queue })));
+  },
+
+  async setQueuePaused({ deps, params, body, origin }) {
+    await deps.store.setQueuePaused({
+      type: params.type,
+      paused: body.paused,
+      nowMs: deps.clock.nowMs(),
+      origin,
+    });
+    if (!body.paused) deps.dispatcher.wakeAll();
+    return Response.json(body);
+  },
+};
+
+async function change(
+  call: Call<"blockWorker" | "unblockWorker" | "drainWorker">,
+  set: { blocked?: boolean; draining?: boolean },
+): Promise<Response> {
+  const { deps, params, origin } = call;
+  const worker = await setWorker(deps, { workerId: params.id, set, origin });
+  return Response.json(await workerView(deps.store, worker));
+}
+
+function done(): Response {
+  return new Response(null, { status: 204 });
+}
+
+function identityView({ role, tenantId, userId, workerId }: Identity) {
+  return { role, tenant_id: tenantId, user_id: userId, worker_id: workerId };
+}
+
+function isTls(socket: object): boolean {
+  return "encrypted" in socket && socket.encrypted === true;
+}
+
+function checkTenant(identity: Identity, tenantId: string): void {
+  if (identity.tenantId === null || identity.tenantId === tenantId) return;
+  throw new WritError("NOT_FOUND", `there is no tenant ${tenantId}`);
+}

@@ -1,0 +1,107 @@
+import { Hono } from "hono";
+import type { Route } from "../../contract/route.ts";
+import { routes } from "../../contract/routes.ts";
+import { WritError } from "../../core/errors.ts";
+import type { Identity } from "../../core/identity.ts";
+import { authenticate } from "../use-cases/authenticate.ts";
+import { adminHandlers } from "./admin-handlers.ts";
+import { apiPrefixes, bindRoutes } from "./bind-routes.ts";
+import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
+import { credentialsOf, originOf } from "./credentials.ts";
+import { errorResponse } from "./error-response.ts";
+import { jobHandlers } from "./job-handlers.ts";
+import { openApi } from "./openapi.ts";
+import { pageHeaders, referencePage, welcomePage } from "./pages.ts";
+import { workerHandlers } from "./worker-handlers.ts";
+
+/** Everything that the hub answers over HTTP. */
+export function createApp(deps: HttpDeps): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  app.use(async (context, next) => {
+    await next();
+    logCall(deps, context);
+  });
+  app.onError((error, context) => refuse(deps, context, error));
+  app.notFound((context) => refuse(deps, context, unmatched(context)));
+  bindHealth(app, deps);
+  bindPages(app, deps.version);
+  bindRoutes(app, deps, { ...jobHandlers, ...workerHandlers, ...adminHandlers });
+  return app;
+}
+
+function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Response {
+  const requestId = deps.ids.recordId();
+  context.set("requestId" as never, requestId as never);
+  if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
+  return errorResponse(error, requestId, deps.logger);
+}
+
+/** A path that exists under another method is 405, everything else 404. */
+function unmatched(context: HttpContext): WritError {
+  const path = context.req.path.replace(/^\/api(\/v1)?/, "");
+  const known = (Object.values(routes) as Route[]).some((route) => {
+    const pattern = route.path.replaceAll(/:\w+/g, "[^/]+");
+    return new RegExp(`^${pattern}$`).test(path);
+  });
+  if (known) return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not possible on this path`);
+  return new WritError("NOT_FOUND", "there is no such path; /api/docs lists what there is");
+}
+
+/** One line per call: who, what, which job, how it ended. */
+function logCall(deps: HttpDeps, context: HttpContext): void {
+  const route = context.get("route" as never) as string | undefined;
+  const identity = context.get("identity" as never) as Identity | undefined;
+  const { status } = context.res;
+  deps.metrics.requests.inc({ route: route ?? "other", status });
+  deps.logger.info(
+    {
+      route: route ?? context.req.path,
+      method: context.req.method,
+      status,
+      user: identity?.userId,
+      tenant: identity?.tenantId,
+      job: route === undefined ? undefined : jobIn(context),
+      request_id: context.get("requestId" as never),
+    },
+    "call",
+  );
+}
+
+function jobIn(context: HttpContext): string | undefined {
+  return /\/jobs\/([0-9a-f-]{36})(?:\/|$)/.exec(context.req.path)?.[1];
+}
+
+function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
+  for (const prefix of ["", ...apiPrefixes]) {
+    app.get(`${prefix}/healthz`, () => health(deps));
+    app.get(`${prefix}/readyz`, () => health(deps));
+    app.get(`${prefix}/metrics`, async (context) => {
+      const { incoming } = context.env;
+      const origin = originOf(incoming, deps.settings, { method: "GET", endpoint: "/metrics" });
+      const { role } = await authenticate(deps, credentialsOf(incoming), origin);
+      if (role !== "admin" && role !== "viewer")
+        throw new WritError("PERMISSION_DENIED", "metrics are for viewers");
+      const { registry } = deps.metrics;
+      return new Response(await registry.metrics(), { headers: { "Content-Type": registry.contentType } });
+    });
+  }
+}
+
+async function health(deps: HttpDeps): Promise<Response> {
+  try {
+    const { schemaVersion } = await deps.store.ping();
+    return Response.json({ status: "ok", version: deps.version, schema_version: schemaVersion });
+  } catch {
+    return Response.json({ status: "store unavailable", version: deps.version }, { status: 503 });
+  }
+}
+
+function bindPages(app: Hono<HttpEnv>, version: string): void {
+  const description = openApi(version);
+  const reference = referencePage(version);
+  app.get("/", () => new Response(welcomePage(version), { headers: pageHeaders }));
+  for (const prefix of apiPrefixes) {
+    app.get(`${prefix}/openapi.json`, () => Response.json(description));
+    app.get(`${prefix}/docs`, () => new Response(reference, { headers: pageHeaders }));
+  }
+}

@@ -1,0 +1,112 @@
+import type { Hono } from "hono";
+import { bodyBytes, type Route } from "../../contract/route.ts";
+import { type RouteName, routes } from "../../contract/routes.ts";
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Identity } from "../../core/identity.ts";
+import { authenticate, type Credentials } from "../use-cases/authenticate.ts";
+import { parseShape } from "../use-cases/parse-shape.ts";
+import { recordEvent } from "../use-cases/record-event.ts";
+import type { Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
+import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
+import { readBytes, readJson } from "./read-body.ts";
+
+export const apiPrefixes = ["/api/v1", "/api"] as const;
+
+/** Serves every route of the contract. The order at the border is: who, may they, then what they sent. */
+export function bindRoutes(app: Hono<HttpEnv>, deps: HttpDeps, handlers: Handlers): void {
+  for (const name of literalPathsFirst()) {
+    const route: Route = routes[name];
+    for (const prefix of apiPrefixes) {
+      app.on(route.method, `${prefix}${route.path}`, (context) =>
+        serve(deps, { name, route, context, handlers }),
+      );
+    }
+  }
+}
+
+/** `/jobs/pending` must be tried before `/jobs/:id`. */
+function literalPathsFirst(): RouteName[] {
+  const parameters = (name: RouteName) => routes[name].path.split(":").length;
+  return (Object.keys(routes) as RouteName[]).sort((a, b) => parameters(a) - parameters(b));
+}
+
+type Served = { name: RouteName; route: Route; context: HttpContext; handlers: Handlers };
+
+async function serve(deps: HttpDeps, served: Served): Promise<Response> {
+  const { name, route, context, handlers } = served;
+  const { incoming } = context.env;
+  const startedAt = deps.clock.monotonicMs();
+  context.set("route" as never, name as never);
+  const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
+  const credentials = credentialsOf(incoming);
+  const identity = await admit(deps, { ...served, credentials, origin });
+  context.set("identity" as never, identity as never);
+  const call = {
+    deps,
+    context,
+    identity,
+    credentials,
+    origin: { ...origin, userId: identity.userId },
+    params: route.params && parseShape(route.params, context.req.param()),
+    query: route.query && parseShape(route.query, queryOf(context)),
+    body: await bodyOf(route, context),
+    signal: hangUpSignal(context),
+  };
+  const handler = handlers[name] as (call: Call<RouteName>) => Promise<Response>;
+  const response = await handler(call as Call<RouteName>);
+  deps.metrics.requestSeconds.observe({ route: name }, (deps.clock.monotonicMs() - startedAt) / 1000);
+  return response;
+}
+
+const nobody: Identity = { tokenId: "", role: "viewer", tenantId: null, userId: "anonymous", workerId: null };
+
+async function admit(
+  deps: HttpDeps,
+  request: Served & { credentials: Credentials; origin: Origin },
+): Promise<Identity> {
+  const { route, name, credentials, origin, context } = request;
+  const isAnonymous = credentials.bearer === null && credentials.session === null;
+  if (route.who === "open") return nobody;
+  if (name === "streamEvents" && deps.settings.publicEvents && isAnonymous) return nobody;
+  if (credentials.session !== null) checkBrowser(context.env.incoming, deps.settings);
+  const identity = await authenticate(deps, credentials, origin);
+  if (identity.role === "admin" || route.who.includes(identity.role)) return identity;
+  await recordEvent(deps, {
+    event: "PERMISSION_DENIED",
+    tenantId: identity.tenantId,
+    origin: { ...origin, userId: identity.userId },
+    details: { role: identity.role },
+  });
+  throw new WritError("PERMISSION_DENIED", `a ${identity.role} token may not do this`);
+}
+
+/** Each name once: of two values nobody could say which one was meant. */
+function queryOf(context: HttpContext): Record<string, string> {
+  const query: Record<string, string> = Object.create(null);
+  for (const [name, values] of Object.entries(context.req.queries())) {
+    if (values.length > 1) {
+      throw new WritError("INVALID_ARGUMENT", `${name} is given ${values.length} times`, {
+        issues: [{ path: name, message: "must be given once" }],
+      });
+    }
+    query[name] = values[0]!;
+  }
+  return query;
+}
+
+async function bodyOf(route: Route, context: HttpContext): Promise<unknown> {
+  const { incoming } = context.env;
+  const bytesMax = route.bodyBytesMax ?? bodyBytes.ordinary;
+  if (route.bodyKind === "bytes") return readBytes(incoming, bytesMax);
+  if (route.body === undefined) return undefined;
+  const json = await readJson(incoming, bytesMax);
+  return parseShape(route.body, json);
+}
+
+function hangUpSignal(context: HttpContext): AbortSignal {
+  const abort = new AbortController();
+  const { outgoing } = context.env;
+  outgoing.once("close", () => abort.abort());
+  return abort.signal;
+}

@@ -1,0 +1,82 @@
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { HubSettings } from "../settings.ts";
+import type { Credentials } from "../use-cases/authenticate.ts";
+
+export const sessionCookie = "writ_session";
+
+/** What the caller shows. A header that is not plainly one bearer token counts as a wrong token, never as none. */
+export function credentialsOf(incoming: IncomingMessage): Credentials {
+  const given = incoming.headersDistinct["authorization"];
+  if (given === undefined) return { bearer: null, session: cookieOf(incoming) };
+  const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,4096})$/.exec(given[0]!) : null;
+  return { bearer: match?.[1] ?? "", session: null };
+}
+
+function cookieOf(incoming: IncomingMessage): string | null {
+  const cookies = incoming.headers.cookie?.split(";") ?? [];
+  const own = cookies.map((cookie) => cookie.trim()).find((cookie) => cookie.startsWith(`${sessionCookie}=`));
+  return own?.slice(sessionCookie.length + 1) || null;
+}
+
+/**
+ * A browser sends its cookie by itself, so a page of a stranger could act for the person. The cookie is
+ * SameSite=Strict; beyond that a change must come from our own page, and under a name that is ours.
+ */
+export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): void {
+  const host = hostOf(incoming.headers.host);
+  if (!ownHosts(settings).has(host)) throw refused(`host ${host} is not a name of this hub`);
+  const origin = incoming.headers.origin;
+  const isChange = incoming.method !== "GET" && incoming.method !== "HEAD";
+  if (origin !== undefined && hostOf(originHost(origin)) !== host)
+    throw refused("the request comes from another site");
+  if (isChange && origin === undefined && incoming.headers["sec-fetch-site"] !== "same-origin") {
+    throw refused("a change with a session cookie must come from the hub's own page");
+  }
+}
+
+function refused(why: string): WritError {
+  return new WritError("PERMISSION_DENIED", why);
+}
+
+function ownHosts(settings: HubSettings): Set<string> {
+  const own = ["localhost", "127.0.0.1", "[::1]", settings.host];
+  if (settings.publicUrl !== null) own.push(new URL(settings.publicUrl).hostname);
+  return new Set(own);
+}
+
+function hostOf(host: string | undefined): string {
+  return (host ?? "").replace(/:\d+$/, "").toLowerCase();
+}
+
+function originHost(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).host : "";
+}
+
+export function originOf(
+  incoming: IncomingMessage,
+  settings: HubSettings,
+  request: { method: string; endpoint: string },
+): Origin {
+  return {
+    userId: null,
+    ipAddress: addressOf(incoming, settings),
+    userAgent: incoming.headers["user-agent"]?.slice(0, userAgentCharsMax) ?? null,
+    endpoint: request.endpoint,
+    method: request.method,
+  };
+}
+
+const userAgentCharsMax = 200;
+
+/** A forwarded address counts only when the one who forwards is trusted. */
+function addressOf(incoming: IncomingMessage, settings: HubSettings): string | null {
+  const peer = incoming.socket.remoteAddress?.replace(/^::ffff:/, "") ?? null;
+  const trusted = settings.trustedProxies?.split(",").map((address) => address.trim()) ?? [];
+  if (peer === null || !trusted.includes(peer)) return peer;
+  const forwarded = incoming.headers["x-forwarded-for"];
+  const last = [forwarded].flat().join(",").split(",").at(-1)?.trim() ?? "";
+  return isIP(last) === 0 ? peer : last;
+}

@@ -1,0 +1,30 @@
+import { type ErrorCode, errorTable, WritError } from "../../core/errors.ts";
+import type { Logger } from "../../runtime/logger.ts";
+
+/** The one place where an error becomes an answer. What we did not foresee is logged and says nothing to strangers. */
+export function errorResponse(error: unknown, requestId: string, logger: Logger): Response {
+  const known = error instanceof WritError ? error : unforeseen(error, requestId, logger);
+  const { http } = errorTable[known.code];
+  const { retry_after_sec: retryAfterSec, ...details } = known.details ?? {};
+  const body = {
+    error: {
+      code: known.code,
+      message: known.message,
+      ...(Object.keys(details).length > 0 ? { details } : {}),
+      request_id: requestId,
+    },
+  };
+  return Response.json(body, { status: http, headers: headersFor(known.code, retryAfterSec) });
+}
+
+function headersFor(code: ErrorCode, retryAfterSec: unknown): Record<string, string> {
+  if (code === "UNAUTHENTICATED") return { "WWW-Authenticate": 'Bearer realm="writ"' };
+  if (code === "TOO_LARGE") return { Connection: "close" };
+  if (errorTable[code].http === 429) return { "Retry-After": String(retryAfterSec ?? 1) };
+  return errorTable[code].http === 503 ? { "Retry-After": "1" } : {};
+}
+
+function unforeseen(error: unknown, requestId: string, logger: Logger): WritError {
+  logger.error({ err: error, request_id: requestId }, "a request failed in a way nobody foresaw");
+  return new WritError("INTERNAL", "something went wrong in the hub; its log has the request id");
+}

@@ -1,0 +1,105 @@
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../runtime/clock.ts";
+import { repeat, type Service } from "../../runtime/service.ts";
+
+/** Streams look this often whether their token still holds; a revoked one ends within 5 s. */
+const lookMs = 2_000;
+/** Proxies and workers take a silent connection for a dead one. */
+const pingMs = 15_000;
+/** A client that takes nothing for so long is gone. */
+const stuckMs = 120_000;
+
+type Stream = {
+  response: ServerResponse;
+  abort: AbortController;
+  isStillAllowed: () => Promise<boolean>;
+  ping: string | null;
+  lastWriteAt: number;
+};
+
+/** Every answer that stays open: server-sent events and followed output. */
+export class OpenStreams {
+  readonly #streams = new Set<Stream>();
+  readonly #clock: Clock;
+  readonly #looks: Service;
+
+  constructor(clock: Clock, onError: (error: unknown) => void) {
+    this.#clock = clock;
+    this.#looks = repeat({ name: "open streams", intervalMs: lookMs, clock, onError }, () => this.#look());
+  }
+
+  start(): Promise<void> {
+    return this.#looks.start();
+  }
+
+  /** Ends all of them: a hub that stops must not wait for readers that have all the time in the world. */
+  async stop(): Promise<void> {
+    await this.#looks.stop();
+    for (const stream of [...this.#streams]) this.#end(stream);
+  }
+
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** Takes the answer over. `write` resolves when there is room for more. */
+  open(
+    response: ServerResponse,
+    options: { headers: Record<string, string>; ping?: string; isStillAllowed: () => Promise<boolean> },
+  ): { write(chunk: string | Uint8Array): Promise<void>; end(): void; signal: AbortSignal } {
+    const { ping = null, isStillAllowed } = options;
+    const stream: Stream = {
+      response,
+      ping,
+      isStillAllowed,
+      abort: new AbortController(),
+      lastWriteAt: this.#clock.monotonicMs(),
+    };
+    this.#streams.add(stream);
+    response.once("close", () => this.#end(stream));
+    response.on("error", () => this.#end(stream));
+    response.writeHead(200, options.headers);
+    response.flushHeaders();
+    return {
+      write: (chunk) => this.#write(stream, chunk),
+      end: () => this.#end(stream),
+      signal: stream.abort.signal,
+    };
+  }
+
+  async #write(stream: Stream, chunk: string | Uint8Array): Promise<void> {
+    if (stream.abort.signal.aborted) return;
+    stream.lastWriteAt = this.#clock.monotonicMs();
+    if (stream.response.write(chunk)) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        stream.response.off("drain", done);
+        stream.abort.signal.removeEventListener("abort", done);
+        stream.lastWriteAt = this.#clock.monotonicMs();
+        resolve();
+      };
+      stream.response.once("drain", done);
+      stream.abort.signal.addEventListener("abort", done, { once: true });
+    });
+  }
+
+  #end(stream: Stream): void {
+    if (!this.#streams.delete(stream)) return;
+    stream.abort.abort();
+    stream.response.end();
+  }
+
+  async #look(): Promise<void> {
+    const now = this.#clock.monotonicMs();
+    for (const stream of [...this.#streams]) {
+      const silentMs = now - stream.lastWriteAt;
+      if (stream.response.writableNeedDrain) {
+        if (silentMs > stuckMs) stream.response.destroy();
+      } else if (stream.ping !== null && silentMs >= pingMs) {
+        stream.lastWriteAt = now;
+        stream.response.write(stream.ping);
+      }
+      if (!(await stream.isStillAllowed())) this.#end(stream);
+    }
+  }
+}

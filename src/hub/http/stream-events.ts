@@ -1,0 +1,79 @@
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { WritError } from "../../core/errors.ts";
+import { formatSse } from "../../runtime/sse.ts";
+import { identityOf } from "../use-cases/authenticate.ts";
+import { findJob } from "../use-cases/find-job.ts";
+import { visibleTo } from "../use-cases/list-jobs.ts";
+import { liveEvent, liveKinds } from "../views/event-view.ts";
+import type { Call } from "./call.ts";
+
+export const sseHeaders = {
+  "Content-Type": "text/event-stream; charset=utf-8",
+  "Cache-Control": "no-store",
+  "X-Accel-Buffering": "no",
+} as const;
+
+/** A comment line: keeps the connection alive and means nothing. */
+export const ssePing = ": still here\n\n";
+
+/** Live events of the jobs that the caller may see, from Last-Event-ID on or from now. */
+export async function streamEvents(call: Call<"streamEvents">): Promise<Response> {
+  const { deps, identity, origin, query, context } = call;
+  if (query.job_id !== undefined) await findJob(deps, { identity, origin, jobId: query.job_id, to: "read" });
+  const lastEventId = parseLastEventId(context.req.header("last-event-id"));
+  const canResume = lastEventId === null || (await deps.feed.canResume(lastEventId));
+  const stream = deps.streams.open(context.env.outgoing, {
+    headers: sseHeaders,
+    ping: ssePing,
+    isStillAllowed: stillAllowed(call),
+  });
+  const afterSeq = lastEventId !== null && canResume ? lastEventId : deps.feed.lastSeq;
+  // The first words carry the reader's place, so that one who is cut off before any event can still resume.
+  await stream.write(`retry: ${retryMs()}\nid: ${afterSeq}\n\n`);
+  if (!canResume) await stream.write(formatSse({ id: String(afterSeq), event: "reset", data: "{}" }));
+  void send(call, stream, afterSeq);
+  return RESPONSE_ALREADY_SENT;
+}
+
+async function send(
+  { deps, identity, query }: Call<"streamEvents">,
+  stream: ReturnType<typeof deps.streams.open>,
+  afterSeq: number,
+): Promise<void> {
+  const { tenantId, userId: ownerId } = visibleTo(identity);
+  const filter = { afterSeq, tenantId, ownerId, jobId: query.job_id, kinds: liveKinds };
+  try {
+    for await (const page of deps.feed.follow(filter, stream.signal)) {
+      const texts = page.map((event) => {
+        const { name, data } = liveEvent(event);
+        return formatSse({ id: String(event.seq), event: name, data: JSON.stringify(data) });
+      });
+      await stream.write(texts.join(""));
+    }
+  } catch (error) {
+    deps.logger.warn({ err: error }, "an event stream ended early; its reader will resume");
+  } finally {
+    stream.end();
+  }
+}
+
+/** Readers that lost the hub together must not come back together. */
+function retryMs(): number {
+  return 1000 + Math.floor(Math.random() * 2000);
+}
+
+function parseLastEventId(header: string | undefined): number | null {
+  if (header === undefined || header === "") return null;
+  if (/^\d{1,15}$/.test(header)) return Number(header);
+  throw new WritError("INVALID_ARGUMENT", "Last-Event-ID: must be the id of an event", {
+    issues: [{ path: "Last-Event-ID", message: "must be the id of an event" }],
+  });
+}
+
+/** Whether the caller's token still holds, asked again and again while a stream is open. */
+export function stillAllowed(
+  call: Pick<Call<"streamEvents">, "deps" | "credentials" | "identity">,
+): () => Promise<boolean> {
+  if (call.identity.tokenId === "") return async () => true;
+  return async () => (await identityOf(call.deps, call.credentials)) !== null;
+}

@@ -1,0 +1,102 @@
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { WritError } from "../../core/errors.ts";
+import { type Output, openOutput } from "../use-cases/read-output.ts";
+import type { Call, HttpContext } from "./call.ts";
+import { stillAllowed } from "./stream-events.ts";
+
+/** The bytes of one stream of one attempt: what is there, a range of it, or all of it as it comes. */
+export async function readOutput(call: Call<"readOutput">): Promise<Response> {
+  const { deps, identity, origin, params, query, context } = call;
+  const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
+  const output = await openOutput(deps, request);
+  const offset = query.offset ?? 0;
+  if (query.follow === true) return follow(call, output, offset);
+  const range = parseRange(context.req.header("range"), output.size);
+  if (range !== null) return send(context, output, { ...range, isPart: true });
+  if (offset > output.size) throw unsatisfiable(output.size);
+  return send(context, output, { start: offset, end: output.size, isPart: false });
+}
+
+function follow(call: Call<"readOutput">, output: Output, offset: number): Response {
+  const { deps, context } = call;
+  const stream = deps.streams.open(context.env.outgoing, {
+    headers: headersOf(output),
+    isStillAllowed: stillAllowed(call),
+  });
+  const pump = async () => {
+    try {
+      for await (const chunk of output.follow(offset, stream.signal)) await stream.write(chunk);
+      stream.end();
+    } catch (error) {
+      if (stream.signal.aborted) return;
+      deps.logger.warn({ err: error }, "a followed output broke off");
+      // An ordinary end would look as if this had been all.
+      context.env.outgoing.destroy();
+    }
+  };
+  void pump();
+  return RESPONSE_ALREADY_SENT;
+}
+
+async function send(
+  context: HttpContext,
+  output: Output,
+  part: { start: number; end: number; isPart: boolean },
+): Promise<Response> {
+  const { start, end, isPart } = part;
+  const headers: Record<string, string> = {
+    ...headersOf(output),
+    "Accept-Ranges": "bytes",
+    "Content-Length": String(end - start),
+  };
+  if (isPart) headers["Content-Range"] = `bytes ${start}-${end - 1}/${output.size}`;
+  const { outgoing } = context.env;
+  outgoing.writeHead(isPart ? 206 : 200, headers);
+  for await (const chunk of output.read(start, end)) {
+    if (outgoing.destroyed) break;
+    if (!outgoing.write(chunk)) await drained(outgoing);
+  }
+  outgoing.end();
+  return RESPONSE_ALREADY_SENT;
+}
+
+function drained(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      outgoing.off("drain", done);
+      outgoing.off("close", done);
+      resolve();
+    };
+    outgoing.once("drain", done);
+    outgoing.once("close", done);
+  });
+}
+
+function headersOf(output: Output): Record<string, string> {
+  return {
+    "Content-Type": "application/octet-stream",
+    "Cache-Control": "no-store",
+    // A job's output is never a page of ours, whatever it looks like.
+    "X-Content-Type-Options": "nosniff",
+    "Content-Disposition": "attachment",
+    "X-Job-Attempt": String(output.attempt),
+  };
+}
+
+/** One range as RFC 9110 writes it; null when none is asked for. */
+function parseRange(header: string | undefined, size: number): { start: number; end: number } | null {
+  if (header === undefined) return null;
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header);
+  if (match === null || (match[1] === "" && match[2] === "")) return null;
+  if (match[1] === "") return checked(Math.max(0, size - Number(match[2])), size, size);
+  return checked(Number(match[1]), match[2] === "" ? size : Math.min(size, Number(match[2]) + 1), size);
+}
+
+function checked(start: number, end: number, size: number): { start: number; end: number } {
+  if (start >= end || start >= size) throw unsatisfiable(size);
+  return { start, end };
+}
+
+function unsatisfiable(size: number): WritError {
+  return new WritError("RANGE_NOT_SATISFIABLE", `the output has ${size} bytes`, { size });
+}

@@ -1,0 +1,185 @@
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { workerRoutes } from "../../contract/worker-routes.ts";
+import { WritError } from "../../core/errors.ts";
+import type { Identity } from "../../core/identity.ts";
+import { formatSse } from "../../runtime/sse.ts";
+import { appendOutput } from "../use-cases/append-output.ts";
+import { releaseJob, reportProgress, startJob } from "../use-cases/change-attempt.ts";
+import { claimJobs } from "../use-cases/claim-jobs.ts";
+import { findActingWorker } from "../use-cases/find-worker.ts";
+import { failJob, finishJob, finishJobs } from "../use-cases/finish-jobs.ts";
+import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/manage-workers.ts";
+import { leaseOf, signBatch, signClaim } from "../use-cases/sign-claim.ts";
+import type { Call, Handlers, HttpContext } from "./call.ts";
+import { sseHeaders, ssePing, stillAllowed } from "./stream-events.ts";
+
+export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
+  async registerWorker({ deps, identity, origin, body }) {
+    await registerWorker(deps, { identity, origin, worker: registrationOf(identity, body) });
+    return done();
+  },
+
+  async heartbeatWorker({ deps, identity, body }) {
+    const answer = await heartbeatWorker(deps, {
+      identity,
+      workerId: body.worker_id,
+      capabilities: body.capabilities,
+      leases: body.current_jobs.map(({ job_id: jobId, attempt, token }) => ({ jobId, attempt, token })),
+    });
+    const { cancel, lost, draining, blocked } = answer;
+    return Response.json({ cancel, lost, drain: draining || blocked, lease_ms: deps.settings.leaseMs });
+  },
+
+  async saveWorkerMetrics({ deps, identity, params, body }) {
+    await saveWorkerMetrics(deps, { identity, workerId: params.id, ts: body.ts, metrics: body });
+    return done();
+  },
+
+  async streamCommands(call) {
+    const { deps, identity, params, context } = call;
+    await findActingWorker(deps, { identity, workerId: params.id });
+    const stream = deps.streams.open(context.env.outgoing, {
+      headers: sseHeaders,
+      ping: ssePing,
+      isStillAllowed: stillAllowed(call),
+    });
+    const stopListening = deps.dispatcher.listen(params.id, (command, data) => {
+      // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not bring.
+      void stream.write(formatSse({ event: command, data: JSON.stringify(data) }));
+    });
+    stream.signal.addEventListener("abort", stopListening, { once: true });
+    // What came before the stream was open was not announced to this worker: it should look once.
+    await stream.write(formatSse({ event: "work", data: "{}" }));
+    return RESPONSE_ALREADY_SENT;
+  },
+
+  async claimJob({ deps, identity, body, signal }) {
+    const [claimed] = await claimJobs(deps, { ...claimOf(body), identity, signal, max: 1 });
+    if (claimed === undefined) return done();
+    const { id, type, status, attempt, timeoutSec } = claimed.job;
+    const convenience = { id, type, status, attempt, token: claimed.leaseToken, timeout_sec: timeoutSec };
+    return Response.json({ ...convenience, ...signClaim(deps, claimed) });
+  },
+
+  async claimJobs({ deps, identity, body, signal }) {
+    const claimed = await claimJobs(deps, { ...claimOf(body), identity, signal, max: body.max });
+    return claimed.length === 0 ? done() : Response.json(signBatch(deps, body.worker_id, claimed));
+  },
+
+  async pendingJob({ deps, identity, query, signal }) {
+    const waitMs = (query.wait ?? 0) * 1000;
+    const [claimed] = await claimJobs(deps, { identity, workerId: query.worker_id, max: 1, waitMs, signal });
+    if (claimed === undefined) return done();
+    const signed = signClaim(deps, claimed);
+    const lease = { ...leaseOf(claimed), key_id: signed.key_id, signature: signed.lease_signature };
+    return new Response(`${signed.document.slice(0, -1)},"signature":${JSON.stringify(signed.signature)}}`, {
+      headers: {
+        "Content-Type": "application/json",
+        "Writ-Key-Id": signed.key_id,
+        "Writ-Lease": Buffer.from(JSON.stringify(lease)).toString("base64"),
+      },
+    });
+  },
+
+  async startJob({ deps, identity, params, body }) {
+    await startJob(deps, { ...body, identity, jobId: params.id });
+    return done();
+  },
+
+  async heartbeatJob({ deps, identity, params, body }) {
+    await startJob(deps, { ...body, identity, jobId: params.id });
+    return done();
+  },
+
+  async releaseJob({ deps, identity, params, body }) {
+    await releaseJob(deps, { ...body, identity, jobId: params.id });
+    return done();
+  },
+
+  async reportProgress({ deps, identity, params, body }) {
+    await reportProgress(deps, { ...body, identity, jobId: params.id });
+    return done();
+  },
+
+  async appendOutput({ deps, identity, params, query, body, context }) {
+    const { id: jobId, stream } = params;
+    const call = { ...fenceHeaders(context), identity, jobId, stream, offset: query.offset, bytes: body };
+    return Response.json(await appendOutput(deps, call));
+  },
+
+  async finishJob({ deps, identity, params, body, context }) {
+    const idempotencyKey = context.req.header("x-idempotency-key") ?? null;
+    const { job, duplicate } = await finishJob(deps, { identity, jobId: params.id, body, idempotencyKey });
+    return Response.json({ status: job.status, ...(duplicate ? { duplicate } : {}) });
+  },
+
+  async failJob({ deps, identity, params, body }) {
+    const job = await failJob(deps, { identity, jobId: params.id, body });
+    return Response.json({ status: job.status, ...(job.status === "pending" ? { run_at: job.runAt } : {}) });
+  },
+
+  async finishJobs({ deps, identity, body }) {
+    const answers = await finishJobs(deps, { identity, workerId: body.worker_id, items: body.items });
+    const items = answers.map((answer) => {
+      if ("error" in answer) {
+        const { code, message, details } = answer.error;
+        return { job_id: answer.jobId, error: { code, message, ...(details ? { details } : {}) } };
+      }
+      const { status, runAt } = answer.job;
+      return {
+        job_id: answer.jobId,
+        status,
+        ...(answer.duplicate ? { duplicate: true } : {}),
+        ...(status === "pending" ? { run_at: runAt } : {}),
+      };
+    });
+    return Response.json({ items });
+  },
+};
+
+function done(): Response {
+  return new Response(null, { status: 204 });
+}
+
+function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]) {
+  return {
+    id: body.worker_id,
+    name: body.name ?? null,
+    facts: {
+      tenantId: identity.role === "worker" ? identity.tenantId : null,
+      location: body.location ?? "LOCAL_MACHINE",
+      cores: body.cores,
+      ramGb: body.ram_gb,
+      tags: body.tags,
+      types: body.types ?? [],
+      capabilities: body.capabilities ?? [],
+      session: body.session ?? null,
+    },
+    slots: body.slots ?? body.cores,
+    keyIds: body.key_ids ?? [],
+    publicKey: body.public_key ?? null,
+    version: body.version ?? null,
+  };
+}
+
+function claimOf(body: Call<"claimJob">["body"]) {
+  return { workerId: body.worker_id, types: body.types, session: body.session, waitMs: body.wait_ms ?? 0 };
+}
+
+/** Output is raw bytes, so the attempt is named in headers; a missing one is refused like a missing field. */
+function fenceHeaders(context: HttpContext): { worker_id: string; attempt?: number; token?: string } {
+  const workerId = context.req.header("x-worker-id");
+  if (workerId === undefined) throw badHeader("X-Worker-Id", "is required");
+  const attempt = context.req.header("x-job-attempt");
+  if (attempt !== undefined && !/^[1-9]\d{0,14}$/.test(attempt))
+    throw badHeader("X-Job-Attempt", "must be a whole number");
+  return {
+    worker_id: workerId,
+    attempt: attempt === undefined ? undefined : Number(attempt),
+    token: context.req.header("x-lease-token"),
+  };
+}
+
+function badHeader(path: string, message: string): WritError {
+  return new WritError("INVALID_ARGUMENT", `${path}: ${message}`, { issues: [{ path, message }] });
+}

@@ -1,0 +1,114 @@
+import type { LoggedEvent } from "../../core/events.ts";
+import type { CommitNotice, EventFilter, Store, StoredJob } from "../../store/store.ts";
+
+/** How many events are read at once. */
+const pageEvents = 500;
+
+type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
+
+/**
+ * Turns the log into live streams. Each reader has its own place in the log and reads on from there whenever a
+ * commit wakes it: nothing is buffered for a slow reader, and a resumed one cannot tell that it was away. Readers
+ * of one job are woken only by commits that touch it.
+ */
+export class EventFeed {
+  readonly #store: Reads;
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #lastSeq = 0;
+  #stopListening: () => void = () => {};
+
+  constructor(store: Reads) {
+    this.#store = store;
+  }
+
+  async start(): Promise<void> {
+    this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
+    this.#lastSeq = Math.max(this.#lastSeq, (await this.#store.eventRange()).last);
+  }
+
+  stop(): void {
+    this.#stopListening();
+    for (const topic of [...this.#waiting.keys()]) this.#wake(topic);
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Whether everything after this seq is still in the log. */
+  async canResume(afterSeq: number): Promise<boolean> {
+    const { first, last } = await this.#store.eventRange();
+    return afterSeq <= last && (first === 0 || afterSeq >= first - 1);
+  }
+
+  /** Pages of events after a seq, for ever, until the signal ends it. */
+  async *follow(filter: Omit<EventFilter, "limit">, signal: AbortSignal): AsyncGenerator<LoggedEvent[]> {
+    let afterSeq = filter.afterSeq;
+    while (!signal.aborted) {
+      // Armed before the read: a commit that falls between the two still wakes.
+      const news = this.#news(filter.jobId ?? everything, signal);
+      const seenSeq = this.#lastSeq;
+      const page = await this.#store.readEvents({ ...filter, afterSeq, limit: pageEvents });
+      if (page.length > 0) {
+        afterSeq = page.at(-1)!.seq;
+        yield page;
+      }
+      if (page.length === pageEvents) news.drop();
+      else {
+        // Nothing of ours lies between the last event read and what was committed by then.
+        afterSeq = Math.max(afterSeq, seenSeq);
+        await news.arrived;
+      }
+    }
+  }
+
+  /** The job once it is as wished, or null when it is gone. Rejects with the signal's reason. */
+  async waitForJob(
+    jobId: string,
+    isAsWished: (stored: StoredJob) => boolean,
+    signal: AbortSignal,
+  ): Promise<StoredJob | null> {
+    while (true) {
+      signal.throwIfAborted();
+      const news = this.#news(jobId, signal);
+      const stored = await this.#store.getJob({ jobId });
+      if (stored === null || isAsWished(stored)) {
+        news.drop();
+        return stored;
+      }
+      await news.arrived;
+    }
+  }
+
+  #news(topic: string, signal: AbortSignal): { arrived: Promise<void>; drop(): void } {
+    let drop = () => {};
+    const arrived = new Promise<void>((resolve) => {
+      const waiters = this.#waiting.get(topic) ?? new Set();
+      this.#waiting.set(topic, waiters);
+      drop = () => {
+        waiters.delete(drop);
+        if (waiters.size === 0 && this.#waiting.get(topic) === waiters) this.#waiting.delete(topic);
+        signal.removeEventListener("abort", drop);
+        resolve();
+      };
+      waiters.add(drop);
+      signal.addEventListener("abort", drop, { once: true });
+      if (signal.aborted) drop();
+    });
+    return { arrived, drop };
+  }
+
+  #hear(notice: CommitNotice): void {
+    this.#lastSeq = Math.max(this.#lastSeq, notice.lastSeq);
+    if (this.#waiting.size === 0) return;
+    this.#wake(everything);
+    for (const jobId of notice.jobs) this.#wake(jobId);
+  }
+
+  #wake(topic: string): void {
+    for (const wake of [...(this.#waiting.get(topic) ?? [])]) wake();
+  }
+}
+
+/** The topic of those who read the whole log; no job has this id. */
+const everything = "*";

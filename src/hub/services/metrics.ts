@@ -1,0 +1,74 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Store } from "../../store/store.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+
+export type HubMetrics = ReturnType<typeof createMetrics>;
+
+/** What the hub counts, in the form that Prometheus reads. */
+export function createMetrics(version: string) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: "writ_" });
+  const registers = [registry];
+  new Gauge({ name: "writ_info", help: "The version that runs", labelNames: ["version"], registers })
+    .labels(version)
+    .set(1);
+  return {
+    registry,
+    requests: new Counter({
+      name: "writ_http_requests_total",
+      help: "HTTP requests by route and status",
+      labelNames: ["route", "status"],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "writ_http_request_duration_seconds",
+      help: "Time until the answer begins, by route; long polls and streams are not counted",
+      labelNames: ["route"],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+      registers,
+    }),
+    submitted: new Counter({ name: "writ_jobs_submitted_total", help: "Jobs accepted", registers }),
+    claimed: new Counter({ name: "writ_jobs_claimed_total", help: "Leases given", registers }),
+    finished: new Counter({
+      name: "writ_jobs_finished_total",
+      help: "Endings reported by workers, by where they led",
+      labelNames: ["status"],
+      registers,
+    }),
+    signatures: new Counter({ name: "writ_signatures_total", help: "Ed25519 signatures made", registers }),
+    outputBytes: new Counter({
+      name: "writ_output_bytes_total",
+      help: "Output received from workers",
+      registers,
+    }),
+    refused: new Counter({
+      name: "writ_refusals_total",
+      help: "Requests refused, by error code",
+      labelNames: ["code"],
+      registers,
+    }),
+  };
+}
+
+/** Figures that are read when somebody asks for them, not kept up to date in between. */
+export function addLiveGauges(metrics: HubMetrics, deps: { store: Store; dispatcher: Dispatcher }): void {
+  const registers = [metrics.registry];
+  new Gauge({
+    name: "writ_jobs",
+    help: "Jobs by state",
+    labelNames: ["status"],
+    registers,
+    async collect() {
+      const { jobs } = await deps.store.ping();
+      for (const [status, count] of Object.entries(jobs)) this.set({ status }, count);
+    },
+  });
+  new Gauge({
+    name: "writ_waiting_workers",
+    help: "Claims and command streams that wait for work",
+    registers,
+    collect() {
+      this.set(deps.dispatcher.waiting);
+    },
+  });
+}

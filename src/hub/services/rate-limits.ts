@@ -1,0 +1,48 @@
+import type { Clock } from "../../runtime/clock.ts";
+
+type Bucket = { tokens: number; at: number };
+
+const bucketsMax = 100_000;
+
+/**
+ * Token buckets by name. A bucket holds one second's worth, so a short burst passes and a flood does not; it is
+ * this hub's own memory, and with several hubs each allows its share.
+ */
+export class RateLimits {
+  readonly #clock: Clock;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Takes `count` from the bucket; answers 0, or after how many milliseconds it may be tried again. */
+  take(name: string, perSecond: number, count = 1): number {
+    const bucket = this.#refill(name, perSecond);
+    // A batch larger than a second's worth is let through when the bucket is full, and leaves a debt.
+    if (bucket.tokens >= Math.min(count, perSecond)) {
+      bucket.tokens -= count;
+      return 0;
+    }
+    return Math.ceil(((Math.min(count, perSecond) - bucket.tokens) / perSecond) * 1000);
+  }
+
+  /** As `take` with the answer of a look: is there anything left? Used for what is charged only on failure. */
+  isEmpty(name: string, perSecond: number): boolean {
+    return this.#refill(name, perSecond).tokens < 1;
+  }
+
+  #refill(name: string, perSecond: number): Bucket {
+    const now = this.#clock.monotonicMs();
+    const known = this.#buckets.get(name);
+    if (known === undefined) {
+      if (this.#buckets.size >= bucketsMax) this.#buckets.clear();
+      const fresh = { tokens: Math.max(1, perSecond), at: now };
+      this.#buckets.set(name, fresh);
+      return fresh;
+    }
+    known.tokens = Math.min(Math.max(1, perSecond), known.tokens + ((now - known.at) / 1000) * perSecond);
+    known.at = now;
+    return known;
+  }
+}

@@ -1,0 +1,31 @@
+import { type RepeatedService, repeat } from "../../runtime/service.ts";
+import { type HubDeps, rulesNow } from "../deps.ts";
+
+/** So many jobs are settled in one transaction; more wait for the next, so that nobody else does. */
+const jobsPerTurn = 200;
+
+/** Settles what nobody reports: lost leases, exceeded times, expired waits, silent workers. */
+export function createReaper(deps: HubDeps): RepeatedService {
+  const { clock, settings, logger } = deps;
+  const onError = (error: unknown) => logger.error({ err: error }, "the reaper could not do its round");
+  return repeat({ name: "reaper", intervalMs: settings.reaperIntervalMs, clock, onError }, async (signal) => {
+    await retireSilentWorkers(deps);
+    while (!signal.aborted) {
+      const { reaped, more } = await deps.store.reapJobs({ rules: rulesNow(deps), limit: jobsPerTurn });
+      if (reaped > 0) logger.info({ reaped }, "jobs settled by the reaper");
+      if (!more) break;
+    }
+    // A hint that was lost on its way costs at most one round.
+    deps.dispatcher.wakeAll();
+  });
+}
+
+async function retireSilentWorkers(deps: HubDeps): Promise<void> {
+  const rules = rulesNow(deps);
+  const silentSince = rules.nowMs - deps.settings.workerInactiveMs;
+  const { retired } = await deps.store.retireSilentWorkers({ silentSince, rules });
+  for (const workerId of retired) {
+    deps.workers.forget(workerId);
+    deps.logger.warn({ worker: workerId }, "a worker has fallen silent and counts as inactive");
+  }
+}

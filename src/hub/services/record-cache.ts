@@ -1,0 +1,38 @@
+import type { Clock } from "../../runtime/clock.ts";
+
+/** What another hub changed is noticed within this time; what this hub changed, at once. */
+const freshMs = 1_000;
+const entriesMax = 20_000;
+
+/**
+ * Small records that many requests need and few change: workers, quotas. Asking the store each time would double
+ * the price of a small call.
+ */
+export class RecordCache<Value> {
+  readonly #read: (key: string) => Promise<Value>;
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, { value: Value; readAt: number }>();
+
+  constructor(clock: Clock, read: (key: string) => Promise<Value>) {
+    this.#clock = clock;
+    this.#read = read;
+  }
+
+  async get(key: string): Promise<Value> {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined && this.#clock.monotonicMs() - entry.readAt <= freshMs) return entry.value;
+    const value = await this.#read(key);
+    if (this.#entries.size >= entriesMax) this.#entries.clear();
+    // What is not there is not kept: a worker that registers a moment later must not be turned away.
+    if (value !== null) this.#entries.set(key, { value, readAt: this.#clock.monotonicMs() });
+    return value;
+  }
+
+  forget(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  forgetAll(): void {
+    this.#entries.clear();
+  }
+}

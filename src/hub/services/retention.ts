@@ -1,0 +1,27 @@
+import { repeat, type Service } from "../../runtime/service.ts";
+import type { HubDeps } from "../deps.ts";
+
+const dayMs = 86_400_000;
+const roundMs = 600_000;
+const itemsPerTurn = 500;
+
+/** Forgets what has been kept long enough: finished jobs with their output, dead letters, events. */
+export function createRetention(deps: HubDeps): Service {
+  const { clock, logger, settings } = deps;
+  const onError = (error: unknown) => logger.error({ err: error }, "old jobs could not be removed");
+  return repeat({ name: "retention", intervalMs: roundMs, clock, onError }, async (signal) => {
+    const nowMs = clock.nowMs();
+    const endedBefore = nowMs - settings.jobRetentionDays * dayMs;
+    const quarantinedBefore = nowMs - settings.deadLetterDays * dayMs;
+    while (!signal.aborted) {
+      const removed = await deps.store.pruneJobs({ endedBefore, quarantinedBefore, limit: itemsPerTurn });
+      for (const jobId of removed) await deps.outputs.removeOutputs(deps.outputsDir, jobId);
+      if (removed.length < itemsPerTurn) break;
+    }
+    const before = nowMs - settings.auditColdDays * dayMs;
+    while (!signal.aborted) {
+      const { removed } = await deps.store.pruneEvents({ before, limit: itemsPerTurn });
+      if (removed < itemsPerTurn) break;
+    }
+  });
+}

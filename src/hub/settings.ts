@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import {
+  boolean,
+  integer,
+  loadSettings,
+  loadYamlFile,
+  number,
+  oneOf,
+  type SettingValues,
+  text,
+} from "../runtime/settings.ts";
+
+const dayCount = integer({ min: 1, max: 36_500 });
+
+/** Every setting of the hub, once. Flag beats environment beats writ.yaml beats the default. */
+const declarations = {
+  host: { name: "WRIT_HOST", parse: text(), default: "127.0.0.1" },
+  port: { name: "PORT", parse: integer({ min: 0, max: 65_535 }), default: 3000 },
+  grpcPort: { name: "WRIT_GRPC_PORT", parse: integer({ min: 0, max: 65_535 }), default: 50_051 },
+  publicUrl: {
+    name: "WRIT_PUBLIC_URL",
+    parse: text({ pattern: /^https?:\/\//, allowed: "an http(s) address" }),
+    default: null,
+  },
+  tlsCert: { name: "WRIT_TLS_CERT", parse: text(), default: null },
+  tlsKey: { name: "WRIT_TLS_KEY", parse: text(), default: null },
+  plaintext: { name: "WRIT_PLAINTEXT", parse: boolean(), default: false },
+  trustedProxies: { name: "WRIT_TRUSTED_PROXIES", parse: text(), default: null },
+  sqlitePath: { name: "SQLITE_PATH", parse: text(), default: null },
+  adminToken: {
+    name: "WRIT_ADMIN_TOKEN",
+    key: null,
+    parse: text({
+      pattern: /^sk_admin_[A-Za-z0-9_-]{24,}$/,
+      allowed: "sk_admin_ and at least 24 letters, digits, _ or -",
+    }),
+    default: null,
+    isSecret: true,
+  },
+  signingKeyPem: { name: "JOB_SIGNING_PRIVATE_KEY", key: null, parse: text(), default: null, isSecret: true },
+  keysDir: { name: "WRIT_KEYS_DIR", parse: text(), default: null },
+  leaseMs: { name: "WRIT_LEASE_MS", parse: integer({ min: 1000, max: 3_600_000 }), default: 60_000 },
+  reaperIntervalMs: {
+    name: "WRIT_REAPER_INTERVAL_MS",
+    parse: integer({ min: 100, max: 60_000 }),
+    default: 15_000,
+  },
+  workerInactiveMs: {
+    name: "WRIT_WORKER_INACTIVE_MS",
+    parse: integer({ min: 1000, max: 86_400_000 }),
+    default: 120_000,
+  },
+  backoffScale: { name: "WRIT_BACKOFF_SCALE", parse: number({ min: 0, max: 100 }), default: 1 },
+  maxOutputBytes: {
+    name: "WRIT_MAX_OUTPUT_BYTES",
+    parse: integer({ min: 1024, max: Number.MAX_SAFE_INTEGER }),
+    default: 1024 ** 3,
+  },
+  streamChunkBytes: {
+    name: "WRIT_STREAM_CHUNK_BYTES",
+    parse: integer({ min: 1024, max: 1024 ** 2 }),
+    default: 32_768,
+  },
+  deadLetterDays: { name: "WRIT_DEAD_LETTER_DAYS", parse: dayCount, default: 7 },
+  auditHotDays: { name: "WRIT_AUDIT_HOT_DAYS", parse: dayCount, default: 7 },
+  auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },
+  jobRetentionDays: { name: "WRIT_JOB_RETENTION_DAYS", parse: dayCount, default: 30 },
+  publicEvents: { name: "WRIT_PUBLIC_EVENTS", parse: boolean(), default: false },
+  logLevel: {
+    name: "WRIT_LOG_LEVEL",
+    parse: oneOf(["trace", "debug", "info", "warn", "error"]),
+    default: "info",
+  },
+} as const;
+
+export type HubSettings = SettingValues<typeof declarations>;
+
+export type SettingInput = {
+  home: string;
+  flags: Record<string, string | undefined>;
+  env: Record<string, string | undefined>;
+};
+
+export async function loadHubSettings({ home, flags, env }: SettingInput): Promise<HubSettings> {
+  const path = join(home, "writ.yaml");
+  const file = existsSync(path) ? await loadYamlFile(path, { mustBePrivate: false }) : undefined;
+  const settings = loadSettings(declarations, { flags, env, file });
+  // Secrets given by the environment are read once: nothing that this process starts later may inherit them.
+  delete env["WRIT_ADMIN_TOKEN"];
+  delete env["JOB_SIGNING_PRIVATE_KEY"];
+  return settings;
+}

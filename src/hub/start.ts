@@ -1,0 +1,141 @@
+import { join } from "node:path";
+import type { Ids } from "../core/ids.ts";
+import { OutputLog } from "../output/output-log.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
+import { openLogger } from "../runtime/logger.ts";
+import { startAll, stopAll } from "../runtime/service.ts";
+import { openKeyRing } from "../signing/key-ring.ts";
+import { openSqliteStore } from "../store/sqlite/open-store.ts";
+import type { HubDeps } from "./deps.ts";
+import { ensureAdminToken, prepareHome } from "./first-start.ts";
+import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
+import { createApp } from "./http/app.ts";
+import { OpenStreams } from "./http/open-streams.ts";
+import { type HttpServer, startHttpServer } from "./http/server.ts";
+import { Dispatcher } from "./services/dispatcher.ts";
+import { EventFeed } from "./services/event-feed.ts";
+import { addLiveGauges, createMetrics } from "./services/metrics.ts";
+import { RateLimits } from "./services/rate-limits.ts";
+import { createReaper } from "./services/reaper.ts";
+import { RecordCache } from "./services/record-cache.ts";
+import { createRetention } from "./services/retention.ts";
+import { createScheduler } from "./services/scheduler.ts";
+import { type HubSettings, loadHubSettings } from "./settings.ts";
+import { systemIds } from "./system-ids.ts";
+
+export type HubStart = {
+  home: string;
+  flags: Record<string, string | undefined>;
+  env: Record<string, string | undefined>;
+  osUser: string;
+  version: string;
+  clock?: Clock;
+  ids?: Ids;
+  failpoint?: Failpoint;
+};
+
+export type RunningHub = {
+  url: string;
+  port: number;
+  home: string;
+  settings: HubSettings;
+  /** Lets open calls end, then closes everything. */
+  stop(): Promise<void>;
+};
+
+/** Starts a hub for a home: settings, lock, keys, store, services, port, in this order. */
+export async function startHub(start: HubStart): Promise<RunningHub> {
+  await prepareHome(start.home);
+  const settings = await loadHubSettings(start);
+  const lock = lockHome(start.home);
+  try {
+    return await startLocked(start, settings, lock);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function startLocked(
+  start: HubStart,
+  settings: HubSettings,
+  lock: { release(): void },
+): Promise<RunningHub> {
+  const { home, version } = start;
+  const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
+  const deps = await openDeps(start, settings, logger);
+  const streams = new OpenStreams(deps.clock, (error) =>
+    logger.error({ err: error }, "a stream could not be looked at"),
+  );
+  const services = [createReaper(deps), createScheduler(deps), createRetention(deps)];
+  let server: HttpServer | null = null;
+  const stop = async () => {
+    removeHubFile(home);
+    deps.dispatcher.stop();
+    deps.feed.stop();
+    await streams.stop();
+    await server?.stop();
+    await stopAll(services);
+    await deps.outputs.close();
+    await deps.store.close();
+    lock.release();
+    logger.info("the hub has stopped");
+    logger.close();
+  };
+  try {
+    await deps.feed.start();
+    deps.dispatcher.start(deps.store);
+    await startAll(services);
+    await streams.start();
+    server = await startHttpServer(createApp({ ...deps, streams }), settings);
+  } catch (error) {
+    await stop().catch(() => {});
+    throw error;
+  }
+  const { url, port } = server;
+  const startedAt = deps.clock.nowMs();
+  await writeHubFile(home, { url, port, grpc_port: null, pid: process.pid, version, started_at: startedAt });
+  logger.info({ url, version }, "the hub has started");
+  return { url, port, home, settings, stop };
+}
+
+async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps["logger"]): Promise<HubDeps> {
+  const { home, version, clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = start;
+  const nowMs = clock.nowMs();
+  const keys = openKeyRing(settings.keysDir ?? join(home, "keys"), {
+    nowMs,
+    givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
+  });
+  const store = await openSqliteStore({
+    path: settings.sqlitePath ?? join(home, "writ.sqlite"),
+    macKey: keys.macKey,
+  });
+  await ensureAdminToken(home, { store, ids, nowMs }, { secret: settings.adminToken, osUser: start.osUser });
+  // A restart must cost no job an attempt: every lease begins anew.
+  const { extended } = await store.graceLeases({ nowMs, leaseMs: settings.leaseMs });
+  if (extended > 0) logger.info({ extended }, "leases that outlived the restart begin anew");
+
+  const dispatcher = new Dispatcher();
+  const metrics = createMetrics(version);
+  addLiveGauges(metrics, { store, dispatcher });
+  return {
+    store,
+    keys,
+    clock,
+    ids,
+    settings,
+    logger,
+    failpoint,
+    dispatcher,
+    metrics,
+    version,
+    outputs: new OutputLog({ failpoint }),
+    outputsDir: join(home, "outputs"),
+    feed: new EventFeed(store),
+    limits: new RateLimits(clock),
+    tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
+    workers: new RecordCache(clock, (workerId) => store.getWorker({ workerId })),
+    quotas: new RecordCache(clock, (tenantId) => store.getQuota({ tenantId })),
+  };
+}

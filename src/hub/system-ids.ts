@@ -1,0 +1,24 @@
+import { randomBytes, randomFillSync } from "node:crypto";
+import { type Ids, uuidV7 } from "../core/ids.ts";
+
+const poolBytes = 4096;
+
+/** Ids from the system's random numbers, drawn in larger pieces because each call into the kernel costs. */
+export function systemIds(): Ids {
+  const pool = Buffer.alloc(poolBytes);
+  let used = poolBytes;
+  const take = (count: number): Buffer => {
+    if (used + count > poolBytes) {
+      randomFillSync(pool);
+      used = 0;
+    }
+    used += count;
+    return pool.subarray(used - count, used);
+  };
+  return {
+    jobId: (nowMs) => uuidV7(nowMs, take(16)),
+    secret: () => randomBytes(32).toString("base64url"),
+    leaseToken: () => take(24).toString("base64url"),
+    recordId: () => take(9).toString("base64url"),
+  };
+}

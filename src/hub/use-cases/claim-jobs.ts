@@ -1,0 +1,102 @@
+import { WritError } from "../../core/errors.ts";
+import type { Identity } from "../../core/identity.ts";
+import type { WorkerFacts } from "../../core/queue-key.ts";
+import type { ClaimedJob, WorkerRecord } from "../../store/store.ts";
+import { type HubDeps, rulesNow } from "../deps.ts";
+import { findActingWorker } from "./find-worker.ts";
+
+export type ClaimRequest = {
+  identity: Identity;
+  workerId: string;
+  types?: string[];
+  session?: string;
+  max: number;
+  waitMs: number;
+  /** Aborted when the caller has gone: nothing may be leased to nobody. */
+  signal: AbortSignal;
+};
+
+const claimsPerSecondMax = 2_000;
+/** Below the 8 MiB of an answer, with room for the leases and for escaping. */
+const claimBytesMax = 3 * 1024 ** 2;
+
+/**
+ * Leases the best jobs for a worker, waiting for some when asked to. Empty when there are none, when the worker
+ * drains, or when the caller has hung up.
+ */
+export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<ClaimedJob[]> {
+  const worker = await findActingWorker(deps, request);
+  const waitMs = deps.limits.take(`claim ${worker.id}`, claimsPerSecondMax);
+  if (waitMs > 0) {
+    throw new WritError("RATE_LIMITED", `a worker may claim ${claimsPerSecondMax} times a second`, {
+      retry_after_sec: 1,
+    });
+  }
+  if (worker.draining) return [];
+  const facts = claimFacts(worker, request);
+  const claimed =
+    request.waitMs === 0 ? await claimNow(deps, request, facts) : await claimOrWait(deps, request, facts);
+  if (claimed.length < request.max) deps.dispatcher.hungry(worker.id, facts, request.max - claimed.length);
+  return claimed;
+}
+
+/** What a claim names for itself counts for that claim; the rest is as the worker registered. */
+function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
+  return {
+    ...worker.facts,
+    tenantId: request.identity.role === "worker" ? request.identity.tenantId : null,
+    types: request.types ?? worker.facts.types,
+    session: request.session ?? worker.facts.session,
+  };
+}
+
+async function claimNow(deps: HubDeps, request: ClaimRequest, facts: WorkerFacts): Promise<ClaimedJob[]> {
+  if (request.signal.aborted) return [];
+  await deps.failpoint("claim.beforeCommit");
+  const { claimed } = await deps.store.claimJobs({
+    workerId: request.workerId,
+    worker: facts,
+    max: request.max,
+    bytesMax: claimBytesMax,
+    leaseTokens: Array.from({ length: request.max }, () => deps.ids.leaseToken()),
+    rules: rulesNow(deps),
+  });
+  await deps.failpoint("claim.afterCommit");
+  deps.metrics.claimed.inc(claimed.length);
+  return claimed;
+}
+
+async function claimOrWait(deps: HubDeps, request: ClaimRequest, facts: WorkerFacts): Promise<ClaimedJob[]> {
+  const endsAt = deps.clock.monotonicMs() + request.waitMs;
+  while (!request.signal.aborted) {
+    // Waiting begins before the look, so that a job that comes between the two is not slept through.
+    const news = waitForWork(deps, { request, facts, endsAt });
+    const claimed = await claimNow(deps, request, facts);
+    if (claimed.length > 0 || deps.clock.monotonicMs() >= endsAt) {
+      news.stop();
+      return claimed;
+    }
+    await news.arrived;
+  }
+  return [];
+}
+
+function waitForWork(
+  deps: HubDeps,
+  waiting: { request: ClaimRequest; facts: WorkerFacts; endsAt: number },
+): { arrived: Promise<void>; stop(): void } {
+  const { signal, max } = waiting.request;
+  let stop = () => {};
+  const arrived = new Promise<void>((resolve) => {
+    stop = () => {
+      leave();
+      timer.cancel();
+      signal.removeEventListener("abort", stop);
+      resolve();
+    };
+    const leave = deps.dispatcher.wait({ facts: waiting.facts, capacity: max, wake: () => stop() });
+    const timer = deps.clock.setTimer(stop, waiting.endsAt - deps.clock.monotonicMs());
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  return { arrived, stop: () => stop() };
+}

@@ -1,0 +1,156 @@
+import type { z } from "zod";
+import { type FailRequest, type ResultRequest, resultItem } from "../../contract/worker-shapes.ts";
+import type { AttemptReport, Change } from "../../core/change.ts";
+import { WritError } from "../../core/errors.ts";
+import { classify } from "../../core/failure.ts";
+import type { Identity } from "../../core/identity.ts";
+import type { JobRecord } from "../../core/job.ts";
+import type { JsonValue } from "../../core/json-value.ts";
+import { canonicalize } from "../../signing/canonical.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import type { ChangeAnswer, JobChange } from "../../store/store.ts";
+import { type HubDeps, rulesNow } from "../deps.ts";
+import { fenceOf } from "./attempt-fence.ts";
+import { settled } from "./change-attempt.ts";
+import { findActingWorker } from "./find-worker.ts";
+import { parseShape } from "./parse-shape.ts";
+
+type Call = { identity: Identity; jobId: string };
+
+/** The attempt succeeded. The same result again is answered as a duplicate and changes nothing. */
+export async function finishJob(
+  deps: HubDeps,
+  call: Call & { body: ResultRequest; idempotencyKey: string | null },
+): Promise<{ job: JobRecord; duplicate: boolean }> {
+  await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
+  const change = resultChange(call.identity, call.body, call.idempotencyKey);
+  const answer = await finish(deps, { jobId: call.jobId, change });
+  return { job: answer.job, duplicate: answer.duplicate };
+}
+
+/** The attempt failed; core decides whether it is tried again. */
+export async function failJob(deps: HubDeps, call: Call & { body: FailRequest }): Promise<JobRecord> {
+  await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
+  return (await finish(deps, { jobId: call.jobId, change: failChange(call.identity, call.body) })).job;
+}
+
+export type ItemAnswer =
+  | { jobId: string; job: JobRecord; duplicate: boolean }
+  | { jobId: string | null; error: WritError };
+
+/** Many endings in one call, each judged alone: a bad item spoils nobody else's. */
+export async function finishJobs(
+  deps: HubDeps,
+  call: { identity: Identity; workerId: string; items: unknown[] },
+): Promise<ItemAnswer[]> {
+  await findActingWorker(deps, call);
+  const asked = call.items.map((item) => changeOf(call, item));
+  const changes = asked.filter((one): one is JobChange => !(one instanceof WritError));
+  const answers = changes.length === 0 ? [] : await apply(deps, changes);
+  let next = 0;
+  return Promise.all(
+    asked.map(async (one, index): Promise<ItemAnswer> => {
+      if (one instanceof WritError) return { jobId: jobIdOf(call.items[index]), error: one };
+      const answer = answers[next++]!;
+      try {
+        return {
+          jobId: one.jobId,
+          job: await ending(deps, one, answer),
+          duplicate: answer.kind === "duplicate",
+        };
+      } catch (error) {
+        if (error instanceof WritError) return { jobId: one.jobId, error };
+        throw error;
+      }
+    }),
+  );
+}
+
+function changeOf(call: { identity: Identity; workerId: string }, raw: unknown): JobChange | WritError {
+  try {
+    const item = parseShape(resultItem, raw);
+    const body = { ...item, worker_id: call.workerId };
+    const change =
+      "reason" in body
+        ? failChange(call.identity, body)
+        : resultChange(call.identity, body, body.idempotency_key ?? null);
+    return { jobId: item.job_id, change };
+  } catch (error) {
+    if (error instanceof WritError) return error;
+    throw error;
+  }
+}
+
+function jobIdOf(item: unknown): string | null {
+  const id = typeof item === "object" && item !== null && "job_id" in item ? item.job_id : null;
+  return typeof id === "string" ? id : null;
+}
+
+async function finish(deps: HubDeps, asked: JobChange): Promise<{ job: JobRecord; duplicate: boolean }> {
+  const [answer] = await apply(deps, [asked]);
+  return { job: await ending(deps, asked, answer!), duplicate: answer!.kind === "duplicate" };
+}
+
+async function apply(deps: HubDeps, changes: JobChange[]): Promise<ChangeAnswer[]> {
+  await deps.failpoint("result.beforeCommit");
+  const answers = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
+  await deps.failpoint("result.afterCommit");
+  return answers;
+}
+
+async function ending(deps: HubDeps, asked: JobChange, answer: ChangeAnswer): Promise<JobRecord> {
+  const job = await settled(deps, asked, answer);
+  if (answer.kind === "moved") deps.metrics.finished.inc({ status: job.status });
+  return job;
+}
+
+type Fields = { worker_id: string; attempt?: number; token?: string };
+type ResultFields = Omit<ResultRequest, keyof Fields> & Fields;
+
+function resultChange(
+  identity: Identity,
+  body: ResultFields,
+  key: string | null,
+): Extract<Change, { act: "result" }> {
+  const result = canonicalize((body.result ?? null) as JsonValue);
+  return {
+    act: "result",
+    fence: fenceOf(identity, body),
+    result,
+    resultHash: body.result_hash?.replace(/^sha256:/, "") ?? sha256Hex(result),
+    resultKey: key,
+    ...reportOf(body),
+  };
+}
+
+function failChange(identity: Identity, body: FailRequest): Extract<Change, { act: "fail" }> {
+  const { code, detail } = classify(body.code ?? "EXECUTION_ERROR");
+  return {
+    act: "fail",
+    fence: fenceOf(identity, body),
+    code,
+    detail: detail ?? body.detail ?? null,
+    reason: body.reason,
+    partialResult: body.partial_result === undefined ? null : canonicalize(body.partial_result as JsonValue),
+    ...reportOf(body),
+  };
+}
+
+type ReportFields = Pick<
+  z.infer<typeof resultItem>,
+  "exit_code" | "isolation" | "usage" | "output_files" | "receipt"
+>;
+
+function reportOf(body: ReportFields): AttemptReport {
+  return {
+    exitCode: body.exit_code ?? null,
+    isolation: textOf(body.isolation),
+    usage: textOf(body.usage),
+    outputFiles: textOf(body.output_files),
+    receipt: body.receipt === undefined ? null : canonicalize(body.receipt as JsonValue),
+  };
+}
+
+function textOf(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value);
+}

@@ -1,0 +1,106 @@
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Identity } from "../../core/identity.ts";
+import { loadVerifyingKey } from "../../signing/ed25519.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../store/store.ts";
+import { type HubDeps, rulesNow } from "../deps.ts";
+import { checkActsAs, findActingWorker } from "./find-worker.ts";
+
+const heartbeatsPerSecondMax = 2_000;
+
+/** A worker says what it is. Its key, once known, is not replaced by a word of the worker alone. */
+export async function registerWorker(
+  deps: HubDeps,
+  call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
+): Promise<void> {
+  checkActsAs(call.identity, call.worker.id);
+  if (call.worker.publicKey !== null) loadVerifyingKey(call.worker.publicKey);
+  const outcome = await deps.store.registerWorker({
+    worker: call.worker,
+    nowMs: deps.clock.nowMs(),
+    origin: call.origin,
+  });
+  deps.workers.forget(call.worker.id);
+  if (outcome === "ok") return;
+  throw new WritError(
+    "WORKER_KEY_CONFLICT",
+    `worker ${call.worker.id} is known with another key: remove it first (DELETE /workers/${call.worker.id}) if that is meant`,
+  );
+}
+
+export type HeartbeatCall = {
+  identity: Identity;
+  workerId: string;
+  capabilities?: { provider: string; model: string }[];
+  leases: { jobId: string; attempt: number; token: string }[];
+};
+
+/** The worker lives. Exactly the leases it names are renewed; it is told which of them it has lost. */
+export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
+  checkActsAs(call.identity, call.workerId);
+  if (deps.limits.take(`heartbeat ${call.workerId}`, heartbeatsPerSecondMax) > 0) {
+    throw new WritError("RATE_LIMITED", `a worker may call ${heartbeatsPerSecondMax} times a second`, {
+      retry_after_sec: 1,
+    });
+  }
+  const answer = await deps.store.heartbeatWorker({
+    workerId: call.workerId,
+    capabilities: call.capabilities ?? null,
+    leases: call.leases.map(({ jobId, attempt, token }) => ({
+      jobId,
+      fence: { workerId: call.workerId, attempt, tokenHash: sha256Hex(token) },
+    })),
+    rules: rulesNow(deps),
+  });
+  if (answer === null) {
+    throw new WritError(
+      "WORKER_UNKNOWN",
+      `worker ${call.workerId} is not registered: POST /workers/register first`,
+    );
+  }
+  if (call.capabilities !== undefined) deps.workers.forget(call.workerId);
+  return answer;
+}
+
+export async function saveWorkerMetrics(
+  deps: HubDeps,
+  call: { identity: Identity; workerId: string; ts: number; metrics: Record<string, number> },
+): Promise<void> {
+  await findActingWorker(deps, call);
+  const keepSince = deps.clock.nowMs() - metricsKeptMs;
+  const metrics = JSON.stringify(call.metrics);
+  await deps.store.saveWorkerMetrics({ workerId: call.workerId, ts: call.ts, metrics, keepSince });
+}
+
+const metricsKeptMs = 3_600_000;
+
+/** Blocks, unblocks or drains a worker, and tells it at once. */
+export async function setWorker(
+  deps: HubDeps,
+  call: { workerId: string; set: { blocked?: boolean; draining?: boolean }; origin: Origin },
+): Promise<WorkerRecord> {
+  const worker = await deps.store.setWorker({ ...call, nowMs: deps.clock.nowMs() });
+  deps.workers.forget(call.workerId);
+  if (worker === null) throw unknownWorker(call.workerId);
+  if (call.set.draining === true) deps.dispatcher.tell(call.workerId, "drain", {});
+  return worker;
+}
+
+export async function removeWorker(
+  deps: HubDeps,
+  call: { identity: Identity; workerId: string; origin: Origin },
+): Promise<void> {
+  checkActsAs(call.identity, call.workerId);
+  const removed = await deps.store.removeWorker({
+    workerId: call.workerId,
+    rules: rulesNow(deps),
+    origin: call.origin,
+  });
+  deps.workers.forget(call.workerId);
+  if (!removed) throw unknownWorker(call.workerId);
+}
+
+export function unknownWorker(workerId: string): WritError {
+  return new WritError("NOT_FOUND", `there is no worker ${workerId}`);
+}

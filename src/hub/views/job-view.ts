@@ -1,0 +1,88 @@
+import type { JobView } from "../../contract/view-shapes.ts";
+import type { JobDocument, RunSpec } from "../../core/document.ts";
+import { type Identity, mayReadEnv } from "../../core/identity.ts";
+import type { JobRecord } from "../../core/job.ts";
+import { toPlain } from "../../core/json-value.ts";
+import { outputPath, sizeOf } from "../../output/output-log.ts";
+import { parseJson } from "../../signing/parse-json.ts";
+import type { StoredJob } from "../../store/store.ts";
+
+/** A job as this caller may see it. */
+export async function jobView(outputsDir: string, stored: StoredJob, identity: Identity): Promise<JobView> {
+  const { job } = stored;
+  const document = toPlain(parseJson(stored.document)) as JobDocument;
+  const progress = parsed(job.progress) as { progress: number; detail: string | null } | null;
+  const run = shownRun(document.run, mayReadEnv(identity, job));
+  return {
+    id: job.id,
+    tenant_id: job.tenantId,
+    user_id: job.userId,
+    type: job.type,
+    params: document.params ?? (run as { params?: unknown }).params ?? null,
+    run,
+    status: job.status,
+    priority: job.priority,
+    requires: document.requires ?? null,
+    limits: document.limits ?? null,
+    execution_location: document.execution_location,
+    provider: document.provider ?? null,
+    model: document.model ?? null,
+    timeout_sec: job.timeoutSec,
+    max_runtime_ms: job.timeoutSec * 1000,
+    idempotency_key: job.idempotencyKey,
+    steps: document.steps ?? null,
+    metadata: document.metadata ?? null,
+    worker_id: job.workerId,
+    attempt: job.attempt,
+    attempts: job.attempts,
+    max_attempts: job.maxAttempts,
+    result: parsed(job.result),
+    result_hash: job.resultHash,
+    partial_result: parsed(job.partialResult),
+    exit_code: job.exitCode,
+    progress: progress?.progress ?? null,
+    progress_detail: progress?.detail ?? null,
+    created_at: job.createdAt,
+    run_at: job.runAt,
+    claimed_at: job.claimedAt,
+    started_at: job.startedAt,
+    heartbeat_at: job.heartbeatAt,
+    completed_at: job.completedAt,
+    cancel_requested_at: job.cancelRequestedAt,
+    execution_time_ms: executionTimeMs(job),
+    fail_reason: job.failReason,
+    fail_code: job.failCode,
+    fail_detail: job.failDetail,
+    fail_history: job.failHistory,
+    solver_url: document.run.kind === "solver" ? document.run.url : null,
+    solver_checksum: document.run.kind === "solver" ? document.run.checksum : null,
+    isolation: parsed(job.isolation),
+    usage: parsed(job.usage),
+    output: await outputSizes(outputsDir, job),
+    output_files: parsed(job.outputFiles) ?? [],
+    document_sha256: job.documentSha256,
+  };
+}
+
+function parsed(text: string | null): unknown {
+  return text === null ? null : JSON.parse(text);
+}
+
+/** The names in an environment are harmless, its values may not be. */
+function shownRun(run: RunSpec, withEnv: boolean): Record<string, unknown> {
+  if (run.kind !== "exec" || run.env === undefined || withEnv) return run;
+  return { ...run, env: Object.fromEntries(Object.keys(run.env).map((name) => [name, "***"])) };
+}
+
+/** From the start, or from the claim when the attempt was over before it said that it had started. */
+function executionTimeMs(job: JobRecord): number | null {
+  const from = job.startedAt ?? job.claimedAt;
+  return from === null || job.completedAt === null ? null : job.completedAt - from;
+}
+
+async function outputSizes(outputsDir: string, job: JobRecord): Promise<{ stdout: number; stderr: number }> {
+  if (job.attempt === 0) return { stdout: 0, stderr: 0 };
+  const size = (stream: "stdout" | "stderr") => sizeOf(outputPath(outputsDir, job.id, job.attempt, stream));
+  const [stdout, stderr] = await Promise.all([size("stdout"), size("stderr")]);
+  return { stdout, stderr };
+}

@@ -1,0 +1,27 @@
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import type { Store, WorkerRecord } from "../../store/store.ts";
+
+export async function workerView(
+  store: Pick<Store, "listWorkerMetrics">,
+  worker: WorkerRecord,
+): Promise<WorkerView> {
+  const metrics = await store.listWorkerMetrics({ workerId: worker.id });
+  return {
+    id: worker.id,
+    name: worker.name,
+    location: worker.facts.location,
+    cores: worker.facts.cores,
+    ram_gb: worker.facts.ramGb,
+    tags: worker.facts.tags,
+    types: worker.facts.types,
+    slots: worker.slots,
+    capabilities: worker.facts.capabilities,
+    status: worker.blocked ? "blocked" : worker.draining ? "draining" : worker.status,
+    registered_at: worker.registeredAt,
+    last_heartbeat: worker.lastHeartbeat,
+    current_jobs: worker.currentJobs,
+    job_counts: worker.jobCounts,
+    metrics: metrics.map((sample) => JSON.parse(sample.metrics)),
+    version: worker.version,
+  };
+}

@@ -1,0 +1,233 @@
+import type { Change, Fence } from "../core/change.ts";
+import type { ErrorCode } from "../core/errors.ts";
+import type { EventKind, LoggedEvent, NewEvent, Origin } from "../core/events.ts";
+import type { Role } from "../core/identity.ts";
+import type { JobRecord, JobState, NewJob } from "../core/job.ts";
+import type { ChangeRules } from "../core/outcome.ts";
+import type { WorkerFacts } from "../core/queue-key.ts";
+
+/**
+ * The seam to the database. Every method is one act: it happens whole, with its events, in one transaction, and is
+ * answered after the commit, or it does not happen. Acts that arrive together may share a transaction; one that is
+ * refused never takes its neighbours with it. Rules about jobs live in core/change.ts; a driver loads, asks there,
+ * and writes under the fence. test/store-contract holds every driver to this page.
+ */
+export type Store = {
+  /** Accepts all of these jobs or none. The same idempotency key with the same request gives the first job again. */
+  submitJobs(input: {
+    jobs: NewJob[];
+    maxPending: number | null;
+    origin: Origin | null;
+  }): Promise<SubmitOutcome>;
+  /** Leases the best jobs that fit the worker: tenants take turns, within one priority and then age decide. */
+  claimJobs(input: ClaimInput): Promise<ClaimOutcome>;
+  /** Applies each change alone; the answers are in the order of the changes. */
+  changeJobs(input: {
+    changes: JobChange[];
+    rules: ChangeRules;
+    origin: Origin | null;
+  }): Promise<ChangeAnswer[]>;
+  /** Settles jobs whose moment has come: expired, timed out, lost or abandoned. `more` says that the limit was hit. */
+  reapJobs(input: { rules: ChangeRules; limit: number }): Promise<{ reaped: number; more: boolean }>;
+  /** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
+  promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
+  /** After a restart every live lease, and every deadline, lasts at least one more full lease. */
+  graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: number }>;
+
+  getJob(input: { jobId: string }): Promise<StoredJob | null>;
+  /** Newest first. `before` is the seq of the last job of the page before. */
+  listJobs(input: JobFilter): Promise<StoredJob[]>;
+  /** How many claimable jobs of the same queue go first, and whether its type is paused. */
+  getQueuePosition(input: { jobId: string }): Promise<{ ahead: number; paused: boolean } | null>;
+  /** Forgets finished jobs, oldest first; returns their ids so that outputs can follow. */
+  pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
+
+  registerWorker(input: {
+    worker: WorkerRegistration;
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<"ok" | "key_conflict">;
+  /** Notes that the worker lives and renews exactly the leases named. Null when it is not registered. */
+  heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
+  getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
+  listWorkers(): Promise<WorkerRecord[]>;
+  /** Null when there is no such worker. */
+  setWorker(input: {
+    workerId: string;
+    set: { blocked?: boolean; draining?: boolean };
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<WorkerRecord | null>;
+  /** Its jobs go the way of a lost lease. */
+  removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
+  /** Workers silent since then become inactive and their jobs go the way of a lost lease. */
+  retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
+  saveWorkerMetrics(input: {
+    workerId: string;
+    ts: number;
+    metrics: string;
+    keepSince: number;
+  }): Promise<boolean>;
+  listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
+
+  createToken(input: { token: NewToken; origin: Origin | null }): Promise<void>;
+  /** By SHA-256 of the secret, hex. Revoked and expired ones are returned too: the caller decides and says why. */
+  findToken(input: { secretHash: string }): Promise<TokenRecord | null>;
+  listTokens(): Promise<TokenRecord[]>;
+  /** False when there is no such token. Sessions made with it end too. */
+  revokeToken(input: { tokenId: string; nowMs: number; origin: Origin | null }): Promise<boolean>;
+  createSession(input: {
+    secretHash: string;
+    tokenId: string;
+    expiresAt: number;
+    origin: Origin | null;
+    nowMs: number;
+  }): Promise<void>;
+  findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
+  removeSession(input: { secretHash: string }): Promise<boolean>;
+
+  getQuota(input: { tenantId: string }): Promise<Quota>;
+  putQuota(input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null }): Promise<void>;
+  listQueues(): Promise<QueueSummary[]>;
+  setQueuePaused(input: {
+    type: string;
+    paused: boolean;
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<void>;
+
+  recordEvents(input: { events: NewEvent[] }): Promise<void>;
+  /** In order of seq, after `afterSeq`. */
+  readEvents(input: EventFilter): Promise<LoggedEvent[]>;
+  /** The first and the last seq that the log still holds; zeros when it is empty. */
+  eventRange(): Promise<{ first: number; last: number }>;
+  pruneEvents(input: { before: number; limit: number }): Promise<{ removed: number }>;
+
+  /** Called after each commit that others may be waiting for. Returns the way to stop listening. */
+  onCommit(listener: (notice: CommitNotice) => void): () => void;
+  /** Rejects with STORE_UNAVAILABLE when the database does not answer. */
+  ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
+  close(): Promise<void>;
+};
+
+export type SubmitOutcome =
+  | { kind: "accepted"; jobs: { id: string; status: JobState; existed: boolean }[] }
+  | { kind: "mismatch"; index: number; jobId: string }
+  | { kind: "over_quota"; pending: number; maxPending: number };
+
+export type ClaimInput = {
+  workerId: string;
+  worker: WorkerFacts;
+  max: number;
+  /** The documents of one claim never weigh more than this together; the first always fits. */
+  bytesMax: number;
+  /** One secret for each job that may be claimed; the store keeps only their hashes. */
+  leaseTokens: string[];
+  rules: ChangeRules;
+};
+
+export type ClaimOutcome = {
+  claimed: ClaimedJob[];
+  /** Jobs whose stored document did not agree with its seal; they have failed and were skipped. */
+  refused: string[];
+};
+
+export type ClaimedJob = { job: JobRecord; document: string; leaseToken: string };
+export type StoredJob = { job: JobRecord; document: string };
+
+export type JobChange = { jobId: string; change: Exclude<Change, { act: "claim" | "refuse" | "due" }> };
+
+export type ChangeAnswer =
+  | { kind: "moved"; job: JobRecord }
+  | { kind: "duplicate"; job: JobRecord }
+  | { kind: "refused"; code: ErrorCode; message: string; job: JobRecord }
+  | { kind: "unknown" };
+
+export type JobFilter = {
+  tenantId?: string;
+  userId?: string;
+  status?: JobState;
+  type?: string;
+  workerId?: string;
+  before?: number;
+  offset?: number;
+  limit: number;
+};
+
+export type WorkerRegistration = {
+  id: string;
+  name: string | null;
+  facts: WorkerFacts;
+  slots: number;
+  keyIds: string[];
+  publicKey: string | null;
+  version: string | null;
+};
+
+export type WorkerRecord = WorkerRegistration & {
+  status: "active" | "inactive";
+  blocked: boolean;
+  draining: boolean;
+  registeredAt: number;
+  lastHeartbeat: number;
+  currentJobs: number;
+  jobCounts: { completed: number; failed: number };
+};
+
+export type HeartbeatInput = {
+  workerId: string;
+  capabilities: { provider: string; model: string }[] | null;
+  leases: { jobId: string; fence: Fence }[];
+  rules: ChangeRules;
+};
+
+export type HeartbeatAnswer = { cancel: string[]; lost: string[]; draining: boolean; blocked: boolean };
+
+export type NewToken = {
+  id: string;
+  secretHash: string;
+  role: Role;
+  tenantId: string | null;
+  userId: string;
+  workerId: string | null;
+  createdAt: number;
+  expiresAt: number | null;
+};
+export type TokenRecord = NewToken & { revokedAt: number | null };
+
+export type Quota = {
+  max_pending?: number;
+  max_running?: number;
+  submits_per_sec?: number;
+  max_output_bytes?: number;
+  max_artifact_bytes?: number;
+};
+
+export type QueueSummary = {
+  tenantId: string;
+  type: string;
+  paused: boolean;
+  pending: number;
+  active: number;
+};
+
+export type EventFilter = {
+  afterSeq: number;
+  limit: number;
+  tenantId?: string;
+  /** Only events of jobs that this user owns. */
+  ownerId?: string;
+  jobId?: string;
+  kinds?: EventKind[];
+};
+
+/** What changed in a commit, for those who wait: enough to wake the right ones, never the data itself. */
+export type CommitNotice = {
+  lastSeq: number;
+  /** Queues that gained claimable jobs. */
+  ready: { queueKey: string; count: number }[];
+  /** Workers that must hear of a cancel or of a lease they have lost. */
+  signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
+  /** Jobs that reached another state. */
+  jobs: string[];
+};
