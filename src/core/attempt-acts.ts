@@ -51,6 +51,8 @@ export function start(job: JobRecord, change: { isolation: string | null }, rule
     ...renewed(job, rules),
     status: "running",
     startedAt: rules.nowMs,
+    // Only a job that was never started expires in the queue; a retry must not.
+    queueTtlSec: null,
     deadlineAt: deadline(job, rules),
     isolation: change.isolation,
   };

@@ -8,8 +8,7 @@ const stopGraceMs = 5_000;
 /** A job's next moment at which nothing having happened means something; null when there is none. */
 export function dueAt(job: JobRecord, leaseMs: number): number | null {
   if (job.status === "pending") {
-    const neverStarted = job.startedAt === null && job.queueTtlSec !== null;
-    return neverStarted ? job.createdAt + job.queueTtlSec! * 1000 : null;
+    return job.queueTtlSec === null ? null : job.createdAt + job.queueTtlSec * 1000;
   }
   if (!isActive(job.status)) return null;
   const cancelDue = job.cancelRequestedAt === null ? null : job.cancelRequestedAt + stopGraceMs + leaseMs;

@@ -35,6 +35,8 @@ export function retry(job: JobRecord, rules: ChangeRules): Outcome {
       retryCounts: {},
       timeoutSec: job.documentTimeoutSec,
       runAt: rules.nowMs,
+      // Whoever puts a job back wants it to run, however long it has waited by now.
+      queueTtlSec: null,
       completedAt: null,
       cancelRequestedAt: null,
       exitCode: null,

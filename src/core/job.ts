@@ -49,6 +49,7 @@ export type JobRecord = {
   documentTimeoutSec: number;
   releases: number;
   retryCounts: Partial<Record<FailureClass, number>>;
+  /** How long it may wait to be started; null once it was, or when it may wait forever. */
   queueTtlSec: number | null;
 
   createdAt: number;

@@ -24,6 +24,8 @@ export type WorkerFacts = {
   tags: string[];
   /** Empty means every type, but for `handler` jobs, which only go to workers that name their type. */
   types: string[];
+  /** Types that it has a handler for, beside whatever other kinds it takes. */
+  handlerTypes: string[];
   capabilities: { provider: string; model: string }[];
   session: string | null;
 };
@@ -71,7 +73,8 @@ export function fits(queue: QueueFacts, worker: WorkerFacts): boolean {
 
 function takesType(queue: QueueFacts, worker: WorkerFacts): boolean {
   if (worker.types.includes(queue.type)) return true;
-  return worker.types.length === 0 && queue.kind !== "handler";
+  if (queue.kind === "handler") return worker.handlerTypes.includes(queue.type);
+  return worker.types.length === 0;
 }
 
 function hasModel(queue: QueueFacts, worker: WorkerFacts): boolean {

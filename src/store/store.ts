@@ -228,6 +228,6 @@ export type CommitNotice = {
   ready: { queueKey: string; count: number }[];
   /** Workers that must hear of a cancel or of a lease they have lost. */
   signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
-  /** Jobs that reached another state. */
+  /** Jobs that something was logged of. */
   jobs: string[];
 };

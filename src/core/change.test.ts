@@ -1,0 +1,245 @@
+import { describe, expect, it } from "vitest";
+import { type Change, decideChange, type Fence } from "./change.ts";
+import { type JobRecord, type JobState, jobStates, newJobRecord } from "./job.ts";
+import type { Outcome } from "./outcome.ts";
+import { isAllowed, leadsTo } from "./states.ts";
+
+const nowMs = 1_000_000;
+const leaseMs = 60_000;
+const rules = { nowMs, leaseMs, backoffScale: 1 };
+const fence: Fence = { workerId: "w1", attempt: 1, tokenHash: "hash" };
+const report = { exitCode: 0, isolation: null, usage: null, outputFiles: null, receipt: null };
+
+function aJob(state: JobState, parts: Partial<JobRecord> = {}): JobRecord {
+  const job = newJobRecord(
+    {
+      id: "j1",
+      tenantId: "acme",
+      userId: "u1",
+      type: "build",
+      priority: 5,
+      queueKey: "[]",
+      documentSha256: "",
+      idempotencyKey: "k",
+      requestHash: null,
+      maxAttempts: 3,
+      timeoutSec: 300,
+      queueTtlSec: null,
+      createdAt: 0,
+      runAt: 0,
+      document: "{}",
+    },
+    1,
+  );
+  const held = { attempt: 1, attempts: 1, workerId: "w1", leaseTokenHash: "hash", claimedAt: nowMs };
+  const lease = { leaseExpiresAt: nowMs + leaseMs, deadlineAt: nowMs + 306_000 };
+  const states: Record<JobState, Partial<JobRecord>> = {
+    pending: {},
+    assigned: { ...held, ...lease },
+    running: { ...held, ...lease, startedAt: nowMs },
+    completed: { ...held, result: "1", resultHash: "h1", resultKey: "k1", completedAt: nowMs },
+    failed: { ...held, leaseTokenHash: null, failCode: "EXECUTION_ERROR", completedAt: nowMs },
+    quarantined: { ...held, leaseTokenHash: null, failCode: "TIMEOUT", completedAt: nowMs },
+  };
+  return { ...job, status: state, ...states[state], ...parts };
+}
+
+function patchOf(outcome: Outcome): Partial<JobRecord> {
+  if (outcome.kind !== "moved") throw new Error(`nothing moved: ${JSON.stringify(outcome)}`);
+  return outcome.patch;
+}
+
+const result = { act: "result", fence, result: "1", resultHash: "h1", resultKey: null, ...report } as const;
+const failure = {
+  act: "fail",
+  fence,
+  code: "EXECUTION_ERROR",
+  detail: null,
+  reason: "broke",
+  partialResult: null,
+  ...report,
+} as const;
+
+const changes: Change[] = [
+  { act: "claim", workerId: "w1", tokenHash: "hash" },
+  { act: "refuse" },
+  { act: "start", fence, isolation: null },
+  { act: "renew", fence },
+  { act: "progress", fence, progress: "1" },
+  { act: "release", fence, reason: "drain" },
+  result,
+  failure,
+  { act: "disconnect" },
+  { act: "cancel" },
+  { act: "retry" },
+];
+
+describe("every change in every state", () => {
+  for (const change of changes) {
+    for (const state of jobStates) {
+      const allowed = change.act !== "due" && isAllowed(change.act, state);
+      it(`${change.act} in ${state} is ${allowed ? "done" : "refused"}`, () => {
+        const job = aJob(state);
+        const before = structuredClone(job);
+        const outcome = decideChange(job, change, rules);
+        expect(job).toEqual(before);
+        if (allowed) {
+          expect(leadsTo(change.act as "claim", state, patchOf(outcome).status!)).toBe(true);
+        } else if (change.act === "result" && state === "completed") {
+          expect(outcome).toEqual({ kind: "duplicate" });
+        } else {
+          const code = "fence" in change ? "LEASE_LOST" : "STATE_CONFLICT";
+          expect(outcome).toMatchObject({ kind: "refused", code });
+        }
+      });
+    }
+  }
+});
+
+describe("the fence", () => {
+  const others: [string, Partial<Fence>][] = [
+    ["another worker", { workerId: "w2" }],
+    ["an older attempt", { attempt: 0 }],
+    ["another token", { tokenHash: "other" }],
+  ];
+  for (const [who, part] of others) {
+    it(`refuses ${who}`, () => {
+      const change = { ...result, fence: { ...fence, ...part } };
+      expect(decideChange(aJob("running"), change, rules)).toMatchObject({ code: "LEASE_LOST" });
+      expect(decideChange(aJob("completed"), change, rules)).toMatchObject({ code: "LEASE_LOST" });
+    });
+  }
+
+  it("refuses from the very millisecond in which the lease ends", () => {
+    const job = aJob("running", { leaseExpiresAt: nowMs });
+    expect(decideChange(job, { act: "renew", fence }, rules)).toMatchObject({ code: "LEASE_LOST" });
+    const alive = aJob("running", { leaseExpiresAt: nowMs + 1 });
+    expect(decideChange(alive, { act: "renew", fence }, rules).kind).toBe("moved");
+  });
+
+  it("takes an administrator's word that names only the worker", () => {
+    const byName = { workerId: "w1", attempt: null, tokenHash: null };
+    expect(decideChange(aJob("running"), { ...result, fence: byName }, rules).kind).toBe("moved");
+  });
+});
+
+describe("a result", () => {
+  it("is a duplicate by its key or by its hash, and else a conflict", () => {
+    const completed = aJob("completed");
+    const byKey = { ...result, resultHash: "h2", resultKey: "k1" };
+    expect(decideChange(completed, byKey, rules).kind).toBe("duplicate");
+    expect(decideChange(completed, { ...byKey, resultKey: "k2" }, rules)).toMatchObject({
+      code: "RESULT_CONFLICT",
+    });
+    expect(decideChange(completed, { ...result, resultKey: "k2" }, rules).kind).toBe("duplicate");
+  });
+
+  it("that comes after a cancel is kept as partial and never as the result", () => {
+    const job = aJob("running", { cancelRequestedAt: nowMs });
+    const patch = patchOf(decideChange(job, result, rules));
+    expect(patch).toMatchObject({ status: "failed", failCode: "CANCELLED", partialResult: "1" });
+    expect(patch.result).toBeUndefined();
+  });
+});
+
+describe("a claim", () => {
+  it("is refused before the job's time", () => {
+    const job = aJob("pending", { runAt: nowMs + 1 });
+    expect(decideChange(job, changes[0]!, rules)).toMatchObject({ code: "STATE_CONFLICT" });
+  });
+
+  it("raises the fence and what max_attempts counts, and clears what the last attempt left", () => {
+    const job = aJob("pending", { attempt: 4, attempts: 1, exitCode: 1, progress: "9" });
+    expect(patchOf(decideChange(job, changes[0]!, rules))).toMatchObject({
+      attempt: 5,
+      attempts: 2,
+      exitCode: null,
+      progress: null,
+      leaseExpiresAt: nowMs + leaseMs,
+      deadlineAt: nowMs + 306_000,
+    });
+  });
+
+  it("sets no deadline for a job without a timeout", () => {
+    const job = aJob("pending", { timeoutSec: 0 });
+    expect(patchOf(decideChange(job, changes[0]!, rules)).deadlineAt).toBeNull();
+  });
+});
+
+describe("a failure", () => {
+  it("of security goes on the log twice: as an end and as what it was", () => {
+    const violation = { ...failure, code: "SECURITY_VIOLATION", detail: "PATH_TRAVERSAL_ATTEMPT" } as const;
+    expect(decideChange(aJob("running"), violation, rules)).toMatchObject({
+      patch: { status: "failed" },
+      events: [{ event: "JOB_FAILED" }, { event: "PATH_TRAVERSAL_ATTEMPT" }],
+    });
+  });
+
+  it("never shortens the history", () => {
+    const entry = { reason: "x", code: "TIMEOUT", detail: null, worker_id: "w0", attempt: 1, ts: 1 } as const;
+    const job = aJob("running", { failHistory: [entry], attempt: 2 });
+    const change = { ...failure, fence: { ...fence, attempt: 2 } };
+    const { failHistory } = patchOf(decideChange(job, change, rules));
+    expect(failHistory).toEqual([entry, expect.objectContaining({ attempt: 2, worker_id: "w1" })]);
+  });
+});
+
+describe("a job's moment", () => {
+  const due = { act: "due" } as const;
+
+  it("is refused while nothing is due", () => {
+    for (const state of jobStates) {
+      expect(decideChange(aJob(state), due, rules)).toMatchObject({ code: "STATE_CONFLICT" });
+    }
+  });
+
+  it("expires a job that has waited for too long", () => {
+    const waiting = aJob("pending", { queueTtlSec: 10, createdAt: nowMs - 10_000 });
+    expect(patchOf(decideChange(waiting, due, rules))).toMatchObject({ failCode: "EXPIRED" });
+  });
+
+  it("never expires a job that was started once, or that a person has put back", () => {
+    const ttl = { queueTtlSec: 10, createdAt: nowMs - 10_000 };
+    const started = aJob("assigned", ttl);
+    const patches = [
+      patchOf(decideChange(started, { act: "start", fence, isolation: null }, rules)),
+      patchOf(decideChange(aJob("failed", { ...ttl, failCode: "EXPIRED" }), { act: "retry" }, rules)),
+    ];
+    for (const patch of patches) {
+      const waiting = { ...aJob("pending", ttl), ...patch, status: "pending" as const, leaseExpiresAt: null };
+      expect(decideChange(waiting, due, rules)).toMatchObject({ code: "STATE_CONFLICT" });
+    }
+  });
+
+  it("loses the worker when the lease ends first, and times out when the deadline does", () => {
+    const silent = aJob("running", { leaseExpiresAt: nowMs });
+    expect(patchOf(decideChange(silent, due, rules)).retryCounts).toEqual({ WORKER_DISCONNECTED: 1 });
+    const late = aJob("running", { deadlineAt: nowMs });
+    expect(patchOf(decideChange(late, due, rules))).toMatchObject({
+      retryCounts: { TIMEOUT: 1 },
+      timeoutSec: 600,
+      leaseTokenHash: null,
+    });
+  });
+
+  it("ends a cancelled job for good, whatever was due", () => {
+    const cancelRequestedAt = nowMs - leaseMs - 5_000;
+    const job = aJob("running", { cancelRequestedAt });
+    expect(patchOf(decideChange(job, due, rules))).toMatchObject({ status: "failed", failCode: "CANCELLED" });
+  });
+});
+
+describe("a retry by a person", () => {
+  it("starts the counts again and keeps the fence and the history", () => {
+    const job = aJob("quarantined", { attempts: 3, retryCounts: { TIMEOUT: 1 }, timeoutSec: 600 });
+    const patch = patchOf(decideChange(job, { act: "retry" }, rules));
+    expect(patch).toMatchObject({ status: "pending", attempts: 0, retryCounts: {}, timeoutSec: 300 });
+    expect(patch.attempt).toBeUndefined();
+    expect(patch.failHistory).toBeUndefined();
+  });
+
+  it("is refused after a security violation", () => {
+    const job = aJob("failed", { failCode: "SECURITY_VIOLATION" });
+    expect(decideChange(job, { act: "retry" }, rules)).toMatchObject({ code: "STATE_CONFLICT" });
+  });
+});

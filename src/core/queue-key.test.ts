@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { fits, misfits, parseQueueKey, type QueueFacts, queueKey, type WorkerFacts } from "./queue-key.ts";
+
+const queue: QueueFacts = {
+  tenant_id: "acme",
+  type: "build",
+  kind: "exec",
+  execution_location: "LOCAL_MACHINE",
+  provider: null,
+  model: null,
+  tags: [],
+  session: null,
+  cores: null,
+  ram_gb: null,
+};
+const worker: WorkerFacts = {
+  tenantId: null,
+  location: "LOCAL_MACHINE",
+  cores: 4,
+  ramGb: 8,
+  tags: [],
+  types: [],
+  handlerTypes: [],
+  capabilities: [],
+  session: null,
+};
+
+describe("a queue key", () => {
+  it("differs when any fact does", () => {
+    const others: Partial<QueueFacts>[] = [
+      { tenant_id: "b" },
+      { type: "b" },
+      { kind: "handler" },
+      { execution_location: "CLOUD" },
+      { provider: "OLLAMA" },
+      { model: "m" },
+      { tags: ["a"] },
+      { session: "s" },
+      { cores: 1 },
+      { ram_gb: 1 },
+    ];
+    const keys = [queue, ...others.map((other) => ({ ...queue, ...other }))].map(queueKey);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it("is the same whatever the order of the tags", () => {
+    expect(queueKey({ ...queue, tags: ["b", "a"] })).toBe(queueKey({ ...queue, tags: ["a", "b"] }));
+  });
+
+  it("cannot be forged by a name that looks like a part of it", () => {
+    expect(queueKey({ ...queue, tenant_id: 'a","b' })).not.toBe(
+      queueKey({ ...queue, tenant_id: "a", type: "b" }),
+    );
+  });
+
+  it("reads back as the facts", () => {
+    const facts = { ...queue, tags: ["a", "b"], cores: 2, session: "s" };
+    expect(parseQueueKey(queueKey(facts))).toEqual(facts);
+  });
+});
+
+describe("a worker", () => {
+  const cases: [string, Partial<QueueFacts>, Partial<WorkerFacts>, string][] = [
+    ["of another tenant", {}, { tenantId: "b" }, "serves another tenant"],
+    ["elsewhere", { execution_location: "CLOUD" }, {}, "is at LOCAL_MACHINE"],
+    ["for other types", {}, { types: ["test"] }, "does not take exec jobs of type build"],
+    ["that does not name a handler", { kind: "handler" }, {}, "does not take handler jobs of type build"],
+    ["without the model", { provider: "OLLAMA", model: "m" }, {}, "has no OLLAMA m"],
+    ["without a tag", { tags: ["gpu", "x"] }, { tags: ["x"] }, "lacks tag gpu"],
+    ["of another session", { session: "s" }, { session: "r" }, "is not session s"],
+    ["with too few cores", { cores: 5 }, {}, "has 4 cores"],
+    ["with too little memory", { ram_gb: 9 }, {}, "has 8 GB of memory"],
+  ];
+  for (const [who, facts, parts, why] of cases) {
+    it(`${who} does not fit, and hears why`, () => {
+      const found = misfits({ ...queue, ...facts }, { ...worker, ...parts });
+      expect(found).toEqual([why]);
+      expect(fits({ ...queue, ...facts }, { ...worker, ...parts })).toBe(false);
+    });
+  }
+
+  it("fits with exactly what is asked for", () => {
+    const asked = { ...queue, kind: "handler", tags: ["gpu"], session: "s", cores: 4, ram_gb: 8 };
+    const provided = { ...worker, tenantId: "acme", types: ["build"], tags: ["x", "gpu"], session: "s" };
+    expect(misfits(asked, provided)).toEqual([]);
+  });
+});

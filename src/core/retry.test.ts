@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { type FailureClass, failureClasses } from "./failure.ts";
+import { type JobRecord, type NewJob, newJobRecord } from "./job.ts";
+import { decideRetry } from "./retry.ts";
+
+function aJob(parts: Partial<JobRecord>): JobRecord {
+  const timeoutSec = parts.timeoutSec ?? 300;
+  const job = newJobRecord({ maxAttempts: 3, timeoutSec } as NewJob, 1);
+  return { ...job, attempts: 1, ...parts };
+}
+
+describe("a retry", () => {
+  it("is never given to a class that has none", () => {
+    for (const code of ["SECURITY_VIOLATION", "INVALID_JOB", "CANCELLED", "EXPIRED"] as const) {
+      expect(decideRetry(aJob({}), code, 1)).toEqual({ kind: "failed", reason: code });
+    }
+  });
+
+  it("is never given beyond max_attempts, whatever the class would allow", () => {
+    expect(decideRetry(aJob({ attempts: 3 }), "WORKER_DISCONNECTED", 1)).toEqual({
+      kind: "quarantined",
+      reason: "WORKER_DISCONNECTED_RETRY_EXHAUSTED",
+    });
+  });
+
+  it("is never given beyond what the class allows, whatever max_attempts would", () => {
+    const job = aJob({ maxAttempts: 10, attempts: 2, retryCounts: { TIMEOUT: 1 } });
+    expect(decideRetry(job, "TIMEOUT", 1).kind).toBe("quarantined");
+    expect(decideRetry(job, "EXECUTION_ERROR", 1).kind).toBe("retry");
+  });
+
+  it("was never meant for a job of one attempt, which ends plainly", () => {
+    const job = aJob({ maxAttempts: 1 });
+    expect(decideRetry(job, "EXECUTION_ERROR", 1)).toEqual({ kind: "failed", reason: "EXECUTION_ERROR" });
+  });
+
+  const delays: [FailureClass, number[]][] = [
+    ["TIMEOUT", [60_000]],
+    ["EXECUTION_ERROR", [30_000, 60_000]],
+    ["WORKER_DISCONNECTED", [15_000, 30_000, 45_000]],
+  ];
+  for (const [code, expected] of delays) {
+    it(`after ${code} waits longer each time`, () => {
+      const waits = expected.map((_, used) => {
+        const decision = decideRetry(aJob({ maxAttempts: 10, retryCounts: { [code]: used } }), code, 1);
+        return decision.kind === "retry" ? decision.delayMs : null;
+      });
+      expect(waits).toEqual(expected);
+      expect(expected).toHaveLength(failureClasses[code].retries);
+    });
+  }
+
+  it("waits a scaled time in tests", () => {
+    expect(decideRetry(aJob({}), "TIMEOUT", 0.001)).toMatchObject({ delayMs: 60 });
+  });
+
+  it("doubles the time after a timeout, to an hour at most, but never below what was asked for", () => {
+    const timeouts = [300, 2_000, 3_600, 7_200].map((timeoutSec) => {
+      const job = aJob({ timeoutSec, documentTimeoutSec: timeoutSec });
+      const decision = decideRetry(job, "TIMEOUT", 1);
+      return decision.kind === "retry" ? decision.timeoutSec : null;
+    });
+    expect(timeouts).toEqual([600, 3_600, 3_600, 7_200]);
+    expect(decideRetry(aJob({}), "EXECUTION_ERROR", 1)).toMatchObject({ timeoutSec: 300 });
+  });
+});

@@ -1,0 +1,49 @@
+import type { Store } from "../store.ts";
+
+export type ActName = Exclude<keyof Store, "onCommit" | "close">;
+
+/** Which methods change something. The proxy needs only these names; the thread has the acts. */
+const actKinds = {
+  submitJobs: "write",
+  claimJobs: "write",
+  changeJobs: "write",
+  reapJobs: "write",
+  promoteJobs: "write",
+  graceLeases: "write",
+  pruneJobs: "write",
+  registerWorker: "write",
+  heartbeatWorker: "write",
+  setWorker: "write",
+  removeWorker: "write",
+  retireSilentWorkers: "write",
+  saveWorkerMetrics: "write",
+  createToken: "write",
+  revokeToken: "write",
+  createSession: "write",
+  removeSession: "write",
+  putQuota: "write",
+  setQueuePaused: "write",
+  recordEvents: "write",
+  pruneEvents: "write",
+  ping: "write",
+  getJob: "read",
+  listJobs: "read",
+  getQueuePosition: "read",
+  getWorker: "read",
+  listWorkers: "read",
+  listWorkerMetrics: "read",
+  findToken: "read",
+  listTokens: "read",
+  findSession: "read",
+  getQuota: "read",
+  listQueues: "read",
+  readEvents: "read",
+  eventRange: "read",
+} as const satisfies Record<ActName, "read" | "write">;
+
+export const actNames = Object.keys(actKinds) as ActName[];
+
+/** A ping writes only after a write that failed, but it always asks for the lock: no answer is an answer. */
+export function isWrite(name: ActName): boolean {
+  return actKinds[name] === "write";
+}

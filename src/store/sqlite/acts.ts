@@ -1,0 +1,73 @@
+import type { Store } from "../store.ts";
+import type { ActName } from "./act-names.ts";
+import { changeJobs } from "./change-jobs.ts";
+import { claimJobs } from "./claim-jobs.ts";
+import type { Context } from "./context.ts";
+import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
+import { promoteJobs } from "./promote-jobs.ts";
+import { pruneJobs } from "./prune-jobs.ts";
+import { getQuota, listQueues, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
+import { getJob, getQueuePosition, listJobs } from "./read-jobs.ts";
+import { graceLeases, reapJobs } from "./reap-jobs.ts";
+import { createSession, findSession, removeSession } from "./session-acts.ts";
+import { submitJobs } from "./submit-jobs.ts";
+import { createToken, findToken, listTokens, revokeToken } from "./token-acts.ts";
+import {
+  heartbeatWorker,
+  registerWorker,
+  removeWorker,
+  retireSilentWorkers,
+  setWorker,
+} from "./worker-acts.ts";
+import { listWorkerMetrics, saveWorkerMetrics } from "./worker-metrics.ts";
+import { getWorker, listWorkers } from "./worker-row.ts";
+
+type Acts = {
+  [Name in ActName]: (
+    context: Context,
+    input: Parameters<Store[Name]>[0] & object,
+  ) => Awaited<ReturnType<Store[Name]>>;
+};
+
+const acts: Acts = {
+  submitJobs,
+  claimJobs,
+  changeJobs,
+  reapJobs,
+  promoteJobs,
+  graceLeases,
+  getJob,
+  listJobs,
+  getQueuePosition,
+  pruneJobs,
+  registerWorker,
+  heartbeatWorker,
+  getWorker,
+  listWorkers,
+  setWorker,
+  removeWorker,
+  retireSilentWorkers,
+  saveWorkerMetrics,
+  listWorkerMetrics,
+  createToken,
+  findToken,
+  listTokens,
+  revokeToken,
+  createSession,
+  findSession,
+  removeSession,
+  getQuota,
+  putQuota,
+  listQueues,
+  setQueuePaused,
+  recordEvents,
+  readEvents,
+  eventRange,
+  pruneEvents,
+  ping,
+};
+
+export function runAct(context: Context, name: ActName, input: unknown): unknown {
+  const act = acts[name] as (context: Context, input: unknown) => unknown;
+  return act(context, input);
+}

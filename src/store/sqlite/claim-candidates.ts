@@ -1,0 +1,62 @@
+import type { Context } from "./context.ts";
+import type { Queue } from "./queue-book.ts";
+
+export type Candidate = { seq: number; priority: number };
+type Head = { queue: Queue; page: Candidate[]; next: number; exhausted: boolean };
+
+/** A page costs one seek; beyond this many entries reading on costs more than a second seek would. */
+const pageMax = 64;
+
+/**
+ * The claimable jobs of one tenant's queues, best first: the highest priority, then the oldest. Each queue is read
+ * in pages from its front; whoever takes a candidate changes it, so it never comes up again on the next page.
+ */
+export class Candidates {
+  readonly #context: Context;
+  readonly #heads: Head[];
+  readonly #pageSize: number;
+
+  constructor(context: Context, queues: Queue[], wanted: number) {
+    this.#context = context;
+    this.#heads = queues.map((queue) => ({ queue, page: [], next: 0, exhausted: false }));
+    this.#pageSize = Math.min(wanted, pageMax);
+  }
+
+  peek(): Candidate | null {
+    return this.#best()?.candidate ?? null;
+  }
+
+  take(): void {
+    const best = this.#best();
+    if (best !== null) best.head.next++;
+  }
+
+  #best(): { head: Head; candidate: Candidate } | null {
+    let best: { head: Head; candidate: Candidate } | null = null;
+    for (const head of this.#heads) {
+      const candidate = this.#front(head);
+      if (candidate !== null && (best === null || goesBefore(candidate, best.candidate)))
+        best = { head, candidate };
+    }
+    return best;
+  }
+
+  #front(head: Head): Candidate | null {
+    if (head.next === head.page.length && !head.exhausted) this.#turnPage(head);
+    return head.page[head.next] ?? null;
+  }
+
+  #turnPage(head: Head): void {
+    head.page = this.#context.sql.all<Candidate>(
+      "SELECT seq, priority FROM jobs WHERE queue_id = ? AND ready = 1 ORDER BY priority DESC, seq LIMIT ?",
+      head.queue.id,
+      this.#pageSize,
+    );
+    head.next = 0;
+    head.exhausted = head.page.length < this.#pageSize;
+  }
+}
+
+function goesBefore(a: Candidate, b: Candidate): boolean {
+  return a.priority > b.priority || (a.priority === b.priority && a.seq < b.seq);
+}

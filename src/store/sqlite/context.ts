@@ -1,0 +1,70 @@
+import type { JobRecord } from "../../core/job.ts";
+import type { Connection } from "./connection.ts";
+import { NoticeBuilder, type NoticeMark } from "./notice-builder.ts";
+import { QueueBook } from "./queue-book.ts";
+import { Tallies, type TallyMark } from "./tallies.ts";
+import { WorkerCounts } from "./worker-counts.ts";
+
+/** What every act works with: the connection, what is held in memory beside it, and the seal's key. */
+export type Context = {
+  readonly sql: Connection;
+  readonly book: QueueBook;
+  readonly tallies: Tallies;
+  readonly workers: WorkerCounts;
+  readonly notice: NoticeBuilder;
+  readonly macKey: Buffer;
+  /** Records of jobs that workers hold, so that a result need not read its job again. The fence guards it. */
+  readonly held: Map<string, JobRecord>;
+  /** True after a commit that failed: the next ping tries a write. */
+  writeFailed: boolean;
+};
+
+export function createContext(sql: Connection, macKey: Buffer): Context {
+  return {
+    sql,
+    macKey,
+    book: new QueueBook(sql),
+    tallies: new Tallies(sql),
+    workers: new WorkerCounts(sql),
+    notice: new NoticeBuilder(),
+    held: new Map(),
+    writeFailed: false,
+  };
+}
+
+export type ContextMark = { book: number; tallies: TallyMark; workers: number; notice: NoticeMark };
+
+export function markContext(context: Context): ContextMark {
+  return {
+    book: context.book.mark(),
+    tallies: context.tallies.mark(),
+    workers: context.workers.mark(),
+    notice: context.notice.mark(),
+  };
+}
+
+/** Memory follows the database when an act is rolled back. */
+export function rollBackContext(context: Context, mark: ContextMark): void {
+  context.book.backTo(mark.book);
+  context.tallies.backTo(mark.tallies);
+  context.workers.backTo(mark.workers);
+  context.notice.backTo(mark.notice);
+  context.held.clear();
+}
+
+/** Writes what memory has counted; the last thing before a commit. */
+export function flushContext(context: Context): void {
+  context.book.flush();
+  context.tallies.flush(context.sql);
+  context.workers.flush(context.sql);
+}
+
+/** What an act throws to be rolled back and still answer with a value. */
+export class RefusedAct extends Error {
+  readonly answer: unknown;
+
+  constructor(answer: unknown) {
+    super("refused");
+    this.answer = answer;
+  }
+}

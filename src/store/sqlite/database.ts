@@ -1,0 +1,94 @@
+import { WritError } from "../../core/errors.ts";
+import { Connection } from "./connection.ts";
+import { type Context, createContext } from "./context.ts";
+import type { Failpoint } from "./failpoint.ts";
+import { migrate } from "./migrate.ts";
+import { blame, storeUnavailable } from "./sqlite-error.ts";
+import type { ThreadSettings } from "./wire.ts";
+
+/** Holds the one connection: opens it, opens it anew after an I/O error, and keeps memory in step with the file. */
+export class Database {
+  readonly #settings: ThreadSettings;
+  readonly #macKey: Buffer;
+  readonly failpoint: Failpoint;
+  #context: Context | null = null;
+  #dataVersion = 0;
+  #writeFailed = false;
+  schemaVersion = 0;
+
+  constructor(settings: ThreadSettings, failpoint: Failpoint) {
+    this.#settings = settings;
+    this.#macKey = Buffer.from(settings.macKey);
+    this.failpoint = failpoint;
+    this.#open();
+  }
+
+  /** The context as of now. Throws STORE_UNAVAILABLE when the database cannot be opened. */
+  context(): Context {
+    try {
+      if (this.#context === null) return this.#open();
+      if (dataVersion(this.#context.sql) !== this.#dataVersion) return this.#refresh(this.#context.sql);
+      return this.#context;
+    } catch (error) {
+      this.#drop();
+      throw error instanceof WritError ? error : storeUnavailable(error);
+    }
+  }
+
+  /** The transaction is lost; makes sure that the next one starts from what the file says. */
+  recover(error: unknown): void {
+    this.#writeFailed = true;
+    const sql = this.#context?.sql;
+    if (sql === undefined) return;
+    try {
+      if (blame(error) === "connection") throw error;
+      if (sql.inTransaction) sql.script("ROLLBACK");
+      this.#refresh(sql);
+    } catch {
+      this.#drop();
+    }
+  }
+
+  /** A commit has come through, so the disk takes writes. */
+  committed(): void {
+    this.#writeFailed = false;
+    if (this.#context !== null) this.#context.writeFailed = false;
+  }
+
+  close(): void {
+    this.#drop();
+  }
+
+  #open(): Context {
+    const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs);
+    try {
+      this.schemaVersion = migrate(sql, this.failpoint);
+      return this.#refresh(sql);
+    } catch (error) {
+      sql.close();
+      throw error;
+    }
+  }
+
+  /** Another connection has changed the file, or a rollback has: what memory holds is read again. */
+  #refresh(sql: Connection): Context {
+    this.#dataVersion = dataVersion(sql);
+    this.#context = createContext(sql, this.#macKey);
+    this.#context.writeFailed = this.#writeFailed;
+    return this.#context;
+  }
+
+  #drop(): void {
+    const sql = this.#context?.sql;
+    this.#context = null;
+    try {
+      sql?.close();
+    } catch {
+      // It is given up either way; the next call opens a new one or says why it cannot.
+    }
+  }
+}
+
+function dataVersion(sql: Connection): number {
+  return sql.first<{ data_version: number }>("PRAGMA data_version")!.data_version;
+}

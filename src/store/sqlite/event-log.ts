@@ -1,0 +1,109 @@
+import type { EventKind, LoggedEvent, NewEvent, Origin } from "../../core/events.ts";
+import type { EventFilter } from "../store.ts";
+import type { SqlValue } from "./connection.ts";
+import type { Context } from "./context.ts";
+
+const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner_id, job_seq, details, origin)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Adds one event to the log, in the transaction of the change that it tells of. */
+export function appendEvent(context: Context, event: NewEvent & { jobSeq: number | null }): void {
+  context.sql.run(
+    insertText,
+    context.tallies.add("event_seq", 1),
+    event.ts,
+    event.event,
+    event.tenantId,
+    event.jobId,
+    event.ownerId,
+    event.jobSeq,
+    JSON.stringify(event.details),
+    event.origin === null ? null : JSON.stringify(event.origin),
+  );
+}
+
+/** An event that belongs to no job: a worker, a token, a queue, a quota. */
+export function appendPlainEvent(
+  context: Context,
+  event: { event: EventKind; ts: number; tenantId: string | null; origin: Origin | null },
+  details: Record<string, unknown>,
+): void {
+  appendEvent(context, { ...event, jobId: null, ownerId: null, jobSeq: null, details });
+}
+
+/** Events from outside a change. One that names a known job takes that job's next number. */
+export function recordEvents(context: Context, input: { events: NewEvent[] }): void {
+  for (const event of input.events) {
+    appendEvent(context, {
+      ...event,
+      jobSeq: event.jobId === null ? null : nextJobSeq(context, event.jobId),
+    });
+  }
+}
+
+function nextJobSeq(context: Context, jobId: string): number | null {
+  context.held.delete(jobId);
+  const row = context.sql.first<{ event_count: number }>(
+    "UPDATE jobs SET event_count = event_count + 1 WHERE id = ? RETURNING event_count",
+    jobId,
+  );
+  return row?.event_count ?? null;
+}
+
+type EventRow = {
+  seq: number;
+  ts: number;
+  event: EventKind;
+  tenant_id: string | null;
+  job_id: string | null;
+  owner_id: string | null;
+  job_seq: number | null;
+  details: string;
+  origin: string | null;
+};
+
+export function readEvents(context: Context, filter: EventFilter): LoggedEvent[] {
+  const conditions = ["seq > ?"];
+  const values: SqlValue[] = [filter.afterSeq];
+  const add = (condition: string, value: SqlValue | undefined): void => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  add("tenant_id = ?", filter.tenantId);
+  add("owner_id = ?", filter.ownerId);
+  add("job_id = ?", filter.jobId);
+  add("event IN (SELECT value FROM json_each(?))", filter.kinds && JSON.stringify(filter.kinds));
+  const text = `SELECT * FROM events WHERE ${conditions.join(" AND ")} ORDER BY seq LIMIT ?`;
+  return context.sql.all<EventRow>(text, ...values, filter.limit).map(readEvent);
+}
+
+function readEvent(row: EventRow): LoggedEvent {
+  return {
+    seq: row.seq,
+    jobSeq: row.job_seq,
+    event: row.event,
+    ts: row.ts,
+    tenantId: row.tenant_id,
+    jobId: row.job_id,
+    ownerId: row.owner_id,
+    details: JSON.parse(row.details),
+    origin: row.origin === null ? null : JSON.parse(row.origin),
+  };
+}
+
+export function eventRange(context: Context): { first: number; last: number } {
+  // Two seeks; one statement with both min and max would read the whole table.
+  const first = context.sql.first<{ seq: number | null }>("SELECT min(seq) AS seq FROM events")!.seq;
+  const last = context.sql.first<{ seq: number | null }>("SELECT max(seq) AS seq FROM events")!.seq;
+  return { first: first ?? 0, last: last ?? 0 };
+}
+
+export function pruneEvents(context: Context, input: { before: number; limit: number }): { removed: number } {
+  const removed = context.sql.run(
+    `DELETE FROM events WHERE ts < ? AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)`,
+    input.before,
+    input.limit,
+  );
+  return { removed };
+}

@@ -1,0 +1,162 @@
+import type { JobRecord } from "../../core/job.ts";
+import type { SqlValue } from "./connection.ts";
+import type { Context } from "./context.ts";
+
+type Column = Exclude<keyof JobRecord, "queueKey">;
+
+/** Where each field of a record is kept. The order is the order of `jobColumns`, and so of a row. */
+const columnOf = {
+  seq: "seq",
+  id: "id",
+  tenantId: "tenant_id",
+  userId: "user_id",
+  type: "type",
+  priority: "priority",
+  documentSha256: "document_sha256",
+  idempotencyKey: "idempotency_key",
+  requestHash: "request_hash",
+  status: "status",
+  attempt: "attempt",
+  attempts: "attempts",
+  maxAttempts: "max_attempts",
+  timeoutSec: "timeout_sec",
+  documentTimeoutSec: "document_timeout_sec",
+  releases: "releases",
+  retryCounts: "retry_counts",
+  queueTtlSec: "queue_ttl_sec",
+  createdAt: "created_at",
+  runAt: "run_at",
+  claimedAt: "claimed_at",
+  startedAt: "started_at",
+  heartbeatAt: "heartbeat_at",
+  completedAt: "completed_at",
+  cancelRequestedAt: "cancel_requested_at",
+  workerId: "worker_id",
+  leaseTokenHash: "lease_token_hash",
+  leaseExpiresAt: "lease_expires_at",
+  deadlineAt: "deadline_at",
+  result: "result",
+  resultHash: "result_hash",
+  resultKey: "result_key",
+  partialResult: "partial_result",
+  exitCode: "exit_code",
+  progress: "progress",
+  isolation: "isolation",
+  usage: "usage",
+  outputFiles: "output_files",
+  receipt: "receipt",
+  failReason: "fail_reason",
+  failCode: "fail_code",
+  failDetail: "fail_detail",
+  failHistory: "fail_history",
+  eventCount: "event_count",
+} as const satisfies Record<Column, string>;
+
+const fields = Object.keys(columnOf) as Column[];
+
+/** For SELECT: the columns of a record, then the queue. */
+export const jobColumns = `${fields.map((field) => `jobs.${columnOf[field]}`).join(", ")}, jobs.queue_id`;
+
+/** What was selected after `jobColumns` begins here. */
+export const jobWidth = fields.length + 1;
+
+export type Row = SqlValue[];
+
+/** The record in a row that was selected with `jobColumns`. */
+export function readJob(context: Context, row: Row): JobRecord {
+  const record: Record<string, unknown> = {};
+  for (let index = 0; index < fields.length; index++) record[fields[index]!] = row[index];
+  const job = record as JobRecord;
+  job.queueKey = context.book.byId(row[fields.length] as number)?.key ?? "";
+  if (record["retryCounts"] === "{}") job.retryCounts = {};
+  else job.retryCounts = JSON.parse(record["retryCounts"] as string);
+  if (record["failHistory"] === "[]") job.failHistory = [];
+  else job.failHistory = JSON.parse(record["failHistory"] as string);
+  return job;
+}
+
+/** What every new job starts with is written into the statement: binding a value costs more than storing it. */
+const insertText = `INSERT INTO jobs (seq, id, queue_id, tenant_id, user_id, type, priority, document_sha256,
+    idempotency_key, request_hash, max_attempts, timeout_sec, document_timeout_sec, queue_ttl_sec, created_at, run_at,
+    ready, due_at, status, attempt, attempts, releases, retry_counts, fail_history, event_count)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
+  ON CONFLICT DO NOTHING`;
+
+/** False when there is a job of this id, or of this idempotency key in this tenant, already. */
+export function insertJob(
+  context: Context,
+  job: JobRecord,
+  columns: { queueId: number; ready: 0 | 1; dueAt: number | null },
+): boolean {
+  const inserted = context.sql.run(
+    insertText,
+    job.seq,
+    job.id,
+    columns.queueId,
+    job.tenantId,
+    job.userId,
+    job.type,
+    job.priority,
+    job.documentSha256,
+    job.idempotencyKey,
+    job.requestHash,
+    job.maxAttempts,
+    job.timeoutSec,
+    job.documentTimeoutSec,
+    job.queueTtlSec,
+    job.createdAt,
+    job.runAt,
+    columns.ready,
+    columns.dueAt,
+  );
+  return inserted === 1;
+}
+
+/**
+ * Writes what a patch changes, if the stored job is still the one that the patch was made for. A column that keeps
+ * its value is left out: naming it would make SQLite rewrite every index that it is part of.
+ */
+export function updateJob(
+  context: Context,
+  before: JobRecord,
+  patch: Partial<JobRecord>,
+  columns: { ready?: 0 | 1 | null; dueAt: number | null },
+): boolean {
+  const parts: string[] = [`due_at = ${columns.dueAt === null ? "NULL" : "?"}`];
+  const values: SqlValue[] = columns.dueAt === null ? [] : [columns.dueAt];
+  if (columns.ready !== undefined) parts.push(readyTexts[String(columns.ready) as keyof typeof readyTexts]);
+  for (let index = 0; index < fields.length; index++) {
+    const field = fields[index]!;
+    const value = patch[field];
+    if (value === undefined || value === before[field]) continue;
+    if (value === null) parts.push(setNullTexts[index]!);
+    else {
+      parts.push(setTexts[index]!);
+      values.push(toSql(value));
+    }
+  }
+  values.push(before.seq, before.attempt, before.status, before.leaseTokenHash);
+  const fence = "seq = ? AND attempt = ? AND status = ? AND lease_token_hash IS ?";
+  return context.sql.run(`UPDATE jobs SET ${parts.join(", ")} WHERE ${fence}`, ...values) === 1;
+}
+
+const readyTexts = { null: "ready = NULL", 0: "ready = 0", 1: "ready = 1" } as const;
+const setTexts = fields.map((field) => `${columnOf[field]} = ?`);
+const setNullTexts = fields.map((field) => `${columnOf[field]} = NULL`);
+
+function toSql(value: JobRecord[Column]): SqlValue {
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+const byIdText = `SELECT ${jobColumns} FROM jobs WHERE id = ?`;
+
+export function loadJob(context: Context, jobId: string): JobRecord | null {
+  const row = context.sql.rowStatement(byIdText).get(jobId) as Row | undefined;
+  return row === undefined ? null : readJob(context, row);
+}
+
+/** The records of all rows that a condition selects. */
+export function loadJobs(context: Context, condition: string, ...values: SqlValue[]): JobRecord[] {
+  const rows = context.sql.rowStatement(`SELECT ${jobColumns} FROM jobs ${condition}`).all(...values);
+  return (rows as unknown as Row[]).map((row) => readJob(context, row));
+}

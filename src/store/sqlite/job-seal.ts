@@ -1,0 +1,41 @@
+import type { JobRecord } from "../../core/job.ts";
+import { checkSeal, sealDocument } from "../../signing/mac.ts";
+
+type Routed = Pick<
+  JobRecord,
+  | "id"
+  | "tenantId"
+  | "userId"
+  | "type"
+  | "priority"
+  | "queueKey"
+  | "maxAttempts"
+  | "documentTimeoutSec"
+  | "documentSha256"
+  | "idempotencyKey"
+>;
+
+/** The seal of a document together with the columns that decide who runs it and how often. */
+export function sealJob(macKey: Buffer, job: Routed, document: string): Buffer {
+  return sealDocument(macKey, { document, routing: routingOf(job) });
+}
+
+export function isSealed(macKey: Buffer, job: Routed, document: string, mac: Uint8Array): boolean {
+  return checkSeal(macKey, { document, routing: routingOf(job) }, mac);
+}
+
+/** The id is part of it, or two rows could exchange their documents. */
+function routingOf(job: Routed): string {
+  return JSON.stringify([
+    job.id,
+    job.tenantId,
+    job.userId,
+    job.type,
+    job.priority,
+    job.queueKey,
+    job.documentTimeoutSec,
+    job.maxAttempts,
+    job.documentSha256,
+    job.idempotencyKey,
+  ]);
+}

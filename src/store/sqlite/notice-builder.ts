@@ -1,0 +1,49 @@
+import type { CommitNotice } from "../store.ts";
+
+export type NoticeMark = { ready: number; signals: number; jobs: number };
+
+/** Collects what a transaction will have to tell others once it is committed. */
+export class NoticeBuilder {
+  #ready: { queueKey: string; count: number }[] = [];
+  #signals: CommitNotice["signals"] = [];
+  #jobs: string[] = [];
+
+  ready(queueKey: string, count: number): void {
+    this.#ready.push({ queueKey, count });
+  }
+
+  signal(workerId: string, jobId: string, signal: "cancel" | "lost"): void {
+    this.#signals.push({ workerId, jobId, signal });
+  }
+
+  job(jobId: string): void {
+    this.#jobs.push(jobId);
+  }
+
+  mark(): NoticeMark {
+    return { ready: this.#ready.length, signals: this.#signals.length, jobs: this.#jobs.length };
+  }
+
+  backTo(mark: NoticeMark): void {
+    this.#ready.length = mark.ready;
+    this.#signals.length = mark.signals;
+    this.#jobs.length = mark.jobs;
+  }
+
+  /** The notice, or null when the commit concerns nobody; the builder is empty afterwards. */
+  take(previousSeq: number, lastSeq: number): CommitNotice | null {
+    const silent =
+      lastSeq === previousSeq && this.#ready.length + this.#signals.length + this.#jobs.length === 0;
+    const notice = { lastSeq, ready: summed(this.#ready), signals: this.#signals, jobs: this.#jobs };
+    this.#ready = [];
+    this.#signals = [];
+    this.#jobs = [];
+    return silent ? null : notice;
+  }
+}
+
+function summed(ready: { queueKey: string; count: number }[]): CommitNotice["ready"] {
+  const counts = new Map<string, number>();
+  for (const { queueKey, count } of ready) counts.set(queueKey, (counts.get(queueKey) ?? 0) + count);
+  return [...counts].map(([queueKey, count]) => ({ queueKey, count }));
+}

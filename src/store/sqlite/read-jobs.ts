@@ -1,0 +1,70 @@
+import type { JobFilter, StoredJob } from "../store.ts";
+import type { SqlValue } from "./connection.ts";
+import type { Context } from "./context.ts";
+import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
+
+const storedText = `SELECT ${jobColumns}, document
+  FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq`;
+
+export function getJob(context: Context, { jobId }: { jobId: string }): StoredJob | null {
+  const row = context.sql.rowStatement(`${storedText} WHERE jobs.id = ?`).get(jobId) as Row | undefined;
+  return row === undefined ? null : readStored(context, row);
+}
+
+/** Newest first. */
+export function listJobs(context: Context, filter: JobFilter): StoredJob[] {
+  const conditions = ["TRUE"];
+  const values: SqlValue[] = [];
+  const add = (condition: string, value: SqlValue | undefined): void => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  add("jobs.tenant_id = ?", filter.tenantId);
+  add("jobs.user_id = ?", filter.userId);
+  add("jobs.type = ?", filter.type);
+  add("jobs.worker_id = ?", filter.workerId);
+  add("jobs.seq < ?", filter.before);
+  // Written out, because SQLite uses a partial index only for a condition that it can read.
+  if (filter.status !== undefined) conditions.push(`jobs.status = '${statusText[filter.status]}'`);
+  const text = `${storedText} WHERE ${conditions.join(" AND ")} ORDER BY jobs.seq DESC LIMIT ? OFFSET ?`;
+  const rows = context.sql.rowStatement(text).all(...values, filter.limit, filter.offset ?? 0);
+  return (rows as unknown as Row[]).map((row) => readStored(context, row));
+}
+
+/** The only words that may become part of the text of a statement. */
+const statusText = {
+  pending: "pending",
+  assigned: "assigned",
+  running: "running",
+  completed: "completed",
+  failed: "failed",
+  quarantined: "quarantined",
+} as const;
+
+function readStored(context: Context, row: Row): StoredJob {
+  return { job: readJob(context, row), document: (row[jobWidth] as string | null) ?? "" };
+}
+
+/** Counting stops here: nobody needs to know more exactly how long the queue is. */
+const aheadMax = 100_000;
+
+/** How many claimable jobs of the same queue go first; null when the job is not waiting. */
+export function getQueuePosition(
+  context: Context,
+  { jobId }: { jobId: string },
+): { ahead: number; paused: boolean } | null {
+  const job = loadJob(context, jobId);
+  const queue = job === null ? undefined : context.book.byKey(job.queueKey);
+  if (job === null || queue === undefined || job.status !== "pending") return null;
+  const { ahead } = context.sql.first<{ ahead: number }>(
+    `SELECT count(*) AS ahead FROM (
+      SELECT 1 FROM jobs WHERE queue_id = ?1 AND ready = 1 AND (priority > ?2 OR (priority = ?2 AND seq < ?3)) LIMIT ?4
+    )`,
+    queue.id,
+    job.priority,
+    job.seq,
+    aheadMax,
+  )!;
+  return { ahead, paused: context.book.isPaused(job.type) };
+}

@@ -1,0 +1,44 @@
+import { dueAt } from "../../core/due.ts";
+import type { ChangeRules } from "../../core/outcome.ts";
+import type { Context } from "./context.ts";
+import { loadJobs } from "./job-row.ts";
+import { writeJob } from "./write-job.ts";
+
+/** Settles jobs whose moment has come: expired, timed out, lost or abandoned. */
+export function reapJobs(
+  context: Context,
+  { rules, limit }: { rules: ChangeRules; limit: number },
+): { reaped: number; more: boolean } {
+  const due = loadJobs(context, "WHERE due_at <= ? ORDER BY due_at LIMIT ?", rules.nowMs, limit);
+  let reaped = 0;
+  for (const job of due) {
+    const answer = writeJob(context, job, { act: "due" }, { rules, origin: null });
+    if (answer.kind === "moved") reaped++;
+    // The moment was reckoned with another lease time; as long as it stood, it would block those behind it.
+    else context.sql.run("UPDATE jobs SET due_at = ? WHERE seq = ?", dueAt(job, rules.leaseMs), job.seq);
+  }
+  return { reaped, more: due.length === limit };
+}
+
+/** After a restart nobody could renew: every lease, and every deadline, lasts at least one more full lease. */
+export function graceLeases(
+  context: Context,
+  { nowMs, leaseMs }: { nowMs: number; leaseMs: number },
+): { extended: number } {
+  const until = nowMs + leaseMs;
+  const later = (at: number | null): number | null => (at === null ? null : Math.max(at, until));
+  const held = loadJobs(context, "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running')");
+  for (const job of held) {
+    const leaseExpiresAt = later(job.leaseExpiresAt);
+    const deadlineAt = later(job.deadlineAt);
+    context.sql.run(
+      "UPDATE jobs SET lease_expires_at = ?, deadline_at = ?, due_at = ? WHERE seq = ?",
+      leaseExpiresAt,
+      deadlineAt,
+      dueAt({ ...job, leaseExpiresAt, deadlineAt }, leaseMs),
+      job.seq,
+    );
+  }
+  context.held.clear();
+  return { extended: held.length };
+}

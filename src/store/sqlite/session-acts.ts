@@ -1,0 +1,58 @@
+import type { Origin } from "../../core/events.ts";
+import type { TokenRecord } from "../store.ts";
+import type { Context } from "./context.ts";
+import { appendPlainEvent } from "./event-log.ts";
+import { findToken } from "./token-acts.ts";
+
+type NewSession = {
+  secretHash: string;
+  tokenId: string;
+  expiresAt: number;
+  origin: Origin | null;
+  nowMs: number;
+};
+
+/** Each login clears away some sessions that are over, so that they never pile up. */
+const clearedMax = 100;
+
+export function createSession(context: Context, session: NewSession): void {
+  const { secretHash, tokenId, expiresAt, nowMs, origin } = session;
+  context.sql.run(
+    "DELETE FROM sessions WHERE secret_hash IN (SELECT secret_hash FROM sessions WHERE expires_at <= ? LIMIT ?)",
+    nowMs,
+    clearedMax,
+  );
+  context.sql.run(
+    "INSERT INTO sessions (secret_hash, token_id, expires_at) VALUES (?, ?, ?)",
+    secretHash,
+    tokenId,
+    expiresAt,
+  );
+  const token = context.sql.first<{ tenant_id: string | null; user_id: string }>(
+    "SELECT tenant_id, user_id FROM tokens WHERE id = ?",
+    tokenId,
+  )!;
+  appendPlainEvent(
+    context,
+    { event: "LOGIN_SUCCESS", ts: nowMs, tenantId: token.tenant_id, origin },
+    { token_id: tokenId, user_id: token.user_id },
+  );
+}
+
+/** Expired ones are returned too: the caller decides and says why. */
+export function findSession(
+  context: Context,
+  { secretHash }: { secretHash: string },
+): { token: TokenRecord; expiresAt: number } | null {
+  const row = context.sql.first<{ secret_hash: string; expires_at: number }>(
+    `SELECT tokens.secret_hash, sessions.expires_at FROM sessions
+      JOIN tokens ON tokens.id = sessions.token_id WHERE sessions.secret_hash = ?`,
+    secretHash,
+  );
+  const token = row && findToken(context, { secretHash: row.secret_hash });
+  return row && token && { token, expiresAt: row.expires_at };
+}
+
+export function removeSession(context: Context, { secretHash }: { secretHash: string }): boolean {
+  return context.sql.run("DELETE FROM sessions WHERE secret_hash = ?", secretHash) > 0;
+}

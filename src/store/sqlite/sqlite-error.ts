@@ -1,0 +1,58 @@
+import { WritError } from "../../core/errors.ts";
+
+/**
+ * What an error of SQLite means for us. `act`: only this act is wrong. `transaction`: nothing of the transaction
+ * holds, but the connection is sound. `connection`: what the connection believes about the files may be wrong, so it
+ * is closed; above all, a failed fsync must never be tried again on it, because the kernel may have dropped the pages.
+ */
+export type Blame = "act" | "transaction" | "connection";
+
+const SQLITE_ERROR = 1;
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+const SQLITE_NOMEM = 7;
+const SQLITE_INTERRUPT = 9;
+const SQLITE_FULL = 13;
+const SQLITE_TOOBIG = 18;
+const SQLITE_CONSTRAINT = 19;
+const SQLITE_MISMATCH = 20;
+const SQLITE_RANGE = 25;
+
+const blameOf = new Map<number, Blame>([
+  [SQLITE_ERROR, "act"],
+  [SQLITE_TOOBIG, "act"],
+  [SQLITE_CONSTRAINT, "act"],
+  [SQLITE_MISMATCH, "act"],
+  [SQLITE_RANGE, "act"],
+  [SQLITE_BUSY, "transaction"],
+  [SQLITE_LOCKED, "transaction"],
+  [SQLITE_NOMEM, "transaction"],
+  [SQLITE_INTERRUPT, "transaction"],
+  [SQLITE_FULL, "transaction"],
+]);
+
+export function blame(error: unknown): Blame {
+  const primary = primaryCode(error);
+  return primary === null ? "act" : (blameOf.get(primary) ?? "connection");
+}
+
+/** The error as callers may see it. */
+export function storeUnavailable(error: unknown): WritError {
+  if (error instanceof WritError) return error;
+  const primary = primaryCode(error);
+  const reasons = new Map([
+    [SQLITE_BUSY, "Another program holds the database locked. Nothing was changed."],
+    [SQLITE_FULL, "The disk of the database is full. Nothing was changed."],
+  ]);
+  // After a failed sync the log may or may not hold the commit; whoever asks again must use the same key.
+  const unknown = "The database does not answer. Whether this act was stored is not known.";
+  return new WritError("STORE_UNAVAILABLE", (primary !== null && reasons.get(primary)) || unknown, {
+    reason: error instanceof Error ? error.message : String(error),
+  });
+}
+
+/** The low byte; the rest says where it happened. Null when the error is not SQLite's. */
+function primaryCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !("errcode" in error)) return null;
+  return Number(error.errcode) & 0xff;
+}

@@ -1,0 +1,87 @@
+import { dueAt } from "../../core/due.ts";
+import { jobEventDetails, type Origin } from "../../core/events.ts";
+import { type JobRecord, type JobState, type NewJob, newJobRecord } from "../../core/job.ts";
+import type { SubmitOutcome } from "../store.ts";
+import { type Context, RefusedAct } from "./context.ts";
+import { appendEvent } from "./event-log.ts";
+import { insertJob } from "./job-row.ts";
+import { sealJob } from "./job-seal.ts";
+
+type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
+type Known = { id: string; status: JobState; request_hash: string | null };
+
+export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
+  if (input.maxPending !== null) checkQuota(context, input.jobs, input.maxPending);
+  const jobs = input.jobs.map((job, index) => {
+    if (accept(context, job, input.origin)) return { id: job.id, status: "pending" as const, existed: false };
+    const { id, status } = sameRequest(context, job, index);
+    return { id, status, existed: true };
+  });
+  return { kind: "accepted", jobs };
+}
+
+/** Jobs that exist already cost nothing, so that a request can be repeated when the quota is used up. */
+function checkQuota(context: Context, jobs: NewJob[], maxPending: number): void {
+  for (const [tenantId, ofTenant] of Map.groupBy(jobs, (job) => job.tenantId)) {
+    const { pending } = context.book.tenant(tenantId);
+    if (pending + ofTenant.length <= maxPending) continue;
+    const fresh = ofTenant.filter((job) => findKnown(context, job) === null);
+    if (fresh.length > 0 && pending + fresh.length > maxPending) {
+      throw new RefusedAct({ kind: "over_quota", pending, maxPending } satisfies SubmitOutcome);
+    }
+  }
+}
+
+function findKnown(context: Context, job: NewJob): Known | null {
+  return context.sql.first<Known>(
+    "SELECT id, status, request_hash FROM jobs WHERE tenant_id = ? AND idempotency_key = ? AND request_hash IS NOT NULL",
+    job.tenantId,
+    job.idempotencyKey,
+  );
+}
+
+/** False when there is such a job already. */
+function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
+  const queue = context.book.open(job.queueKey);
+  const record = { ...newJobRecord(job, context.tallies.get("job_seq") + 1), eventCount: 1 };
+  const isReady = job.runAt <= job.createdAt;
+  // A lease has no part in when a pending job is due.
+  const columns = { queueId: queue.id, ready: isReady ? 1 : 0, dueAt: dueAt(record, 0) } as const;
+  if (!insertJob(context, record, columns)) return false;
+
+  context.sql.run(
+    "INSERT INTO documents (job_seq, document, mac) VALUES (?, ?, ?)",
+    record.seq,
+    job.document,
+    sealJob(context.macKey, record, job.document),
+  );
+  tellCreated(context, record, origin);
+  context.tallies.add("job_seq", 1);
+  context.tallies.add("jobs.pending", 1);
+  context.book.adjust(queue, 1, 0, 1);
+  context.notice.job(job.id);
+  if (isReady) context.notice.ready(job.queueKey, 1);
+  return true;
+}
+
+function tellCreated(context: Context, job: JobRecord, origin: Origin | null): void {
+  appendEvent(context, {
+    event: "JOB_CREATED",
+    ts: job.createdAt,
+    tenantId: job.tenantId,
+    jobId: job.id,
+    ownerId: job.userId,
+    jobSeq: 1,
+    details: jobEventDetails(job),
+    origin,
+  });
+}
+
+/** The job that the same request made before; another request under its key, or its id, takes the whole batch down. */
+function sameRequest(context: Context, job: NewJob, index: number): Known {
+  const known = findKnown(context, job);
+  if (known === null || known.request_hash !== job.requestHash) {
+    throw new RefusedAct({ kind: "mismatch", index, jobId: known?.id ?? job.id } satisfies SubmitOutcome);
+  }
+  return known;
+}

@@ -1,0 +1,30 @@
+import type { ErrorCode } from "../../core/errors.ts";
+import type { CommitNotice } from "../store.ts";
+import type { ActName } from "./act-names.ts";
+
+/** What travels between the hub's thread and the database's. */
+
+export type ThreadSettings = {
+  path: string;
+  macKey: Uint8Array;
+  busyTimeoutMs: number;
+  failpointModule: string | null;
+};
+
+export type Request = { id: number; act: ActName; input: unknown };
+
+/** The calls of one tick, or the wish to end. */
+export type ToThread = { kind: "requests"; requests: Request[] } | { kind: "close" };
+
+export type ErrorText = { code: ErrorCode; message: string; details: Record<string, unknown> | undefined };
+
+export type Answer = { id: number; value: unknown } | { id: number; error: ErrorText };
+
+/** The answers of one transaction travel together, after its commit. */
+export type Batch = { answers: Answer[]; notice: CommitNotice | null; writes: number };
+
+export type FromThread =
+  | { kind: "opened"; schemaVersion: number }
+  | { kind: "failed"; error: ErrorText }
+  | ({ kind: "batch" } & Batch)
+  | { kind: "closed" };

@@ -1,0 +1,156 @@
+import type { EventKind, Origin } from "../../core/events.ts";
+import type { ChangeRules } from "../../core/outcome.ts";
+import type { HeartbeatAnswer, HeartbeatInput, WorkerRecord, WorkerRegistration } from "../store.ts";
+import { changeJobs } from "./change-jobs.ts";
+import type { Context } from "./context.ts";
+import { appendPlainEvent } from "./event-log.ts";
+import { loadJobs } from "./job-row.ts";
+import { getWorker } from "./worker-row.ts";
+import { writeJob } from "./write-job.ts";
+
+type RegisterInput = { worker: WorkerRegistration; nowMs: number; origin: Origin | null };
+
+/**
+ * A worker keeps the key that it came with until an administrator removes it. Being blocked outlives a new
+ * registration; draining does not, because a worker that was drained for an upgrade comes back to work.
+ */
+export function registerWorker(context: Context, input: RegisterInput): "ok" | "key_conflict" {
+  const { worker, nowMs, origin } = input;
+  const known = getWorker(context, { workerId: worker.id });
+  const knownKey = known?.publicKey ?? null;
+  if (knownKey !== null && worker.publicKey !== null && worker.publicKey !== knownKey) return "key_conflict";
+  context.sql.run(
+    `INSERT INTO workers (id, name, facts, slots, key_ids, public_key, version, status, blocked, draining,
+        registered_at, last_heartbeat, completed, failed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, 'active', 0, 0, ?, ?, 0, 0)
+      ON CONFLICT (id) DO UPDATE SET name = excluded.name, facts = excluded.facts, slots = excluded.slots,
+        key_ids = excluded.key_ids, public_key = coalesce(excluded.public_key, public_key),
+        version = excluded.version, status = 'active', draining = 0, last_heartbeat = excluded.last_heartbeat`,
+    worker.id,
+    worker.name,
+    JSON.stringify(worker.facts),
+    worker.slots,
+    JSON.stringify(worker.keyIds),
+    worker.publicKey,
+    worker.version,
+    nowMs,
+    nowMs,
+  );
+  tell(context, { event: "WORKER_REGISTERED", ts: nowMs, worker, origin });
+  return "ok";
+}
+
+type Told = { event: EventKind; ts: number; worker: WorkerRegistration; origin: Origin | null };
+
+function tell(context: Context, { event, ts, worker, origin }: Told): void {
+  appendPlainEvent(
+    context,
+    { event, ts, tenantId: worker.facts.tenantId, origin },
+    { worker_id: worker.id, name: worker.name },
+  );
+}
+
+/** Renews exactly the leases named: one that the worker does not know of must run out. */
+export function heartbeatWorker(context: Context, input: HeartbeatInput): HeartbeatAnswer | null {
+  const { workerId, capabilities, rules } = input;
+  const worker = getWorker(context, { workerId });
+  if (worker === null) return null;
+  context.sql.run(
+    "UPDATE workers SET last_heartbeat = ?, status = 'active', facts = ? WHERE id = ?",
+    rules.nowMs,
+    JSON.stringify(capabilities === null ? worker.facts : { ...worker.facts, capabilities }),
+    workerId,
+  );
+  const changes = input.leases.map(({ jobId, fence }) => ({
+    jobId,
+    change: { act: "renew", fence } as const,
+  }));
+  const answers = changeJobs(context, { changes, rules, origin: null });
+  const lost = input.leases.filter((_, index) => answers[index]!.kind !== "moved");
+  const cancel = input.leases.filter((_, index) => {
+    const answer = answers[index]!;
+    return answer.kind === "moved" && answer.job.cancelRequestedAt !== null;
+  });
+  return {
+    cancel: cancel.map(({ jobId }) => jobId),
+    lost: lost.map(({ jobId }) => jobId),
+    draining: worker.draining,
+    blocked: worker.blocked,
+  };
+}
+
+type SetWorkerInput = {
+  workerId: string;
+  set: { blocked?: boolean; draining?: boolean };
+  nowMs: number;
+  origin: Origin | null;
+};
+
+export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord | null {
+  const { workerId, set, nowMs, origin } = input;
+  const worker = getWorker(context, { workerId });
+  if (worker === null) return null;
+  const after = { ...worker, ...set };
+  context.sql.run(
+    "UPDATE workers SET blocked = ?, draining = ? WHERE id = ?",
+    Number(after.blocked),
+    Number(after.draining),
+    workerId,
+  );
+  const events: EventKind[] = [];
+  if (after.blocked !== worker.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");
+  if (after.draining && !worker.draining) events.push("WORKER_DRAINED");
+  for (const event of events) tell(context, { event, ts: nowMs, worker, origin });
+  return after;
+}
+
+/** Its jobs go the way of a lost lease. */
+export function removeWorker(
+  context: Context,
+  { workerId, rules, origin }: { workerId: string; rules: ChangeRules; origin: Origin | null },
+): boolean {
+  const worker = getWorker(context, { workerId });
+  if (worker === null) return false;
+  takeJobsAway(context, [workerId], { rules, origin });
+  context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
+  tell(context, { event: "WORKER_DEREGISTERED", ts: rules.nowMs, worker, origin });
+  return true;
+}
+
+/** There is no index by worker; one look at all jobs that are held serves as many workers as must be served. */
+function takeJobsAway(
+  context: Context,
+  workerIds: string[],
+  how: { rules: ChangeRules; origin: Origin | null },
+): void {
+  if (workerIds.every((workerId) => context.workers.of(workerId).active === 0)) return;
+  const held = loadJobs(
+    context,
+    `WHERE due_at IS NOT NULL AND status IN ('assigned', 'running')
+      AND worker_id IN (SELECT value FROM json_each(?)) ORDER BY seq`,
+    JSON.stringify(workerIds),
+  );
+  for (const job of held) writeJob(context, job, { act: "disconnect" }, how);
+}
+
+/** One act retires no more than this; a whole fleet that fell silent is retired over several. */
+const retiredMax = 500;
+
+export function retireSilentWorkers(
+  context: Context,
+  { silentSince, rules }: { silentSince: number; rules: ChangeRules },
+): { retired: string[] } {
+  const silent = context.sql.all<{ id: string }>(
+    "SELECT id FROM workers WHERE status = 'active' AND last_heartbeat <= ? ORDER BY last_heartbeat LIMIT ?",
+    silentSince,
+    retiredMax,
+  );
+  const retired = silent.map(({ id }) => id);
+  takeJobsAway(context, retired, { rules, origin: null });
+  for (const workerId of retired) {
+    const worker = getWorker(context, { workerId })!;
+    context.sql.run("UPDATE workers SET status = 'inactive' WHERE id = ?", workerId);
+    tell(context, { event: "WORKER_INACTIVE", ts: rules.nowMs, worker, origin: null });
+  }
+  return { retired };
+}

@@ -1,0 +1,30 @@
+import type { Context } from "./context.ts";
+
+type MetricsInput = { workerId: string; ts: number; metrics: string; keepSince: number };
+
+/** False when there is no such worker. What is older than `keepSince` goes in the same act. */
+export function saveWorkerMetrics(context: Context, input: MetricsInput): boolean {
+  const { workerId, ts, metrics, keepSince } = input;
+  if (context.sql.first("SELECT 1 FROM workers WHERE id = ?", workerId) === null) return false;
+  context.sql.run("DELETE FROM worker_metrics WHERE worker_id = ? AND ts < ?", workerId, keepSince);
+  context.sql.run(
+    `INSERT INTO worker_metrics (worker_id, ts, metrics) VALUES (?, ?, ?)
+      ON CONFLICT (worker_id, ts) DO UPDATE SET metrics = excluded.metrics`,
+    workerId,
+    ts,
+    metrics,
+  );
+  return true;
+}
+
+export function listWorkerMetrics(
+  context: Context,
+  { workerId }: { workerId: string },
+): { ts: number; metrics: string }[] {
+  return context.sql
+    .all<{ ts: number; metrics: string }>(
+      "SELECT ts, metrics FROM worker_metrics WHERE worker_id = ? ORDER BY ts",
+      workerId,
+    )
+    .map(({ ts, metrics }) => ({ ts, metrics }));
+}

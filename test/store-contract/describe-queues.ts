@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { failureOf, origin, resultOf, type StoreUnderTest } from "./scene.ts";
+import { useScene } from "./use-scene.ts";
+
+export function describeQueues(create: () => StoreUnderTest): void {
+  describe("queues", () => {
+    const scene = useScene(create);
+
+    const pause = (type: string, paused: boolean) =>
+      scene().store.setQueuePaused({ type, paused, nowMs: scene().nowMs, origin });
+
+    it("give nothing of a paused type until it is resumed, and then wake whoever waits", async () => {
+      const id = await scene().submit();
+      await pause("build", true);
+      expect(await scene().claimIds(1)).toEqual([]);
+      expect(await scene().store.getQueuePosition({ jobId: id })).toEqual({ ahead: 0, paused: true });
+      scene().notices = [];
+      await pause("build", false);
+      expect(scene().notices.flatMap(({ ready }) => ready)).toHaveLength(1);
+      expect(await scene().claimIds(1)).toEqual([id]);
+    });
+
+    it("stay paused over a restart, and tell of each change once", async () => {
+      await scene().submit();
+      await pause("build", true);
+      await pause("build", true);
+      await scene().reopen();
+      expect(await scene().claimIds(1)).toEqual([]);
+      const told = await scene().store.readEvents({ afterSeq: 0, limit: 10, kinds: ["QUEUE_PAUSED"] });
+      expect(told).toMatchObject([{ details: { type: "build" }, origin }]);
+    });
+
+    it("are counted by tenant and type, whatever state their jobs are in", async () => {
+      await scene().submit({ facts: { tags: ["a"] } });
+      await scene().submit({ runAt: scene().nowMs + 1 });
+      await scene().submit({ tenantId: "other" });
+      await scene().submit({ type: "test" });
+      const { claimed } = await scene().claimUpTo(1, { types: ["test"] });
+      await scene().change(claimed[0]!, resultOf("1"));
+      await scene().claimUpTo(1, { tags: ["a"], tenantId: "acme" });
+      expect(await scene().store.listQueues()).toEqual([
+        { tenantId: "acme", type: "build", paused: false, pending: 1, active: 1 },
+        { tenantId: "acme", type: "test", paused: false, pending: 0, active: 0 },
+        { tenantId: "other", type: "build", paused: false, pending: 1, active: 0 },
+      ]);
+    });
+
+    it("know how many jobs go first", async () => {
+      const low = await scene().submit({ priority: 1 });
+      await scene().submit({ priority: 5 });
+      const last = await scene().submit({ priority: 1 });
+      await scene().submit({ priority: 5, runAt: scene().nowMs + 1_000 });
+      await scene().submit({ priority: 9, type: "test" });
+      expect(await scene().store.getQueuePosition({ jobId: low })).toEqual({ ahead: 1, paused: false });
+      expect(await scene().store.getQueuePosition({ jobId: last })).toEqual({ ahead: 2, paused: false });
+    });
+
+    it("have no place for a job that is not waiting or not there", async () => {
+      const claimed = await scene().submitAndClaim();
+      expect(await scene().store.getQueuePosition({ jobId: claimed.job.id })).toBeNull();
+      expect(await scene().store.getQueuePosition({ jobId: scene().newId() })).toBeNull();
+    });
+
+    it("take up delayed jobs when their time has come, and say when the next is due", async () => {
+      const { nowMs } = scene();
+      await scene().submit({ runAt: nowMs + 10 });
+      await scene().submit({ runAt: nowMs + 20 });
+      scene().notices = [];
+      expect(await scene().store.promoteJobs({ nowMs, limit: 10 })).toEqual({ nextRunAt: nowMs + 10 });
+      expect(scene().notices).toEqual([]);
+      const later = await scene().store.promoteJobs({ nowMs: nowMs + 10, limit: 10 });
+      expect(later).toEqual({ nextRunAt: nowMs + 20 });
+      expect(scene().notices.flatMap(({ ready }) => ready)).toMatchObject([{ count: 1 }]);
+      const last = await scene().store.promoteJobs({ nowMs: nowMs + 20, limit: 10 });
+      expect(last).toEqual({ nextRunAt: null });
+    });
+  });
+
+  describe("quotas", () => {
+    const scene = useScene(create);
+
+    it("are empty until somebody sets them, and are kept", async () => {
+      const { store, nowMs } = scene();
+      expect(await store.getQuota({ tenantId: "acme" })).toEqual({});
+      await store.putQuota({ tenantId: "acme", quota: { max_pending: 5 }, nowMs, origin });
+      await scene().reopen();
+      expect(await scene().store.getQuota({ tenantId: "acme" })).toEqual({ max_pending: 5 });
+      expect(await scene().lastEvent()).toMatchObject({
+        event: "QUOTA_CHANGED",
+        tenantId: "acme",
+        details: { max_pending: 5 },
+      });
+    });
+  });
+
+  describe("listing", () => {
+    const scene = useScene(create);
+
+    it("shows the newest first, page by page", async () => {
+      const ids: string[] = [];
+      for (let made = 0; made < 5; made++) ids.unshift(await scene().submit());
+      const first = await scene().store.listJobs({ limit: 2 });
+      expect(first.map(({ job }) => job.id)).toEqual(ids.slice(0, 2));
+      const before = first[1]!.job.seq;
+      const rest = await scene().store.listJobs({ limit: 9, before });
+      expect(rest.map(({ job }) => job.id)).toEqual(ids.slice(2));
+      const skipped = await scene().store.listJobs({ limit: 9, offset: 3 });
+      expect(skipped.map(({ job }) => job.id)).toEqual(ids.slice(3));
+    });
+
+    it("filters by tenant, user, state, type and worker, each alone and together", async () => {
+      const failed = await scene().submitAndClaim({ type: "test" });
+      await scene().change(failed, failureOf("INVALID_JOB"));
+      const waiting = await scene().submit({ userId: "u2" });
+      const other = await scene().submit({ tenantId: "other" });
+      const list = async (filter: object) =>
+        (await scene().store.listJobs({ limit: 9, ...filter })).map(({ job }) => job.id);
+      expect(await list({ tenantId: "acme" })).toEqual([waiting, failed.job.id]);
+      expect(await list({ tenantId: "acme", userId: "u2" })).toEqual([waiting]);
+      expect(await list({ status: "failed" })).toEqual([failed.job.id]);
+      expect(await list({ status: "pending" })).toEqual([other, waiting]);
+      expect(await list({ type: "test" })).toEqual([failed.job.id]);
+      expect(await list({ workerId: "w1" })).toEqual([failed.job.id]);
+      expect(await list({ workerId: "w1", status: "pending" })).toEqual([]);
+    });
+
+    it("forgets finished jobs and dead letters after their time, oldest first, and only those", async () => {
+      const done = await scene().submitAndClaim();
+      await scene().change(done, resultOf("1"));
+      const dead = await scene().submitAndClaim({ maxAttempts: 2 });
+      await scene().change(dead, failureOf("TIMEOUT"));
+      scene().nowMs += 60_000;
+      await scene().change(await scene().claim(), failureOf("TIMEOUT"));
+      expect((await scene().job(dead.job.id)).status).toBe("quarantined");
+      const waiting = await scene().submit();
+      const after = scene().nowMs + 1;
+      const prune = (endedBefore: number, quarantinedBefore: number, limit = 9) =>
+        scene().store.pruneJobs({ endedBefore, quarantinedBefore, limit });
+      expect(await prune(0, 0)).toEqual([]);
+      expect(await prune(0, after)).toEqual([dead.job.id]);
+      expect(await prune(after, after, 1)).toEqual([done.job.id]);
+      expect(await prune(after, after)).toEqual([]);
+      expect(await scene().store.getJob({ jobId: done.job.id })).toBeNull();
+      expect((await scene().eventNames(done.job.id)).at(-1)).toBe("JOB_COMPLETED");
+      expect((await scene().job(waiting)).status).toBe("pending");
+      expect((await scene().store.ping()).jobs).toMatchObject({ pending: 1, completed: 0, quarantined: 0 });
+    });
+  });
+}

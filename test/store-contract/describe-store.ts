@@ -1,0 +1,28 @@
+import { describe } from "vitest";
+import { describeAccess } from "./describe-access.ts";
+import { describeAttempts } from "./describe-attempts.ts";
+import { describeClaims } from "./describe-claims.ts";
+import { describeEndings } from "./describe-endings.ts";
+import { describeEvents } from "./describe-events.ts";
+import { describeLife } from "./describe-life.ts";
+import { describeQueues } from "./describe-queues.ts";
+import { describeSeals } from "./describe-seals.ts";
+import { describeSubmits } from "./describe-submits.ts";
+import { describeWorkers } from "./describe-workers.ts";
+import type { StoreUnderTest } from "./scene.ts";
+
+/** Everything that a driver of the store must do. A second driver is put under it without an edit here. */
+export function describeStore(name: string, create: () => StoreUnderTest): void {
+  describe(`store on ${name}`, () => {
+    describeSubmits(create);
+    describeClaims(create);
+    describeAttempts(create);
+    describeEndings(create);
+    describeQueues(create);
+    describeSeals(create);
+    describeWorkers(create);
+    describeAccess(create);
+    describeEvents(create);
+    describeLife(create);
+  });
+}

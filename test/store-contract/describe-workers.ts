@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { failureOf, fenceOf, leaseMs, plainWorker, resultOf, type StoreUnderTest } from "./scene.ts";
+import { useScene } from "./use-scene.ts";
+
+export function describeWorkers(create: () => StoreUnderTest): void {
+  describe("workers", () => {
+    const scene = useScene(create);
+
+    const heartbeat = (leases: Parameters<typeof fenceOf>[0][] = [], workerId = "w1") =>
+      scene().store.heartbeatWorker({
+        workerId,
+        capabilities: null,
+        leases: leases.map((claimed) => ({ jobId: claimed.job.id, fence: fenceOf(claimed) })),
+        rules: scene().rules,
+      });
+
+    it("that are not registered have no heartbeat, no metrics and nothing to set or remove", async () => {
+      const { store, nowMs, rules } = scene();
+      expect(await heartbeat()).toBeNull();
+      expect(await store.getWorker({ workerId: "w1" })).toBeNull();
+      expect(await store.setWorker({ workerId: "w1", set: {}, nowMs, origin: null })).toBeNull();
+      expect(await store.removeWorker({ workerId: "w1", rules, origin: null })).toBe(false);
+      const metrics = { workerId: "w1", ts: 1, metrics: "{}", keepSince: 0 };
+      expect(await store.saveWorkerMetrics(metrics)).toBe(false);
+    });
+
+    it("keep the key they came with until they are removed", async () => {
+      expect(await scene().register({ publicKey: "a" })).toBe("ok");
+      expect(await scene().register({ publicKey: "b" })).toBe("key_conflict");
+      expect(await scene().register({ publicKey: null, slots: 7 })).toBe("ok");
+      expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({ publicKey: "a", slots: 7 });
+      await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null });
+      expect(await scene().register({ publicKey: "b" })).toBe("ok");
+    });
+
+    it("are shown as they registered, with what they hold and have done", async () => {
+      await scene().register({ name: "one", keyIds: ["k"] });
+      await scene().change(await scene().submitAndClaim(), resultOf("1"));
+      await scene().change(await scene().submitAndClaim(), failureOf("INVALID_JOB"));
+      await scene().change(await scene().submitAndClaim(), { act: "release", reason: "drain" });
+      await scene().submitAndStart();
+      expect(await scene().store.listWorkers()).toEqual([
+        {
+          ...scene().registration({ name: "one", keyIds: ["k"] }),
+          status: "active",
+          blocked: false,
+          draining: false,
+          registeredAt: scene().nowMs,
+          lastHeartbeat: scene().nowMs,
+          currentJobs: 1,
+          jobCounts: { completed: 1, failed: 1 },
+        },
+      ]);
+    });
+
+    it("renew exactly the leases that they name, and hear what is cancelled and what is lost", async () => {
+      await scene().register();
+      const kept = await scene().submitAndStart();
+      const cancelled = await scene().submitAndStart();
+      const unnamed = await scene().submitAndClaim();
+      await scene().cancel(cancelled.job.id);
+      const gone = await scene().submitAndStart();
+      await scene().change(gone, resultOf("1"));
+      scene().nowMs += 30_000;
+      expect(await heartbeat([kept, cancelled, gone])).toEqual({
+        cancel: [cancelled.job.id],
+        lost: [gone.job.id],
+        draining: false,
+        blocked: false,
+      });
+      expect((await scene().job(kept.job.id)).leaseExpiresAt).toBe(scene().nowMs + leaseMs);
+      expect((await scene().job(unnamed.job.id)).leaseExpiresAt).toBe(scene().nowMs - 30_000 + leaseMs);
+    });
+
+    it("may change their capabilities with a heartbeat", async () => {
+      await scene().register();
+      const capabilities = [{ provider: "OLLAMA", model: "m" }];
+      await scene().store.heartbeatWorker({ workerId: "w1", capabilities, leases: [], rules: scene().rules });
+      const worker = await scene().store.getWorker({ workerId: "w1" });
+      expect(worker?.facts).toEqual({ ...plainWorker, capabilities });
+    });
+
+    it("stay blocked when they register again, but no longer drain", async () => {
+      await scene().register();
+      const set = { blocked: true, draining: true };
+      const { nowMs } = scene();
+      await scene().store.setWorker({ workerId: "w1", set, nowMs, origin: null });
+      expect(await heartbeat()).toMatchObject(set);
+      await scene().register();
+      expect(await heartbeat()).toMatchObject({ blocked: true, draining: false });
+      const off = { workerId: "w1", set: { blocked: false }, nowMs, origin: null };
+      expect(await scene().store.setWorker(off)).toMatchObject({ blocked: false });
+      const events = await scene().store.readEvents({ afterSeq: 0, limit: 9 });
+      expect(events.map(({ event }) => event)).toEqual([
+        "WORKER_REGISTERED",
+        "WORKER_BLOCKED",
+        "WORKER_DRAINED",
+        "WORKER_REGISTERED",
+        "WORKER_UNBLOCKED",
+      ]);
+    });
+
+    it("lose their jobs when they are removed", async () => {
+      await scene().register();
+      const claimed = await scene().submitAndStart();
+      scene().notices = [];
+      const input = { workerId: "w1", rules: scene().rules, origin: null };
+      expect(await scene().store.removeWorker(input)).toBe(true);
+      expect(await scene().job(claimed.job.id)).toMatchObject({
+        status: "pending",
+        retryCounts: { WORKER_DISCONNECTED: 1 },
+      });
+      expect(scene().notices[0]!.signals).toMatchObject([{ workerId: "w1", signal: "lost" }]);
+      expect(await scene().store.listWorkers()).toEqual([]);
+    });
+
+    it("become inactive and lose their jobs when they are silent, and come back with a heartbeat", async () => {
+      await scene().register();
+      const claimed = await scene().submitAndStart();
+      const retire = () =>
+        scene().store.retireSilentWorkers({ silentSince: scene().nowMs - 30_000, rules: scene().rules });
+      expect(await retire()).toEqual({ retired: [] });
+      scene().nowMs += 30_000;
+      expect(await retire()).toEqual({ retired: ["w1"] });
+      expect(await retire()).toEqual({ retired: [] });
+      expect((await scene().job(claimed.job.id)).status).toBe("pending");
+      expect((await scene().store.getWorker({ workerId: "w1" }))?.status).toBe("inactive");
+      await heartbeat();
+      expect((await scene().store.getWorker({ workerId: "w1" }))?.status).toBe("active");
+    });
+
+    it("show their measurements of the time that is kept", async () => {
+      await scene().register();
+      const save = (ts: number, keepSince: number) =>
+        scene().store.saveWorkerMetrics({ workerId: "w1", ts, metrics: `{"n":${ts}}`, keepSince });
+      await save(1, 0);
+      await save(2, 0);
+      expect(await save(3, 2)).toBe(true);
+      expect(await scene().store.listWorkerMetrics({ workerId: "w1" })).toEqual([
+        { ts: 2, metrics: '{"n":2}' },
+        { ts: 3, metrics: '{"n":3}' },
+      ]);
+    });
+  });
+}
