@@ -109,7 +109,8 @@ export async function sizeOf(path: string): Promise<number> {
 /** A disk that is full or broken is told apart from our own refusals, with its reason for the job's record. */
 export function asOutputError(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof WritError || code === undefined) return error;
+  // An AbortError has a code too, but a number: it is the caller's own doing and no fault of the file.
+  if (error instanceof WritError || typeof code !== "string") return error;
   return new WritError("OUTPUT_UNAVAILABLE", `output ${shortPath(path)} cannot be used: ${code}`, {
     reason: code,
   });

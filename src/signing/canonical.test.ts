@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { Decimal, type JsonValue } from "../core/json-value.ts";
 import { canonicalize, isCanonical, pythonFloatRepr } from "./canonical.ts";
-import { Decimal, type JsonValue } from "./json-value.ts";
 import { parseJson } from "./parse-json.ts";
 
 const isPythonThere = spawnSync("python3", ["--version"]).status === 0;

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { Decimal, type JsonObject, type JsonValue } from "./json-value.ts";
+import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
 import { DEPTH_CEILING, parseJson } from "./parse-json.ts";
 
 /**

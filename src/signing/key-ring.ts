@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { WritError } from "../core/errors.ts";
+import { toPlain } from "../core/json-value.ts";
 import { generateSigningKey, loadSigningKey, loadVerifyingKey, type SigningKey } from "./ed25519.ts";
-import { toPlain } from "./json-value.ts";
 import { generateMacKey, MAC_KEY_BYTES } from "./mac.ts";
 import { parseJson } from "./parse-json.ts";
 import { createSecretFile, openSecretDirectory, readSecretFile, removeSecretFile } from "./secret-file.ts";

@@ -1,6 +1,6 @@
 import { WritError } from "../core/errors.ts";
+import type { JsonObject, JsonValue } from "../core/json-value.ts";
 import { canonicalString } from "./canonical.ts";
-import type { JsonObject, JsonValue } from "./json-value.ts";
 import { sha256Hex } from "./mac.ts";
 import { parseJson } from "./parse-json.ts";
 

@@ -1,6 +1,6 @@
 import { type ErrorCode, WritError } from "../core/errors.ts";
+import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
 import { type JsonStep, jsonPath } from "./json-path.ts";
-import { Decimal, type JsonObject, type JsonValue } from "./json-value.ts";
 
 /** Deeper than any honest document. A caller may ask for more or less, up to the ceiling. */
 const DEFAULT_MAX_DEPTH = 64;

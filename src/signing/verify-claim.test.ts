@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../core/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { generateSigningKey, loadVerifyingKey, type SigningKey, signText } from "./ed25519.ts";
-import type { JsonObject } from "./json-value.ts";
 import { batchText, type Lease, leaseText } from "./lease.ts";
 import { sha256Hex } from "./mac.ts";
 import { verifyBatch, verifyClaim } from "./verify-claim.ts";

@@ -1,7 +1,7 @@
 import { WritError } from "../core/errors.ts";
+import type { JsonObject, JsonValue } from "../core/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { type VerifyingKey, verifyText } from "./ed25519.ts";
-import type { JsonObject, JsonValue } from "./json-value.ts";
 import { batchText, type Lease, parseLease } from "./lease.ts";
 import { sha256Hex } from "./mac.ts";
 import { parseJson } from "./parse-json.ts";

@@ -1,0 +1,74 @@
+import { constants } from "node:os";
+import type { Isolation, ProcessExit, SpawnError } from "../sandbox/sandbox.ts";
+import type { ReadResult } from "./read-result.ts";
+import {
+  outputLimitReason,
+  type RunContext,
+  type RunOutcome,
+  type StopReason,
+  stoppedOutcome,
+} from "./runner.ts";
+
+export type EndedProcess = {
+  argv: readonly string[];
+  exit: ProcessExit;
+  /** Set when it was ended from outside. */
+  stoppedBy: StopReason | undefined;
+  result: ReadResult;
+  isolation: Isolation;
+};
+
+type Failed = Extract<RunOutcome, { kind: "failed" }>;
+
+/** What the end of a process means for its job. */
+export function exitOutcome(context: Pick<RunContext, "lease">, ended: EndedProcess): RunOutcome {
+  const { exit, stoppedBy, result, isolation } = ended;
+  const facts = { usage: exit.usage, isolation };
+  if (exit.spawnError !== undefined) return { ...spawnFailure(ended.argv, exit.spawnError), ...facts };
+
+  const partial = result.kind === "found" ? { partialResultJson: result.json } : {};
+  if (stoppedBy !== undefined) {
+    const outcome = stoppedOutcome(stoppedBy, context);
+    return outcome.kind === "failed" ? { ...outcome, ...partial, ...facts } : outcome;
+  }
+  const failure = failureOf(exit, result);
+  if (failure !== undefined) return { ...failure, ...partial, ...facts };
+  return {
+    kind: "succeeded",
+    resultJson: result.kind === "found" ? result.json : "null",
+    exitCode: 0,
+    ...facts,
+  };
+}
+
+function failureOf(exit: ProcessExit, result: ReadResult): Failed | undefined {
+  if (exit.outputLimited) return executionError("OUTPUT_LIMIT", outputLimitReason);
+  if (exit.usage.oom === true) return { ...executionError("OOM_KILLED", "ran out of memory"), exitCode: 137 };
+  if (exit.signal !== null) {
+    const number = constants.signals[exit.signal as NodeJS.Signals] ?? 0;
+    return { ...executionError("SIGNALED", `killed by ${exit.signal}`), exitCode: 128 + number };
+  }
+  if (exit.exitCode !== 0) {
+    const exitCode = exit.exitCode ?? -1;
+    return { ...executionError("WORKER_EXIT_ERROR", `exited with code ${exitCode}`), exitCode };
+  }
+  if (result.kind === "unusable") {
+    return { kind: "failed", code: "EXECUTION_ERROR", reason: result.problem, exitCode: 0 };
+  }
+  return undefined;
+}
+
+/** The codes are those that shells use: 127 for what is not there, 126 for what cannot be executed. */
+function spawnFailure(argv: readonly string[], error: SpawnError): Failed {
+  const command = argv[0] ?? "";
+  if (error.code === "ENOENT") {
+    return { ...executionError("SPAWN_FAILED", `command not found: ${command}`), exitCode: 127 };
+  }
+  const reason =
+    error.code === "EACCES" ? `permission denied: ${command}` : `cannot execute ${command}: ${error.message}`;
+  return { ...executionError("SPAWN_FAILED", reason), exitCode: 126 };
+}
+
+function executionError(detail: NonNullable<Failed["detail"]>, reason: string): Failed {
+  return { kind: "failed", code: "EXECUTION_ERROR", detail, reason };
+}

@@ -1,0 +1,154 @@
+import type { JobDocument } from "../core/document.ts";
+import { classify, type FailureClass, type FailureDetail, failureCodes } from "../core/failure.ts";
+import type { Isolation } from "../sandbox/sandbox.ts";
+import { resultProblem } from "./read-result.ts";
+import { runProcess } from "./run-process.ts";
+import {
+  type RunContext,
+  RunFailure,
+  type Runner,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "./runner.ts";
+
+export type HandlerJob = {
+  id: string;
+  type: string;
+  params: unknown;
+  attempt: number;
+  tenant_id: string;
+  user_id: string;
+  metadata: unknown;
+  /** The whole document, as it was signed. */
+  document: JobDocument;
+};
+
+export type HandlerContext = {
+  /** Aborted when the job is cancelled, has run too long, or when the worker stops or loses the job. */
+  signal: AbortSignal;
+  /** 0 to 100, and a few words. */
+  progress(percent: number, detail?: string): void;
+  /** One more line of the job's stdout. */
+  log(text: string): void;
+};
+
+/** What it returns is the job's result; what it throws fails the attempt. */
+export type HandlerFunction = (job: HandlerJob, context: HandlerContext) => unknown;
+
+const inProcess: Isolation = { level: "in-process", applied: [], missing: [] };
+const reasonCharsMax = 2000;
+
+/** Runs `handler` jobs: a function of this program for the type, else the command that is configured for it. */
+export function createHandlerRunner(functions: ReadonlyMap<string, HandlerFunction>): Runner {
+  return {
+    kind: "handler",
+    isInProcess: (document) => functions.has(document.type),
+    run(context) {
+      const handle = functions.get(context.document.type);
+      return handle === undefined ? runCommand(context) : runFunction(context, handle);
+    },
+  };
+}
+
+function runCommand(context: RunContext): Promise<RunOutcome> {
+  const { type } = context.document;
+  const { handlers } = context.settings;
+  const argv = Object.hasOwn(handlers, type) ? handlers[type] : undefined;
+  if (argv === undefined) {
+    throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `this worker has no handler for type ${type}`);
+  }
+  const run = context.signed["run"] as { params?: never } | undefined;
+  return runProcess(context, { argv, input: run?.params ?? null });
+}
+
+async function runFunction(context: RunContext, handle: HandlerFunction): Promise<RunOutcome> {
+  const { signal } = context;
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
+  const stop = watchStop(context);
+  try {
+    const outcome = await Promise.race([callFunction(context, handle), stop.abandoned]);
+    if (!signal.aborted) return outcome;
+    const reason = stopReasonOf(signal);
+    // Work that was done in spite of a drain is done; after a cancel the hub keeps it as what came too late.
+    const isDone = outcome.kind === "succeeded" && (reason === "drain" || reason === "cancelled");
+    return isDone ? outcome : stoppedOutcome(reason, context);
+  } finally {
+    stop.forget();
+  }
+}
+
+async function callFunction(context: RunContext, handle: HandlerFunction): Promise<RunOutcome> {
+  try {
+    const result = await handle(jobOf(context), {
+      signal: context.signal,
+      progress: context.reportProgress,
+      log: (text) => context.writeOutput(`${text}\n`),
+    });
+    return succeeded(result);
+  } catch (error) {
+    return thrownOutcome(error);
+  }
+}
+
+function jobOf({ document, lease }: RunContext): HandlerJob {
+  const { run } = document;
+  return {
+    id: lease.job_id,
+    type: document.type,
+    params: run.kind === "handler" ? run.params : undefined,
+    attempt: lease.attempt,
+    tenant_id: document.tenant_id,
+    user_id: document.user_id,
+    metadata: document.metadata,
+    document,
+  };
+}
+
+function succeeded(result: unknown): RunOutcome {
+  const resultJson = JSON.stringify(result) ?? "null";
+  const problem = resultProblem(resultJson);
+  if (problem === null) return { kind: "succeeded", resultJson, isolation: inProcess };
+  return { kind: "failed", code: "EXECUTION_ERROR", reason: problem, isolation: inProcess };
+}
+
+/** An error may name a failure code of its own, such as INVALID_JOB for what no retry can cure. */
+function thrownOutcome(error: unknown): RunOutcome {
+  const { code, detail } = classify(failureCodeOf(error) ?? "EXECUTION_ERROR");
+  const message = error instanceof Error ? error.message : String(error);
+  const reason =
+    message.slice(0, reasonCharsMax).toWellFormed() || "the handler threw an error without a message";
+  const known = detail === null ? {} : { detail: detail as FailureDetail };
+  return { kind: "failed", code, ...known, reason, isolation: inProcess };
+}
+
+function failureCodeOf(error: unknown): FailureClass | FailureDetail | undefined {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return failureCodes.find((known) => known === code);
+}
+
+/** A function cannot be killed. One that does not heed its signal is left behind after the grace. */
+function watchStop(context: RunContext): { abandoned: Promise<RunOutcome>; forget(): void } {
+  const { signal, hurry, clock, settings, logger, lease } = context;
+  const over = new AbortController();
+  const abandoned = new Promise<RunOutcome>((resolve) => {
+    const abandon = (): void => {
+      logger.warn(
+        { job_id: lease.job_id, attempt: lease.attempt },
+        "a handler did not stop when it was told to",
+      );
+      resolve(stoppedOutcome(stopReasonOf(signal), context));
+    };
+    const onAbort = (): void => {
+      const timer = clock.setTimer(abandon, settings.stopGraceMs);
+      over.signal.addEventListener("abort", () => timer.cancel(), { once: true });
+    };
+    signal.addEventListener("abort", onAbort, { once: true, signal: over.signal });
+    // Even then the function gets the rest of this turn, to heed the signal that has just been given.
+    hurry.addEventListener("abort", () => setImmediate(() => over.signal.aborted || abandon()), {
+      once: true,
+      signal: over.signal,
+    });
+  });
+  return { abandoned, forget: () => over.abort() };
+}

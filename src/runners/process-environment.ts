@@ -1,0 +1,31 @@
+export type EnvironmentFacts = {
+  jobId: string;
+  attempt: number;
+  type: string;
+  /** Paths as the process sees them. */
+  inputFile: string;
+  resultFile: string;
+  outputDir: string;
+  jobEnv: Readonly<Record<string, string>>;
+  secrets: Readonly<Record<string, string>>;
+};
+
+/** The system's default, not the worker's own, which may lead into somebody's home. */
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** The whole environment of a process. It begins empty: nothing of the worker's own environment is in it. */
+export function processEnvironment(facts: EnvironmentFacts): Record<string, string> {
+  return {
+    PATH: systemPath,
+    HOME: "/tmp",
+    ...facts.jobEnv,
+    ...facts.secrets,
+    // Last, so that a job can trust what they say whatever its own environment holds.
+    JOB_ID: facts.jobId,
+    JOB_ATTEMPT: String(facts.attempt),
+    JOB_TYPE: facts.type,
+    JOB_INPUT_FILE: facts.inputFile,
+    JOB_RESULT_FILE: facts.resultFile,
+    JOB_OUTPUT_DIR: facts.outputDir,
+  };
+}

@@ -1,0 +1,107 @@
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { WritError } from "../core/errors.ts";
+import { parseJson } from "../signing/parse-json.ts";
+
+/** The result as JSON text; it was parsed strictly, and nothing else about it is trusted. */
+export type ReadResult =
+  | { kind: "found"; json: string }
+  | { kind: "none" }
+  /** The job did write a result, and it cannot be used. */
+  | { kind: "unusable"; problem: string };
+
+export const resultBytesMax = 1024 * 1024;
+
+/** The hub takes 64 levels; some of them are the message's own. */
+const resultDepthMax = 56;
+
+/** What a process leaves as its result: the file it was told of, else the last line that it said. */
+export async function readResult(files: { resultFile: string; stdoutFile: string }): Promise<ReadResult> {
+  const fromFile = await readResultFile(files.resultFile);
+  return fromFile.kind === "none" ? readLastLine(files.stdoutFile) : fromFile;
+}
+
+/** Checks that a text is JSON which the hub will take; gives why not. */
+export function resultProblem(json: string): string | null {
+  if (Buffer.byteLength(json) > resultBytesMax) return `the result is larger than ${resultBytesMax} bytes`;
+  try {
+    parseJson(json, { maxDepth: resultDepthMax });
+    return null;
+  } catch (error) {
+    if (error instanceof WritError) return `the result is not valid JSON: ${error.message}`;
+    throw error;
+  }
+}
+
+async function readResultFile(path: string): Promise<ReadResult> {
+  const file = await openPlain(path);
+  if (file === "missing") return { kind: "none" };
+  if (file === "refused") return { kind: "unusable", problem: "the result file cannot be read" };
+  try {
+    const status = await file.stat();
+    if (!status.isFile()) return { kind: "unusable", problem: "the result file is not a regular file" };
+    if (status.size === 0) return { kind: "none" };
+    if (status.size > resultBytesMax) {
+      return { kind: "unusable", problem: `the result file is larger than ${resultBytesMax} bytes` };
+    }
+    const text = decodeUtf8(await readAt(file, 0, status.size));
+    if (text === null) return { kind: "unusable", problem: "the result file is not UTF-8 text" };
+    const problem = resultProblem(text);
+    return problem === null ? { kind: "found", json: text } : { kind: "unusable", problem };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Most programs print for people, so a last line that is no JSON is simply no result. */
+async function readLastLine(path: string): Promise<ReadResult> {
+  const file = await openPlain(path);
+  if (typeof file === "string") return { kind: "none" };
+  try {
+    const { size } = await file.stat();
+    // One byte more than a line may have, to see where it begins, and some for the empty lines behind it.
+    const length = Math.min(size, resultBytesMax + 1024);
+    const line = lastLine(await readAt(file, size - length, length), length === size);
+    const text = line === null ? null : decodeUtf8(line);
+    return text !== null && resultProblem(text) === null ? { kind: "found", json: text } : { kind: "none" };
+  } finally {
+    await file.close();
+  }
+}
+
+function lastLine(tail: Buffer, isWhole: boolean): Buffer | null {
+  let end = tail.length;
+  while (end > 0 && isSpace(tail[end - 1]!)) end--;
+  if (end === 0) return null;
+  const lineBreak = tail.lastIndexOf(0x0a, end - 1);
+  // Without a line break in sight the line began before what was read, and is too long.
+  if (lineBreak === -1 && !isWhole) return null;
+  return tail.subarray(lineBreak + 1, end);
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+}
+
+/** The process may have put anything there: a link to a secret of the host, or a pipe that never answers. */
+async function openPlain(path: string): Promise<FileHandle | "missing" | "refused"> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "missing" : "refused";
+  }
+}
+
+async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  const { bytesRead } = await file.read(buffer, 0, length, position);
+  return buffer.subarray(0, bytesRead);
+}
+
+function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,34 @@
+import { WritError } from "../core/errors.ts";
+import { readPrivateFile } from "../runtime/home.ts";
+import { RunFailure, type RunnerSettings } from "./runner.ts";
+
+/** The secrets that a job asks for. What is missing and what is another tenant's look the same to the job. */
+export async function readSecrets(
+  known: RunnerSettings["secrets"],
+  names: readonly string[],
+  tenantId: string,
+): Promise<Record<string, string>> {
+  const secrets: Record<string, string> = {};
+  for (const name of names) {
+    const entry = Object.hasOwn(known, name) ? known[name] : undefined;
+    const value = entry?.tenants.includes(tenantId) ? await readSecret(entry.file) : null;
+    if (value === null) throw noSuchSecret(name);
+    secrets[name] = value;
+  }
+  return secrets;
+}
+
+async function readSecret(file: string): Promise<string | null> {
+  try {
+    // Editors and `echo` end a file with a line break that nobody means as a part of the secret.
+    return (await readPrivateFile(file))?.replace(/\r?\n$/, "") ?? null;
+  } catch (error) {
+    // Why the file is refused is the operator's business and stays out of the job's record.
+    if (error instanceof WritError) return null;
+    throw error;
+  }
+}
+
+function noSuchSecret(name: string): RunFailure {
+  return new RunFailure("INVALID_JOB", "NO_SUCH_SECRET", `this worker has no secret ${name} for this job`);
+}

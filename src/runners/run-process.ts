@@ -1,0 +1,110 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { JsonValue } from "../core/json-value.ts";
+import type { LaunchPlan, ProcessExit, RunningProcess } from "../sandbox/sandbox.ts";
+import { createTerminator, type Terminator } from "../sandbox/terminate.ts";
+import { canonicalize } from "../signing/canonical.ts";
+import { effectiveLimits } from "./effective-limits.ts";
+import { exitOutcome } from "./exit-outcome.ts";
+import { processEnvironment } from "./process-environment.ts";
+import { readResult } from "./read-result.ts";
+import { readSecrets } from "./read-secrets.ts";
+import { type RunContext, type RunOutcome, type StopReason, stoppedOutcome, stopReasonOf } from "./runner.ts";
+
+export type Command = {
+  argv: readonly string[];
+  env?: Record<string, string> | undefined;
+  cwd?: string | undefined;
+  secrets?: readonly string[] | undefined;
+  /** Becomes the content of JOB_INPUT_FILE. */
+  input: JsonValue;
+};
+
+const inputName = "input.json";
+const resultName = "result.json";
+const outputName = "output";
+
+/** The story of one process, the same for every kind of job that is one: prepare, announce, start, wait, judge. */
+export async function runProcess(context: RunContext, command: Command): Promise<RunOutcome> {
+  const { sandbox, signal } = context;
+  const plan = await preparePlan(context, command);
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
+
+  await context.onStarted(await sandbox.probe());
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
+
+  const running = await sandbox.start(plan);
+  const { exit, stoppedBy } = await waitForExit(context, running);
+  const result = await readResult({
+    resultFile: join(context.workDir, resultName),
+    stdoutFile: plan.stdoutFile,
+  });
+  return exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation: running.isolation });
+}
+
+async function preparePlan(context: RunContext, command: Command): Promise<LaunchPlan> {
+  const { document, lease, attemptDir, workDir, sandbox, settings } = context;
+  const secrets = await readSecrets(settings.secrets, command.secrets ?? [], document.tenant_id);
+  await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
+  await writeFile(join(workDir, inputName), canonicalize(command.input), { mode: 0o600 });
+
+  const inside = sandbox.workDirInside(workDir);
+  const env = processEnvironment({
+    jobId: lease.job_id,
+    attempt: lease.attempt,
+    type: document.type,
+    inputFile: join(inside, inputName),
+    resultFile: join(inside, resultName),
+    outputDir: join(inside, outputName),
+    jobEnv: command.env ?? {},
+    secrets,
+  });
+  return {
+    jobId: lease.job_id,
+    attempt: lease.attempt,
+    argv: [...command.argv],
+    env,
+    cwd: resolve(inside, command.cwd ?? "."),
+    stdoutFile: join(attemptDir, "stdout.log"),
+    stderrFile: join(attemptDir, "stderr.log"),
+    outputBytesMax: settings.outputBytesMax,
+    limits: effectiveLimits(document.limits ?? {}, settings),
+    workDir,
+  };
+}
+
+async function waitForExit(
+  context: RunContext,
+  running: RunningProcess,
+): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
+  const { signal, hurry, settings } = context;
+  const terminator = createTerminator<StopReason>(running, context.clock);
+  const stop = (): void => void stopProcess(context, terminator, settings.stopGraceMs);
+  // Somebody else may be running the job already when the lease is lost: then nobody can be polite.
+  const stopAtOnce = (): void => void stopProcess(context, terminator, 0);
+  context.onProcess(running.pid);
+  signal.addEventListener("abort", stop, { once: true });
+  hurry.addEventListener("abort", stopAtOnce, { once: true });
+  if (hurry.aborted) stopAtOnce();
+  else if (signal.aborted) stop();
+  try {
+    const exit = await running.exited;
+    return { exit, stoppedBy: terminator.reason };
+  } finally {
+    signal.removeEventListener("abort", stop);
+    hurry.removeEventListener("abort", stopAtOnce);
+    context.onProcess(0);
+  }
+}
+
+async function stopProcess(
+  context: RunContext,
+  terminator: Terminator<StopReason>,
+  graceMs: number,
+): Promise<void> {
+  try {
+    await terminator.stop(stopReasonOf(context.signal), { graceMs });
+  } catch (error) {
+    context.logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
+  }
+}

@@ -1,0 +1,109 @@
+import type { JobDocument, RunKind } from "../core/document.ts";
+import type { FailureClass, FailureDetail } from "../core/failure.ts";
+import type { JsonObject } from "../core/json-value.ts";
+import type { LimitsText } from "../core/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
+import type { Lease } from "../signing/lease.ts";
+
+/** The code that knows how to run one kind of job. */
+export type Runner = {
+  readonly kind: RunKind;
+  /** True when the job runs inside the worker: then nothing is prepared on disk and no process is announced. */
+  isInProcess(document: JobDocument): boolean;
+  /** Never leaves anything running behind, whatever the outcome. */
+  run(context: RunContext): Promise<RunOutcome>;
+};
+
+/** Why an attempt is ended from outside; it is the reason of the context's signal, and the first one wins. */
+export type StopReason = "cancelled" | "timeout" | "lost" | "drain" | "output";
+
+export type RunContext = {
+  document: JobDocument;
+  /** The same document as it was parsed from the signed bytes, its decimals as they were written. */
+  signed: JsonObject;
+  lease: Lease;
+  /** Holds stdout.log and stderr.log. */
+  attemptDir: string;
+  /** The job's own directory, below the attempt's. */
+  workDir: string;
+  /** Aborted with a StopReason: end the job, with the grace that the settings give. */
+  signal: AbortSignal;
+  /** Aborted when there is no time left for any grace; never before `signal`. */
+  hurry: AbortSignal;
+  sandbox: Sandbox;
+  settings: RunnerSettings;
+  clock: Clock;
+  logger: Logger;
+  /** Tells the hub that the attempt begins. When it rejects, nothing may be executed. */
+  onStarted(isolation: Isolation): Promise<void>;
+  /** Tells whoever guards the lease which process group dies with it; 0 when there is none any more. */
+  onProcess(pid: number): void;
+  reportProgress(percent: number, detail?: string): void;
+  /** Adds to the job's stdout, for jobs that have no process of their own. */
+  writeOutput(text: string): void;
+};
+
+/** What of a worker's settings concerns a runner. */
+export type RunnerSettings = {
+  stopGraceMs: number;
+  outputBytesMax: number;
+  /** For jobs that say nothing, and the ceiling for those that do. */
+  limits: LimitsText;
+  maxLimits: LimitsText;
+  /** Commands for types of `handler` jobs. */
+  handlers: Readonly<Record<string, readonly string[]>>;
+  secrets: Readonly<Record<string, { file: string; tenants: readonly string[] }>>;
+};
+
+/** Results are JSON text that was parsed strictly once, so that it can be passed on to the byte. */
+export type RunOutcome =
+  | { kind: "succeeded"; resultJson: string; exitCode?: number; usage?: Usage; isolation?: Isolation }
+  | {
+      kind: "failed";
+      code: FailureClass;
+      detail?: FailureDetail;
+      reason: string;
+      exitCode?: number;
+      partialResultJson?: string;
+      usage?: Usage;
+      isolation?: Isolation;
+    }
+  | { kind: "released"; reason: string };
+
+/** Raised by a runner or its helpers; it becomes the outcome `failed`. */
+export class RunFailure extends Error {
+  readonly code: FailureClass;
+  readonly detail: FailureDetail | undefined;
+
+  constructor(code: FailureClass, detail: FailureDetail | undefined, reason: string) {
+    super(reason);
+    this.name = "RunFailure";
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+/** What it means for the job that it was ended from outside. */
+export function stoppedOutcome(reason: StopReason, context: Pick<RunContext, "lease">): RunOutcome {
+  switch (reason) {
+    case "cancelled":
+      return { kind: "failed", code: "CANCELLED", reason: "cancelled" };
+    case "timeout":
+      return { kind: "failed", code: "TIMEOUT", reason: `ran longer than ${context.lease.timeout_sec} s` };
+    case "output":
+      return { kind: "failed", code: "EXECUTION_ERROR", detail: "OUTPUT_LIMIT", reason: outputLimitReason };
+    case "lost":
+      return { kind: "released", reason: "the lease was lost" };
+    case "drain":
+      return { kind: "released", reason: "the worker is stopping" };
+  }
+}
+
+export const outputLimitReason = "said more than the output limit allows";
+
+/** The reason of a signal that this house has aborted. */
+export function stopReasonOf(signal: AbortSignal): StopReason {
+  return signal.reason as StopReason;
+}

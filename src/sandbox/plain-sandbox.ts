@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { type FileHandle, open, stat, truncate } from "node:fs/promises";
+import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
+import type { Isolation, LaunchPlan, ProcessExit, RunningProcess, Sandbox, SpawnError } from "./sandbox.ts";
+import { watchSizes } from "./watch-sizes.ts";
+
+const NOT_BUILT = "the worker runs processes without a cage";
+const PARTS = ["cgroup", "namespaces", "jail", "user", "capabilities", "seccomp", "limits"] as const;
+
+/** Starts processes as children of the worker, in a session of their own and with nothing else around them. */
+export const plainSandbox: Sandbox = {
+  level: "none",
+  probe: async () => plainIsolation(),
+  workDirInside: (workDir) => workDir,
+  start,
+};
+
+function plainIsolation(): Isolation {
+  return { level: "none", applied: [], missing: PARTS.map((part) => ({ part, why: NOT_BUILT })) };
+}
+
+async function start(plan: LaunchPlan): Promise<RunningProcess> {
+  const cwdProblem = await directoryProblem(plan.cwd);
+  if (cwdProblem !== undefined) return neverStarted(cwdProblem);
+  const outputs = await openOutputs(plan);
+  try {
+    const child = spawnChild(plan, outputs);
+    // Node does not throw for a missing command: it gives a child without a pid, and says why a moment later.
+    if (child.pid === undefined) return neverStarted(await spawnErrorOf(child));
+    return superviseChild(plan, child, child.pid);
+  } catch (error) {
+    return neverStarted(asSpawnError(error));
+  } finally {
+    // The child has its own copies by now.
+    await Promise.all(outputs.map((file) => file.close()));
+  }
+}
+
+/** A missing working directory would otherwise look exactly like a missing command. */
+async function directoryProblem(path: string): Promise<SpawnError | undefined> {
+  try {
+    if ((await stat(path)).isDirectory()) return undefined;
+    return { code: "ENOTDIR", message: `the working directory ${path} is not a directory` };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { code: "ENOTDIR", message: `the working directory ${path} cannot be used: ${code}` };
+  }
+}
+
+async function openOutputs(plan: LaunchPlan): Promise<[FileHandle, FileHandle]> {
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+  const stdout = await open(plan.stdoutFile, flags, 0o600);
+  try {
+    return [stdout, await open(plan.stderrFile, flags, 0o600)];
+  } catch (error) {
+    await stdout.close();
+    throw error;
+  }
+}
+
+function spawnChild(plan: LaunchPlan, [stdout, stderr]: [FileHandle, FileHandle]): ChildProcess {
+  const [command = "", ...args] = plan.argv;
+  return spawn(command, args, {
+    cwd: plan.cwd,
+    // Node adds this one variable of its own to every child; a name with no value keeps it out.
+    env: { ...plan.env, NODE_V8_COVERAGE: undefined },
+    stdio: ["ignore", stdout.fd, stderr.fd],
+    detached: true,
+    shell: false,
+  });
+}
+
+function superviseChild(plan: LaunchPlan, child: ChildProcess, pid: number): RunningProcess {
+  // Once the process has been waited for, its number may belong to somebody else.
+  let isOver = false;
+  let outputLimited = false;
+  const limitOutput = (): void => {
+    outputLimited = true;
+    if (!isOver) signalProcessGroup(pid, "SIGKILL");
+  };
+  const sizes = watchSizes([plan.stdoutFile, plan.stderrFile], plan.outputBytesMax, limitOutput);
+
+  const exited = new Promise<ProcessExit>((resolve) => {
+    child.once("exit", async (exitCode, signal) => {
+      await killProcessTree(pid);
+      isOver = true;
+      sizes.close();
+      outputLimited = (await cutOutputs(plan)) || outputLimited;
+      resolve({ exitCode, signal, usage: {}, outputLimited });
+    });
+  });
+  return {
+    pid,
+    exited,
+    isolation: plainIsolation(),
+    signalGroup: (signal) => {
+      if (!isOver) signalProcessGroup(pid, signal);
+    },
+    killTree: async () => {
+      if (!isOver) await killProcessTree(pid);
+    },
+  };
+}
+
+/** Leaves exactly the allowed bytes, and says whether there were more. */
+async function cutOutputs(plan: LaunchPlan): Promise<boolean> {
+  const cuts = [plan.stdoutFile, plan.stderrFile].map(async (path) => {
+    const { size } = await stat(path);
+    if (size <= plan.outputBytesMax) return false;
+    await truncate(path, plan.outputBytesMax);
+    return true;
+  });
+  const results = await Promise.allSettled(cuts);
+  return results.some((result) => result.status === "fulfilled" && result.value);
+}
+
+function spawnErrorOf(child: ChildProcess): Promise<SpawnError> {
+  return new Promise((resolve) => child.once("error", (error) => resolve(asSpawnError(error))));
+}
+
+function asSpawnError(error: unknown): SpawnError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return { code: code ?? "UNKNOWN", message };
+}
+
+function neverStarted(spawnError: SpawnError): RunningProcess {
+  return {
+    pid: 0,
+    exited: Promise.resolve({
+      exitCode: null,
+      signal: null,
+      usage: {},
+      spawnError,
+      outputLimited: false,
+    }),
+    isolation: plainIsolation(),
+    signalGroup: () => {},
+    killTree: async () => {},
+  };
+}

@@ -1,0 +1,70 @@
+import { readdir, readFile } from "node:fs/promises";
+
+// Each round kills what was born while the one before was looking; a fork bomb needs a cgroup to be beaten.
+const ROUNDS_MAX = 20;
+
+/** Signals a process group; one that is gone is no error. */
+export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/**
+ * Kills the group, and whatever else of its session or of its descendants can still be found. A process that has
+ * left the session and lost its parent cannot be found this way: only a cage holds those.
+ */
+export async function killProcessTree(pid: number): Promise<void> {
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const members = await findTree(pid);
+    signalProcessGroup(pid, "SIGKILL");
+    if (members.length === 0) return;
+    for (const member of members) killOne(member);
+  }
+}
+
+type ProcessRow = { pid: number; parent: number; session: number; isZombie: boolean };
+
+/** The living processes of the session that `pid` leads, and the descendants of `pid`. */
+async function findTree(pid: number): Promise<number[]> {
+  const rows = await readProcessTable();
+  const family = new Set([pid]);
+  // A child may be listed before its parent, so look until nobody new is found; each turn adds a generation.
+  for (let size = 0; size !== family.size; ) {
+    size = family.size;
+    for (const row of rows) if (row.session === pid || family.has(row.parent)) family.add(row.pid);
+  }
+  return rows.filter((row) => family.has(row.pid) && !row.isZombie).map((row) => row.pid);
+}
+
+async function readProcessTable(): Promise<ProcessRow[]> {
+  const names = await readdir("/proc").catch(() => []);
+  const rows = await Promise.all(names.filter((name) => /^\d+$/.test(name)).map(readRow));
+  return rows.filter((row) => row !== undefined);
+}
+
+async function readRow(pid: string): Promise<ProcessRow | undefined> {
+  try {
+    const text = await readFile(`/proc/${pid}/stat`, "utf8");
+    // The name of the program stands in parentheses and may hold anything, so count from its end.
+    const [state, parent, , session] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return {
+      pid: Number(pid),
+      parent: Number(parent),
+      session: Number(session),
+      isZombie: state === "Z" || state === "X",
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function killOne(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

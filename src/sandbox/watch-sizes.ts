@@ -1,0 +1,35 @@
+import { type FSWatcher, statSync, watch } from "node:fs";
+
+/** Calls `onExceeded` once when one of the files has grown beyond the limit. The kernel tells; nothing is polled. */
+export function watchSizes(
+  paths: readonly string[],
+  bytesMax: number,
+  onExceeded: () => void,
+): { close(): void } {
+  const watchers: FSWatcher[] = [];
+  const close = (): void => {
+    for (const watcher of watchers.splice(0)) watcher.close();
+  };
+  const look = (path: string): void => {
+    if (watchers.length === 0 || sizeOf(path) <= bytesMax) return;
+    close();
+    onExceeded();
+  };
+  for (const path of paths) {
+    try {
+      const watcher = watch(path, () => look(path));
+      // A watch that breaks leaves the check at the end, which cuts what is too much.
+      watcher.on("error", () => {});
+      watchers.push(watcher);
+    } catch {
+      // As above: the host is out of watches, and the job should not pay for that.
+    }
+  }
+  // What was written before the watch began made no event.
+  for (const path of paths) look(path);
+  return { close };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -1,1 +1,0 @@
-export { Decimal, type JsonObject, type JsonValue, toPlain } from "../core/json-value.ts";

@@ -1,0 +1,31 @@
+import { mkdir, rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Lease } from "../signing/lease.ts";
+
+/**
+ * Where an attempt lives on disk: its output, and below it the directory that the job itself sees. No claim is
+ * accepted whose job id is not one, so the path stays where it should.
+ */
+export function attemptDirOf(workDir: string, lease: Lease): string {
+  return join(workDir, "jobs", lease.job_id, String(lease.attempt));
+}
+
+export function jobWorkDir(attemptDir: string): string {
+  return join(attemptDir, "work");
+}
+
+export async function makeAttemptDir(attemptDir: string): Promise<void> {
+  await mkdir(jobWorkDir(attemptDir), { recursive: true, mode: 0o700 });
+}
+
+export async function removeAttemptDir(attemptDir: string): Promise<void> {
+  await rm(attemptDir, { recursive: true, force: true });
+  // Another attempt of the job may live beside it; then its directory stays.
+  await rmdir(dirname(attemptDir)).catch(() => {});
+}
+
+/** What an earlier process left behind: its leases are over, and the hub has what it acknowledged. */
+export async function sweepWorkDir(workDir: string): Promise<void> {
+  await rm(join(workDir, "jobs"), { recursive: true, force: true });
+  await mkdir(join(workDir, "jobs"), { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,165 @@
+import type { ClaimedBatch } from "../contract/worker-shapes.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { HubCalls } from "./hub-calls.ts";
+import { hasCode, mayComeBack, type RetryDeps } from "./hub-presence.ts";
+import type { Slots } from "./slots.ts";
+
+export type ClaimLoopDeps = RetryDeps & {
+  calls: Pick<HubCalls, "claim">;
+  logger: Logger;
+  slots: Slots;
+  pollIntervalMs: number;
+  receive(batch: ClaimedBatch): Promise<void>;
+  /** The hub does not know this worker: it has to register again. */
+  onUnknown(): void;
+};
+
+const longPollMs = 20_000;
+/** A hint that was lost is made good by looking now and then, however quiet the hub is. */
+const lookAnywayMs = 30_000;
+const streamOpensMs = 2_000;
+const troubleMs = 5_000;
+/** The hub cuts a batch that grows too large; then there is more, although less came than was asked for. */
+const largeBatchBytes = 2 * 1024 ** 2;
+const lastClaimMs = 2_000;
+
+/**
+ * Claims as many jobs as there is room for, as soon as there may be some: when the hub says so, when a claim was
+ * filled, when a slot is free again. Without the hub's hints it waits in long polls, and without those it asks now
+ * and then. It never rests without a time at which it looks again.
+ */
+export class ClaimLoop {
+  readonly #deps: ClaimLoopDeps;
+  readonly #stopping = new AbortController();
+  #wakeUp = new AbortController();
+  #claiming: { isLongPoll: boolean; abort: AbortController } | undefined;
+  #mayHaveWork = true;
+  #isRegistered = false;
+  #stream: "opening" | "open" | "none" = "none";
+  #isPaused = false;
+  #isRecovering = false;
+  #lookedAtMs = 0;
+  #over: Promise<void> = Promise.resolve();
+
+  constructor(deps: ClaimLoopDeps) {
+    this.#deps = deps;
+    deps.slots.onChange(() => {
+      // A slot that becomes free does not bring back a hub that is away.
+      if (!this.#isRecovering) this.#rouse();
+    });
+  }
+
+  start(): void {
+    this.#over = this.#run();
+  }
+
+  /** Returns when no claim is under way any more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#rouse();
+    const claiming = this.#claiming;
+    // A claim in flight may bring jobs, and jobs that nobody hears of wait for their lease to end. A long poll brings
+    // none as long as it waits, and the hub notices when it is hung up.
+    if (claiming?.isLongPoll) claiming.abort.abort();
+    const timer = this.#deps.clock.setTimer(() => claiming?.abort.abort(), lastClaimMs);
+    await this.#over;
+    timer.cancel();
+  }
+
+  /** There may be work. */
+  wake(): void {
+    this.#mayHaveWork = true;
+    this.#rouse();
+  }
+
+  set isRegistered(value: boolean) {
+    this.#isRegistered = value;
+    // The stream comes right behind the registration, so it is not yet time for a long poll.
+    if (value && this.#stream === "none") this.#stream = "opening";
+    if (value) this.wake();
+  }
+
+  /**
+   * With a stream the hub says when there is work; the claim that follows tells it that we listen. A long poll that
+   * still waits is left alone: hanging up on it could lose the jobs that are on their way.
+   */
+  set hasStream(value: boolean) {
+    this.#stream = value ? "open" : "none";
+    this.wake();
+  }
+
+  set isPaused(value: boolean) {
+    this.#isPaused = value;
+    if (!value) this.wake();
+  }
+
+  #rouse(): void {
+    this.#wakeUp.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, slots } = this.#deps;
+    while (!this.#stopping.signal.aborted) {
+      const max = this.#isRegistered && !this.#isPaused ? slots.wanted() : 0;
+      const lookAgainMs = this.#lookedAtMs + lookAnywayMs - clock.monotonicMs();
+      if (max === 0) await this.#rest(lookAnywayMs);
+      else if (this.#mayHaveWork || lookAgainMs <= 0) await this.#claim(max, 0);
+      else if (this.#stream === "open") await this.#rest(lookAgainMs);
+      else if (this.#stream === "opening") await this.#awaitStream();
+      else await this.#claim(max, longPollMs);
+    }
+  }
+
+  async #claim(max: number, waitMs: number): Promise<void> {
+    const abort = new AbortController();
+    this.#claiming = { isLongPoll: waitMs > 0, abort };
+    // Before the call: a hint that comes while it is under way must not be forgotten.
+    this.#mayHaveWork = false;
+    this.#lookedAtMs = this.#deps.clock.monotonicMs();
+    try {
+      const batch = await this.#deps.calls.claim({ max, waitMs, signal: abort.signal });
+      this.#deps.presence.back();
+      if (batch === null) return;
+      if (batch.jobs.length >= max || bytesOf(batch) > largeBatchBytes) this.#mayHaveWork = true;
+      await this.#deps.receive(batch);
+    } catch (error) {
+      if (!abort.signal.aborted) await this.#recover(error);
+    } finally {
+      this.#claiming = undefined;
+    }
+  }
+
+  async #awaitStream(): Promise<void> {
+    await this.#rest(streamOpensMs);
+    if (!this.#wakeUp.signal.aborted) this.#stream = "none";
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    this.#mayHaveWork = true;
+    if (hasCode(error, "WORKER_UNKNOWN")) {
+      this.#isRegistered = false;
+      this.#deps.onUnknown();
+    } else if (mayComeBack(error)) this.#deps.presence.away(error);
+    else this.#deps.logger.error({ err: error }, "the hub refuses this worker's claims");
+    const { pollIntervalMs, random } = this.#deps;
+    this.#isRecovering = true;
+    await this.#rest(Math.max(pollIntervalMs, troubleMsOf(error)) * (0.5 + random() / 2));
+    this.#isRecovering = false;
+  }
+
+  /** Rests until something has changed, but not for ever. Whatever changed before this was looked at already. */
+  async #rest(ms: number): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    this.#wakeUp = new AbortController();
+    await this.#deps.clock.sleep(ms, this.#wakeUp.signal).catch(() => {});
+  }
+}
+
+/** What is refused is not asked for again as soon as what only failed. */
+function troubleMsOf(error: unknown): number {
+  return mayComeBack(error) ? 0 : troubleMs;
+}
+
+function bytesOf(batch: ClaimedBatch): number {
+  return batch.jobs.reduce((sum, job) => sum + job.document.length + job.lease.length, 0);
+}

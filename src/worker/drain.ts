@@ -1,0 +1,84 @@
+import type { Clock } from "../runtime/clock.ts";
+import { giveUpJob, type HeldJobs, stopJob } from "./held-jobs.ts";
+
+export type DrainDeps = {
+  clock: Clock;
+  settings: { drainMs: number; stopGraceMs: number };
+  held: HeldJobs;
+};
+
+export type DrainSteps = {
+  /** Nothing new is begun after it. */
+  begin(): Promise<void>;
+  /** Nothing is held any more. */
+  end(): Promise<void>;
+};
+
+/** For the last bytes and words to the hub, once everything has been ended. */
+const lastWordsMs = 10_000;
+/** When somebody is in a hurry. */
+const lastWordsInHurryMs = 2_000;
+
+/**
+ * The end of a worker: what runs may end by itself for a while, then it is stopped and given back, so that it costs no
+ * job an attempt. Each step has its time, whatever the hub and the jobs do.
+ */
+export class Drain {
+  readonly #deps: DrainDeps;
+  readonly #hurry = new AbortController();
+  readonly #over = Promise.withResolvers<void>();
+  #isBegun = false;
+
+  constructor(deps: DrainDeps) {
+    this.#deps = deps;
+  }
+
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  /** Takes away the time that jobs have to end by themselves. */
+  hurry(): void {
+    this.#hurry.abort();
+  }
+
+  /** A second call waits for the first. */
+  async run(steps: DrainSteps): Promise<void> {
+    if (!this.#isBegun) {
+      this.#isBegun = true;
+      this.#drain(steps).then(this.#over.resolve, this.#over.reject);
+    }
+    await this.over;
+  }
+
+  async #drain(steps: DrainSteps): Promise<void> {
+    const { held, settings } = this.#deps;
+    await steps.begin();
+    await this.#empty(settings.drainMs);
+
+    for (const job of held.all()) stopJob(job, "drain");
+    await this.#empty(settings.stopGraceMs + lastWordsMs);
+
+    // Either somebody is in a hurry, or the time is over.
+    for (const job of held.all()) job.hurry.abort();
+    await this.#emptyWithin(lastWordsInHurryMs, new AbortController().signal);
+    for (const job of held.all()) giveUpJob(job);
+    await steps.end();
+  }
+
+  #empty(ms: number): Promise<void> {
+    return this.#emptyWithin(ms, this.#hurry.signal);
+  }
+
+  async #emptyWithin(ms: number, cut: AbortSignal): Promise<void> {
+    if (this.#deps.held.size === 0 || cut.aborted) return;
+    const enough = new AbortController();
+    const time = this.#deps.clock.sleep(ms, AbortSignal.any([cut, enough.signal])).catch(() => {});
+    await Promise.race([this.#deps.held.whenEmpty(), time]);
+    enough.abort();
+  }
+}

@@ -1,0 +1,53 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { heartbeatAnswer } from "../contract/worker-shapes.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { createHttpClient } from "../runtime/http-client.ts";
+import type { HeartbeatOrder, HeartbeatThreadData } from "./heartbeat.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { machineMonotonicMs } from "./machine-clock.ts";
+
+/**
+ * The thread that renews leases. It has its own event loop and its own connection, so a main loop that is busy with
+ * somebody's handler never makes the worker look dead.
+ */
+const data = workerData as HeartbeatThreadData;
+const port = parentPort!;
+const client = createHttpClient({ ...data.connection, agentOptions: { maxSockets: 2 } });
+let status = data.status;
+
+const keeper = new LeaseKeeper({
+  clock: { ...systemClock, monotonicMs: machineMonotonicMs },
+  random: Math.random,
+  heartbeatMs: data.heartbeatMs,
+  tell: (message) => port.postMessage(message),
+  killGroup,
+  async send(current_jobs, timeoutMs) {
+    const response = await client.request({
+      method: "POST",
+      path: "/api/v1/workers/heartbeat",
+      body: { worker_id: data.workerId, status, current_jobs },
+      timeoutMs,
+      okStatuses: [200],
+    });
+    return heartbeatAnswer.parse(response.json());
+  },
+});
+
+port.on("message", (order: HeartbeatOrder) => {
+  if (order.kind === "update") keeper.update(order);
+  if (order.kind === "status") status = order.status;
+  if (order.kind === "stop") {
+    keeper.stop();
+    client.close();
+    port.close();
+  }
+});
+keeper.start();
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has gone by itself, or its group was never ours: either way there is nothing left to end here.
+  }
+}

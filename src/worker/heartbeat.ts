@@ -1,0 +1,159 @@
+import { Worker as Thread } from "node:worker_threads";
+import type { Clock, Timer } from "../runtime/clock.ts";
+import type { HttpClientOptions } from "../runtime/http-client.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Lease } from "../signing/lease.ts";
+import type { KeeperMessage, KeptLease } from "./lease-keeper.ts";
+import { machineMonotonicMs } from "./machine-clock.ts";
+
+export type WorkerStatus = "active" | "draining";
+
+export type HeartbeatThreadData = {
+  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
+  workerId: string;
+  heartbeatMs: number;
+  status: WorkerStatus;
+};
+
+export type HeartbeatOrder =
+  | { kind: "update"; hold: KeptLease[]; drop: string[]; pids: [key: string, pid: number][] }
+  | { kind: "status"; status: WorkerStatus }
+  | { kind: "stop" };
+
+export type HeartbeatOptions = Omit<HeartbeatThreadData, "status"> & {
+  clock: Clock;
+  logger: Logger;
+  onMessage(message: KeeperMessage): void;
+};
+
+/** A lease lives at least a second, so a thread that hears of it this late has time enough. */
+const flushMs = 50;
+const restartMs = 500;
+
+/**
+ * The main thread's side of the heartbeat. What is held and dropped is passed on a few times a second, because most
+ * jobs of a fast worker come and go in between and never need to be known; process ids are passed on at once.
+ */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  readonly #leases = new Map<string, KeptLease>();
+  readonly #changed = new Set<string>();
+  /** What the thread knows of. */
+  #known = new Set<string>();
+  #thread: Thread | undefined;
+  #flushTimer: Timer | undefined;
+  #status: WorkerStatus = "active";
+  #leaseMs: number | undefined;
+  #isStopped = false;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { connection, workerId, heartbeatMs, logger } = this.#options;
+    const status = this.#status;
+    const workerData: HeartbeatThreadData = { connection, workerId, heartbeatMs, status };
+    const thread = new Thread(threadUrl(), { workerData, name: "heartbeat", env: {}, execArgv: [] });
+    this.#thread = thread;
+    this.#known = new Set();
+    for (const key of this.#leases.keys()) this.#changed.add(key);
+    this.#flush();
+    thread.on("message", (message: KeeperMessage) => this.#hear(message));
+    thread.on("error", (error) =>
+      logger.error({ err: error }, "the heartbeat thread failed; starting another"),
+    );
+    thread.on("exit", () => this.#restart(thread));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#flushTimer?.cancel();
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    this.#post({ kind: "stop" });
+    await thread.terminate();
+  }
+
+  hold(key: string, lease: Lease): void {
+    this.#leases.set(key, {
+      key,
+      jobId: lease.job_id,
+      attempt: lease.attempt,
+      token: lease.token,
+      pid: 0,
+      renewedAtMs: machineMonotonicMs(),
+      leaseMs: this.#leaseMs ?? shortestLeaseMs(lease),
+    });
+    this.#change(key);
+  }
+
+  drop(key: string): void {
+    this.#leases.delete(key);
+    this.#change(key);
+  }
+
+  /** The process group that must not outlive the lease; 0 when it has ended. */
+  setPid(key: string, pid: number): void {
+    const lease = this.#leases.get(key);
+    if (lease === undefined) return;
+    lease.pid = pid;
+    if (this.#known.has(key)) this.#post({ kind: "update", hold: [], drop: [], pids: [[key, pid]] });
+    else this.#flush();
+  }
+
+  setStatus(status: WorkerStatus): void {
+    this.#status = status;
+    this.#post({ kind: "status", status });
+  }
+
+  #hear(message: KeeperMessage): void {
+    if (message.kind === "answer") this.#leaseMs = message.leaseMs;
+    this.#options.onMessage(message);
+  }
+
+  #change(key: string): void {
+    this.#changed.add(key);
+    this.#flushTimer ??= this.#options.clock.setTimer(() => this.#flush(), flushMs);
+  }
+
+  #flush(): void {
+    this.#flushTimer?.cancel();
+    this.#flushTimer = undefined;
+    if (this.#changed.size === 0 || this.#thread === undefined) return;
+    const hold: KeptLease[] = [];
+    const drop: string[] = [];
+    for (const key of this.#changed) {
+      const lease = this.#leases.get(key);
+      if (lease !== undefined && !this.#known.has(key)) {
+        hold.push(lease);
+        this.#known.add(key);
+      } else if (lease === undefined && this.#known.delete(key)) drop.push(key);
+    }
+    this.#changed.clear();
+    if (hold.length + drop.length > 0) this.#post({ kind: "update", hold, drop, pids: [] });
+  }
+
+  #post(order: HeartbeatOrder): void {
+    this.#thread?.postMessage(order);
+  }
+
+  #restart(thread: Thread): void {
+    if (this.#isStopped || this.#thread !== thread) return;
+    this.#thread = undefined;
+    this.#options.clock.setTimer(() => {
+      if (!this.#isStopped) this.start();
+    }, restartMs);
+  }
+}
+
+/** The times in a lease are whole seconds, rounded outwards: until the hub has said more, assume the shortest. */
+function shortestLeaseMs(lease: Lease): number {
+  return Math.max(1_000, (lease.expires_at_ts - lease.issued_at_ts - 2) * 1_000);
+}
+
+/** From a checkout the source itself runs; the published package holds it compiled. */
+function threadUrl(): URL {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return new URL(`./heartbeat-thread.${extension}`, import.meta.url);
+}

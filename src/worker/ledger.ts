@@ -1,0 +1,129 @@
+import { type FileHandle, open, readFile } from "node:fs/promises";
+import { writePrivateFile } from "../runtime/home.ts";
+
+export type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
+
+type Row = { attempt: number; expiresAtTs: number };
+
+const keptSec = 30 * 86_400;
+/** Twice the skew that a lease is allowed: after that its own signature keeps an old claim out. */
+const spareSec = 60;
+/** Above this only entries are kept whose lease could still be accepted, so that a fast worker does not fill its memory. */
+const rowsMax = 250_000;
+const linesMin = 10_000;
+
+/**
+ * The attempts that this worker has already taken on, kept across restarts. A claim that is delivered a second time
+ * is refused by it, even when every signature in it is right.
+ */
+export class Ledger {
+  readonly #path: string;
+  readonly #nowMs: () => number;
+  readonly #rows: Map<string, Row>;
+  #file: FileHandle;
+  #lines = 0;
+  #tail: Promise<unknown> = Promise.resolve();
+
+  private constructor(path: string, nowMs: () => number, rows: Map<string, Row>, file: FileHandle) {
+    this.#path = path;
+    this.#nowMs = nowMs;
+    this.#rows = rows;
+    this.#file = file;
+    this.#lines = rows.size;
+  }
+
+  static async open(path: string, nowMs: () => number): Promise<Ledger> {
+    const rows = readRows(await readIfThere(path));
+    forgetOld(rows, nowMs() / 1000);
+    // Written anew each time, so that a line which a crash has torn is not continued by the next one.
+    await writePrivateFile(path, textOf(rows));
+    return new Ledger(path, nowMs, rows, await open(path, "a"));
+  }
+
+  /**
+   * Says for each attempt whether it is new, at once. Nothing may be started before `saved`, which comes when all of
+   * them would survive a power failure; one sync serves the whole batch.
+   */
+  admit(entries: readonly LedgerEntry[]): { isNew: boolean[]; saved: Promise<void> } {
+    const isNew = entries.map((entry) => this.#note(entry));
+    const lines = entries.filter((_, index) => isNew[index]).map(lineOf);
+    const saved = lines.length === 0 ? Promise.resolve() : this.#inTurn(() => this.#append(lines));
+    return { isNew, saved };
+  }
+
+  async close(): Promise<void> {
+    await this.#inTurn(() => this.#file.close());
+  }
+
+  #note({ jobId, attempt, expiresAtTs }: LedgerEntry): boolean {
+    const known = this.#rows.get(jobId);
+    // Attempts only ever rise, so an older one is as much a repetition as the same one.
+    if (known !== undefined && attempt <= known.attempt) return false;
+    // Taken out first, so that the map stays ordered by age.
+    this.#rows.delete(jobId);
+    this.#rows.set(jobId, { attempt, expiresAtTs });
+    return true;
+  }
+
+  async #append(lines: string[]): Promise<void> {
+    await this.#file.appendFile(lines.join(""));
+    await this.#file.datasync();
+    this.#lines += lines.length;
+    if (this.#lines > linesMin + 2 * Math.min(this.#rows.size, rowsMax)) await this.#compact();
+  }
+
+  async #compact(): Promise<void> {
+    forgetOld(this.#rows, this.#nowMs() / 1000);
+    await writePrivateFile(this.#path, textOf(this.#rows));
+    const full = this.#file;
+    this.#file = await open(this.#path, "a");
+    this.#lines = this.#rows.size;
+    await full.close();
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#tail.then(act);
+    this.#tail = turn.catch(() => {});
+    return turn;
+  }
+}
+
+function forgetOld(rows: Map<string, Row>, nowSec: number): void {
+  for (const [jobId, { expiresAtTs }] of rows) {
+    const keepSec = rows.size > rowsMax ? spareSec : keptSec;
+    if (expiresAtTs + keepSec < nowSec) rows.delete(jobId);
+  }
+}
+
+function textOf(rows: Map<string, Row>): string {
+  return Array.from(rows, ([jobId, row]) => lineOf({ jobId, ...row })).join("");
+}
+
+function lineOf({ jobId, attempt, expiresAtTs }: LedgerEntry): string {
+  return `${jobId} ${attempt} ${expiresAtTs}\n`;
+}
+
+const linePattern = /^(\S{1,100}) (\d{1,16}) (\d{1,16})$/;
+
+/** A line that a crash has torn belongs to an attempt that never began: the sync comes before the start. */
+function readRows(text: string): Map<string, Row> {
+  const rows = new Map<string, Row>();
+  for (const line of text.split("\n")) {
+    const match = linePattern.exec(line);
+    if (match === null) continue;
+    const [, jobId = "", attempt, expiresAtTs] = match;
+    if ((rows.get(jobId)?.attempt ?? 0) > Number(attempt)) continue;
+    rows.delete(jobId);
+    rows.set(jobId, { attempt: Number(attempt), expiresAtTs: Number(expiresAtTs) });
+  }
+  return rows;
+}
+
+async function readIfThere(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+import { WritError } from "../core/errors.ts";
+import { followOutput } from "../output/follow-output.ts";
+import type { Lease } from "../signing/lease.ts";
+import type { HubCalls, OutputStream } from "./hub-calls.ts";
+import { backoffMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+
+export type Shipment = {
+  lease: Lease;
+  stream: OutputStream;
+  path: string;
+  /** Never more than this reaches the hub, whatever the file holds. */
+  bytesMax: number;
+  /** Aborted when nothing more will be written. */
+  ended: AbortSignal;
+  /** Aborted when the attempt's output does not count any more. */
+  signal: AbortSignal;
+};
+
+export type ShipDeps = RetryDeps & { calls: Pick<HubCalls, "appendOutput"> };
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * Sends what a job says to the hub while it is being said, and returns when the hub has all of it. Bytes go by offset
+ * and stay on disk until then: a lost answer, a hub that is away or one that has forgotten the end leaves no gap and
+ * nothing twice. One chunk is in memory at a time.
+ */
+export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<void> {
+  let offset = 0;
+  let surprises = 0;
+  while (true) {
+    const atHub = await shipFrom(deps, shipment, offset);
+    if (atHub === "done") return;
+    // The hub counts otherwise than we do: it had our chunk already, or it has lost some. It is right either way.
+    surprises = atHub > offset ? 0 : surprises + 1;
+    offset = atHub;
+    if (surprises > 1) await deps.clock.sleep(backoffMs(surprises, deps.random), shipment.signal);
+  }
+}
+
+/** Sends from an offset to the end; gives the hub's size as soon as that is not what was expected. */
+async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promise<"done" | number> {
+  const { path, ended, signal, bytesMax } = shipment;
+  let offset = from;
+  for await (const chunk of followOutput({ path, offset, chunkBytes, ended, signal })) {
+    const bytes = chunk.subarray(0, Math.max(0, bytesMax - offset));
+    if (bytes.length === 0) return "done";
+    const size = await sendChunk(deps, shipment, { offset, bytes });
+    if (size !== offset + bytes.length) return size;
+    offset = size;
+  }
+  return "done";
+}
+
+function sendChunk(
+  deps: ShipDeps,
+  { lease, stream, signal }: Shipment,
+  chunk: { offset: number; bytes: Uint8Array },
+): Promise<number> {
+  return retryWhileAway(deps, signal, async (callSignal) => {
+    try {
+      return await deps.calls.appendOutput(lease, { stream, ...chunk }, callSignal);
+    } catch (error) {
+      // Asking again changes nothing about a quota: the job has said more than it may.
+      if (error instanceof WritError && error.code === "QUOTA_EXCEEDED") {
+        throw new WritError("TOO_LARGE", error.message, error.details);
+      }
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,25 @@
+import type { RunOutcome } from "../runners/runner.ts";
+import type { Lease } from "../signing/lease.ts";
+
+const reasonCharsMax = 4000;
+
+type Ended = Exclude<RunOutcome, { kind: "released" }>;
+
+/** One ending as the hub takes it, as JSON text: results go in as they were written, to the byte. */
+export function reportItem(lease: Lease, outcome: Ended): string {
+  const { job_id, attempt, token } = lease;
+  const { exitCode: exit_code, usage, isolation } = outcome;
+  const common = { job_id, attempt, token, exit_code, usage, isolation };
+  if (outcome.kind === "succeeded") {
+    const fields = { ...common, idempotency_key: `${job_id}:${attempt}` };
+    return withJson(fields, "result", outcome.resultJson);
+  }
+  const { code, detail, partialResultJson } = outcome;
+  const reason = outcome.reason.slice(0, reasonCharsMax).toWellFormed();
+  return withJson({ ...common, code, detail, reason }, "partial_result", partialResultJson);
+}
+
+function withJson(fields: object, name: string, json: string | undefined): string {
+  const text = JSON.stringify(fields);
+  return json === undefined ? text : `${text.slice(0, -1)},"${name}":${json}}`;
+}

@@ -1,0 +1,114 @@
+import { errorTable, isErrorCode, WritError } from "../core/errors.ts";
+import type { HubCalls, ResultAnswer } from "./hub-calls.ts";
+import { hasCode, mayComeBack, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+
+/** What became of an ending. */
+export type Reported =
+  | { kind: "kept" }
+  /** Another attempt, or the end, came in between. */
+  | { kind: "lost" }
+  | { kind: "refused"; code: string; message: string };
+
+type Waiting = { text: string; bytes: number; signal: AbortSignal; settle(reported: Reported): void };
+
+const itemsMax = 256;
+/** Below the hub's 8 MiB, with room for the frame around the items. */
+const bodyBytesMax = 7 * 1024 ** 2;
+
+/**
+ * Reports how attempts have ended. One call is in flight; what ends meanwhile goes with the next one, so a busy worker
+ * needs few calls and an idle one waits for nobody. How many can wait is bounded by how many jobs a worker holds.
+ */
+export class ResultReporter {
+  readonly #deps: RetryDeps & { calls: Pick<HubCalls, "finishJobs"> };
+  readonly #signal: AbortSignal;
+  #waiting: Waiting[] = [];
+  #isSending = false;
+
+  /** When the signal is aborted, whatever still waits is given up as lost. */
+  constructor(deps: RetryDeps & { calls: Pick<HubCalls, "finishJobs"> }, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#signal = signal;
+    signal.addEventListener("abort", () => this.#giveUp(this.#waiting.splice(0)), { once: true });
+  }
+
+  /** `text` is the item as JSON. Comes when the hub has answered for it; its own signal gives it up as lost. */
+  report(text: string, signal: AbortSignal): Promise<Reported> {
+    if (signal.aborted || this.#signal.aborted) return Promise.resolve({ kind: "lost" });
+    return new Promise((settle) => {
+      this.#waiting.push({ text, bytes: Buffer.byteLength(text), signal, settle });
+      if (this.#isSending) return;
+      this.#isSending = true;
+      // What ends in the same turn of the loop shares the call.
+      setImmediate(() => void this.#sendAll());
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#takeBatch();
+      if (batch.length > 0) await this.#sendBatch(batch);
+    }
+    this.#isSending = false;
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const item of this.#waiting.slice(0, itemsMax)) {
+      if (count > 0 && bytes + item.bytes > bodyBytesMax) break;
+      bytes += item.bytes + 1;
+      count++;
+    }
+    const taken = this.#waiting.splice(0, count);
+    const gone = taken.filter((item) => item.signal.aborted);
+    this.#giveUp(gone);
+    return taken.filter((item) => !item.signal.aborted);
+  }
+
+  async #sendBatch(batch: Waiting[]): Promise<void> {
+    const texts = batch.map((item) => item.text);
+    try {
+      const answers = await retryWhileAway(this.#deps, this.#signal, (signal) =>
+        this.#deps.calls.finishJobs(texts, signal),
+      );
+      await this.#settleAll(batch, answers);
+    } catch (error) {
+      if (this.#signal.aborted) return this.#giveUp(batch);
+      // One item that the hub cannot read spoils the body for all; alone, each is judged for itself.
+      if (batch.length === 1) return batch[0]!.settle(refusalOf(error));
+      for (const item of batch) await this.#sendBatch([item]);
+    }
+  }
+
+  async #settleAll(batch: Waiting[], answers: ResultAnswer[]): Promise<void> {
+    const again: Waiting[] = [];
+    for (const [index, item] of batch.entries()) {
+      const { error } = answers[index]!;
+      if (error === undefined) item.settle({ kind: "kept" });
+      else if (error.code === "LEASE_LOST" || error.code === "NOT_FOUND") item.settle({ kind: "lost" });
+      else if (isErrorCode(error.code) && errorTable[error.code].retryable) again.push(item);
+      else item.settle({ kind: "refused", ...error });
+    }
+    if (again.length === 0) return;
+    this.#waiting.unshift(...again);
+    // The hub is there but its store is not; the next call would find the same.
+    await this.#deps.clock.sleep(500, this.#signal).catch(() => {});
+  }
+
+  #giveUp(items: Waiting[]): void {
+    for (const item of items) item.settle({ kind: "lost" });
+  }
+}
+
+function refusalOf(error: unknown): Reported {
+  if (hasCode(error, "LEASE_LOST")) return { kind: "lost" };
+  if (error instanceof WritError && !mayComeBack(error)) {
+    return { kind: "refused", code: error.code, message: error.message };
+  }
+  return {
+    kind: "refused",
+    code: "INTERNAL",
+    message: error instanceof Error ? error.message : String(error),
+  };
+}

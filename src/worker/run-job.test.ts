@@ -1,0 +1,188 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { generateSigningKey } from "../signing/ed25519.ts";
+import { testJob, testJobId } from "./fake-hub.testing.ts";
+import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
+
+const stage = setStage();
+const violation = { code: "SECURITY_VIOLATION" };
+
+test("a job signed by a key that the worker does not trust is reported and not run", async () => {
+  const marker = join(stage.home, "ran");
+  stage.hub.queue = [exec(1, ["touch", marker])];
+  await start(stage, { signingKeys: [generateSigningKey().signingKey.publicKeyPem] });
+  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "KEY_NOT_TRUSTED", attempt: 1 });
+  expect(existsSync(marker)).toBe(false);
+  expect(stage.hub.pathsOf(/\/start$/)).toEqual([]);
+});
+
+test("a document changed by one byte after it was signed is reported and not run", async () => {
+  const marker = join(stage.home, "ran");
+  await start(stage);
+  const job = exec(1, ["touch", marker]);
+  stage.hub.intercept = ({ path }) => {
+    if (path !== "/jobs/claim-batch" || job.document === "") return undefined;
+    const forged = { ...job, document: job.document.replace("touch", "touck") };
+    const batch = { key_id: stage.hub.key.keyId, signature: `base64:${"A".repeat(86)}==` };
+    job.document = "";
+    return { status: 200, body: { jobs: [forged], batch } };
+  };
+  stage.hub.command("work");
+  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "INVALID_SIGNATURE" });
+  expect(existsSync(marker)).toBe(false);
+});
+
+test("a lease for another worker is reported and not run", async () => {
+  stage.hub.queue = [exec(1, ["true"], { lease: { worker_id: "w2" } })];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "INVALID_SIGNATURE" });
+});
+
+test("one bad job in a batch does not spoil the others: they are given back", async () => {
+  stage.hub.queue = [exec(1, ["true"], { lease: { worker_id: "w2" } }), exec(2, ["true"])];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject(violation);
+  await stage.hub.until(() => stage.hub.pathsOf(new RegExp(`${testJobId(2)}/release`)).length === 1);
+  expect(stage.hub.endings).toHaveLength(1);
+});
+
+test("a lease that is over by the worker's clock is given back, not held against the job", async () => {
+  const longAgo = Math.floor(Date.now() / 1000) - 600;
+  stage.hub.queue = [exec(1, ["true"], { lease: { issued_at_ts: longAgo, expires_at_ts: longAgo + 60 } })];
+  await start(stage);
+  await stage.hub.until(() => stage.hub.pathsOf(/release/).length === 1);
+  const release = stage.hub.calls.find(({ path }) => path.endsWith("/release"));
+  expect(release?.body).toMatchObject({ reason: expect.stringContaining("compare the clocks") });
+});
+
+test("an attempt that has been run before is refused as a replay, also after a restart", async () => {
+  const job = exec(1, ["true"]);
+  stage.hub.queue = [job];
+  const first = await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  await first.stop();
+  stage.hub.endings.length = 0;
+
+  stage.hub.queue = [job];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "REPLAY" });
+});
+
+test("a document with a field that the worker does not know is an invalid job", async () => {
+  stage.hub.queue = [exec(1, ["true"], { document: { only_on_sundays: true } })];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({
+    code: "INVALID_JOB",
+    detail: "JOB_NOT_ACCEPTED",
+    reason: expect.stringContaining("only_on_sundays"),
+  });
+});
+
+test("a kind that the worker cannot run is an invalid job", async () => {
+  stage.hub.queue = [testJob(1, { kind: "solver", url: "https://x/y", checksum: "0".repeat(64) })];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({
+    code: "INVALID_JOB",
+    detail: "JOB_NOT_ACCEPTED",
+    reason: "this worker does not run solver jobs",
+  });
+});
+
+test("nothing is executed when the hub refuses the start", async () => {
+  const marker = join(stage.home, "ran");
+  stage.hub.intercept = ({ path }) =>
+    path.endsWith("/start")
+      ? { status: 409, body: { error: { code: "LEASE_LOST", message: "", request_id: "" } } }
+      : undefined;
+  stage.hub.queue = [exec(1, ["touch", marker])];
+  await start(stage);
+  await stage.hub.until(() => stage.hub.pathsOf(/\/start$/).length === 1);
+  await stage.worker!.stop();
+  expect(existsSync(marker)).toBe(false);
+  expect(stage.hub.endings).toEqual([]);
+});
+
+test("a process job is announced, its output arrives before its result, and its files go", async () => {
+  stage.hub.queue = [exec(1, ["sh", "-c", "echo hello; echo oops >&2; echo '{\"n\":1.0}'"])];
+  await start(stage);
+  const ending = await endingOf(stage, 1);
+  expect(ending).toMatchObject({ exit_code: 0, isolation: { level: "none" }, result: { n: 1 } });
+  expect(output(stage, 1)).toBe('hello\n{"n":1.0}\n');
+  expect(output(stage, 1, "stderr")).toBe("oops\n");
+  const order = stage.hub
+    .pathsOf(/start|output|results/)
+    .map((path) => path.split("/").at(-1)?.split("?")[0]);
+  expect(order[0]).toBe("start");
+  expect(order.at(-1)).toBe("results");
+  await stage.worker!.stop();
+  expect(readdirSync(join(stage.home, "work", "jobs"))).toEqual([]);
+});
+
+test("a handler's result, log and failure code reach the hub, and a short one is never announced", async () => {
+  stage.hub.queue = [
+    testJob(1, { kind: "handler", params: { n: 2 } }, { document: { type: "double" } }),
+    testJob(2, { kind: "handler" }, { document: { type: "refuse" } }),
+  ];
+  await start(stage, {
+    handlers: {
+      double: (job, context) => {
+        context.log("doubling");
+        return { twice: (job.params as { n: number }).n * 2 };
+      },
+      refuse: () => {
+        throw Object.assign(new Error("never again"), { code: "INVALID_JOB" });
+      },
+    },
+  });
+  expect(await endingOf(stage, 1)).toMatchObject({
+    result: { twice: 4 },
+    isolation: { level: "in-process" },
+  });
+  expect(await endingOf(stage, 2)).toMatchObject({ code: "INVALID_JOB", reason: "never again" });
+  expect(output(stage, 1)).toBe("doubling\n");
+  expect(stage.hub.pathsOf(/\/start$/)).toEqual([]);
+});
+
+test("a handler that takes its time is announced, and a cancel reaches its signal", async () => {
+  stage.hub.queue = [testJob(1, { kind: "handler" }, { document: { type: "wait" } })];
+  await start(stage, {
+    handlers: {
+      wait: (_, { signal }) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stop")))),
+    },
+  });
+  await stage.hub.until(() => stage.hub.pathsOf(/\/start$/).length === 1);
+  stage.hub.command("cancel", { job_id: testJobId(1) });
+  expect(await endingOf(stage, 1)).toMatchObject({ code: "CANCELLED", reason: "cancelled" });
+});
+
+test("a job that runs too long is ended with TIMEOUT", async () => {
+  stage.hub.queue = [exec(1, ["sleep", "60"], { lease: { timeout_sec: 1 } })];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ code: "TIMEOUT", reason: "ran longer than 1 s" });
+});
+
+test("a job that the hub calls lost is killed and never reported", async () => {
+  const pidFile = join(stage.home, "pid");
+  stage.hub.queue = [
+    exec(1, ["sh", "-c", `echo $$ > ${pidFile}; echo ready; trap '' TERM; while :; do sleep 1; done`]),
+  ];
+  await start(stage, { env: { JOB_HEARTBEAT_MS: "50" } });
+  await stage.hub.until(() => output(stage, 1) === "ready\n");
+  stage.hub.lost = [testJobId(1)];
+  await stage.hub.until(() => !existsSync(join(stage.home, "work", "jobs", testJobId(1))));
+  expect(stage.hub.endings).toEqual([]);
+});
+
+test("when the hub cannot be reached for most of a lease, the job's processes are ended by the worker itself", async () => {
+  stage.hub.leaseMs = 1_000;
+  stage.hub.queue = [exec(1, ["sleep", "60"])];
+  await start(stage, { env: { JOB_HEARTBEAT_MS: "50" } });
+  await stage.hub.until(
+    () => stage.hub.pathsOf(/heartbeat/).length > 3 && stage.hub.pathsOf(/\/start$/).length === 1,
+  );
+  stage.hub.intercept = ({ path }) => (path === "/workers/heartbeat" ? { status: 503 } : undefined);
+  await stage.hub.until(() => !existsSync(join(stage.home, "work", "jobs", testJobId(1))));
+  expect(stage.hub.endings).toEqual([]);
+});

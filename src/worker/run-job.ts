@@ -1,0 +1,262 @@
+import type { ClaimedBatch } from "../contract/worker-shapes.ts";
+import {
+  type RunContext,
+  RunFailure,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "../runners/runner.ts";
+import type { RunnerFor } from "../runners/runner-for.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Failpoint } from "../runtime/failpoint.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { VerifyingKey } from "../signing/ed25519.ts";
+import type { Lease } from "../signing/lease.ts";
+import type { VerifiedClaim } from "../signing/verify-claim.ts";
+import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
+import { AttemptOutput } from "./attempt-output.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import { giveUpJob, type HeldJob, type HeldJobs, heldKey, loseJob, stopJob } from "./held-jobs.ts";
+import type { HubCalls } from "./hub-calls.ts";
+import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import type { Ledger } from "./ledger.ts";
+import { readDocument } from "./read-document.ts";
+import { reportItem } from "./report-item.ts";
+import { ProgressReporter } from "./report-progress.ts";
+import type { ResultReporter } from "./report-results.ts";
+import type { WorkerSettings } from "./settings.ts";
+import { verifyClaims } from "./verify-claims.ts";
+
+export type RunDeps = RetryDeps & {
+  calls: HubCalls;
+  clock: Clock;
+  logger: Logger;
+  failpoint: Failpoint;
+  settings: WorkerSettings;
+  sandbox: Sandbox;
+  runnerFor: RunnerFor;
+  trusted(): VerifyingKey[];
+  ledger: Ledger;
+  held: HeldJobs;
+  heartbeat: Pick<Heartbeat, "setPid">;
+  reporter: ResultReporter;
+  /** Aborted when the worker ends for good. */
+  quit: AbortSignal;
+  /** Something is wrong with this machine, not with a job: do not take more work for a while. */
+  onTrouble(error: unknown): void;
+};
+
+/** A job that is over before this never needs to be announced: its result says all. */
+const announceAfterMs = 20;
+
+/**
+ * The first half of a job's way, for a whole batch at once: verify → ledger. Nothing of a claim is believed before
+ * its signature has been checked, and nothing is executed before its attempt is written down for good.
+ */
+export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
+  const { workerId } = deps.settings;
+  const verified = verifyClaims({ trusted: deps.trusted(), workerId, nowMs: deps.clock.nowMs() }, batch);
+  for (const { lease, detail, reason } of verified.refused) refuseClaim(deps, lease, { detail, reason });
+  for (const { lease, reason } of verified.returned) void releaseLease(deps, lease, reason, deps.quit);
+  if (verified.unreadable > 0) {
+    deps.logger.error({ count: verified.unreadable }, "claims without a readable lease were skipped");
+  }
+  const { isNew, saved } = deps.ledger.admit(verified.accepted.map(ledgerEntry));
+  const fresh = verified.accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
+  // Held before it is on disk: the heartbeat must not wait for a slow one.
+  const held = fresh.map((claim) => deps.held.add(claim));
+  try {
+    await saved;
+    return held;
+  } catch (error) {
+    for (const job of held) void releaseHeld(deps, job, "the worker cannot write its ledger");
+    deps.onTrouble(error);
+    return [];
+  }
+}
+
+/** The second half, for each job: guard → prepare → start → run → ship → report → clean. Never rejects. */
+export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void): Promise<void> {
+  const { lease } = held;
+  const dir = attemptDirOf(deps.settings.workDir, lease);
+  const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax });
+  try {
+    held.phase = "running";
+    const { outcome, isInProcess } = await carryOut(deps, held, { dir, output });
+    held.phase = "ending";
+    // Only a process has something on disk, whose amount the slots bound; a function's end frees its slot at once.
+    if (isInProcess) freeSlot();
+    if (stopReasonOf(held.stop.signal) === "lost") giveUpJob(held);
+
+    await deps.failpoint("worker.afterRun");
+    await output.finish();
+    await deps.failpoint("worker.beforeReport");
+    await reportOutcome(deps, held, outcome);
+    if (!isInProcess || output.hasFiles) await removeAttemptDir(dir);
+  } catch (error) {
+    deps.logger.error(
+      { err: error, job_id: lease.job_id, attempt: lease.attempt },
+      "an attempt could not be ended",
+    );
+    deps.onTrouble(error);
+  } finally {
+    deps.held.remove(held);
+    freeSlot();
+  }
+}
+
+type Place = { dir: string; output: AttemptOutput };
+type CarriedOut = { outcome: RunOutcome; isInProcess: boolean };
+
+async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<CarriedOut> {
+  const timers: { cancel(): void }[] = [];
+  const progress = new ProgressReporter(deps, held);
+  let isInProcess = false;
+  try {
+    if (held.stop.signal.aborted)
+      return { outcome: stoppedOutcome(stopReasonOf(held.stop.signal), held), isInProcess };
+    const document = readDocument(held.claim.document, deps.settings);
+    const runner = deps.runnerFor(document.run.kind);
+    isInProcess = runner.isInProcess(document);
+    if (isInProcess) timers.push(armTimeout(deps, held), announceLater(deps, held));
+    else await makeAttemptDir(place.dir);
+
+    const outcome = await runner.run({
+      ...contextOf(deps, held, place),
+      document,
+      reportProgress: (percent, detail) => progress.report(percent, detail),
+      async onStarted(isolation) {
+        const signal = AbortSignal.any([held.stop.signal, held.gone.signal]);
+        await retryWhileAway(deps, signal, (callSignal) =>
+          deps.calls.start(held.lease, isolation, callSignal),
+        );
+        await deps.failpoint("worker.started");
+        timers.push(armTimeout(deps, held));
+        place.output.follow("stdout");
+        place.output.follow("stderr");
+      },
+    });
+    return { outcome, isInProcess };
+  } catch (error) {
+    return { outcome: outcomeOfError(deps, held, error), isInProcess };
+  } finally {
+    for (const timer of timers) timer.cancel();
+    progress.stop();
+  }
+}
+
+function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: Place) {
+  return {
+    signed: held.claim.document,
+    lease: held.lease,
+    attemptDir: dir,
+    workDir: jobWorkDir(dir),
+    signal: held.stop.signal,
+    hurry: held.hurry.signal,
+    sandbox: deps.sandbox,
+    settings: deps.settings,
+    clock: deps.clock,
+    logger: deps.logger,
+    onProcess: (pid: number) => deps.heartbeat.setPid(held.key, pid),
+    writeOutput: (text: string) => output.write(text),
+  } satisfies Partial<RunContext>;
+}
+
+function armTimeout({ clock }: RunDeps, held: HeldJob): { cancel(): void } {
+  const { timeout_sec } = held.lease;
+  if (timeout_sec === 0) return { cancel: () => {} };
+  return clock.setTimer(() => stopJob(held, "timeout"), timeout_sec * 1000);
+}
+
+function announceLater(deps: RunDeps, held: HeldJob): { cancel(): void } {
+  return deps.clock.setTimer(() => {
+    retryWhileAway(deps, held.gone.signal, (signal) => deps.calls.start(held.lease, undefined, signal)).catch(
+      (error: unknown) => {
+        if (hasCode(error, "LEASE_LOST") && held.phase === "running") loseJob(held, "hub");
+      },
+    );
+  }, announceAfterMs);
+}
+
+/** Ends of a run that are no outcome of the job's own: refusals, a stop before the start, trouble of this machine. */
+function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcome {
+  const { signal } = held.stop;
+  if (hasCode(error, "LEASE_LOST")) loseJob(held, "hub");
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), held);
+  if (error instanceof RunFailure) {
+    const detail = error.detail === undefined ? {} : { detail: error.detail };
+    return { kind: "failed", code: error.code, ...detail, reason: error.message };
+  }
+  deps.onTrouble(error);
+  const what = error instanceof Error ? error.message : String(error);
+  return { kind: "released", reason: `the worker could not run it: ${what}`.slice(0, 500).toWellFormed() };
+}
+
+async function reportOutcome(deps: RunDeps, held: HeldJob, outcome: RunOutcome): Promise<void> {
+  const { lease, gone } = held;
+  if (gone.signal.aborted) return;
+  if (outcome.kind === "released") return releaseLease(deps, lease, outcome.reason, gone.signal);
+
+  const reported = await deps.reporter.report(reportItem(lease, outcome), gone.signal);
+  if (reported.kind !== "refused") return;
+  const { code, message } = reported;
+  deps.logger.error(
+    { job_id: lease.job_id, attempt: lease.attempt, code, message },
+    "the hub refused an ending",
+  );
+  if (outcome.kind === "failed") return;
+  const reason = `the hub refused the result: ${code}: ${message}`;
+  const item = reportItem(lease, { kind: "failed", code: "EXECUTION_ERROR", reason });
+  await deps.reporter.report(item, gone.signal);
+}
+
+/** Gives an attempt back that was never begun. */
+export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string): Promise<void> {
+  held.phase = "ending";
+  await releaseLease(deps, held.lease, reason, held.gone.signal);
+  deps.held.remove(held);
+}
+
+async function releaseLease(deps: RunDeps, lease: Lease, reason: string, signal: AbortSignal): Promise<void> {
+  const { job_id, attempt } = lease;
+  deps.logger.info({ job_id, attempt, reason }, "a job is given back");
+  try {
+    await retryWhileAway(deps, signal, (callSignal) => deps.calls.release(lease, reason, callSignal));
+  } catch (error) {
+    if (signal.aborted || hasCode(error, "LEASE_LOST")) return;
+    deps.logger.warn(
+      { err: error, job_id, attempt },
+      "a job could not be given back; its lease will run out",
+    );
+  }
+}
+
+function refuseReplay(deps: RunDeps, lease: Lease): false {
+  const { job_id, attempt } = lease;
+  // The very attempt that runs here now: to report it as failed would fail the one that is right.
+  if (deps.held.get(heldKey(job_id, attempt)) !== undefined) {
+    deps.logger.error(
+      { job_id, attempt, detail: "REPLAY" },
+      "a claim of a job that is running here was ignored",
+    );
+    return false;
+  }
+  refuseClaim(deps, lease, { detail: "REPLAY", reason: "this attempt has already been run here" });
+  return false;
+}
+
+function refuseClaim(
+  deps: RunDeps,
+  lease: Lease,
+  violation: { detail: RunFailure["detail"]; reason: string },
+): void {
+  const { job_id, attempt } = lease;
+  deps.logger.error({ job_id, attempt, ...violation }, "a claim was refused");
+  const item = reportItem(lease, { kind: "failed", code: "SECURITY_VIOLATION", ...violation });
+  void deps.reporter.report(item, deps.quit);
+}
+
+function ledgerEntry({ lease }: VerifiedClaim): { jobId: string; attempt: number; expiresAtTs: number } {
+  return { jobId: lease.job_id, attempt: lease.attempt, expiresAtTs: lease.expires_at_ts };
+}

@@ -1,0 +1,104 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { generateSigningKey } from "../signing/ed25519.ts";
+import { loadWorkerSettings } from "./settings.ts";
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "writ-settings-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const enough = { HUB_URL: "http://localhost:3000", WRIT_TOKEN: "sk_worker_x" };
+
+function load(env: Record<string, string>, configFile?: string) {
+  return loadWorkerSettings({ env, configFile, home: dir, hostName: "my host" });
+}
+
+function agentsFile(text: string, mode = 0o600): string {
+  const path = join(dir, "agents.yaml");
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+const server = "server:\n  url: https://hub:3000\n  worker_token: sk_worker_file\n";
+
+test("without a hub or a token the worker does not start", async () => {
+  await expect(load({ WRIT_TOKEN: "x" })).rejects.toThrow("HUB_URL is not set");
+  await expect(load({ HUB_URL: "http://localhost" })).rejects.toThrow("WRIT_TOKEN is not set");
+});
+
+test.each([
+  ["WORKER_SLOTS", "0", "a whole number from 1 to 10000"],
+  ["WORKER_LOCATION", "MOON", "one of LOCAL_MACHINE, CLOUD"],
+  ["WORKER_TAGS", "gpu", "a JSON list"],
+  ["NODE_ID", "a b", "1 to 100 letters"],
+])("%s=%s is refused with what is allowed", async (name, value, allowed) => {
+  await expect(load({ ...enough, [name]: value })).rejects.toThrow(allowed);
+});
+
+test("a file that others can read is refused", async () => {
+  await expect(load({}, agentsFile(server, 0o640))).rejects.toThrow("chmod 600");
+});
+
+test("an unknown key is refused with its line, and no value is shown", async () => {
+  const path = agentsFile(`${server}  tokn: sk_worker_secret\n`);
+  const error = await load({}, path).catch((refused: Error) => refused);
+  expect((error as Error).message).toBe(`${path}:4: unknown key server.tokn`);
+});
+
+test("a wrong value is refused with its line", async () => {
+  const path = agentsFile(`${server}execution:\n  limits: { cpu: lots }\n`);
+  await expect(load({}, path)).rejects.toThrow(`${path}:5: execution.limits.cpu: must be cores`);
+});
+
+test("a missing section is refused", async () => {
+  await expect(load({}, agentsFile("logging: {}\n"))).rejects.toThrow("server: ");
+});
+
+test("a signing key that is none is refused at the start", async () => {
+  const path = agentsFile(`${server}security: { job_signing_public_key: nonsense }\n`);
+  await expect(load({}, path)).rejects.toMatchObject({ code: "KEY_REJECTED" });
+});
+
+test("a keys file without a key is refused instead of trusting whatever the hub shows", async () => {
+  const path = join(dir, "keys.pem");
+  writeFileSync(path, "");
+  await expect(load({ ...enough, WRIT_SIGNING_KEYS_FILE: path })).rejects.toThrow("holds no public key");
+});
+
+test("the environment alone is enough", async () => {
+  const pem = [0, 1].map(() => generateSigningKey().signingKey.publicKeyPem);
+  writeFileSync(join(dir, "keys.pem"), pem.join(""));
+  const settings = await load({
+    ...enough,
+    HUB_URL: "http://localhost:1, http://localhost:2",
+    WRIT_SIGNING_KEYS_FILE: join(dir, "keys.pem"),
+    WORKER_TAGS: '["gpu"]',
+    WORKER_CORES: "3",
+  });
+  expect(settings).toMatchObject({
+    hubUrls: ["http://localhost:1", "http://localhost:2"],
+    workerId: "my-host",
+    tags: ["gpu"],
+    slots: 3,
+    pollIntervalMs: 5000,
+    heartbeatMs: 10000,
+    drainMs: 30000,
+    workDir: join(dir, "work"),
+  });
+  expect(settings.signingKeys).toHaveLength(2);
+});
+
+test("what the file says stands against the environment", async () => {
+  const path = agentsFile(
+    `${server}  worker_id: w7\n  poll_interval: 2\nexecution:\n  secrets: { KEY: { file: key } }\n`,
+  );
+  const settings = await load({ ...enough, NODE_ID: "other" }, path);
+  expect(settings).toMatchObject({ token: "sk_worker_file", workerId: "w7", pollIntervalMs: 2000 });
+  expect(settings.secrets).toEqual({ KEY: { file: join(dir, "key"), tenants: ["default"] } });
+});

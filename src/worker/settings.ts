@@ -1,0 +1,212 @@
+import { readFile } from "node:fs/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { type ExecutionLocation, executionLocations, type Provider } from "../core/document.ts";
+import { WritError } from "../core/errors.ts";
+import { defaultTenant } from "../core/identity.ts";
+import type { RunnerSettings } from "../runners/runner.ts";
+import { boolean, integer, jsonList, loadSettings, number, oneOf, text } from "../runtime/settings.ts";
+import { loadVerifyingKey } from "../signing/ed25519.ts";
+import { type AgentsFile, loadAgentsFile } from "./agents-file.ts";
+
+export type Capability = {
+  provider: Provider;
+  model: string;
+  endpoint?: string | undefined;
+  timeout?: number | undefined;
+  max_concurrent?: number | undefined;
+};
+
+export type WorkerSettings = RunnerSettings & {
+  hubUrls: string[];
+  token: string;
+  ca: string | undefined;
+  allowInsecure: boolean;
+  /** PEM. Empty: the hub is asked at the first connection, and its answer is kept until the end. */
+  signingKeys: string[];
+  workerId: string;
+  name: string | undefined;
+  /** False: registers and pushes metrics, claims nothing. */
+  enabled: boolean;
+  location: ExecutionLocation;
+  cores: number;
+  ramGb: number;
+  tags: string[];
+  types: string[];
+  slots: number;
+  session: string | undefined;
+  capabilities: Capability[];
+  pollIntervalMs: number;
+  heartbeatMs: number;
+  pushIntervalMs: number;
+  requestTimeoutMs: number;
+  drainMs: number;
+  workDir: string;
+  solverCacheDir: string;
+  security: { allowedPathPrefixes: string[]; forbiddenAbsolutePaths: string[] };
+  execution: NonNullable<AgentsFile["execution"]>;
+  logging: NonNullable<AgentsFile["logging"]>;
+};
+
+export type SettingsSources = {
+  configFile?: string | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+  home: string;
+  hostName: string;
+};
+
+const dayMs = 86_400_000;
+const workerName = text({
+  pattern: /^[A-Za-z0-9._:@-]{1,100}$/,
+  allowed: "1 to 100 letters, digits, . _ : @ or -",
+});
+
+const declarations = {
+  hubUrl: { name: "HUB_URL", parse: text(), default: undefined },
+  token: { name: "WRIT_TOKEN", parse: text(), default: undefined, isSecret: true },
+  caFile: { name: "WRIT_CA_FILE", parse: text(), default: undefined },
+  allowInsecure: { name: "WRIT_ALLOW_INSECURE", parse: boolean(), default: false },
+  signingKeysFile: { name: "WRIT_SIGNING_KEYS_FILE", parse: text(), default: undefined },
+  workerId: { name: "NODE_ID", parse: workerName, default: undefined },
+  name: { name: "NODE_NAME", parse: text(), default: undefined },
+  enabled: { name: "WORKER_ENABLED", parse: boolean(), default: true },
+  location: { name: "WORKER_LOCATION", parse: oneOf(executionLocations), default: undefined },
+  cores: { name: "WORKER_CORES", parse: integer({ min: 1, max: 4096 }), default: undefined },
+  ramGb: { name: "WORKER_RAM_GB", parse: number({ min: 0, max: 1_048_576 }), default: undefined },
+  tags: { name: "WORKER_TAGS", parse: jsonList(), default: undefined },
+  types: { name: "WORKER_TYPES", parse: jsonList(), default: undefined },
+  slots: { name: "WORKER_SLOTS", parse: integer({ min: 1, max: 10_000 }), default: undefined },
+  pollIntervalMs: {
+    name: "JOB_POLL_INTERVAL_MS",
+    parse: integer({ min: 10, max: 3_600_000 }),
+    default: undefined,
+  },
+  heartbeatMs: { name: "JOB_HEARTBEAT_MS", parse: integer({ min: 10, max: 3_600_000 }), default: undefined },
+  pushIntervalMs: { name: "PUSH_INTERVAL_MS", parse: integer({ min: 100, max: 3_600_000 }), default: 5_000 },
+  drainMs: { name: "WRIT_DRAIN_MS", parse: integer({ min: 0, max: dayMs }), default: 30_000 },
+  stopGraceMs: { name: "WRIT_STOP_GRACE_MS", parse: integer({ min: 0, max: 600_000 }), default: 5_000 },
+  outputBytesMax: {
+    name: "WRIT_MAX_OUTPUT_BYTES",
+    parse: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    default: 1024 ** 3,
+  },
+  workDir: { name: "WRIT_WORK_DIR", parse: text(), default: undefined },
+  solverCacheDir: { name: "SOLVER_CACHE_DIR", parse: text(), default: undefined },
+} as const;
+
+const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/"];
+
+/**
+ * From agents.yaml, or from the environment alone. What the file says stands: HUB_URL and WRIT_TOKEN are also read by
+ * other programs, and a token that was meant for one of them must not take the place of the worker's own.
+ */
+export async function loadWorkerSettings(sources: SettingsSources): Promise<WorkerSettings> {
+  const { configFile, home, hostName } = sources;
+  const env = loadSettings(declarations, { env: sources.env });
+  const file = configFile === undefined ? undefined : await loadAgentsFile(configFile);
+  const server = file?.server;
+  const execution = file?.execution ?? {};
+  const cores = env.cores ?? availableParallelism();
+  return {
+    hubUrls: hubUrlsOf(server?.url ?? env.hubUrl),
+    token: server?.worker_token ?? env.token ?? missing("WRIT_TOKEN", "a worker's token"),
+    ca: server?.ca ?? (await readIfNamed(besideConfig(configFile, server?.ca_file) ?? env.caFile)),
+    allowInsecure: env.allowInsecure,
+    signingKeys: checkKeys(keysInFile(file) ?? (await keysInPemFile(env.signingKeysFile))),
+    workerId: server?.worker_id ?? env.workerId ?? idFromHostName(hostName),
+    name: server?.name ?? env.name,
+    enabled: env.enabled,
+    location: server?.location ?? env.location ?? "LOCAL_MACHINE",
+    cores,
+    ramGb: env.ramGb ?? Math.round((totalmem() / 1024 ** 3) * 10) / 10,
+    tags: server?.tags ?? env.tags ?? [],
+    types: server?.types ?? env.types ?? [],
+    slots: execution.slots ?? env.slots ?? cores,
+    session: execution.agents?.find((agent) => agent.session !== undefined)?.session,
+    capabilities: file?.capabilities ?? [],
+    pollIntervalMs: toMs(server?.poll_interval) ?? env.pollIntervalMs ?? 5_000,
+    heartbeatMs: toMs(server?.heartbeat_interval) ?? env.heartbeatMs ?? 10_000,
+    pushIntervalMs: env.pushIntervalMs,
+    requestTimeoutMs: toMs(server?.timeout) ?? 30_000,
+    drainMs: env.drainMs,
+    stopGraceMs: env.stopGraceMs,
+    outputBytesMax: env.outputBytesMax,
+    workDir: resolve(env.workDir ?? join(home, "work")),
+    solverCacheDir: resolve(env.solverCacheDir ?? join(home, "solvers")),
+    ...executionOf(execution, configFile),
+    security: {
+      allowedPathPrefixes: file?.security?.allowed_path_prefixes ?? [],
+      forbiddenAbsolutePaths: [...alwaysForbidden, ...(file?.security?.forbidden_absolute_paths ?? [])],
+    },
+    execution,
+    logging: file?.logging ?? {},
+  };
+}
+
+function executionOf(execution: NonNullable<AgentsFile["execution"]>, configFile: string | undefined) {
+  const secrets = Object.entries(execution.secrets ?? {}).map(([name, secret]) => [
+    name,
+    { file: besideConfig(configFile, secret.file)!, tenants: secret.tenants ?? [defaultTenant] },
+  ]);
+  return {
+    limits: execution.limits ?? {},
+    maxLimits: execution.max_limits ?? {},
+    handlers: execution.handlers ?? {},
+    secrets: Object.fromEntries(secrets) as RunnerSettings["secrets"],
+  };
+}
+
+function hubUrlsOf(given: string | string[] | undefined): string[] {
+  const urls = typeof given === "string" ? given.split(",") : (given ?? []);
+  const named = urls.map((url) => url.trim()).filter((url) => url !== "");
+  return named.length > 0
+    ? named
+    : missing("HUB_URL", "the address of the hub, such as https://hub.example:3000");
+}
+
+function keysInFile(file: AgentsFile | undefined): string[] | undefined {
+  const { job_signing_public_key: one, job_signing_public_keys: several } = file?.security ?? {};
+  return several ?? (one === undefined ? undefined : [one]);
+}
+
+async function keysInPemFile(path: string | undefined): Promise<string[]> {
+  const pem = await readIfNamed(path);
+  if (pem === undefined) return [];
+  const keys = pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
+  // An empty file must not quietly mean "trust whatever the hub shows".
+  if (keys === null)
+    throw new WritError("CONFIG_INVALID", `WRIT_SIGNING_KEYS_FILE ${path} holds no public key`);
+  return [...keys];
+}
+
+/** A key that could never be used is refused at the start and not when the first job comes. */
+function checkKeys(pems: string[]): string[] {
+  for (const pem of pems) loadVerifyingKey(pem);
+  return pems;
+}
+
+async function readIfNamed(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/** Paths in a file are meant from where the file is, so that it can be copied with what it names. */
+function besideConfig(configFile: string | undefined, path: string | undefined): string | undefined {
+  return path === undefined || configFile === undefined ? path : resolve(dirname(configFile), path);
+}
+
+function idFromHostName(hostName: string): string {
+  return hostName.replaceAll(/[^A-Za-z0-9._:@-]/g, "-").slice(0, 100) || "worker";
+}
+
+function toMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1000);
+}
+
+function missing(setting: string, what: string): never {
+  throw new WritError("CONFIG_INVALID", `${setting} is not set; it must be ${what}`, { setting });
+}

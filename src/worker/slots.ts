@@ -1,0 +1,116 @@
+import type { Clock, Timer } from "../runtime/clock.ts";
+import type { HeldJob } from "./held-jobs.ts";
+import { LookAhead } from "./look-ahead.ts";
+
+export type SlotsOptions = {
+  slots: number;
+  /** May more be claimed than can run at once? Only workers whose jobs are functions gain by it. */
+  mayLookAhead: boolean;
+  clock: Clock;
+  /** Runs one job; never rejects. Calls `free` when its slot can be used again, at the latest at its end. */
+  run(held: HeldJob, free: () => void): Promise<void>;
+  /** Gives back jobs that were claimed ahead and cannot begin soon. */
+  giveBack(jobs: HeldJob[]): void;
+  /** How many attempts the worker holds in all, those included that are still being reported. */
+  heldCount(): number;
+};
+
+const claimMax = 256;
+/** While the hub is slow to take results, no more than this pile up. */
+const endingMax = 1024;
+const stuckMs = 2_000;
+
+/** What runs at once, and what waits to run next. */
+export class Slots {
+  readonly #options: SlotsOptions;
+  readonly #lookAhead = new LookAhead();
+  readonly #waiting: HeldJob[] = [];
+  #used = 0;
+  #onChange: () => void = () => {};
+  #stuckTimer: Timer | undefined;
+
+  constructor(options: SlotsOptions) {
+    this.#options = options;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** How many more jobs would be welcome now. */
+  wanted(): number {
+    const { slots, heldCount } = this.#options;
+    if (heldCount() >= slots + endingMax) return 0;
+    const ahead = this.#ahead();
+    const missing = slots + ahead - this.#used - this.#waiting.length;
+    // While every slot is busy a few more are not worth a call; half of what is kept ready is.
+    if (this.#used + this.#waiting.length >= slots && missing < ahead / 2) return 0;
+    return Math.max(0, Math.min(claimMax, missing));
+  }
+
+  /** Called whenever a slot has become free. */
+  onChange(listener: () => void): void {
+    this.#onChange = listener;
+  }
+
+  add(jobs: readonly HeldJob[]): void {
+    this.#waiting.push(...jobs);
+    this.#fill();
+  }
+
+  /** A waiting job that was cancelled or lost is over now, not when its turn would have come. */
+  endWaiting(held: HeldJob): void {
+    const index = this.#waiting.indexOf(held);
+    if (index === -1) return;
+    this.#waiting.splice(index, 1);
+    void this.#options.run(held, () => {});
+  }
+
+  takeWaiting(): HeldJob[] {
+    return this.#waiting.splice(0);
+  }
+
+  #ahead(): number {
+    return this.#options.mayLookAhead ? this.#lookAhead.jobs(this.#options.slots) : 0;
+  }
+
+  #fill(): void {
+    while (this.#used < this.#options.slots) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      this.#begin(next);
+    }
+    this.#watchStuck();
+  }
+
+  #begin(held: HeldJob): void {
+    const { clock, run } = this.#options;
+    const startedMs = clock.monotonicMs();
+    let isFree = false;
+    this.#used++;
+    const free = (): void => {
+      if (isFree) return;
+      isFree = true;
+      this.#used--;
+      this.#lookAhead.note(clock.monotonicMs() - startedMs);
+      this.#fill();
+      this.#onChange();
+    };
+    void run(held, free).then(() => {
+      free();
+      // Also when the slot was free before: what was held has become less.
+      this.#onChange();
+    });
+  }
+
+  /** When no slot has become free for a while, the jobs that wait belong to a worker that has time for them. */
+  #watchStuck(): void {
+    this.#stuckTimer?.cancel();
+    this.#stuckTimer = undefined;
+    if (this.#waiting.length === 0) return;
+    this.#stuckTimer = this.#options.clock.setTimer(
+      () => this.#options.giveBack(this.takeWaiting()),
+      stuckMs,
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { silentLogger } from "../runtime/logger.ts";
+import { testJobId } from "./fake-hub.testing.ts";
+import { loadWorkerSettings } from "./settings.ts";
+import { startWorker } from "./start.ts";
+import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
+
+const stage = setStage();
+
+test("a hub that is away at the start is waited for, and jobs run once it is there", async () => {
+  const { port } = stage.hub;
+  await stage.hub.stop();
+  await startAway(port);
+  stage.hub.queue = [exec(1, ["true"])];
+  await stage.hub.start(port);
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+});
+
+async function startAway(port: number): Promise<void> {
+  const settings = await loadWorkerSettings({
+    env: { HUB_URL: `http://127.0.0.1:${port}`, WRIT_TOKEN: "x", NODE_ID: "w1", JOB_POLL_INTERVAL_MS: "50" },
+    home: stage.home,
+    hostName: "host",
+  });
+  stage.worker = await startWorker({ settings, home: stage.home, version: "1", logger: silentLogger });
+}
+
+test("without given keys the hub's are fetched and registered as trusted", async () => {
+  stage.hub.queue = [exec(1, ["true"])];
+  await start(stage, { signingKeys: [] });
+  await endingOf(stage, 1);
+  const registered = stage.hub.calls.find(({ path }) => path === "/workers/register");
+  expect(registered?.body).toMatchObject({
+    worker_id: "w1",
+    key_ids: [stage.hub.key.keyId],
+    public_key: expect.any(String),
+  });
+  expect(statSync(join(stage.home, "worker", "worker.key")).mode & 0o777).toBe(0o600);
+});
+
+test("strict isolation is not silently made less: a worker that cannot give it does not start", async () => {
+  const settings = await loadWorkerSettings({
+    env: { HUB_URL: stage.hub.url, WRIT_TOKEN: "x" },
+    home: stage.home,
+    hostName: "host",
+  });
+  const strict = { ...settings, execution: { isolation: "strict" as const } };
+  const started = startWorker({ settings: strict, home: stage.home, version: "1", logger: silentLogger });
+  await expect(started).rejects.toThrow("execution.isolation is strict");
+  expect(stage.hub.calls).toEqual([]);
+});
+
+test("a job that comes right after the start is not lost between long poll and stream", async () => {
+  await start(stage);
+  await stage.hub.until(() => stage.hub.pathsOf(/commands/).length === 1);
+  stage.hub.queue = [exec(1, ["true"])];
+  stage.hub.command("work");
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  const waits = stage.hub.calls
+    .filter(({ path }) => path === "/jobs/claim-batch")
+    .map(({ body }) => (body as { wait_ms: number }).wait_ms);
+  expect(waits.every((waitMs) => waitMs === 0)).toBe(true);
+});
+
+test("without a stream the worker waits in long polls", async () => {
+  stage.hub.intercept = ({ path }) => (path.includes("/commands") ? { status: 502 } : undefined);
+  await start(stage);
+  const isLongPoll = ({ path, body }: { path: string; body: unknown }) =>
+    path === "/jobs/claim-batch" && (body as { wait_ms: number }).wait_ms > 0;
+  await stage.hub.until(() => stage.hub.calls.some(isLongPoll));
+  stage.hub.queue = [exec(1, ["true"])];
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+});
+
+test("a token that the hub refuses makes the start fail", async () => {
+  const error = { code: "UNAUTHENTICATED", message: "no such token", request_id: "" };
+  stage.hub.intercept = () => ({ status: 401, body: { error } });
+  await expect(start(stage)).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+});
+
+test("a drain lets a job end, claims nothing more, and says goodbye", async () => {
+  stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 0.3; echo done"])];
+  await start(stage);
+  await stage.hub.until(() => output(stage, 1) === "begun\n");
+  const stopped = stage.worker!.stop();
+  stage.hub.queue = [exec(2, ["true"])];
+  stage.hub.command("work");
+  await stopped;
+  expect(stage.hub.endings).toMatchObject([{ job_id: testJobId(1), exit_code: 0 }]);
+  expect(output(stage, 1)).toBe("begun\ndone\n");
+  expect(stage.hub.calls.at(-1)).toMatchObject({ method: "DELETE", path: "/workers/w1" });
+});
+
+test("a job that outlasts the drain is stopped and given back, with its output", async () => {
+  stage.hub.queue = [
+    exec(1, ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.05; done"]),
+  ];
+  await start(stage, { env: { WRIT_DRAIN_MS: "50" } });
+  await stage.hub.until(() => output(stage, 1) === "begun\n");
+  await stage.worker!.stop();
+  expect(stage.hub.endings).toEqual([]);
+  expect(output(stage, 1)).toBe("begun\nbye\n");
+  expect(stage.hub.pathsOf(/release/)).toHaveLength(1);
+});
+
+test("stopNow kills what runs and gives it back", async () => {
+  stage.hub.queue = [exec(1, ["sh", "-c", "trap '' TERM; echo begun; while :; do sleep 0.05; done"])];
+  await start(stage);
+  await stage.hub.until(() => output(stage, 1) === "begun\n");
+  await stage.worker!.stopNow();
+  expect(stage.hub.endings).toEqual([]);
+  expect(stage.hub.pathsOf(/release/)).toHaveLength(1);
+});
+
+test("a second worker process in the same home is refused while the first lives", async () => {
+  await start(stage);
+  const controller = new AbortController();
+  const settings = await loadWorkerSettings({
+    env: { HUB_URL: stage.hub.url, WRIT_TOKEN: "x", NODE_ID: "w1" },
+    home: stage.home,
+    hostName: "host",
+  });
+  const second = startWorker({
+    settings,
+    home: stage.home,
+    version: "1",
+    logger: silentLogger,
+    signal: controller.signal,
+  });
+  controller.abort(new Error("enough"));
+  await expect(second).rejects.toThrow("enough");
+});

@@ -1,0 +1,149 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { WritError } from "../core/errors.ts";
+import type { HandlerFunction } from "../runners/handler.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
+import { ensureHome } from "../runtime/home.ts";
+import { createHttpClient } from "../runtime/http-client.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { SigningKey } from "../signing/ed25519.ts";
+import { sweepWorkDir } from "./attempt-dir.ts";
+import { Ledger } from "./ledger.ts";
+import type { WorkerSettings } from "./settings.ts";
+import { WorkerEngine } from "./worker-engine.ts";
+import { openWorkerKey } from "./worker-key.ts";
+import { lockWorkerDir, type WorkerLock } from "./worker-lock.ts";
+
+export { loadWorkerSettings, type WorkerSettings } from "./settings.ts";
+
+export type StartWorkerOptions = {
+  settings: WorkerSettings;
+  home: string;
+  version: string;
+  logger: Logger;
+  clock?: Clock;
+  failpoint?: Failpoint;
+  /** Functions of this program, by the type of job that they handle. */
+  handlers?: ReadonlyMap<string, HandlerFunction>;
+  sandbox?: Sandbox;
+  /** Ends the wait for another worker process on the same home. */
+  signal?: AbortSignal;
+};
+
+export type RunningWorker = {
+  readonly workerId: string;
+  /** Claims nothing more, lets what runs end within the drain time, gives back the rest, and says goodbye. */
+  stop(): Promise<void>;
+  /** The same at once: whatever runs is killed and given back. */
+  stopNow(): Promise<void>;
+  /** Comes when the worker has stopped. */
+  readonly done: Promise<void>;
+};
+
+/**
+ * Starts a worker. Rejects when it cannot work here, or when the hub answers that it will not have it; a hub that is
+ * away is waited for in the background.
+ */
+export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
+  const { settings, home, logger } = options;
+  const clock = options.clock ?? systemClock;
+  const sandbox = options.sandbox ?? plainSandbox;
+  await refuseHalfACage(settings, sandbox);
+  const place = await openPlace(options, clock);
+  const { connection, client } = connect(settings);
+  const engine = new WorkerEngine({
+    settings,
+    connection,
+    client,
+    clock,
+    logger,
+    random: Math.random,
+    version: options.version,
+    failpoint: options.failpoint ?? noFailpoint,
+    handlers: options.handlers ?? new Map(),
+    sandbox,
+    ledger: place.ledger,
+    publicKey: place.key.publicKeyPem,
+  });
+  const close = async (): Promise<void> => {
+    client.close();
+    await place.close();
+  };
+  try {
+    await engine.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  logger.info(
+    { worker_id: settings.workerId, home, slots: settings.slots, hub: settings.hubUrls },
+    "worker started",
+  );
+  const done = engine.over.finally(close);
+  // Whoever stops the worker hears of it there; nobody has to listen here.
+  done.catch(() => {});
+  return {
+    workerId: settings.workerId,
+    done,
+    stop: async () => {
+      engine.stop().catch(() => {});
+      await done;
+    },
+    stopNow: async () => {
+      engine.stopNow().catch(() => {});
+      await done;
+    },
+  };
+}
+
+/** Who asked for strict isolation must not get less without being told. */
+async function refuseHalfACage({ execution }: WorkerSettings, sandbox: Sandbox): Promise<void> {
+  if (execution.isolation !== "strict") return;
+  const { missing } = await sandbox.probe();
+  if (missing.length === 0) return;
+  const parts = missing.map(({ part }) => part).join(", ");
+  throw new WritError(
+    "CONFIG_INVALID",
+    `execution.isolation is strict, but this host cannot give: ${parts}; use best-effort or none`,
+    { missing },
+  );
+}
+
+type Place = { key: SigningKey; ledger: Ledger; close(): Promise<void> };
+
+/** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
+async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Place> {
+  const { settings, home, logger, signal } = options;
+  const dir = join(home, "worker");
+  await ensureHome(home);
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await mkdir(settings.workDir, { recursive: true, mode: 0o700 });
+  const locks: WorkerLock[] = [];
+  const unlock = async (): Promise<void> => {
+    for (const lock of locks.splice(0).reverse()) await lock.release();
+  };
+  try {
+    // Both, because two workers with homes of their own may have been given one work dir.
+    for (const path of [dir, settings.workDir])
+      locks.push(await lockWorkerDir({ clock, logger }, path, signal));
+    await sweepWorkDir(settings.workDir);
+    const key = await openWorkerKey(dir);
+    const ledger = await Ledger.open(join(dir, "ledger.log"), () => clock.nowMs());
+    const close = async (): Promise<void> => {
+      await ledger.close();
+      await unlock();
+    };
+    return { key, ledger, close };
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {
+  const connection = { baseUrls: hubUrls, token, ca, allowInsecure };
+  return { connection, client: createHttpClient(connection) };
+}

@@ -1,0 +1,274 @@
+import type { HandlerFunction } from "../runners/handler.ts";
+import { createRunners } from "../runners/runner-for.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Failpoint } from "../runtime/failpoint.ts";
+import type { HttpClient, HttpClientOptions } from "../runtime/http-client.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { RepeatedService } from "../runtime/service.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { ClaimLoop } from "./claim-loop.ts";
+import { Drain } from "./drain.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { type HeldJob, HeldJobs, loseJob, stopJob } from "./held-jobs.ts";
+import { createHubCalls, type HubCalls } from "./hub-calls.ts";
+import { HubLink } from "./hub-link.ts";
+import { HubPresence } from "./hub-presence.ts";
+import type { KeeperMessage } from "./lease-keeper.ts";
+import type { Ledger } from "./ledger.ts";
+import { pushMetrics } from "./push-metrics.ts";
+import { ResultReporter } from "./report-results.ts";
+import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
+import type { WorkerSettings } from "./settings.ts";
+import { Slots } from "./slots.ts";
+
+export type EngineParts = {
+  settings: WorkerSettings;
+  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
+  client: HttpClient;
+  clock: Clock;
+  logger: Logger;
+  random: () => number;
+  version: string;
+  failpoint: Failpoint;
+  handlers: ReadonlyMap<string, HandlerFunction>;
+  sandbox: Sandbox;
+  ledger: Ledger;
+  publicKey: string;
+};
+
+/** After trouble of its own, a worker leaves the work to others for so long. */
+const troublePauseMs = 5_000;
+
+/** The parts of a worker and how they hear of one another. What each does is told in its own file. */
+export class WorkerEngine {
+  readonly #parts: EngineParts;
+  readonly #quit = new AbortController();
+  readonly #calls: HubCalls;
+  readonly #heartbeat: Heartbeat;
+  readonly #held: HeldJobs;
+  readonly #slots: Slots;
+  readonly #claims: ClaimLoop;
+  readonly #link: HubLink;
+  readonly #metrics: RepeatedService;
+  readonly #run: RunDeps;
+  readonly #drain: Drain;
+  #isToldToDrain = false;
+  #isInTrouble = false;
+
+  constructor(parts: EngineParts) {
+    const { settings, client, clock, logger, random } = parts;
+    this.#parts = parts;
+    const presence = new HubPresence(logger, clock);
+    const calls = createHubCalls(client, {
+      workerId: settings.workerId,
+      timeoutMs: settings.requestTimeoutMs,
+    });
+    const retry = { clock, random, presence };
+    this.#calls = calls;
+    this.#heartbeat = new Heartbeat({
+      ...parts,
+      workerId: settings.workerId,
+      heartbeatMs: settings.heartbeatMs,
+      onMessage: (message) => this.#hearHeartbeat(message),
+    });
+    this.#held = new HeldJobs(this.#heartbeat);
+    this.#link = this.#createLink(retry);
+    this.#run = {
+      ...parts,
+      ...retry,
+      calls,
+      runnerFor: createRunners(parts.handlers),
+      trusted: () => this.#link.trusted(),
+      held: this.#held,
+      heartbeat: this.#heartbeat,
+      reporter: new ResultReporter({ ...retry, calls }, this.#quit.signal),
+      quit: this.#quit.signal,
+      onTrouble: (error) => this.#pauseForTrouble(error),
+    };
+    this.#slots = new Slots({
+      slots: settings.slots,
+      mayLookAhead: parts.handlers.size > 0,
+      clock,
+      run: (held, free) => runJob(this.#run, held, free),
+      giveBack: (jobs) => this.#giveBack(jobs, "the worker has no free slot"),
+      heldCount: () => this.#held.size,
+    });
+    this.#claims = new ClaimLoop({
+      ...retry,
+      calls,
+      logger,
+      slots: this.#slots,
+      pollIntervalMs: settings.pollIntervalMs,
+      receive: async (batch) => this.#accept(await receiveBatch(this.#run, batch)),
+      onUnknown: () => this.#link.renew(),
+    });
+    this.#metrics = pushMetrics({
+      calls,
+      clock,
+      intervalMs: settings.pushIntervalMs,
+      workDir: settings.workDir,
+      slots: () => ({ used: this.#slots.used, size: settings.slots }),
+    });
+    this.#drain = new Drain({ clock, settings, held: this.#held });
+  }
+
+  /** Comes when the worker has stopped. */
+  get over(): Promise<void> {
+    return this.#drain.over;
+  }
+
+  async start(): Promise<void> {
+    await this.#link.start();
+    this.#heartbeat.start();
+    if (this.#parts.settings.enabled) this.#claims.start();
+    await this.#metrics.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#drain.run({
+      begin: async () => {
+        this.#heartbeat.setStatus("draining");
+        await this.#claims.stop();
+        this.#giveBack(this.#slots.takeWaiting(), "the worker is stopping");
+      },
+      end: async () => {
+        this.#quit.abort();
+        await this.#metrics.stop();
+        await this.#link.stop();
+        await this.#heartbeat.stop();
+        await this.#sayGoodbye();
+      },
+    });
+  }
+
+  stopNow(): Promise<void> {
+    this.#drain.hurry();
+    return this.stop();
+  }
+
+  #createLink(retry: { clock: Clock; random: () => number; presence: HubPresence }): HubLink {
+    const { settings, logger, version, publicKey, handlers } = this.#parts;
+    return new HubLink({
+      ...retry,
+      calls: this.#calls,
+      logger,
+      signingKeys: settings.signingKeys,
+      registration: registrationOf(settings, { version, publicKey, handlerTypes: [...handlers.keys()] }),
+      onRegistered: () => {
+        this.#claims.isRegistered = true;
+      },
+      onStream: (isOpen) => {
+        this.#claims.hasStream = isOpen;
+      },
+      onCommand: (command, data) => this.#hearCommand(command, data),
+    });
+  }
+
+  #accept(jobs: HeldJob[]): void {
+    if (this.#drain.isBegun) this.#giveBack(jobs, "the worker is stopping");
+    else this.#slots.add(jobs);
+  }
+
+  #giveBack(jobs: HeldJob[], reason: string): void {
+    for (const held of jobs) void releaseHeld(this.#run, held, reason);
+  }
+
+  #hearCommand(command: string, data: Record<string, unknown>): void {
+    const jobs = [...this.#held.ofJob(String(data["job_id"]))];
+    if (command === "work") this.#claims.wake();
+    else if (command === "cancel") for (const held of jobs) this.#cancel(held);
+    else if (command === "lost") for (const held of jobs) this.#lose(held, "hub");
+    else if (command === "drain") this.#setToldToDrain(true);
+    else if (command === "keys") {
+      this.#parts.logger.info(
+        "the hub has changed its signing keys; this worker keeps to those that it trusts",
+      );
+    }
+  }
+
+  #hearHeartbeat(message: KeeperMessage): void {
+    if (message.kind === "failed") {
+      if (message.code === "WORKER_UNKNOWN") this.#link.renew();
+      this.#parts.logger.debug({ code: message.code, reason: message.message }, "a heartbeat failed");
+      return;
+    }
+    if (message.kind === "fenced") {
+      this.#parts.logger.error(
+        { jobs: message.keys },
+        "the hub was not reached in time; these jobs are ended",
+      );
+      for (const held of this.#heldOf(message.keys)) this.#lose(held, "fence");
+      return;
+    }
+    for (const held of this.#heldOf(message.cancel)) this.#cancel(held);
+    for (const held of this.#heldOf(message.lost)) this.#lose(held, "hub");
+    this.#setToldToDrain(message.drain);
+  }
+
+  #heldOf(keys: string[]): HeldJob[] {
+    return keys.map((key) => this.#held.get(key)).filter((held) => held !== undefined);
+  }
+
+  #cancel(held: HeldJob): void {
+    stopJob(held, "cancelled");
+    this.#slots.endWaiting(held);
+  }
+
+  #lose(held: HeldJob, saidBy: "hub" | "fence"): void {
+    loseJob(held, saidBy);
+    this.#slots.endWaiting(held);
+  }
+
+  /** An administrator's drain: what runs goes on, nothing new begins, and it can be lifted again. */
+  #setToldToDrain(isTold: boolean): void {
+    if (isTold === this.#isToldToDrain || this.#drain.isBegun) return;
+    this.#isToldToDrain = isTold;
+    this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
+    if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
+    this.#applyPause();
+  }
+
+  #pauseForTrouble(error: unknown): void {
+    this.#parts.logger.error(
+      { err: error },
+      "this worker has trouble of its own; it claims nothing for a while",
+    );
+    if (this.#isInTrouble) return;
+    this.#isInTrouble = true;
+    this.#applyPause();
+    this.#parts.clock.setTimer(() => {
+      this.#isInTrouble = false;
+      this.#applyPause();
+    }, troublePauseMs);
+  }
+
+  #applyPause(): void {
+    this.#claims.isPaused = this.#isToldToDrain || this.#isInTrouble;
+  }
+
+  /** A hub that cannot be told notices by itself that the worker is silent. */
+  async #sayGoodbye(): Promise<void> {
+    await this.#calls.removeWorker(AbortSignal.timeout(2_000)).catch(() => {});
+  }
+}
+
+function registrationOf(
+  settings: WorkerSettings,
+  facts: { version: string; publicKey: string; handlerTypes: string[] },
+) {
+  return {
+    worker_id: settings.workerId,
+    name: settings.name,
+    location: settings.location,
+    cores: settings.cores,
+    ram_gb: settings.ramGb,
+    tags: settings.tags,
+    types: settings.types,
+    handler_types: [...Object.keys(settings.handlers), ...facts.handlerTypes],
+    slots: settings.slots,
+    session: settings.session,
+    capabilities: settings.capabilities.map(({ provider, model }) => ({ provider, model })),
+    public_key: facts.publicKey,
+    version: facts.version,
+  };
+}
