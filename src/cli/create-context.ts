@@ -1,0 +1,51 @@
+import { homedir, hostname, userInfo } from "node:os";
+import { fileURLToPath } from "node:url";
+import manifest from "../../package.json" with { type: "json" };
+import { findCheckout } from "../client/checkout.ts";
+import type { CliContext, TextSink } from "./context.ts";
+import { StopRequests } from "./stop-requests.ts";
+
+type ProcessView = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "cwd" | "execPath" | "version"> & {
+  stdout: TextSink;
+  stderr: TextSink;
+};
+
+/** What a command may know of the process around it. */
+export function createContext(program: CliContext["program"], view: ProcessView): CliContext {
+  const { env, execPath, stdin, stdout, stderr } = view;
+  const [, , ...args] = view.argv;
+  return {
+    program,
+    args,
+    env,
+    stdin,
+    stdout: quietPipe(stdout),
+    stderr: quietPipe(stderr),
+    cwd: view.cwd(),
+    userHome: homedir(),
+    osUser: nameOfUser(env),
+    hostName: hostname(),
+    execPath,
+    nodeVersion: view.version,
+    writFile: fileURLToPath(new URL("./writ.ts", import.meta.url)),
+    checkout: findCheckout(import.meta.url),
+    version: manifest.version,
+    stops: new StopRequests(),
+    exitCode: 0,
+  };
+}
+
+/** A reader that has seen enough (`jobctl list | head`) is no failure of ours; what follows goes nowhere. */
+function quietPipe(sink: TextSink): TextSink {
+  sink.on("error", () => {});
+  return sink;
+}
+
+/** In a container there may be a user id without a name. */
+function nameOfUser(env: Readonly<Record<string, string | undefined>>): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return env["USER"] || "unknown";
+  }
+}

@@ -1,0 +1,42 @@
+const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Milliseconds of a text such as 90, 90s, 10m, 1h30m; a bare number counts seconds. Undefined when it is none. */
+export function parseDuration(text: string): number | undefined {
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  if (!/^(?:\d{1,9}(?:\.\d{1,3})?(?:ms|[smhd]))+$/.test(text)) return undefined;
+  const parts = [...text.matchAll(/([\d.]+)(ms|[smhd])/g)];
+  return Math.round(parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitMs[unit as "s"], 0));
+}
+
+/** A length of time in at most two units: 340ms, 1.2s, 3m 5s, 2h 10m, 4d 3h. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`;
+  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
+  const units = [
+    ["d", unitMs.d],
+    ["h", unitMs.h],
+    ["m", unitMs.m],
+    ["s", unitMs.s],
+  ] as const;
+  const first = units.findIndex(([, size]) => ms >= size);
+  const [name, size] = units[first]!;
+  const [nextName, nextSize] = units[first + 1] ?? [];
+  const rest = nextSize === undefined ? 0 : Math.floor((ms % size) / nextSize);
+  return `${Math.floor(ms / size)}${name}${rest === 0 ? "" : ` ${rest}${nextName}`}`;
+}
+
+/** How long ago something was, in one unit: 5s, 3m, 2h, 4d. */
+export function formatAge(thenMs: number, nowMs: number): string {
+  return formatDuration(Math.max(1000, nowMs - thenMs)).replace(/^(\d+)(?:\.\d)?(\w+).*$/, "$1$2");
+}
+
+/** A moment, given as milliseconds since the epoch, a date and time, or +10m from now. Undefined when it is none. */
+export function parseMoment(text: string, nowMs: number): number | undefined {
+  if (text.startsWith("+")) {
+    const ms = parseDuration(text.slice(1));
+    return ms === undefined ? undefined : nowMs + ms;
+  }
+  if (/^\d{12,15}$/.test(text)) return Number(text);
+  const parsed = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(parsed) ? undefined : parsed;
+}

@@ -1,0 +1,54 @@
+import { CommanderError } from "commander";
+import { expect, test } from "vitest";
+import { type ErrorCode, errorTable, WritError } from "../core/errors.ts";
+import { reportError } from "./exit.ts";
+import { StopRequests } from "./stop-requests.ts";
+
+function report(error: unknown, stops = new StopRequests()) {
+  let said = "";
+  const stderr = { write: (text: string) => (said += text) } as never;
+  return { exitCode: reportError({ program: "jobctl", stderr, stops }, error), said };
+}
+
+test.each(Object.entries(errorTable))("%s ends with its own exit code, in one line", (code, { exit }) => {
+  const { exitCode, said } = report(new WritError(code as ErrorCode, "it went wrong"));
+  expect(exitCode).toBe(exit);
+  expect(said).toMatch(/^jobctl: it went wrong[^\n]*\n$/);
+});
+
+test.each([
+  ["INVALID_ARGUMENT", 2],
+  ["NOT_FOUND", 4],
+  ["UNAUTHENTICATED", 5],
+  ["PERMISSION_DENIED", 5],
+  ["HUB_UNREACHABLE", 6],
+] as const)("%s is exit code %i and says what to do next", (code, expected) => {
+  const { exitCode, said } = report(new WritError(code, "it went wrong"));
+  expect(exitCode).toBe(expected);
+  expect(said).toMatch(/^jobctl: it went wrong; .+\n$/);
+});
+
+test("a message from outside cannot steer the terminal or show a token", () => {
+  const { said } = report(new WritError("INTERNAL", "a\nb\x1b[2J sk_admin_abcdefgh"));
+  expect(said).toMatch(/^jobctl: a\\nb\\x1b\[2J sk_admin_\*\*\*;.*\n$/);
+});
+
+test("a list of matches follows below the line", () => {
+  const { said } = report(new WritError("INVALID_ARGUMENT", "which", { list: "\n  one\n  two" }));
+  expect(said.split("\n").slice(1)).toEqual(["  one", "  two", ""]);
+});
+
+test("usage errors have been explained by commander", () => {
+  expect(report(new CommanderError(1, "commander.unknownOption", "x"))).toEqual({ exitCode: 2, said: "" });
+  expect(report(new CommanderError(0, "commander.helpDisplayed", "x"))).toEqual({ exitCode: 0, said: "" });
+});
+
+test("what a signal has cut off ends with the signal's code and no complaint", () => {
+  const stops = new StopRequests();
+  stops.request("SIGINT");
+  expect(report(new DOMException("aborted", "AbortError"), stops)).toEqual({ exitCode: 130, said: "" });
+});
+
+test("an unexpected error is a failure in one line", () => {
+  expect(report(new TypeError("boom"))).toEqual({ exitCode: 1, said: "jobctl: boom\n" });
+});

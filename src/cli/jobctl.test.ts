@@ -1,0 +1,257 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  type Answer,
+  jobIdNumber,
+  jobView,
+  sendError,
+  sendJson,
+  startTinyHub,
+} from "../client/testing/tiny-hub.ts";
+import { createContext } from "./create-context.ts";
+import { runJobctl } from "./jobctl/program.ts";
+
+const jobctlFile = fileURLToPath(new URL("./jobctl.ts", import.meta.url));
+
+type Run = { exitCode: number; stdout: string; stderr: string };
+type Around = { env?: Record<string, string>; input?: string; isTTY?: boolean };
+
+/** Runs the program in this process; what it does with its process is tested by `spawnJobctl`. */
+async function jobctl(args: string[], { env = {}, input = "", isTTY = false }: Around = {}): Promise<Run> {
+  const stdout = collectText(isTTY);
+  const stderr = collectText(isTTY);
+  const view = {
+    argv: ["node", "jobctl", ...args],
+    env,
+    execPath: "",
+    cwd: () => "/",
+    stdin: Readable.from([input]),
+  };
+  const exitCode = await runJobctl(createContext("jobctl", { ...view, stdout, stderr } as never));
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+}
+
+function collectText(isTTY: boolean) {
+  const write = (text: string): boolean => {
+    sink.text += text;
+    return true;
+  };
+  const sink = { isTTY, text: "", on: () => sink, write };
+  return sink;
+}
+
+function spawnJobctl(args: string[], env: Record<string, string>): Promise<Run> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [jobctlFile, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ exitCode: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+async function makeHome(): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), "writ-cli-"));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  return home;
+}
+
+async function withHub(answer: Answer) {
+  const hub = await startTinyHub(answer);
+  onTestFinished(() => hub[Symbol.asyncDispose]());
+  const env = { WRIT_HUB_URL: hub.url, WRIT_TOKEN: "sk_user_x", WRIT_HOME: await makeHome() };
+  return { hub, env, run: (args: string[], around: Around = {}) => jobctl(args, { env, ...around }) };
+}
+
+const oneLine = /^jobctl: [^\n]+\n$/;
+
+test.each([
+  [["nonsense"]],
+  [["list", "--nonsense"]],
+  [["list", "--limit", "many"]],
+  [["list", "--status", "asleep"]],
+  [["status"]],
+  [["status", "xyz"]],
+  [["submit", "t", "--priority", "11"]],
+  [["submit", "t", "--timeout", "soon"]],
+  [["submit", "t", "--params", "{"]],
+  [["submit", "t", "--params", "@/nowhere.json"]],
+  [["submit", "t", "--exec"]],
+  [["submit", "t", "stray"]],
+  [["completion", "tcsh"]],
+  [["--hub", "ftp://x", "list"]],
+])("wrong use is exit code 2 and one line: %j", async (args) => {
+  const { exitCode, stdout, stderr } = await jobctl(args, { env: { WRIT_HOME: "/nonexistent" } });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  expect(stderr).toMatch(oneLine);
+});
+
+test("the process ends with 2 for wrong use", async () => {
+  const { exitCode, stdout, stderr } = await spawnJobctl(["nonsense"], {});
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+  expect(stderr).toMatch(oneLine);
+});
+
+test("the process ends with 6 and one line when the hub cannot be reached", async () => {
+  const env = { WRIT_HUB_URL: "http://127.0.0.1:1", WRIT_HOME: await makeHome() };
+  const { exitCode, stderr } = await spawnJobctl(["list"], env);
+  expect(exitCode).toBe(6);
+  expect(stderr).toMatch(oneLine);
+  expect(stderr).toContain("writ up");
+});
+
+test("a home without a hub is exit code 6 and names the home", async () => {
+  const home = await makeHome();
+  const { exitCode, stderr } = await jobctl(["--home", home, "list"]);
+  expect(exitCode).toBe(6);
+  expect(stderr).toMatch(oneLine);
+  expect(stderr).toContain(home);
+});
+
+test.each([
+  [404, "NOT_FOUND", 4],
+  [401, "UNAUTHENTICATED", 5],
+  [403, "PERMISSION_DENIED", 5],
+  [409, "STATE_CONFLICT", 1],
+])("an answer %i %s is exit code %i", async (status, code, expected) => {
+  const { run } = await withHub((_, response) => sendError(response, status, code));
+  const { exitCode, stderr } = await run(["cancel", jobIdNumber(1)]);
+  expect(exitCode).toBe(expected);
+  expect(stderr).toMatch(oneLine);
+});
+
+test("the home's token is shown to the home's hub and to no other", async () => {
+  const { hub } = await withHub((_, response) => sendJson(response, 200, []));
+  const home = await makeHome();
+  await writeFile(join(home, "admin.token"), "sk_admin_secret\n", { mode: 0o600 });
+  await writeFile(join(home, "hub.json"), JSON.stringify({ url: "http://127.0.0.1:1" }));
+
+  await jobctl(["--home", home, "--hub", hub.url, "list"]);
+  await writeFile(join(home, "hub.json"), JSON.stringify({ url: hub.url }));
+  await jobctl(["--home", home, "list"]);
+
+  expect(hub.seen.map(({ headers }) => headers.authorization)).toEqual([undefined, "Bearer sk_admin_secret"]);
+});
+
+test("a token in a jobctl.yaml that others can read is refused", async () => {
+  const home = await makeHome();
+  await writeFile(join(home, "jobctl.yaml"), "token: sk_user_secret\n", { mode: 0o644 });
+  const { exitCode, stderr } = await jobctl(["--home", home, "list"]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain("chmod 600");
+  expect(stderr).not.toContain("sk_user_secret");
+});
+
+test("submit sends what the flags say, with numbers as they were written, and prints the id", async () => {
+  const { hub, run } = await withHub((_, response) =>
+    sendJson(response, 201, { id: jobIdNumber(1), status: "pending" }),
+  );
+  const args = [
+    "--priority",
+    "9",
+    "--attempts",
+    "2",
+    "--timeout",
+    "10m",
+    "--key",
+    "k",
+    "--tag",
+    "a",
+    "--tag",
+    "b",
+  ];
+
+  const { exitCode, stdout } = await run(["submit", "report", "--params", "-", ...args], {
+    input: '{"x": 1.0, "y": [12345678901234567890]}',
+  });
+
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${jobIdNumber(1)}\n` });
+  expect(hub.seen[0]?.body).toContain('"params":{"x":1.0,"y":[12345678901234567890]}');
+  expect(JSON.parse(hub.seen[0]!.body)).toMatchObject({
+    type: "report",
+    priority: 9,
+    max_attempts: 2,
+    timeout_sec: 600,
+    idempotency_key: "k",
+    requires: { tags: ["a", "b"] },
+  });
+});
+
+test("every word after -- belongs to the command", async () => {
+  const { hub, run } = await withHub((_, response) =>
+    sendJson(response, 201, { id: jobIdNumber(1), status: "pending" }),
+  );
+  await run(["submit", "list", "--exec", "--json", "--", "ls", "-lah", "--home", "/", "--", "--json"]);
+  expect(JSON.parse(hub.seen[0]!.body).run).toEqual({
+    kind: "exec",
+    argv: ["ls", "-lah", "--home", "/", "--", "--json"],
+  });
+});
+
+test("submit --wait is exit code 1 when the job failed", async () => {
+  const { run } = await withHub(({ method }, response) => {
+    if (method === "POST") return sendJson(response, 201, { id: jobIdNumber(1), status: "pending" });
+    sendJson(response, 200, jobView({ status: "failed", fail_reason: "EXECUTION_ERROR" }));
+  });
+  const { exitCode, stdout, stderr } = await run(["submit", "t", "--wait"]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: `${jobIdNumber(1)}\n` });
+  expect(stderr).toContain("EXECUTION_ERROR");
+});
+
+test("result prints the result, and is exit code 1 for a job that failed", async () => {
+  let job = jobView({ status: "completed", result: { sum: 42 } });
+  const { run } = await withHub((_, response) => sendJson(response, 200, job));
+  expect(await run(["result", job.id, "--json"])).toEqual({
+    exitCode: 0,
+    stdout: '{"sum":42}\n',
+    stderr: "",
+  });
+
+  job = jobView({ status: "failed", fail_reason: "TIMEOUT" });
+  expect(await run(["result", job.id])).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: expect.stringContaining("TIMEOUT"),
+  });
+});
+
+test("output is exact to the byte in a pipe, and harmless on a terminal", async () => {
+  const bytes = "\x1b[31mred\x1b[0m\r\n\x00\u202e";
+  const { run, env } = await withHub(
+    (_, response) => void response.writeHead(200, { "x-job-attempt": "1" }).end(bytes),
+  );
+  expect((await spawnJobctl(["output", jobIdNumber(1)], env)).stdout).toBe(bytes);
+  expect((await run(["output", jobIdNumber(1)], { isTTY: true })).stdout).toBe("red\n\\x00\\u202e");
+});
+
+test("list shows a table of harmless cells; as JSON one job per line", async () => {
+  const jobs = [jobView({ type: "evil\x1b[2J" }), jobView({ id: jobIdNumber(2) })];
+  const { run } = await withHub((_, response) => sendJson(response, 200, jobs));
+
+  const table = (await run(["list"])).stdout.split("\n");
+  expect(table[0]).toMatch(/^ID +STATUS +TYPE/);
+  expect(table[1]).toContain("evil\\x1b[2J");
+
+  const lines = (await run(["list", "--json"])).stdout.trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).id)).toEqual([jobIdNumber(1), jobIdNumber(2)]);
+});
+
+test("help lists the options of a command whichever way it is asked for", async () => {
+  const [one, other] = await Promise.all([jobctl(["help", "submit"]), jobctl(["submit", "--help"])]);
+  expect(one).toEqual(other);
+  expect(one.stdout).toContain("--params");
+  expect(one.exitCode).toBe(0);
+});
+
+test.each(["bash", "zsh", "fish"])(
+  "completion for %s names the commands and their options",
+  async (shell) => {
+    const { stdout, exitCode } = await jobctl(["completion", shell]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("submit");
+    expect(stdout).toContain("priority");
+  },
+);

@@ -1,0 +1,12 @@
+import { createContext } from "./create-context.ts";
+import { runJobctl } from "./jobctl/program.ts";
+
+/** `jobctl`: using a hub. The first Ctrl-C ends the command in order, the second at once. */
+const context = createContext("jobctl", process);
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    context.stops.request(signal);
+    if (context.stops.urged.aborted) process.exit(context.stops.exitCode);
+  });
+}
+process.exit(await runJobctl(context));

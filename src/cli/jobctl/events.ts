@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import type { JobEvent, TimelineEvent, Writ } from "../../client/index.ts";
+import { isEnded, type JobState } from "../../core/job.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { wantsJson, writeSlowly } from "../print.ts";
+import { resolveJobId, shortId } from "../short-id.ts";
+import { neutraliseLine, safeJson } from "../terminal.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .argument(
+      "[id]",
+      "the job, or the start or end of its id; without it, the events of all jobs from now on",
+    )
+    .option("--follow", "go on with what happens until the job has ended")
+    .action((id: string | undefined, { follow = false }: { follow?: boolean }) =>
+      withWrit(context, command, async (writ) => {
+        const input = { context, command };
+        if (id === undefined) return followAll(writ, input);
+        await showOne(writ, { ...input, follow, jobId: await resolveJobId(writ, id) });
+      }),
+    );
+}
+
+type Input = { context: CliContext; command: Command };
+
+async function followAll(writ: Writ, input: Input): Promise<void> {
+  for await (const event of writ.events({ signal: input.context.stops.asked })) await printLive(input, event);
+}
+
+async function showOne(writ: Writ, input: Input & { jobId: string; follow: boolean }): Promise<void> {
+  const { context, jobId, follow } = input;
+  const signal = context.stops.asked;
+  let lastSeq: number | undefined;
+  let status: unknown;
+  for await (const event of writ.timeline(jobId)) {
+    await printPast(input, event);
+    lastSeq = event.seq;
+    status = event.details["status"] ?? status;
+  }
+  if (!follow || isEnded(status as JobState)) return;
+  // The log has one numbering, so the live events go on exactly where the timeline stopped.
+  const lastEventId = lastSeq === undefined ? undefined : String(lastSeq);
+  for await (const event of writ.events({ jobId, lastEventId, signal })) {
+    await printLive(input, event);
+    if (event.data !== null && isEnded(event.data.status)) return;
+  }
+}
+
+async function printPast({ context, command }: Input, event: TimelineEvent): Promise<void> {
+  const name = event.event.toLowerCase().replace(/^job_/, "").replaceAll("_", " ");
+  const { status, worker_id, attempt, reason, detail } = event.details;
+  const told = [status, worker_id && `on ${worker_id}`, attempt && `attempt ${attempt}`, reason ?? detail];
+  await printLine(context, wantsJson(command) ? safeJson(event) : row(event.ts, name, told));
+}
+
+async function printLive({ context, command }: Input, { id, event, data }: JobEvent): Promise<void> {
+  if (wantsJson(command)) return printLine(context, safeJson({ id, event, ...data, job_id: data?.id }));
+  if (data === null) return printLine(context, "(events may be missing here)");
+  const { worker_id, attempt, progress, detail, fail_code } = data;
+  const percent = progress === undefined ? undefined : `${Math.round(progress)} %`;
+  const told = [
+    shortId(data.id),
+    data.type,
+    worker_id && `on ${worker_id}`,
+    attempt > 0 && `attempt ${attempt}`,
+  ];
+  await printLine(context, row(data.ts, event.replace(/^job:/, ""), [...told, percent, detail, fail_code]));
+}
+
+function row(ts: number, name: string, told: unknown[]): string {
+  const words = told.filter(
+    (word) => word !== undefined && word !== null && word !== "" && word !== false && word !== 0,
+  );
+  return neutraliseLine(`${new Date(ts).toISOString()}  ${name.padEnd(12)}  ${words.join("  ")}`).trimEnd();
+}
+
+async function printLine(context: CliContext, line: string): Promise<void> {
+  await writeSlowly(context, `${line}\n`, context.stops.asked);
+}

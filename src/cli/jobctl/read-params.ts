@@ -1,0 +1,52 @@
+import { readFile } from "node:fs/promises";
+import { bodyBytes } from "../../contract/route.ts";
+import { WritError } from "../../core/errors.ts";
+import type { CliContext } from "../context.ts";
+
+/** Reads `--params`: JSON itself, the name of a file after @, or - for standard input. */
+export async function readParams({ stdin }: Pick<CliContext, "stdin">, given: string): Promise<unknown> {
+  if (given === "-") return parseParams(await readAll(stdin), "standard input");
+  if (given.startsWith("@")) return parseParams(await readNamed(given.slice(1)), given.slice(1));
+  return parseParams(given, "--params");
+}
+
+/**
+ * Numbers keep the way they were written: 1.0 and 12345678901234567890 would otherwise arrive as something else,
+ * and what is signed is what the user wrote.
+ */
+function parseParams(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
+      typeof value === "number" && context?.source !== undefined ? rawJson(context.source) : value,
+    );
+  } catch (error) {
+    throw new WritError("INVALID_ARGUMENT", `${where} is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Part of JavaScript since ES2026; the declarations do not know it yet. */
+const rawJson = (JSON as typeof JSON & { rawJSON(text: string): unknown }).rawJSON;
+
+async function readNamed(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new WritError("INVALID_ARGUMENT", `the file ${path} cannot be read: ${code}`);
+  }
+}
+
+async function readAll(input: AsyncIterable<Buffer | string>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of input) {
+    const bytes = Buffer.from(chunk as string);
+    size += bytes.length;
+    // The hub takes no larger job, so there is no need to read on.
+    if (size > bodyBytes.ordinary) {
+      throw new WritError("TOO_LARGE", `the parameters have more than ${bodyBytes.ordinary} bytes`);
+    }
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,99 @@
+import type { Command } from "commander";
+import type { JobInput, Writ } from "../../client/index.ts";
+import { WritError } from "../../core/errors.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { parseDuration, parseMoment } from "../duration.ts";
+import { print } from "../print.ts";
+import { collect, parsed, wholeNumber } from "../program.ts";
+import { readParams } from "./read-params.ts";
+import { watchJob } from "./watch-job.ts";
+
+type SubmitFlags = {
+  params?: string;
+  priority?: number;
+  attempts?: number;
+  timeout?: number;
+  runAt?: number;
+  key?: string;
+  tag?: string[];
+  exec?: boolean;
+  wait?: boolean;
+};
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .argument("<type>", "the type of the job")
+    .argument("[command...]", "with --exec, after --: the command to run")
+    .option("--params <json>", "its parameters: JSON, @file, or - for standard input")
+    .option("--priority <n>", "1 (last) to 10 (first)", wholeNumber(1, 10))
+    .option("--attempts <n>", "how often it may be tried", wholeNumber(1, 100))
+    .option(
+      "--timeout <time>",
+      "how long an attempt may run, such as 30s, 10m or 1h",
+      parsed(parseDuration, "a time such as 30s, 10m or 1h"),
+    )
+    .option(
+      "--run-at <time>",
+      "not before: a date and time, or +10m",
+      parsed(
+        (text) => parseMoment(text, Date.now()),
+        "a date and time such as 2030-01-31T08:00:00Z, or +10m",
+      ),
+    )
+    .option("--key <key>", "submit it only once under this key")
+    .option("--tag <tag>", "only on workers with this tag; may be repeated", collect)
+    .option("--exec", "run a command: submit TYPE --exec -- COMMAND ARGS")
+    .option("--wait", "wait until it has ended; exit 1 when it failed")
+    .action((type: string, words: string[], flags: SubmitFlags) =>
+      withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags })),
+    );
+}
+
+type SubmitInput = {
+  context: CliContext;
+  command: Command;
+  type: string;
+  words: string[];
+  flags: SubmitFlags;
+};
+
+async function submit(writ: Writ, { context, command, type, words, flags }: SubmitInput): Promise<void> {
+  const job = await describeJob(context, { type, words, flags });
+  const accepted = await writ.submit(job);
+  if (flags.wait) await watchJob(writ, { context, command, id: accepted.id });
+  else print(context, command, accepted, ({ id }) => `${id}\n`);
+}
+
+async function describeJob(
+  context: CliContext,
+  { type, words, flags }: Omit<SubmitInput, "context" | "command">,
+): Promise<JobInput> {
+  return {
+    type,
+    ...describeRun(words, flags),
+    params: flags.params === undefined ? undefined : await readParams(context, flags.params),
+    priority: flags.priority,
+    max_attempts: flags.attempts,
+    ...describeTimeout(flags.timeout),
+    run_at: flags.runAt,
+    idempotency_key: flags.key,
+    requires: flags.tag === undefined ? undefined : { tags: flags.tag },
+  };
+}
+
+function describeRun(words: string[], { exec }: SubmitFlags): Pick<JobInput, "run"> {
+  if (exec && words.length > 0) return { run: { kind: "exec", argv: words } };
+  if (exec)
+    throw new WritError("INVALID_ARGUMENT", "--exec needs a command after --, such as: --exec -- echo hello");
+  if (words.length === 0) return {};
+  throw new WritError(
+    "INVALID_ARGUMENT",
+    `${JSON.stringify(words[0])} is one word too many; to run a command, give --exec`,
+  );
+}
+
+function describeTimeout(ms: number | undefined): Pick<JobInput, "timeout_sec" | "max_runtime_ms"> {
+  if (ms === undefined) return {};
+  return ms % 1000 === 0 ? { timeout_sec: ms / 1000 } : { max_runtime_ms: ms };
+}

@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import type { Job, JobEvent, Writ } from "../../client/index.ts";
+import type { CliContext } from "../context.ts";
+import { formatDuration } from "../duration.ts";
+import { wantsJson } from "../print.ts";
+import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
+
+/** Waits for a job, shows on a terminal how far it is, and ends the program with 1 when it failed. */
+export async function watchJob(
+  writ: Writ,
+  { context, command, id }: { context: CliContext; command: Command; id: string },
+): Promise<void> {
+  const isJson = wantsJson(command);
+  if (!isJson) context.stdout.write(`${id}\n`);
+  const line = new ProgressLine(context);
+  let job: Job;
+  try {
+    job = await writ.wait(id, { signal: context.stops.asked, onEvent: (event) => line.show(event) });
+  } catch (error) {
+    line.clear();
+    if (context.stops.asked.aborted) context.stderr.write("no longer waiting; the job goes on\n");
+    throw error;
+  }
+  line.clear();
+  if (isJson) context.stdout.write(`${safeJson(job)}\n`);
+  else context.stderr.write(`${ending(context, job)}\n`);
+  if (job.status !== "completed") context.exitCode = 1;
+}
+
+function ending(context: CliContext, job: Job): string {
+  const paint = paintFor(context.stderr, context.env);
+  const took = formatDuration((job.completed_at ?? job.created_at) - job.created_at);
+  if (job.status === "completed") return `${paint.green("completed")} after ${took}`;
+  const reason = job.fail_history.at(-1)?.reason ?? job.fail_reason ?? "no reason given";
+  return `${paint.red(job.status)} after ${took}: ${neutraliseLine(reason)}`;
+}
+
+/** One line on the terminal that is written over and over. Where nobody looks, it is not written at all. */
+class ProgressLine {
+  readonly #context: CliContext;
+  #isShown = false;
+
+  constructor(context: CliContext) {
+    this.#context = context;
+  }
+
+  show({ data }: JobEvent): void {
+    const { stderr } = this.#context;
+    if (!stderr.isTTY || data === null) return;
+    const percent = data.progress === undefined ? "" : ` ${Math.round(data.progress)} %`;
+    const where = data.worker_id === null ? "" : ` on ${data.worker_id}`;
+    const text = neutraliseLine(
+      `${data.status}${percent}${where}${data.detail === undefined ? "" : `: ${data.detail}`}`,
+    );
+    stderr.write(`\r\x1b[K${text.slice(0, Math.max(20, (stderr.columns ?? 80) - 1))}`);
+    this.#isShown = true;
+  }
+
+  clear(): void {
+    if (this.#isShown) this.#context.stderr.write("\r\x1b[K");
+    this.#isShown = false;
+  }
+}

@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import type { Why } from "../../client/index.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { resolveJobId } from "../short-id.ts";
+import { formatFields, formatTable } from "../table.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command.argument("<id>", "the job, or the start or end of its id").action((id: string) =>
+    withWrit(context, command, async (writ) => {
+      print(context, command, await writ.why(await resolveJobId(writ, id)), showWhy);
+    }),
+  );
+}
+
+function showWhy(why: Why): string {
+  const fields = formatFields([
+    ["status", why.status],
+    ["why", why.summary],
+    ["position", why.position],
+    ["due", why.retry_due_at === null ? null : new Date(why.retry_due_at).toISOString()],
+    ["paused", why.paused ? "yes" : null],
+    ["held by", why.held_by],
+  ]);
+  if (why.workers.length === 0) return fields;
+  const table = formatTable(
+    [
+      { title: "WORKER", cell: ({ worker_id }) => worker_id },
+      { title: "FITS", cell: ({ fits }) => (fits ? "yes" : "no") },
+      { title: "WHY", cell: ({ why: reasons }) => reasons.join("; ") },
+    ],
+    why.workers,
+  );
+  return `${fields}\n${table}`;
+}

@@ -1,0 +1,72 @@
+import type { TextSink } from "./context.ts";
+
+// C0 but tab and line feed, DEL, C1, the marks and overrides that turn the direction of text, line and
+// paragraph separators, and halves of surrogate pairs: whatever could move, hide or recolour what stands around it.
+const HARMFUL =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
+const COLOUR = /\x1b\[[0-9;:]{0,64}m/g;
+
+/** Text of a stranger, made harmless: nothing in it can steer the terminal. Line breaks and tabs stay. */
+export function neutralise(text: string): string {
+  return text.replaceAll(COLOUR, "").replaceAll("\r\n", "\n").replaceAll(HARMFUL, showCode);
+}
+
+/** As `neutralise`, on one line: for cells of tables, names and messages. */
+export function neutraliseLine(text: string): string {
+  return neutralise(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+}
+
+/** JSON whose harmful characters are written as escapes; it still means the same. */
+export function safeJson(value: unknown, indent?: number): string {
+  return (JSON.stringify(value ?? null, null, indent) ?? "null").replaceAll(HARMFUL, (found) =>
+    [...found].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""),
+  );
+}
+
+function showCode(letter: string): string {
+  const code = letter.charCodeAt(0);
+  const hex = code.toString(16);
+  return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex.padStart(4, "0")}`;
+}
+
+/** The output of a job on its way to a terminal. Letters that two chunks share stay whole. */
+export class OutputNeutraliser {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  push(chunk: Uint8Array): string {
+    return this.#take(this.#rest + this.#decoder.decode(chunk, { stream: true }));
+  }
+
+  end(): string {
+    return neutralise(this.#rest + this.#decoder.decode());
+  }
+
+  /** Holds back what the next chunk may complete: a line end or the beginning of a colour. */
+  #take(text: string): string {
+    const [open] = /(?:\r|\x1b(?:\[[0-9;:]{0,64})?)$/.exec(text) ?? [""];
+    this.#rest = open;
+    return neutralise(text.slice(0, text.length - open.length));
+  }
+}
+
+const codes = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+} as const;
+
+export type Paint = Record<keyof typeof codes, (text: string) => string>;
+
+/** Colours, on a terminal that wants them; otherwise the text as it is. */
+export function paintFor(sink: TextSink, env: Readonly<Record<string, string | undefined>>): Paint {
+  const isPainting = sink.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  const paint = Object.entries(codes).map(([name, [on, off]]) => [
+    name,
+    (text: string) => (isPainting ? `\x1b[${on}m${text}\x1b[${off}m` : text),
+  ]);
+  return Object.fromEntries(paint) as Paint;
+}

@@ -1,0 +1,83 @@
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Command } from "commander";
+import type { Writ } from "../../client/index.ts";
+import { probeWorkerHost } from "../../worker/doctor.ts";
+import { findHome, withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { neutraliseLine, paintFor } from "../terminal.ts";
+
+type Finding = { check: string; state: "ok" | "warning" | "problem"; says: string };
+
+export function define(command: Command, context: CliContext): void {
+  command.action(() =>
+    withWrit(context, command, async (writ) => {
+      const { home: flag } = command.optsWithGlobals<{ home?: string }>();
+      const home = findHome(context, flag);
+      const findings = [
+        ...(await examineHost(context, home)),
+        ...(await examineHome(home)),
+        ...(await examineHub(writ)),
+      ];
+      for (const finding of findings) print(context, command, finding, (each) => showFinding(context, each));
+      if (findings.some(({ state }) => state === "problem")) context.exitCode = 1;
+    }),
+  );
+}
+
+/** What the host lacks keeps no hub from running, so it is a warning. */
+async function examineHost({ nodeVersion, cwd }: CliContext, home: string): Promise<Finding[]> {
+  const found = await probeWorkerHost({ workDir: existsSync(home) ? home : cwd, nodeVersion });
+  return found.map(({ part, isFine, had, advice }) => ({
+    check: part,
+    state: isFine ? "ok" : "warning",
+    says: advice === null ? had : `${had}; ${advice}`,
+  }));
+}
+
+const PRIVATE_FILES = ["admin.token", "writ.sqlite", "keys", "worker/agents.yaml"] as const;
+
+async function examineHome(home: string): Promise<Finding[]> {
+  if (!existsSync(home))
+    return [{ check: "home", state: "warning", says: `${home} does not exist; \`writ up\` makes it` }];
+  const findings = await Promise.all(["", ...PRIVATE_FILES].map((name) => examineMode(join(home, name))));
+  const open = findings.filter((finding) => finding !== undefined);
+  return open.length > 0 ? open : [{ check: "home", state: "ok", says: `${home} is private` }];
+}
+
+async function examineMode(path: string): Promise<Finding | undefined> {
+  if (!existsSync(path)) return undefined;
+  const { mode } = await stat(path);
+  if ((mode & 0o077) === 0) return undefined;
+  return { check: "home", state: "problem", says: `others can reach ${path}; run: chmod go= ${path}` };
+}
+
+async function examineHub(writ: Writ): Promise<Finding[]> {
+  try {
+    const { role, user_id } = await writ.whoAmI();
+    const hub: Finding = { check: "hub", state: "ok", says: `answers; you are ${user_id} (${role})` };
+    return [hub, ...(await examineKeys(writ)), ...(await examineWorkers(writ))];
+  } catch (error) {
+    return [{ check: "hub", state: "problem", says: (error as Error).message }];
+  }
+}
+
+async function examineKeys(writ: Writ): Promise<Finding[]> {
+  const count = (await writ.keys()).filter(({ status }) => status !== "revoked").length;
+  return [{ check: "keys", state: count > 0 ? "ok" : "problem", says: `${count} signing keys are valid` }];
+}
+
+async function examineWorkers(writ: Writ): Promise<Finding[]> {
+  const workers = await writ.workers();
+  const active = workers.filter(({ status }) => status === "active").length;
+  const says = `${active} of ${workers.length} workers are active`;
+  return [{ check: "workers", state: active > 0 ? "ok" : "warning", says }];
+}
+
+function showFinding(context: CliContext, { check, state, says }: Finding): string {
+  const paint = paintFor(context.stdout, context.env);
+  const colour = { ok: paint.green, warning: paint.yellow, problem: paint.red }[state];
+  return `${colour(state.padEnd(7))}  ${check.padEnd(9)}  ${neutraliseLine(says)}\n`;
+}

@@ -1,0 +1,62 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { enrollWorker, Writ, WritError } from "../../client/index.ts";
+import { readSmallFile } from "../../runtime/private-file.ts";
+import { loadYamlFile } from "../../runtime/settings.ts";
+
+export type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
+
+/**
+ * Makes sure that the local worker's file is right. A token that the hub still knows is kept, so that a restart
+ * does not leave another one behind; the address and the keys are brought up to date.
+ */
+export async function enrollLocalWorker(
+  writ: Writ,
+  { name, home, hubUrl, file }: LocalEnrolment,
+): Promise<void> {
+  const caPem = await readAuthority(home, hubUrl);
+  const present = existsSync(file) ? await readPresent(file) : undefined;
+  const token =
+    present === undefined ? undefined : await keptToken({ name, hubUrl, caPem, token: present.token });
+  if (present !== undefined && token !== undefined) {
+    const keys = (await writ.keys())
+      .filter(({ status }) => status !== "revoked")
+      .map((key) => key.public_key);
+    if (present.url === hubUrl && isDeepStrictEqual(present.keys, keys)) return;
+  }
+  await enrollWorker(writ, { name, hubUrls: [hubUrl], caPem, file, token });
+}
+
+type Present = { url: unknown; token: unknown; keys: unknown };
+
+async function readPresent(file: string): Promise<Present> {
+  const { data } = await loadYamlFile(file, { mustBePrivate: true });
+  const server = (data["server"] ?? {}) as Record<string, unknown>;
+  const security = (data["security"] ?? {}) as Record<string, unknown>;
+  return { url: server["url"], token: server["worker_token"], keys: security["job_signing_public_keys"] };
+}
+
+async function keptToken(worker: {
+  name: string;
+  hubUrl: string;
+  caPem: string | undefined;
+  token: unknown;
+}): Promise<string | undefined> {
+  const { name, hubUrl, caPem, token } = worker;
+  if (typeof token !== "string") return undefined;
+  const asWorker = new Writ({ url: hubUrl, token, ca: caPem, allowInsecure: true });
+  try {
+    return (await asWorker.whoAmI()).worker_id === name ? token : undefined;
+  } catch (error) {
+    if (error instanceof WritError && error.code === "UNAUTHENTICATED") return undefined;
+    throw error;
+  } finally {
+    asWorker.close();
+  }
+}
+
+async function readAuthority(home: string, hubUrl: string): Promise<string | undefined> {
+  if (!hubUrl.startsWith("https:")) return undefined;
+  return (await readSmallFile(join(home, "certs", "ca.crt"), { mustBePrivate: false })) ?? undefined;
+}

@@ -1,0 +1,40 @@
+import { join, relative } from "node:path";
+import type { CliContext } from "../context.ts";
+import { neutraliseLine, paintFor } from "../terminal.ts";
+
+export type Greeting = {
+  url: string;
+  home: string;
+  homeFlag: string | undefined;
+  workerId: string | undefined;
+};
+
+/** Says once where everything is and what to try first. */
+export function greet(context: CliContext, { url, home, homeFlag, workerId }: Greeting): void {
+  const paint = paintFor(context.stdout, context.env);
+  const jobctl = `${nameJobctl(context)}${homeFlag === undefined ? "" : ` --home ${quote(home)}`}`;
+  const lines = [
+    `${paint.bold("Writ")} ${context.version} is running. Ctrl-C stops it.`,
+    "",
+    `  hub     ${paint.cyan(url)}`,
+    `  worker  ${workerId === undefined ? paint.dim("none here; `writ workers add NAME` enrols one") : neutraliseLine(workerId)}`,
+    `  home    ${neutraliseLine(home)}`,
+    "",
+    "Try in another terminal:",
+    `  ${jobctl} submit hello --exec --wait -- echo hello`,
+    `  ${jobctl} list`,
+    `  ${jobctl} workers`,
+  ];
+  context.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** A checkout has its programs in bin/; an installed package has them on the PATH. */
+function nameJobctl({ checkout, cwd }: CliContext): string {
+  if (checkout === undefined) return "jobctl";
+  const near = relative(cwd, join(checkout, "bin", "jobctl"));
+  return quote(near.startsWith("..") ? join(checkout, "bin", "jobctl") : near);
+}
+
+function quote(word: string): string {
+  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

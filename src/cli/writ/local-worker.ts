@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Writ } from "../../client/index.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { ensureHome } from "../../runtime/home.ts";
+import type { CliContext } from "../context.ts";
+import { enrollLocalWorker } from "./enroll-local-worker.ts";
+
+const PAUSE_MS_MIN = 500;
+const PAUSE_MS_MAX = 30_000;
+// One that lived this long did not die of its settings, so it may come back quickly.
+const HEALTHY_MS = 60_000;
+// How long a worker has to kill what it runs when it is told to stop at once.
+const STOP_NOW_MS_MAX = 5000;
+
+/**
+ * The worker that `writ up` runs beside its hub, as a process of its own: what goes wrong in one does not take the
+ * other along. When it dies it is started again, for as long as the hub runs.
+ */
+export class LocalWorker {
+  readonly workerId: string;
+  readonly #context: CliContext;
+  readonly #home: string;
+  readonly #workerHome: string;
+  readonly #hubUrl: string;
+  readonly #stopping = new AbortController();
+  #child: ChildProcess | undefined;
+  #supervision: Promise<void> | undefined;
+
+  constructor(context: CliContext, { home, hubUrl }: { home: string; hubUrl: string }) {
+    this.#context = context;
+    this.#home = home;
+    this.#workerHome = join(home, "worker");
+    this.#hubUrl = hubUrl;
+    const name = context.env["NODE_ID"] || context.hostName;
+    this.workerId = name.replaceAll(/[^A-Za-z0-9._:@-]/g, "-").slice(0, 100) || "local";
+  }
+
+  async start(): Promise<void> {
+    await ensureHome(this.#workerHome);
+    await this.#enroll();
+    this.#supervision = this.#supervise();
+  }
+
+  /** Asks the worker to finish what it has; resolves when it has ended. */
+  async drain(): Promise<void> {
+    this.#stopping.abort();
+    this.#tell("drain");
+    await this.#supervision;
+  }
+
+  async stopNow(): Promise<void> {
+    this.#stopping.abort();
+    this.#tell("now");
+    const kill = systemClock.setTimer(() => this.#child?.kill("SIGKILL"), STOP_NOW_MS_MAX);
+    await this.#supervision;
+    kill.cancel();
+  }
+
+  async #enroll(): Promise<void> {
+    const writ = Writ.fromHome(this.#home);
+    try {
+      await enrollLocalWorker(writ, {
+        name: this.workerId,
+        home: this.#home,
+        hubUrl: this.#hubUrl,
+        file: this.#configFile,
+      });
+    } finally {
+      writ.close();
+    }
+  }
+
+  get #configFile(): string {
+    return join(this.#workerHome, "agents.yaml");
+  }
+
+  async #supervise(): Promise<void> {
+    let pauseMs = PAUSE_MS_MIN;
+    while (!this.#stopping.signal.aborted) {
+      const startedMs = systemClock.monotonicMs();
+      const how = await this.#runOnce();
+      if (this.#stopping.signal.aborted) return;
+      if (systemClock.monotonicMs() - startedMs > HEALTHY_MS) pauseMs = PAUSE_MS_MIN;
+      this.#context.stderr.write(
+        `writ: the worker ended unexpectedly (${how}); it starts again in ${pauseMs} ms\n`,
+      );
+      await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
+      pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX);
+      // Its token may have been revoked; whoever did that on purpose stops the whole thing.
+      if (!this.#stopping.signal.aborted) await this.#enroll().catch((error) => this.#complain(error));
+    }
+  }
+
+  /** Runs the worker to its end and says how that came. */
+  async #runOnce(): Promise<string> {
+    const { execPath, writFile } = this.#context;
+    const words = ["worker", "--config", this.#configFile, "--home", this.#workerHome, "--with-parent"];
+    const child = spawn(execPath, [writFile, ...words], {
+      stdio: ["pipe", "ignore", "inherit"],
+      env: this.#childEnv(),
+    });
+    this.#child = child;
+    // A pipe to a worker that has just died is no news.
+    child.stdin.on("error", () => {});
+    try {
+      const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+      return signal ?? `exit ${code}`;
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      this.#child = undefined;
+    }
+  }
+
+  /** The file says who the worker is; what the environment says for clients must not contradict it. */
+  #childEnv(): Record<string, string | undefined> {
+    const { WRIT_TOKEN, WRIT_HOME, HUB_URL, NODE_ID, ...env } = this.#context.env;
+    return env;
+  }
+
+  #tell(word: "drain" | "now"): void {
+    this.#child?.stdin?.write(`${word}\n`);
+  }
+
+  #complain(error: unknown): void {
+    this.#context.stderr.write(`writ: the worker could not be enrolled again: ${(error as Error).message}\n`);
+  }
+}

@@ -1,0 +1,52 @@
+import { startHub } from "../../hub/start.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { findHome } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { whenAborted } from "../stop-requests.ts";
+import { greet } from "./greet.ts";
+import { LocalWorker } from "./local-worker.ts";
+
+export type RunHubInput = {
+  homeFlag: string | undefined;
+  flags: Record<string, string | undefined>;
+  withWorker: boolean;
+};
+
+/** Runs a hub, and a worker beside it, until a signal comes: the worker drains first, because it needs the hub. */
+export async function runHub(
+  context: CliContext,
+  { homeFlag, flags, withWorker }: RunHubInput,
+): Promise<void> {
+  const { env, osUser, version, stops } = context;
+  const home = findHome(context, homeFlag);
+  const hub = await startHub({ home, flags, env, osUser, version });
+  const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.url }) : undefined;
+  try {
+    await worker?.start();
+    greet(context, { url: hub.url, home, homeFlag, workerId: worker?.workerId });
+    await whenAborted(stops.asked);
+    context.stderr.write("stopping: what runs may finish; press Ctrl-C again to stop at once\n");
+  } finally {
+    await stopBoth(context, { hub, worker });
+  }
+}
+
+async function stopBoth(
+  context: CliContext,
+  { hub, worker }: { hub: { stop(): Promise<void> }; worker: LocalWorker | undefined },
+): Promise<void> {
+  const { urged } = context.stops;
+  const stopping = (async () => {
+    await worker?.drain();
+    await hub.stop();
+  })();
+  await Promise.race([stopping, whenAborted(urged)]);
+  if (!urged.aborted) return stopping;
+  await worker?.stopNow();
+  // Whatever is acknowledged is on disk, so a hub that does not end in time is left without harm.
+  await Promise.race([stopping.catch(() => {}), systemClock.sleep(HUB_STOP_NOW_MS_MAX)]);
+  context.exitCode = context.stops.exitCode;
+}
+
+// Enough to close the files, too short to be waited for.
+const HUB_STOP_NOW_MS_MAX = 1000;

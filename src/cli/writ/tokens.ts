@@ -1,0 +1,82 @@
+import { type Command, Option } from "commander";
+import type { Token } from "../../client/index.ts";
+import { type Role, roles } from "../../core/identity.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { parseDuration } from "../duration.ts";
+import { print, wantsJson } from "../print.ts";
+import { parsed } from "../program.ts";
+import { type Column, formatTable } from "../table.ts";
+import { safeJson } from "../terminal.ts";
+
+export function define(command: Command, context: CliContext): void {
+  defineIssue(command.command("issue"), context);
+  defineList(command.command("list"), context);
+  defineRevoke(command.command("revoke"), context);
+}
+
+type IssueFlags = { role: Role; tenant?: string; user?: string; worker?: string; expires?: number };
+
+function defineIssue(command: Command, context: CliContext): void {
+  command
+    .description("issue a token; it is shown this once")
+    .addOption(new Option("--role <role>", "what it may do").choices(roles).makeOptionMandatory())
+    .option("--tenant <id>", "for this tenant only")
+    .option("--user <id>", "who it stands for")
+    .option("--worker <id>", "for this worker only")
+    .option(
+      "--expires <time>",
+      "ends by itself after so long, such as 12h or 30d",
+      parsed(parseDuration, "a time such as 12h or 30d"),
+    )
+    .action(({ role, tenant, user, worker, expires }: IssueFlags) =>
+      withWrit(context, command, async (writ) => {
+        const made = await writ.createToken({
+          role,
+          tenant_id: tenant,
+          user_id: user,
+          worker_id: worker,
+          expires_in_sec: expires === undefined ? undefined : Math.ceil(expires / 1000),
+        });
+        print(context, command, made, ({ token }) => `${token}\n`);
+      }),
+    );
+}
+
+function defineList(command: Command, context: CliContext): void {
+  command.description("list the tokens, without their secrets").action(() =>
+    withWrit(context, command, async (writ) => {
+      const tokens = await writ.tokens();
+      const text = wantsJson(command)
+        ? tokens.map((token) => `${safeJson(token)}\n`).join("")
+        : formatTable(tokenColumns, tokens);
+      context.stdout.write(text);
+    }),
+  );
+}
+
+function defineRevoke(command: Command, context: CliContext): void {
+  command
+    .description("end a token at once")
+    .argument("<id>", "the token's id, as `writ tokens list` shows it")
+    .action((id: string) =>
+      withWrit(context, command, async (writ) => {
+        await writ.revokeToken(id);
+        print(context, command, { id, revoked: true }, () => `${id} is revoked\n`);
+      }),
+    );
+}
+
+const tokenColumns: Column<Token>[] = [
+  { title: "ID", cell: (token) => token.id },
+  { title: "ROLE", cell: (token) => token.role },
+  { title: "TENANT", cell: (token) => token.tenant_id ?? "all" },
+  { title: "USER", cell: (token) => token.user_id },
+  { title: "WORKER", cell: (token) => token.worker_id },
+  { title: "CREATED", cell: (token) => new Date(token.created_at).toISOString() },
+  {
+    title: "ENDS",
+    cell: (token) => (token.expires_at === null ? "never" : new Date(token.expires_at).toISOString()),
+  },
+  { title: "STATE", cell: (token) => (token.revoked_at === null ? "valid" : "revoked") },
+];

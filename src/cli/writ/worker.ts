@@ -1,0 +1,86 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { ensureHome } from "../../runtime/home.ts";
+import { openLogger } from "../../runtime/logger.ts";
+import { loadWorkerSettings, startWorker, type WorkerSettings } from "../../worker/start.ts";
+import { findHome } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { whenAborted } from "../stop-requests.ts";
+import { neutraliseLine } from "../terminal.ts";
+import { listenToParent } from "./parent-link.ts";
+
+type WorkerFlags = { config?: string; home?: string; withParent?: boolean };
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .option("--config <file>", "its agents.yaml; without one, the environment says everything")
+    .option("--with-parent", "end with the process that started this one, as the end of standard input shows")
+    .action(() => runWorker(context, command.optsWithGlobals<WorkerFlags>()));
+}
+
+/** Runs a worker until a signal, or its parent, asks it to stop: the first time in order, the second at once. */
+async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void> {
+  const { env, hostName, version } = context;
+  const home =
+    flags.home === undefined
+      ? join(findHome(context, undefined), "worker")
+      : resolve(context.cwd, flags.home);
+  await ensureHome(home);
+  const settings = await loadWorkerSettings({
+    configFile: findConfig(context, flags, home),
+    env,
+    home,
+    hostName,
+  });
+  const stops = listenForStops(context, flags);
+  const logger = openWorkerLog(home, settings.logging);
+  try {
+    const worker = await startWorker({ settings, home, version, logger, signal: stops.asked });
+    if (!flags.withParent) {
+      context.stdout.write(`worker ${neutraliseLine(worker.workerId)} is running. Ctrl-C stops it.\n`);
+    }
+    void whenAborted(stops.asked).then(() => worker.stop().catch(() => {}));
+    void whenAborted(stops.urged).then(() => worker.stopNow().catch(() => {}));
+    await worker.done;
+    if (context.stops.urged.aborted) context.exitCode = context.stops.exitCode;
+  } catch (error) {
+    // Asked to stop before it had started, it has nothing to complain about.
+    if (!stops.asked.aborted) throw error;
+  } finally {
+    logger.close();
+  }
+}
+
+/** Signals and the parent's words, as one: whoever of them asks first, asks for order. */
+function listenForStops({ stdin, stops }: CliContext, { withParent }: WorkerFlags): Stops {
+  if (!withParent) return stops;
+  // A terminal gives these to the parent too, which then speaks for both.
+  stops.ignore(["SIGINT", "SIGHUP"]);
+  const drain = new AbortController();
+  const now = new AbortController();
+  listenToParent(stdin, { onDrain: () => drain.abort(), onStopNow: () => now.abort() });
+  return {
+    asked: AbortSignal.any([stops.asked, drain.signal, now.signal]),
+    urged: AbortSignal.any([stops.urged, now.signal]),
+  };
+}
+
+type Stops = { asked: AbortSignal; urged: AbortSignal };
+
+const logLevels = { DEBUG: "debug", INFO: "info", WARNING: "warn", WARN: "warn", ERROR: "error" } as const;
+
+function openWorkerLog(home: string, logging: WorkerSettings["logging"]): ReturnType<typeof openLogger> {
+  return openLogger({
+    file: resolve(home, logging.file ?? join("logs", "worker.log")),
+    level: logLevels[logging.level ?? "INFO"],
+    maxSizeBytes: logging.max_size_bytes,
+    keep: logging.backup_count,
+  });
+}
+
+function findConfig(context: CliContext, { config }: WorkerFlags, home: string): string | undefined {
+  if (config !== undefined) return resolve(context.cwd, config);
+  const usual = join(home, "agents.yaml");
+  return existsSync(usual) ? usual : undefined;
+}

@@ -1,0 +1,60 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { enrollWorker, type Writ, WritError } from "../../client/index.ts";
+import { isLoopback } from "../../runtime/hub-address.ts";
+import { readSmallFile } from "../../runtime/private-file.ts";
+import { findHome, withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { collect } from "../program.ts";
+import { neutraliseLine } from "../terminal.ts";
+
+type AddFlags = { url?: string[]; out?: string };
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .command("add")
+    .description("write the one file that a worker on another machine needs")
+    .argument("<name>", "the worker's id")
+    .option("--url <url>", "the hub's address as that machine sees it; may be repeated", collect)
+    .option("--out <file>", "where to write it", "agents.yaml")
+    .action((name: string, flags: AddFlags, add: Command) =>
+      withWrit(context, add, (writ) => addWorker(writ, { context, command: add, name, flags })),
+    );
+}
+
+async function addWorker(
+  writ: Writ,
+  { context, command, name, flags }: { context: CliContext; command: Command; name: string; flags: AddFlags },
+): Promise<void> {
+  const file = resolve(context.cwd, flags.out ?? "agents.yaml");
+  // Another worker's file would be taken over, token and all.
+  if (existsSync(file))
+    throw new WritError("INVALID_ARGUMENT", `${file} exists already; name another with --out`);
+  const options = command.optsWithGlobals<{ home?: string; hub?: string }>();
+  const home = findHome(context, options.home);
+  const hubUrls = flags.url ?? [options.hub ?? context.env["WRIT_HUB_URL"] ?? (await hubUrlOf(home))];
+  const enrolled = await enrollWorker(writ, { name, hubUrls, caPem: await authority(home, hubUrls), file });
+  if (hubUrls.some((url) => isLoopback(URL.parse(url)?.hostname ?? ""))) {
+    context.stderr.write("note: only this machine can reach that address of the hub; --url names another\n");
+  }
+  print(context, command, enrolled, () =>
+    [
+      `${neutraliseLine(file)} is ready for ${neutraliseLine(name)}. It holds a secret: copy it over a safe way, then run there:`,
+      "  writ worker --config agents.yaml",
+      "",
+    ].join("\n"),
+  );
+}
+
+async function hubUrlOf(home: string): Promise<string> {
+  const text = await readSmallFile(join(home, "hub.json"), { mustBePrivate: false });
+  if (text === null) throw new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`);
+  return (JSON.parse(text) as { url: string }).url;
+}
+
+async function authority(home: string, urls: readonly string[]): Promise<string | undefined> {
+  if (!urls.some((url) => url.startsWith("https:"))) return undefined;
+  return (await readSmallFile(join(home, "certs", "ca.crt"), { mustBePrivate: false })) ?? undefined;
+}

@@ -1,0 +1,72 @@
+import { parseDocument } from "yaml";
+import { workerId } from "../contract/fields.ts";
+import { WritError } from "../core/errors.ts";
+import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
+import type { Writ } from "./writ.ts";
+
+export type EnrollOptions = {
+  /** The worker's id. The token acts as this worker only. */
+  name: string;
+  hubUrls: readonly string[];
+  /** PEM of the authority that signed the hub's certificate, when it is not a public one. */
+  caPem?: string | undefined;
+  /** Where the agents.yaml goes. What a person has written into an older one stays. */
+  file: string;
+  /** A token that the worker has already; without it a new one is made. */
+  token?: string | undefined;
+};
+
+export type EnrolledWorker = { workerId: string; file: string };
+
+/** Writes the one file that a worker needs: where the hub is, who the worker is, and whose signatures count. */
+export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<EnrolledWorker> {
+  const { name, file } = options;
+  const named = workerId.safeParse(name);
+  if (!named.success) {
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      `worker name ${JSON.stringify(name)} ${named.error.issues[0]?.message}`,
+    );
+  }
+  const older = (await readPrivateFile(file)) ?? "";
+  const keys = await trustedKeys(writ);
+  if (options.token !== undefined) {
+    await writePrivateFile(file, agentsYaml(older, { ...options, keys, token: options.token }));
+    return { workerId: name, file };
+  }
+  const { id, token } = await writ.createToken({ role: "worker", worker_id: name });
+  try {
+    await writePrivateFile(file, agentsYaml(older, { ...options, keys, token }));
+  } catch (error) {
+    // A token that nobody has must not stay valid.
+    await writ.revokeToken(id).catch(() => {});
+    throw error;
+  }
+  return { workerId: name, file };
+}
+
+/** The keys that a worker is to trust, as PEM. A revoked one is not among them. */
+export async function trustedKeys(writ: Writ): Promise<string[]> {
+  const keys = await writ.keys();
+  return keys.filter(({ status }) => status !== "revoked").map((key) => key.public_key);
+}
+
+type Agents = Omit<EnrollOptions, "token" | "file"> & { token: string; keys: string[] };
+
+function agentsYaml(older: string, { name, hubUrls, caPem, token, keys }: Agents): string {
+  const document = parseDocument(older);
+  if (document.errors.length > 0) {
+    throw new WritError(
+      "CONFIG_INVALID",
+      `the older agents.yaml cannot be read: ${document.errors[0]?.message}`,
+    );
+  }
+  document.setIn(["server", "url"], hubUrls.join(","));
+  document.setIn(["server", "worker_id"], name);
+  document.setIn(["server", "worker_token"], token);
+  if (caPem === undefined) document.deleteIn(["server", "ca"]);
+  else document.setIn(["server", "ca"], caPem);
+  document.setIn(["security", "job_signing_public_keys"], keys);
+  document.deleteIn(["security", "job_signing_public_key"]);
+  return document.toString({ lineWidth: 0 });
+}

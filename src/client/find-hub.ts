@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { WritError } from "../core/errors.ts";
+import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
+import type { WritOptions } from "./options.ts";
+
+export type HubPlace = {
+  urls: string[];
+  token: string | undefined;
+  ca: string | undefined;
+  allowInsecure: boolean;
+};
+
+/** Where the hub is and what to show it: what was given, and the rest from the home that a running hub fills. */
+export async function findHub(options: WritOptions): Promise<HubPlace> {
+  const given = options.url === undefined ? undefined : listUrls(options.url);
+  const homeUrl = options.home === undefined ? undefined : await readHubUrl(options.home);
+  const urls = given ?? (homeUrl === undefined ? undefined : [homeUrl]);
+  if (urls === undefined) throw noHub(options.home);
+  return {
+    urls,
+    token: options.token ?? (await readHomeToken(options, homeUrl)),
+    ca: options.ca ?? (await readAuthority(options, urls)),
+    allowInsecure: options.allowInsecure ?? false,
+  };
+}
+
+function listUrls(url: string | readonly string[]): string[] {
+  const list = typeof url === "string" ? url.split(",").map((part) => part.trim()) : [...url];
+  return list.filter((part) => part !== "");
+}
+
+const hubFile = z.looseObject({ url: z.string() });
+
+async function readHubUrl(home: string): Promise<string | undefined> {
+  const path = join(home, "hub.json");
+  const text = await readSmallFile(path, { mustBePrivate: false });
+  if (text === null) return undefined;
+  try {
+    return hubFile.parse(JSON.parse(text)).url;
+  } catch {
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${path} does not name a hub; stop the hub, remove the file, start it`,
+    );
+  }
+}
+
+/** The home's token belongs to the home's hub: it is never shown to another one that somebody has named. */
+async function readHomeToken(options: WritOptions, homeUrl: string | undefined): Promise<string | undefined> {
+  if (options.home === undefined) return undefined;
+  if (options.url !== undefined && !listUrls(options.url).every((url) => isSameHub(url, homeUrl))) {
+    return undefined;
+  }
+  return (await readPrivateFile(join(options.home, "admin.token")))?.trim();
+}
+
+function isSameHub(url: string, homeUrl: string | undefined): boolean {
+  return homeUrl !== undefined && addressOf(url) === addressOf(homeUrl);
+}
+
+function addressOf(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null
+    ? url
+    : parsed.origin.replace(/\/\/(?:localhost|\[::1\]|127\.0\.0\.1)/, "//loopback");
+}
+
+async function readAuthority(options: WritOptions, urls: string[]): Promise<string | undefined> {
+  if (!urls.some((url) => url.startsWith("https:"))) return undefined;
+  if (options.caFile !== undefined) {
+    const pem = await readSmallFile(options.caFile, { mustBePrivate: false });
+    if (pem === null) throw new WritError("CONFIG_INVALID", `the CA file ${options.caFile} does not exist`);
+    return pem;
+  }
+  if (options.home === undefined) return undefined;
+  return (await readSmallFile(join(options.home, "certs", "ca.crt"), { mustBePrivate: false })) ?? undefined;
+}
+
+function noHub(home: string | undefined): WritError {
+  if (home === undefined)
+    return new WritError("CONFIG_INVALID", "neither a hub's address nor a home was given");
+  return new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`, { home });
+}

@@ -1,0 +1,97 @@
+import { jobRoutes } from "../contract/job-routes.ts";
+import { liveEvent } from "../contract/view-shapes.ts";
+import { parseSse, type SseEvent } from "../runtime/sse.ts";
+import { openDeadline } from "./deadline.ts";
+import type { HubConnection } from "./hub-connection.ts";
+import { Pace } from "./pace.ts";
+import type { JobEvent } from "./shapes.ts";
+
+export type FollowEventsOptions = {
+  /** Begins after this event; without it, with the events that come from now on. */
+  lastEventId?: string | undefined;
+  jobId?: string | undefined;
+  signal?: AbortSignal | undefined;
+  /** Told each time that the hub has begun to send. */
+  onOpen?: (() => void) | undefined;
+};
+
+/** The live events of jobs. A broken connection is taken up where it broke, without a gap. */
+export async function* followEvents(
+  hub: HubConnection,
+  options: FollowEventsOptions,
+): AsyncGenerator<JobEvent> {
+  const deadline = openDeadline(hub.clock, { signal: options.signal });
+  const { signal } = deadline;
+  const pace = new Pace(hub.clock);
+  let lastId = options.lastEventId;
+  let hasOpened = false;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        const { body } = await hub.stream(jobRoutes.streamEvents, {
+          query: { job_id: options.jobId },
+          headers: lastId === undefined ? {} : { "last-event-id": lastId },
+          signal,
+        });
+        pace.answered();
+        options.onOpen?.();
+        // Nothing tells a hub where to go on when no event had come before the break.
+        if (hasOpened && lastId === undefined) yield { id: undefined, event: "reset", data: null };
+        hasOpened = true;
+        const noted = noteFirstId(body, (id) => {
+          lastId = id;
+        });
+        for await (const event of parseSse(noted)) {
+          pace.progressed();
+          lastId = event.id ?? lastId;
+          const known = readEvent(event);
+          if (known !== undefined) yield known;
+        }
+        // The hub ends a stream when it stops or has to shed load; both want a moment before the next try.
+        await pace.pause(signal);
+      } catch (error) {
+        await pace.pauseAfter(error, signal);
+      }
+    }
+  } finally {
+    deadline.release();
+  }
+}
+
+// The hub's first words are two short lines.
+const FIRST_WORDS_CHARS_MAX = 1024;
+
+/**
+ * The hub's first words name the reader's place before any event has come, so that one who is cut off early can
+ * resume too. A parser of events does not show them, because they are none.
+ */
+async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => void): AsyncGenerator<Buffer> {
+  let words: string | null = "";
+  for await (const chunk of body) {
+    if (words !== null) {
+      words += chunk.toString("latin1");
+      const end = words.indexOf("\n\n");
+      const id = end === -1 ? undefined : /^id: ?(.+)$/m.exec(words.slice(0, end))?.[1];
+      if (id !== undefined) note(id);
+      if (end !== -1 || words.length > FIRST_WORDS_CHARS_MAX) words = null;
+    }
+    yield chunk;
+  }
+}
+
+/** Events that this version does not know are skipped, so that an older client survives a newer hub. */
+function readEvent({ id, event, data }: SseEvent): JobEvent | undefined {
+  if (event === "reset") return { id, event, data: null };
+  if (!event.startsWith("job:")) return undefined;
+  const parsed = liveEvent.safeParse(parseJson(data));
+  return parsed.success ? { id, event: event as `job:${string}`, data: parsed.data } : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,8 @@
+/** The door of the client: `import { Writ } from "writ/client"`. */
+export { type ErrorCode, WritError } from "../core/errors.ts";
+export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-worker.ts";
+export type { WritOptions } from "./options.ts";
+export type * from "./shapes.ts";
+export type { StreamOutputOptions } from "./stream-output.ts";
+export type { WaitOptions } from "./wait-job.ts";
+export { type EventsOptions, type ListPage, Writ } from "./writ.ts";

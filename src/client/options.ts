@@ -1,0 +1,41 @@
+import { homedir } from "node:os";
+import { WritError } from "../core/errors.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { resolveHome } from "../runtime/home.ts";
+import { findCheckout } from "./checkout.ts";
+
+export type WritOptions = {
+  /** One address, or several of hubs that serve the same queue. Without it, the hub that runs in `home`. */
+  url?: string | readonly string[] | undefined;
+  token?: string | undefined;
+  /** A hub's home: its address and the administrator's token are read from there. */
+  home?: string | undefined;
+  /** PEM of the authority that signed the hub's certificate. */
+  ca?: string | undefined;
+  caFile?: string | undefined;
+  /** Allows plain http:// to another machine. */
+  allowInsecure?: boolean | undefined;
+  clock?: Clock | undefined;
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The options that the environment gives: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE. */
+export function optionsFromEnvironment(env: Environment): WritOptions {
+  return {
+    url: env["WRIT_HUB_URL"] || undefined,
+    token: env["WRIT_TOKEN"] || undefined,
+    home: resolveHome({ env, checkoutDir: findCheckout(import.meta.url), userHome: homedir() }),
+    caFile: env["WRIT_CA_FILE"] || undefined,
+    allowInsecure: flagOf(env, "WRIT_ALLOW_INSECURE"),
+  };
+}
+
+function flagOf(env: Environment, name: string): boolean {
+  const value = env[name] || "false";
+  if (value === "true" || value === "false") return value === "true";
+  throw new WritError(
+    "CONFIG_INVALID",
+    `${name} = ${JSON.stringify(value)} is refused; allowed is true or false`,
+  );
+}

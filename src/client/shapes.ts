@@ -1,0 +1,34 @@
+import type { z } from "zod";
+import type { tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
+import type { jobSubmission } from "../contract/submit-shapes.ts";
+import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
+import type { JobState } from "../core/job.ts";
+
+export type { OutputStream } from "../contract/job-routes.ts";
+export type {
+  EventView as TimelineEvent,
+  JobView as Job,
+  WhyView as Why,
+  WorkerView as Worker,
+} from "../contract/view-shapes.ts";
+export type { JobState } from "../core/job.ts";
+
+/** A job as a producer describes it. */
+export type JobInput = z.input<typeof jobSubmission>;
+export type Accepted = { id: string; status: JobState };
+
+export type TokenInput = z.input<typeof tokenRequest>;
+export type NewToken = z.infer<typeof tokenAnswer>;
+export type Token = z.infer<typeof tokenView>;
+export type Identity = z.infer<typeof identityView>;
+export type SigningKey = z.infer<typeof keyView>;
+
+export type ListFilter = { status?: JobState; type?: string; workerId?: string };
+
+/**
+ * One live event. `reset` (without data) says that events may be missing before it, because the hub no longer
+ * has them: whoever keeps a picture of the jobs has to read it anew.
+ */
+export type JobEvent =
+  | { id: string | undefined; event: "reset"; data: null }
+  | { id: string | undefined; event: `job:${string}`; data: LiveEvent };

@@ -1,0 +1,100 @@
+import { jobRoutes, type OutputStream } from "../contract/job-routes.ts";
+import type { JobView } from "../contract/view-shapes.ts";
+import { WritError } from "../core/errors.ts";
+import { isActive, isEnded } from "../core/job.ts";
+import { openDeadline } from "./deadline.ts";
+import type { HubConnection, RouteStream } from "./hub-connection.ts";
+import { Pace } from "./pace.ts";
+
+export type StreamOutputOptions = {
+  stream?: OutputStream | undefined;
+  offset?: number | undefined;
+  /** The latest attempt unless told. */
+  attempt?: number | undefined;
+  /** Stays until the attempt has ended. True unless told. */
+  follow?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+/**
+ * The bytes of one attempt's output, each exactly once. After a broken connection it asks for the rest of the
+ * same attempt, from the first byte that it has not given out yet.
+ */
+export async function* streamOutput(
+  hub: HubConnection,
+  jobId: string,
+  options: StreamOutputOptions,
+): AsyncGenerator<Buffer> {
+  const deadline = openDeadline(hub.clock, { signal: options.signal });
+  const pace = new Pace(hub.clock);
+  const place: Place = {
+    stream: options.stream ?? "stdout",
+    offset: options.offset ?? 0,
+    attempt: options.attempt,
+    isFollowing: options.follow ?? true,
+  };
+  try {
+    for (;;) {
+      deadline.signal.throwIfAborted();
+      try {
+        yield* readOn(hub, jobId, { place, pace, signal: deadline.signal });
+        if (!place.isFollowing || (await isComplete(hub, jobId, place))) return;
+        await pace.pause(deadline.signal);
+      } catch (error) {
+        await pace.pauseAfter(waitsForBytes(error, place) ? behind(place) : error, deadline.signal);
+      }
+    }
+  } finally {
+    deadline.release();
+  }
+}
+
+type Place = { stream: OutputStream; offset: number; attempt: number | undefined; isFollowing: boolean };
+
+async function* readOn(
+  hub: HubConnection,
+  jobId: string,
+  { place, pace, signal }: { place: Place; pace: Pace; signal: AbortSignal },
+): AsyncGenerator<Buffer> {
+  const answer = await hub.stream(jobRoutes.readOutput, {
+    params: { id: jobId, stream: place.stream },
+    query: { offset: place.offset, attempt: place.attempt, follow: place.isFollowing ? true : undefined },
+    signal,
+  });
+  pace.answered();
+  // From here on it is this attempt, even when another one begins before the connection breaks.
+  place.attempt ??= attemptOf(answer);
+  for await (const chunk of answer.body) {
+    // Counted before it is given out: a reader that stops and comes back must not get it twice.
+    place.offset += chunk.length;
+    pace.progressed();
+    yield chunk;
+  }
+}
+
+function attemptOf({ headers }: RouteStream): number | undefined {
+  const attempt = Number(headers["x-job-attempt"]);
+  return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : undefined;
+}
+
+/**
+ * A hub that stops may end a stream in good order before the attempt is over, so its end alone proves nothing.
+ * Once the attempt is over there is nothing left to follow, and one more read gives whatever is missing.
+ */
+async function isComplete(hub: HubConnection, jobId: string, place: Place): Promise<boolean> {
+  const job = (await hub.call(jobRoutes.getJob, { params: { id: jobId } })).body as JobView;
+  if (place.attempt === undefined) return isEnded(job.status);
+  const isStillToCome = place.attempt > job.attempt && !isEnded(job.status);
+  if (isStillToCome || (place.attempt === job.attempt && isActive(job.status))) return false;
+  place.isFollowing = false;
+  return place.attempt === job.attempt && place.offset >= job.output[place.stream];
+}
+
+/** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
+function waitsForBytes(error: unknown, place: Place): boolean {
+  return place.isFollowing && error instanceof WritError && error.code === "RANGE_NOT_SATISFIABLE";
+}
+
+function behind({ offset }: Place): WritError {
+  return new WritError("OUTPUT_UNAVAILABLE", `the hub has fewer than ${offset} bytes of this output`);
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto";
+import { jobRoutes } from "../contract/job-routes.ts";
+import { batchJobsMax } from "../contract/submit-shapes.ts";
+import { WritError } from "../core/errors.ts";
+import { type HubConnection, JsonText } from "./hub-connection.ts";
+import type { Accepted, JobInput } from "./shapes.ts";
+
+// The hub takes 8 MiB; the rest is room for brackets and commas.
+const BATCH_BYTES_MAX = 7 * 1024 ** 2;
+// Enough to keep the hub's group commit busy; more would only queue there instead of here.
+const BATCHES_IN_FLIGHT_MAX = 4;
+// When a batch was refused, its jobs go alone, so many at a time.
+const SINGLES_IN_FLIGHT_MAX = 8;
+// A producer that never awaits would fill the memory; this is far beyond one that does.
+const WAITING_BYTES_MAX = 256 * 1024 ** 2;
+// A batch that is wrong somewhere: one of its jobs is to blame, the others are not.
+const SPOILED_STATUSES: readonly unknown[] = [400, 409, 413];
+
+type Waiting = { text: string; bytes: number; resolve(job: Accepted): void; reject(error: unknown): void };
+
+/**
+ * Jobs submitted in the same turn of the event loop travel as one batch. Each caller still gets the answer for
+ * its own job only: when the hub refuses the batch because of one job, each is sent alone.
+ */
+export class SubmitQueue {
+  readonly #hub: HubConnection;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #inFlight = 0;
+  #isScheduled = false;
+
+  constructor(hub: HubConnection) {
+    this.#hub = hub;
+  }
+
+  submit(job: JobInput): Promise<Accepted> {
+    return new Promise((resolve, reject) => {
+      const text = jobText(job);
+      const bytes = Buffer.byteLength(text);
+      if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
+        throw new WritError(
+          "RATE_LIMITED",
+          "too many jobs wait to be sent; await some of them before the next",
+        );
+      }
+      this.#waiting.push({ text, bytes, resolve, reject });
+      this.#waitingBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#sendWaiting();
+    });
+  }
+
+  #sendWaiting(): void {
+    while (this.#waiting.length > 0 && this.#inFlight < BATCHES_IN_FLIGHT_MAX) {
+      this.#inFlight++;
+      void this.#sendBatch(this.#takeBatch()).finally(() => {
+        this.#inFlight--;
+        this.#sendWaiting();
+      });
+    }
+  }
+
+  #takeBatch(): Waiting[] {
+    let count = 0;
+    let bytes = 0;
+    for (const job of this.#waiting) {
+      // A single job that is too large still goes out: the hub's refusal says so better than we could.
+      if (count === batchJobsMax || (count > 0 && bytes + job.bytes + 1 > BATCH_BYTES_MAX)) break;
+      bytes += job.bytes + 1;
+      count++;
+    }
+    const batch = this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    for (const job of batch) this.#waitingBytes -= job.bytes;
+    return batch;
+  }
+
+  /** Settles every job of the batch and never rejects. */
+  async #sendBatch(batch: Waiting[]): Promise<void> {
+    if (batch.length === 1) return this.#sendAlone(batch[0]!);
+    try {
+      const jobs = await sendJobs(
+        this.#hub,
+        batch.map(({ text }) => text),
+      );
+      for (const [index, job] of batch.entries()) job.resolve(jobs[index]!);
+    } catch (error) {
+      if (isSpoiled(error)) return this.#sendEachAlone(batch);
+      for (const job of batch) job.reject(error);
+    }
+  }
+
+  async #sendEachAlone(batch: Waiting[]): Promise<void> {
+    const rest = batch.values();
+    const lanes = Array.from({ length: SINGLES_IN_FLIGHT_MAX }, async () => {
+      for (const job of rest) await this.#sendAlone(job);
+    });
+    await Promise.all(lanes);
+  }
+
+  async #sendAlone(job: Waiting): Promise<void> {
+    try {
+      const answer = await this.#hub.call(jobRoutes.submitJob, { body: new JsonText(job.text) });
+      job.resolve(answer.body as Accepted);
+    } catch (error) {
+      job.reject(error);
+    }
+  }
+}
+
+/** Sends jobs as one batch: all are accepted, or none. */
+export async function submitBatch(hub: HubConnection, jobs: readonly JobInput[]): Promise<Accepted[]> {
+  return sendJobs(hub, jobs.map(jobText));
+}
+
+async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<Accepted[]> {
+  const body = new JsonText(`{"jobs":[${texts.join(",")}]}`);
+  const answer = await hub.call(jobRoutes.submitJobs, { body });
+  const { jobs } = answer.body as { jobs: Accepted[] };
+  if (jobs.length === texts.length) return jobs;
+  throw new WritError("HTTP_ERROR", `the hub answered a batch of ${texts.length} jobs with ${jobs.length}`);
+}
+
+/**
+ * A job without a key gets one, so that sending it again over a connection that broke in the middle is the same
+ * job and not a second one.
+ */
+function jobText(job: JobInput): string {
+  const isNamed = job.idempotency_key !== undefined || job.job_id !== undefined;
+  return JSON.stringify(isNamed ? job : { ...job, idempotency_key: randomUUID() });
+}
+
+function isSpoiled(error: unknown): boolean {
+  return error instanceof WritError && SPOILED_STATUSES.includes(error.details?.["status"]);
+}

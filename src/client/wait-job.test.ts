@@ -1,0 +1,125 @@
+import type { ServerResponse } from "node:http";
+import { expect, onTestFinished, test } from "vitest";
+import { formatSse } from "../runtime/sse.ts";
+import type { Job, JobState } from "./shapes.ts";
+import { type Answer, jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "./testing/tiny-hub.ts";
+import { Writ } from "./writ.ts";
+
+const id = jobIdNumber(1);
+
+async function open(answer: Answer) {
+  const hub = await startTinyHub(answer);
+  const writ = new Writ({ url: hub.url });
+  onTestFinished(async () => {
+    writ.close();
+    await hub[Symbol.asyncDispose]();
+  });
+  return { hub, writ };
+}
+
+/** A hub with jobs whose state the test sets, and live events when it says so. */
+async function openWithJobs({ hasEvents = true } = {}) {
+  const states = new Map<string, JobState>();
+  const streams = new Set<ServerResponse>();
+  let seq = 0;
+  const { hub, writ } = await open(({ path }, response) => {
+    if (path !== "/jobs/events") {
+      const jobId = path.split("/").at(-1)!;
+      return sendJson(response, 200, jobView({ id: jobId, status: states.get(jobId) ?? "running" }));
+    }
+    if (!hasEvents) return sendError(response, 503, "SHUTTING_DOWN");
+    response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+    response.on("close", () => streams.delete(response));
+    streams.add(response);
+  });
+  const end = (jobId: string, status: JobState = "completed") => {
+    states.set(jobId, status);
+    const data = { id: jobId, type: "test", status, worker_id: null, attempt: 1, priority: 5, ts: 0 };
+    for (const stream of streams) {
+      stream.write(formatSse({ id: String(++seq), event: `job:${status}`, data: JSON.stringify(data) }));
+    }
+  };
+  const cutStreams = () => {
+    for (const stream of streams) stream.destroy();
+  };
+  return { hub, writ, states, end, cutStreams, streams };
+}
+
+const reads = (seen: { path: string }[]) => seen.filter(({ path }) => path !== "/jobs/events").length;
+
+test("a job that does not exist is refused", async () => {
+  const { writ } = await open((_, response) => sendError(response, 404, "NOT_FOUND"));
+  await expect(writ.wait(id)).rejects.toMatchObject({ code: "NOT_FOUND" });
+});
+
+test("a hub that is not there is reported at once", async () => {
+  const writ = new Writ({ url: "http://127.0.0.1:1" });
+  await expect(writ.wait(id)).rejects.toMatchObject({ code: "HUB_UNREACHABLE" });
+});
+
+test("the time allowed ends the wait", async () => {
+  const { writ } = await openWithJobs();
+  await expect(writ.wait(id, { timeoutMs: 20 })).rejects.toMatchObject({ name: "TimeoutError" });
+});
+
+test("a signal ends the wait with its reason", async () => {
+  const { writ } = await openWithJobs();
+  await expect(writ.wait(id, { signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
+});
+
+test("a job that had ended before is given back at once", async () => {
+  const { writ, states } = await openWithJobs();
+  states.set(id, "failed");
+  expect((await writ.wait(id)).status).toBe("failed");
+});
+
+test("the event of its end wakes the wait", async () => {
+  const { hub, writ, end } = await openWithJobs();
+  const waiting = writ.wait(id);
+  await expect.poll(() => reads(hub.seen)).toBe(1);
+
+  end(id);
+
+  expect((await waiting).status).toBe("completed");
+});
+
+test("it subscribes before it reads, so an end in between is not missed", async () => {
+  const { hub, writ, end } = await openWithJobs();
+  const waiting = writ.wait(id);
+  await expect.poll(() => reads(hub.seen)).toBeGreaterThan(0);
+  expect(hub.seen[0]?.path).toBe("/jobs/events");
+  end(id);
+  await waiting;
+});
+
+test("without events it polls", async () => {
+  const { writ, states } = await openWithJobs({ hasEvents: false });
+  const waiting = writ.wait(id);
+  states.set(id, "completed");
+  expect((await waiting).status).toBe("completed");
+});
+
+test("an end that comes while the stream is broken is seen", async () => {
+  const { hub, writ, states, cutStreams, streams } = await openWithJobs();
+  const waiting = writ.wait(id);
+  await expect.poll(() => streams.size).toBe(1);
+  await expect.poll(() => reads(hub.seen)).toBe(1);
+
+  states.set(id, "completed");
+  cutStreams();
+
+  expect((await waiting).status).toBe("completed");
+});
+
+test("many waits share one stream, and each gets its own job", async () => {
+  const { hub, writ, end, streams } = await openWithJobs();
+  const ids = Array.from({ length: 100 }, (_, index) => jobIdNumber(index + 1));
+  const waiting = Promise.all(ids.map((each) => writ.wait(each)));
+  await expect.poll(() => reads(hub.seen)).toBe(100);
+  expect(streams.size).toBe(9);
+
+  for (const each of ids) end(each);
+
+  expect((await waiting).map((job: Job) => job.id)).toEqual(ids);
+  await expect.poll(() => streams.size).toBe(0);
+});

@@ -1,0 +1,104 @@
+import { jobRoutes } from "../contract/job-routes.ts";
+import type { JobView } from "../contract/view-shapes.ts";
+import { isEnded } from "../core/job.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { openDeadline } from "./deadline.ts";
+import { EndFeed } from "./end-feed.ts";
+import type { HubConnection } from "./hub-connection.ts";
+import { Pace } from "./pace.ts";
+import type { JobEvent } from "./shapes.ts";
+
+export type WaitOptions = {
+  signal?: AbortSignal | undefined;
+  /** A day unless told. When it is over, the wait is rejected with a TimeoutError; the job goes on. */
+  timeoutMs?: number | undefined;
+  /** Told of the job's live events while it waits. */
+  onEvent?: ((event: JobEvent) => void) | undefined;
+};
+
+const WAIT_MS_MAX = 86_400_000;
+// A few waits have a stream each, which carries their job only; many share one that carries all.
+const OWN_FEEDS_MAX = 8;
+// Events say when to look; this look is for the event that never comes, on a connection that only seems alive.
+const LIVE_POLL_MS = 60_000;
+const POLL_MS_MIN = 250;
+const POLL_MS_MAX = 5000;
+
+/** Waits for jobs to end. It subscribes first and reads the job then, so an end in between is never missed. */
+export class JobWaits {
+  readonly #hub: HubConnection;
+  readonly #shared: EndFeed;
+  #ownFeeds = 0;
+
+  constructor(hub: HubConnection) {
+    this.#hub = hub;
+    this.#shared = new EndFeed(hub);
+  }
+
+  async wait(jobId: string, { signal, timeoutMs = WAIT_MS_MAX, onEvent }: WaitOptions): Promise<JobView> {
+    const deadline = openDeadline(this.#hub.clock, { signal, timeoutMs });
+    const isOwn = this.#ownFeeds < OWN_FEEDS_MAX;
+    if (isOwn) this.#ownFeeds++;
+    try {
+      const feed = isOwn ? new EndFeed(this.#hub, jobId) : this.#shared;
+      return await waitOnFeed(this.#hub, jobId, { feed, signal: deadline.signal, onEvent });
+    } finally {
+      if (isOwn) this.#ownFeeds--;
+      deadline.release();
+    }
+  }
+}
+
+async function waitOnFeed(
+  hub: HubConnection,
+  jobId: string,
+  { feed, signal, onEvent }: { feed: EndFeed; signal: AbortSignal; onEvent: WaitOptions["onEvent"] },
+): Promise<JobView> {
+  const alarm = new Alarm(hub.clock);
+  const pace = new Pace(hub.clock);
+  let pollMs = POLL_MS_MIN;
+  const unsubscribe = feed.subscribe(jobId, { wake: () => alarm.ring(), onEvent });
+  try {
+    for (;;) {
+      await alarm.wait(feed.isLive ? LIVE_POLL_MS : pollMs, signal);
+      pollMs = Math.min(pollMs * 2, POLL_MS_MAX);
+      try {
+        const job = (await hub.call(jobRoutes.getJob, { params: { id: jobId }, signal })).body as JobView;
+        pace.answered();
+        if (isEnded(job.status)) return job;
+      } catch (error) {
+        await pace.pauseAfter(error, signal);
+      }
+    }
+  } finally {
+    unsubscribe();
+  }
+}
+
+/** Rings once for any number of calls, and remembers a call that came while nobody was waiting. */
+class Alarm {
+  readonly #clock: Clock;
+  #hasRung = false;
+  #sleeper: AbortController | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  ring(): void {
+    this.#hasRung = true;
+    this.#sleeper?.abort();
+  }
+
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const sleeper = new AbortController();
+    const onAbort = (): void => sleeper.abort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#sleeper = sleeper;
+    if (!this.#hasRung) await this.#clock.sleep(ms, sleeper.signal).catch(() => {});
+    this.#hasRung = false;
+    signal.removeEventListener("abort", onAbort);
+    signal.throwIfAborted();
+  }
+}

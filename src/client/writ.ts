@@ -1,0 +1,180 @@
+import { adminRoutes } from "../contract/admin-routes.ts";
+import { jobRoutes } from "../contract/job-routes.ts";
+import { WritError } from "../core/errors.ts";
+import { isEnded } from "../core/job.ts";
+import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
+import { HubConnection } from "./hub-connection.ts";
+import { optionsFromEnvironment, type WritOptions } from "./options.ts";
+import type {
+  Accepted,
+  Identity,
+  Job,
+  JobEvent,
+  JobInput,
+  ListFilter,
+  NewToken,
+  SigningKey,
+  TimelineEvent,
+  Token,
+  TokenInput,
+  Why,
+  Worker,
+} from "./shapes.ts";
+import { type StreamOutputOptions, streamOutput } from "./stream-output.ts";
+import { SubmitQueue, submitBatch } from "./submit-queue.ts";
+import { JobWaits, type WaitOptions } from "./wait-job.ts";
+
+export type ListPage = { jobs: Job[]; nextCursor: string | undefined };
+export type EventsOptions = Omit<FollowEventsOptions, "onOpen">;
+
+/** A client of a hub. Every refusal is a WritError with the hub's code. */
+export class Writ {
+  readonly #hub: HubConnection;
+  readonly #queue: SubmitQueue;
+  readonly #waits: JobWaits;
+
+  constructor(options: WritOptions) {
+    this.#hub = new HubConnection(options);
+    this.#queue = new SubmitQueue(this.#hub);
+    this.#waits = new JobWaits(this.#hub);
+  }
+
+  /** A client of the hub that runs in this home, as its administrator. */
+  static fromHome(home: string): Writ {
+    return new Writ({ home });
+  }
+
+  /** A client as WRIT_HUB_URL, WRIT_TOKEN and WRIT_HOME say; without them, of the hub in the default home. */
+  static fromEnvironment(env: Readonly<Record<string, string | undefined>>): Writ {
+    return new Writ(optionsFromEnvironment(env));
+  }
+
+  /** Submits a job; it is durable once this resolves. Calls made together travel together. */
+  submit(job: JobInput): Promise<Accepted> {
+    return this.#queue.submit(job);
+  }
+
+  /** Submits up to 1000 jobs: all are accepted, or none. */
+  submitBatch(jobs: readonly JobInput[]): Promise<Accepted[]> {
+    return submitBatch(this.#hub, jobs);
+  }
+
+  async get(id: string): Promise<Job> {
+    return (await this.#hub.call(jobRoutes.getJob, { params: { id } })).body as Job;
+  }
+
+  /** All jobs that fit, newest first, read page by page as they are used. */
+  async *list(filter: ListFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<Job> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.listPage(filter, { limit: pageSize, cursor });
+      yield* page.jobs;
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+  }
+
+  async listPage(
+    { status, type, workerId }: ListFilter = {},
+    { limit, cursor }: { limit?: number; cursor?: string | undefined } = {},
+  ): Promise<ListPage> {
+    const query = { status, type, worker_id: workerId, limit, cursor };
+    const { body, headers } = await this.#hub.call(jobRoutes.listJobs, { query });
+    const next = headers["x-next-cursor"];
+    return { jobs: body as Job[], nextCursor: typeof next === "string" && next !== "" ? next : undefined };
+  }
+
+  /** `over`: it will not run. `asked`: its worker has been told to stop it. */
+  async cancel(id: string): Promise<"over" | "asked"> {
+    const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id } });
+    return status === 202 ? "asked" : "over";
+  }
+
+  async retry(id: string): Promise<Accepted> {
+    return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body as Accepted;
+  }
+
+  /** What a completed job has given back. Of any other job it is refused with STATE_CONFLICT. */
+  async result(id: string): Promise<unknown> {
+    return resultOf(await this.get(id));
+  }
+
+  /** Resolves with the job once it has ended, well or badly. */
+  wait(id: string, options: WaitOptions = {}): Promise<Job> {
+    return this.#waits.wait(id, options);
+  }
+
+  /** The live events of jobs, until the signal or the reader ends it. */
+  events(options: EventsOptions = {}): AsyncGenerator<JobEvent> {
+    return followEvents(this.#hub, options);
+  }
+
+  /** What has happened to a job, oldest first. */
+  async *timeline(id: string): AsyncGenerator<TimelineEvent> {
+    let after = 0;
+    for (;;) {
+      const query = { after, limit: 1000 };
+      const page = (await this.#hub.call(jobRoutes.listJobEvents, { params: { id }, query }))
+        .body as TimelineEvent[];
+      yield* page;
+      const last = page.at(-1)?.seq;
+      if (last === undefined || last <= after || page.length < query.limit) return;
+      after = last;
+    }
+  }
+
+  /** The bytes of an attempt's output, each once, also across broken connections. */
+  streamOutput(id: string, options: StreamOutputOptions = {}): AsyncGenerator<Buffer> {
+    return streamOutput(this.#hub, id, options);
+  }
+
+  /** Why the job is where it is. */
+  async why(id: string): Promise<Why> {
+    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } })).body as Why;
+  }
+
+  async workers(): Promise<Worker[]> {
+    return (await this.#hub.call(adminRoutes.listWorkers)).body as Worker[];
+  }
+
+  /** The new token's secret is in this answer and nowhere else. */
+  async createToken(token: TokenInput): Promise<NewToken> {
+    return (await this.#hub.call(adminRoutes.createToken, { body: token })).body as NewToken;
+  }
+
+  async tokens(): Promise<Token[]> {
+    return (await this.#hub.call(adminRoutes.listTokens)).body as Token[];
+  }
+
+  async revokeToken(id: string): Promise<void> {
+    await this.#hub.call(adminRoutes.revokeToken, { params: { id } });
+  }
+
+  /** The public keys that jobs are signed with. */
+  async keys(): Promise<SigningKey[]> {
+    return ((await this.#hub.call(adminRoutes.listKeys)).body as { keys: SigningKey[] }).keys;
+  }
+
+  async whoAmI(): Promise<Identity> {
+    return (await this.#hub.call(adminRoutes.getSession)).body as Identity;
+  }
+
+  /** The addresses that this client uses. */
+  hubUrls(): Promise<string[]> {
+    return this.#hub.urls();
+  }
+
+  /** Closes the kept connections; whatever is called after it is refused. */
+  close(): void {
+    this.#hub.close();
+  }
+}
+
+export function resultOf(job: Job): unknown {
+  if (job.status === "completed") return job.result;
+  const why = isEnded(job.status) ? `${job.status}: ${job.fail_reason ?? "no reason given"}` : job.status;
+  throw new WritError("STATE_CONFLICT", `the job has no result, it is ${why}`, {
+    job_status: job.status,
+    fail_code: job.fail_code,
+    fail_reason: job.fail_reason,
+  });
+}
