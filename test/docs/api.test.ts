@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import type { Route } from "../../src/contract/route.ts";
+import { routes } from "../../src/contract/routes.ts";
+import { errorTable } from "../../src/core/errors.ts";
+import { advice, readBlock, readTable, tableLines } from "./page.ts";
+
+const page = "docs/api.md";
+
+test("the page lists every error with its status, its exit code and whether to try again", () => {
+  const expected = Object.entries(errorTable).map(([code, { http, exit, retryable }]) => [
+    `\`${code}\``,
+    String(http),
+    String(exit),
+    retryable ? "yes" : "no",
+  ]);
+  const written = readTable(readBlock(page, "errors"));
+  const shown = advice(page, tableLines(["code", "HTTP", "exit", "try again"], expected));
+  expect(
+    written.map((cells) => cells.slice(0, 4)),
+    shown,
+  ).toEqual(expected);
+  for (const cells of written) expect(cells[4], `${cells[0]} needs a meaning`).not.toBe("");
+});
+
+test("the page lists every route of the contract", () => {
+  const expected = Object.values(routes as Record<string, Route>).map(({ method, path, who, summary }) => [
+    `\`${method} ${path}\``,
+    who === "open" ? "open" : who.join(", ") || "admin",
+    summary,
+  ]);
+  const shown = advice(page, tableLines(["route", "who", "what it does"], expected));
+  expect(readTable(readBlock(page, "routes")), shown).toEqual(expected);
+});
