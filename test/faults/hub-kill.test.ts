@@ -1,0 +1,158 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WritError } from "../../src/core/errors.ts";
+import { createHttpClient } from "../../src/runtime/http-client.ts";
+import { HubProcess } from "../support/hub-process.ts";
+
+const kills = 50;
+const producers = 4;
+const workers = 4;
+const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
+
+/** Leases are short so that a claim whose answer was lost with the hub comes back soon. */
+const hub = new HubProcess({
+  WRIT_LEASE_MS: "2000",
+  WRIT_REAPER_INTERVAL_MS: "200",
+  WRIT_BACKOFF_SCALE: "0",
+  WRIT_LOG_LEVEL: "warn",
+});
+
+beforeAll(() => hub.start());
+afterAll(() => hub.remove());
+
+test(`kill -9 of the hub, ${kills} times under load, loses no acknowledged job and completes none twice (seed ${seed})`, async () => {
+  const random = seeded(seed);
+  const load = new Load();
+  const running = load.start();
+  for (let round = 0; round < kills; round++) {
+    await sleep(20 + random() * 300);
+    await hub.kill("SIGKILL");
+    await hub.start();
+  }
+  load.stopProducing();
+  await load.drained();
+  await running;
+
+  expect(load.acknowledged.size).toBeGreaterThan(kills);
+  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true });
+  expect(database.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+  const states = database.prepare("SELECT id, status FROM jobs").all() as { id: string; status: string }[];
+  const stateOf = new Map(states.map(({ id, status }) => [id, status]));
+  const lost = [...load.acknowledged].filter((id) => stateOf.get(id) !== "completed");
+  expect(lost).toEqual([]);
+
+  const twice = database
+    .prepare(
+      "SELECT job_id, count(*) AS n FROM events WHERE event = 'JOB_COMPLETED' GROUP BY job_id HAVING n <> 1",
+    )
+    .all();
+  expect(twice).toEqual([]);
+  const gaps = database
+    .prepare(
+      "SELECT job_id FROM events WHERE job_id IS NOT NULL GROUP BY job_id HAVING count(*) <> max(job_seq)",
+    )
+    .all();
+  expect(gaps).toEqual([]);
+  // Every accepted result is one completion: what a worker was told is what the log says.
+  const completions = database
+    .prepare("SELECT count(*) AS n FROM events WHERE event = 'JOB_COMPLETED'")
+    .get();
+  expect(completions).toEqual({ n: load.acknowledged.size });
+  database.close();
+}, 600_000);
+
+/** Producers and workers that go on through every death of the hub, repeating what was not answered. */
+class Load {
+  readonly acknowledged = new Set<string>();
+  readonly #finished = new Set<string>();
+  readonly #http = createHttpClient({ baseUrls: [hub.url], token: hub.token });
+  #isProducing = true;
+  #isWorking = true;
+  #keys = 0;
+
+  async start(): Promise<void> {
+    await Promise.all([
+      ...Array.from({ length: producers }, () => this.#produce()),
+      ...Array.from({ length: workers }, (_, n) => this.#work(`worker-${n}`)),
+    ]);
+    this.#http.close();
+  }
+
+  stopProducing(): void {
+    this.#isProducing = false;
+  }
+
+  /** Until everything that was acknowledged has been finished. */
+  async drained(): Promise<void> {
+    while (this.#finished.size < this.acknowledged.size) await sleep(50);
+    this.#isWorking = false;
+  }
+
+  async #produce(): Promise<void> {
+    while (this.#isProducing) {
+      const jobs = Array.from({ length: 5 }, () => ({
+        type: "kill-test",
+        idempotency_key: `key-${this.#keys++}`,
+      }));
+      const answer = await this.#insist<{ jobs: { id: string }[] }>("/jobs/batch", { jobs });
+      for (const { id } of answer!.jobs) this.acknowledged.add(id);
+    }
+  }
+
+  async #work(workerId: string): Promise<void> {
+    await this.#insist("/workers/register", {
+      worker_id: workerId,
+      cores: 1,
+      ram_gb: 1,
+      types: ["kill-test"],
+    });
+    while (this.#isWorking) {
+      const claim = { worker_id: workerId, max: 10, wait_ms: 200 };
+      const batch = await this.#insist<{ jobs: { id: string; lease: string }[] }>("/jobs/claim-batch", claim);
+      if (batch !== null) await this.#finish(workerId, batch.jobs);
+    }
+  }
+
+  async #finish(workerId: string, jobs: { id: string; lease: string }[]): Promise<void> {
+    const items = jobs.map(({ id, lease }) => {
+      const { attempt, token } = JSON.parse(lease);
+      return { job_id: id, attempt, token, result: { by: workerId, attempt } };
+    });
+    const answer = await this.#insist<{
+      items: { job_id: string; status?: string; error?: { code: string } }[];
+    }>("/jobs/results", { worker_id: workerId, items });
+    for (const { job_id, status, error } of answer!.items) {
+      if (status === "completed") this.#finished.add(job_id);
+      else expect(error?.code).toBe("LEASE_LOST");
+    }
+  }
+
+  /** Repeats a call until the hub has answered it; a hub that is away or dies meanwhile is what this is about. */
+  async #insist<T>(path: string, body: unknown): Promise<T | null> {
+    while (true) {
+      try {
+        const response = await this.#http.request({
+          method: "POST",
+          path: `/api/v1${path}`,
+          body,
+          timeoutMs: 10_000,
+          okStatuses: [200, 201, 204],
+        });
+        return response.status === 204 ? null : response.json<T>();
+      } catch (error) {
+        if (!(error instanceof WritError) || error.code !== "HUB_UNREACHABLE") throw error;
+        await sleep(20);
+      }
+    }
+  }
+}
+
+function seeded(start: number): () => number {
+  let state = start >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** A refusal may leave an event behind, and nothing else. */
+const notState = "name <> 'events' AND name NOT LIKE 'sqlite_%'";
+
+/** One hash over every table but the event log, read by a second connection: equal hashes, nothing has changed. */
+export function snapshot(home: string): string {
+  return withDatabase(home, (database) => {
+    const hash = createHash("sha256");
+    const tables = database
+      .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND ${notState} ORDER BY name`)
+      .all() as { name: string }[];
+    for (const { name } of tables) {
+      const rows = database.prepare(`SELECT * FROM "${name}"`).all();
+      for (const text of rows.map((row) => stateOf(name, row)).sort()) hash.update(`${name} ${text}\n`);
+    }
+    return hash.digest("hex");
+  });
+}
+
+/** A row as text, without what counts events. */
+function stateOf(table: string, row: Record<string, unknown>): string {
+  if (table === "tallies" && row["name"] === "event_seq") return "";
+  const { event_count: _, ...state } = row;
+  return JSON.stringify(state);
+}
+
+export type StoredEvent = {
+  seq: number;
+  event: string;
+  tenant_id: string | null;
+  job_id: string | null;
+  owner_id: string | null;
+  details: Record<string, unknown>;
+  origin: { userId: string | null; ipAddress: string; endpoint: string; method: string } | null;
+};
+
+/** The event log as it lies on the disk, after a place in it. */
+export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
+  const rows = withDatabase(home, (database) =>
+    database.prepare("SELECT * FROM events WHERE seq > ? ORDER BY seq").all(afterSeq),
+  );
+  return rows.map((row) => ({
+    ...(row as unknown as StoredEvent),
+    details: JSON.parse(String(row["details"])),
+    origin: row["origin"] === null ? null : JSON.parse(String(row["origin"])),
+  }));
+}
+
+export function lastSeq(home: string): number {
+  return withDatabase(home, (database) =>
+    Number(database.prepare("SELECT max(seq) AS seq FROM events").get()?.["seq"] ?? 0),
+  );
+}
+
+function withDatabase<T>(home: string, read: (database: DatabaseSync) => T): T {
+  const database = new DatabaseSync(join(home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
+  try {
+    return read(database);
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+const startsWithinMs = 30_000;
+
+type HubFile = { url: string; port: number; pid: number };
+
+/** A hub as users run it, in a process that can be killed at any moment and started again on the same home and port. */
+export class HubProcess {
+  readonly home: string;
+  readonly #env: Record<string, string>;
+  #child: ChildProcess | null = null;
+  #port = 0;
+  url = "";
+
+  constructor(env: Record<string, string> = {}) {
+    this.home = mkdtempSync(join(tmpdir(), "writ-hub-"));
+    this.#env = env;
+  }
+
+  get token(): string {
+    return readFileSync(join(this.home, "admin.token"), "utf8").trim();
+  }
+
+  async start(): Promise<void> {
+    // A hub that was killed leaves its file behind; the new one must not be taken for the old.
+    rmSync(join(this.home, "hub.json"), { force: true });
+    const args = ["hub", "--home", this.home, "--port", String(this.#port), "--grpc-port", "0"];
+    const child = spawn(join(root, "bin/writ"), args, {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], ...this.#env },
+    });
+    this.#child = child;
+    let errors = "";
+    child.stderr!.on("data", (text) => {
+      errors += text;
+    });
+    const file = await this.#hubFile(child, () => errors);
+    this.#port = file.port;
+    this.url = file.url;
+  }
+
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await exited;
+    this.#child = null;
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  async #hubFile(child: ChildProcess, errors: () => string): Promise<HubFile> {
+    const path = join(this.home, "hub.json");
+    const giveUpAt = Date.now() + startsWithinMs;
+    while (!existsSync(path)) {
+      if (child.exitCode !== null || Date.now() > giveUpAt)
+        throw new Error(`the hub did not start: ${errors()}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return JSON.parse(readFileSync(path, "utf8"));
+  }
+}

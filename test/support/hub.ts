@@ -1,0 +1,67 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { Agent } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startHub } from "../../src/hub/start.ts";
+import { type Answer, type CallOptions, callHttp } from "./call-http.ts";
+
+export type TestHub = {
+  url: string;
+  port: number;
+  home: string;
+  /** The administrator's token. */
+  admin: string;
+  /** Calls a route below /api/v1; a path that begins with `//` is taken from the root instead. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** As `call`, but throws unless the answer is a success: for everything that only prepares a test. */
+  must(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Stops the hub; `keepHome` leaves its files for a second start. */
+  stop(options?: { keepHome?: boolean }): Promise<void>;
+};
+
+/** Nothing happens by itself in such a hub: no lease runs out, no worker falls silent, no retry waits. */
+export const stillEnv = {
+  WRIT_LEASE_MS: "3600000",
+  WRIT_WORKER_INACTIVE_MS: "86400000",
+  WRIT_BACKOFF_SCALE: "0",
+} as const;
+
+/** A real hub in this process, on a free port, with a home of its own. Settings go in as environment variables. */
+export async function startTestHub(
+  env: Record<string, string> = {},
+  options: { home?: string } = {},
+): Promise<TestHub> {
+  const home = options.home ?? mkdtempSync(join(tmpdir(), "writ-http-"));
+  const hub = await startHub({
+    home,
+    flags: { port: "0" },
+    env: { WRIT_LOG_LEVEL: "warn", ...env },
+    osUser: "root",
+    version: "0.0.0-test",
+  });
+  const admin = readFileSync(join(home, "admin.token"), "utf8").trim();
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  const call: TestHub["call"] = (method, path, given = {}) =>
+    callHttp(agent, { method, port: hub.port, path: fullPath(path) }, given);
+  return {
+    url: hub.url,
+    port: hub.port,
+    home,
+    admin,
+    call,
+    async must(method, path, given) {
+      const answer = await call(method, path, given);
+      if (answer.status < 300) return answer;
+      throw new Error(`${method} ${path} was to prepare a test and failed: ${answer.status} ${answer.text}`);
+    },
+    async stop({ keepHome = false } = {}) {
+      await hub.stop();
+      agent.destroy();
+      if (!keepHome) rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+function fullPath(path: string): string {
+  return path.startsWith("//") ? path.slice(1) : `/api/v1${path}`;
+}

@@ -1,0 +1,62 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { HubProcess } from "./hub-process.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** A worker as users run it: enrolled by `writ workers add`, in a process of its own. */
+export class WorkerProcess {
+  readonly id: string;
+  readonly home: string;
+  readonly #hub: HubProcess;
+  readonly #env: Record<string, string>;
+  #child: ChildProcess | null = null;
+
+  constructor(hub: HubProcess, id: string, env: Record<string, string> = {}) {
+    this.#hub = hub;
+    this.id = id;
+    this.#env = env;
+    this.home = mkdtempSync(join(tmpdir(), "writ-worker-"));
+  }
+
+  async enrol(): Promise<void> {
+    const args = ["workers", "add", this.id, "--home", this.#hub.home, "--out", this.#config];
+    await promisify(execFile)(join(root, "bin/writ"), args);
+  }
+
+  start(): void {
+    const args = ["worker", "--config", this.#config, "--home", this.home];
+    const env = { PATH: process.env["PATH"], ...this.#env };
+    this.#child = spawn(join(root, "bin/writ"), args, { stdio: ["ignore", "ignore", "inherit"], env });
+  }
+
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Sends the signal and waits for the end; answers the exit code, null when a signal ended it. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
+    const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+    child.kill(signal);
+    return exited;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop("SIGKILL");
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  get #config(): string {
+    return join(this.home, "agents.yaml");
+  }
+}
