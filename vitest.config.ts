@@ -12,7 +12,7 @@ export default defineConfig({
       project("fast", 0, { include: ["src/**/*.test.ts", "test/architecture/**/*.test.ts"], maxWorkers: 2 }),
       project("whole", 1, {
         include: ["test/**/*.test.ts"],
-        exclude: ["test/architecture/**", ...oneAtATime],
+        exclude: ["test/architecture/**", "test/kernel/**", ...oneAtATime],
         maxWorkers: 2,
       }),
       project("alone", 2, { include: oneAtATime, fileParallelism: false, testTimeout: 120_000 }),

@@ -32,6 +32,7 @@ export const workerRegistration = z.strictObject({
   ram_gb: decimal(0, 1_048_576),
   tags: z.array(tag).max(100).default([]),
   types: z.array(jobType).max(1000).optional(),
+  handler_types: z.array(jobType).max(1000).optional(),
   slots: integer(0, 10_000).optional(),
   session: text(1, 100).optional(),
   capabilities: z.array(capability).max(1000).optional(),

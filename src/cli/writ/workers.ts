@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { enrollWorker, type Writ, WritError } from "../../client/index.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
@@ -42,7 +42,7 @@ async function addWorker(
   print(context, command, enrolled, () =>
     [
       `${neutraliseLine(file)} is ready for ${neutraliseLine(name)}. It holds a secret: copy it over a safe way, then run there:`,
-      "  writ worker --config agents.yaml",
+      `  writ worker --config ${neutraliseLine(basename(file))}`,
       "",
     ].join("\n"),
   );

@@ -4,19 +4,20 @@ import type { Identity } from "../../core/identity.ts";
 import { authenticate, createSession, removeSession } from "../use-cases/authenticate.ts";
 import { createToken, refreshToken, revokeToken } from "../use-cases/manage-tokens.ts";
 import { removeWorker, setWorker, unknownWorker } from "../use-cases/manage-workers.ts";
+import { mayServe } from "../use-cases/tenant-wall.ts";
 import { workerView } from "../views/worker-view.ts";
 import type { Call, Handlers } from "./call.ts";
 import { sessionCookie } from "./credentials.ts";
 
 export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
-  async listWorkers({ deps }) {
-    const workers = await deps.store.listWorkers();
+  async listWorkers({ deps, identity }) {
+    const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));
     return Response.json(await Promise.all(workers.map((worker) => workerView(deps.store, worker))));
   },
 
-  async getWorker({ deps, params }) {
+  async getWorker({ deps, identity, params }) {
     const worker = await deps.store.getWorker({ workerId: params.id });
-    if (worker === null) throw unknownWorker(params.id);
+    if (worker === null || !mayServe(worker, identity.tenantId)) throw unknownWorker(params.id);
     return Response.json(await workerView(deps.store, worker));
   },
 
@@ -34,7 +35,8 @@ export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
     const identity = await authenticate(deps, { bearer: bearer ?? "", session: null }, origin);
     const known = { ...origin, userId: identity.userId };
     const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known });
-    const secure = isTls(context.env.incoming.socket) ? "; Secure" : "";
+    const isSecure = isTls(context.env.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
+    const secure = isSecure ? "; Secure" : "";
     const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
     return Response.json(identityView(identity), { headers: { "Set-Cookie": cookie } });
   },
@@ -85,8 +87,8 @@ export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
     );
   },
 
-  async revokeToken({ deps, origin, params }) {
-    await revokeToken(deps, { tokenId: params.id, origin });
+  async revokeToken({ deps, identity, origin, params }) {
+    await revokeToken(deps, { identity, tokenId: params.id, origin });
     return done();
   },
 
@@ -116,7 +118,9 @@ export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
     return Response.json(visible.map(({ tenantId, ...queue }) => ({ tenant_id: tenantId, ...queue })));
   },
 
-  async setQueuePaused({ deps, params, body, origin }) {
+  async setQueuePaused({ deps, identity, params, body, origin }) {
+    if (identity.tenantId !== null)
+      throw new WritError("PERMISSION_DENIED", "a type is paused for all tenants, so not by one of them");
     await deps.store.setQueuePaused({
       type: params.type,
       paused: body.paused,
@@ -132,8 +136,8 @@ async function change(
   call: Call<"blockWorker" | "unblockWorker" | "drainWorker">,
   set: { blocked?: boolean; draining?: boolean },
 ): Promise<Response> {
-  const { deps, params, origin } = call;
-  const worker = await setWorker(deps, { workerId: params.id, set, origin });
+  const { deps, identity, params, origin } = call;
+  const worker = await setWorker(deps, { identity, workerId: params.id, set, origin });
   return Response.json(await workerView(deps.store, worker));
 }
 

@@ -4,6 +4,7 @@ import { routes } from "../../contract/routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate } from "../use-cases/authenticate.ts";
+import { recordDenial } from "../use-cases/record-denial.ts";
 import { adminHandlers } from "./admin-handlers.ts";
 import { apiPrefixes, bindRoutes } from "./bind-routes.ts";
 import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
@@ -39,11 +40,16 @@ function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Response 
 /** A path that exists under another method is 405, everything else 404. */
 function unmatched(context: HttpContext): WritError {
   const path = context.req.path.replace(/^\/api(\/v1)?/, "");
-  const known = (Object.values(routes) as Route[]).some((route) => {
+  const here = (Object.values(routes) as Route[]).filter((route) => {
     const pattern = route.path.replaceAll(/:\w+/g, "[^/]+");
     return new RegExp(`^${pattern}$`).test(path);
   });
-  if (known) return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not possible on this path`);
+  if (here.length > 0) {
+    const allow = [...new Set(here.map((route) => route.method))].join(", ");
+    return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not possible on this path`, {
+      allow,
+    });
+  }
   return new WritError("NOT_FOUND", "there is no such path; /api/docs lists what there is");
 }
 
@@ -78,9 +84,12 @@ function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
     app.get(`${prefix}/metrics`, async (context) => {
       const { incoming } = context.env;
       const origin = originOf(incoming, deps.settings, { method: "GET", endpoint: "/metrics" });
-      const { role } = await authenticate(deps, credentialsOf(incoming), origin);
-      if (role !== "admin" && role !== "viewer")
-        throw new WritError("PERMISSION_DENIED", "metrics are for viewers");
+      const identity = await authenticate(deps, credentialsOf(incoming), origin);
+      if (identity.role !== "admin" && identity.role !== "viewer") {
+        const denied = new WritError("PERMISSION_DENIED", "metrics are for viewers");
+        await recordDenial(deps, { identity, origin: { ...origin, userId: identity.userId } }, denied);
+        throw denied;
+      }
       const { registry } = deps.metrics;
       return new Response(await registry.metrics(), { headers: { "Content-Type": registry.contentType } });
     });

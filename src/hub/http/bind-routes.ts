@@ -6,7 +6,7 @@ import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate, type Credentials } from "../use-cases/authenticate.ts";
 import { parseShape } from "../use-cases/parse-shape.ts";
-import { recordEvent } from "../use-cases/record-event.ts";
+import { recordDenial } from "../use-cases/record-denial.ts";
 import type { Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
 import { readBytes, readJson } from "./read-body.ts";
@@ -40,23 +40,33 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
   context.set("route" as never, name as never);
   const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
   const credentials = credentialsOf(incoming);
-  const identity = await admit(deps, { ...served, credentials, origin });
-  context.set("identity" as never, identity as never);
-  const call = {
-    deps,
-    context,
-    identity,
-    credentials,
-    origin: { ...origin, userId: identity.userId },
-    params: route.params && parseShape(route.params, context.req.param()),
-    query: route.query && parseShape(route.query, queryOf(context)),
-    body: await bodyOf(route, context),
-    signal: hangUpSignal(context),
-  };
-  const handler = handlers[name] as (call: Call<RouteName>) => Promise<Response>;
-  const response = await handler(call as Call<RouteName>);
-  deps.metrics.requestSeconds.observe({ route: name }, (deps.clock.monotonicMs() - startedAt) / 1000);
-  return response;
+  const caller = { identity: nobody, origin };
+  try {
+    caller.identity = await admit(deps, { ...served, credentials, origin });
+    caller.origin = { ...origin, userId: caller.identity.userId };
+    context.set("identity" as never, caller.identity as never);
+    checkRole(route, caller.identity);
+    const call = {
+      deps,
+      context,
+      ...caller,
+      credentials,
+      params: route.params && parseShape(route.params, context.req.param()),
+      query: route.query && parseShape(route.query, queryOf(context)),
+      body: await bodyOf(route, context),
+      // Made only for those who wait: an abort at the end of every small call would cost more than the call.
+      get signal() {
+        return hangUpSignal(context);
+      },
+    };
+    const handler = handlers[name] as (call: Call<RouteName>) => Promise<Response>;
+    return await handler(call as Call<RouteName>);
+  } catch (error) {
+    await recordDenial(deps, caller, error);
+    throw error;
+  } finally {
+    deps.metrics.requestSeconds.observe({ route: name }, (deps.clock.monotonicMs() - startedAt) / 1000);
+  }
 }
 
 const nobody: Identity = { tokenId: "", role: "viewer", tenantId: null, userId: "anonymous", workerId: null };
@@ -70,15 +80,12 @@ async function admit(
   if (route.who === "open") return nobody;
   if (name === "streamEvents" && deps.settings.publicEvents && isAnonymous) return nobody;
   if (credentials.session !== null) checkBrowser(context.env.incoming, deps.settings);
-  const identity = await authenticate(deps, credentials, origin);
-  if (identity.role === "admin" || route.who.includes(identity.role)) return identity;
-  await recordEvent(deps, {
-    event: "PERMISSION_DENIED",
-    tenantId: identity.tenantId,
-    origin: { ...origin, userId: identity.userId },
-    details: { role: identity.role },
-  });
-  throw new WritError("PERMISSION_DENIED", `a ${identity.role} token may not do this`);
+  return authenticate(deps, credentials, origin);
+}
+
+function checkRole(route: Route, { role }: Identity): void {
+  if (route.who === "open" || role === "admin" || route.who.includes(role)) return;
+  throw new WritError("PERMISSION_DENIED", `a ${role} token may not do this`);
 }
 
 /** Each name once: of two values nobody could say which one was meant. */
@@ -107,6 +114,9 @@ async function bodyOf(route: Route, context: HttpContext): Promise<unknown> {
 function hangUpSignal(context: HttpContext): AbortSignal {
   const abort = new AbortController();
   const { outgoing } = context.env;
-  outgoing.once("close", () => abort.abort());
+  if (outgoing.destroyed) abort.abort(hungUp);
+  outgoing.once("close", () => abort.abort(hungUp));
   return abort.signal;
 }
+
+const hungUp = new WritError("HTTP_ERROR", "the client has hung up");

@@ -30,7 +30,7 @@ export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): 
   if (!ownHosts(settings).has(host)) throw refused(`host ${host} is not a name of this hub`);
   const origin = incoming.headers.origin;
   const isChange = incoming.method !== "GET" && incoming.method !== "HEAD";
-  if (origin !== undefined && hostOf(originHost(origin)) !== host)
+  if (origin !== undefined && !isOwnOrigin(origin, incoming, settings))
     throw refused("the request comes from another site");
   if (isChange && origin === undefined && incoming.headers["sec-fetch-site"] !== "same-origin") {
     throw refused("a change with a session cookie must come from the hub's own page");
@@ -51,8 +51,11 @@ function hostOf(host: string | undefined): string {
   return (host ?? "").replace(/:\d+$/, "").toLowerCase();
 }
 
-function originHost(origin: string): string {
-  return URL.canParse(origin) ? new URL(origin).host : "";
+/** With its port: what else listens on this machine gets the same cookies, and must not act with them. */
+function isOwnOrigin(origin: string, incoming: IncomingMessage, settings: HubSettings): boolean {
+  if (!URL.canParse(origin)) return false;
+  if (settings.publicUrl !== null && origin === new URL(settings.publicUrl).origin) return true;
+  return new URL(origin).host === incoming.headers.host?.toLowerCase();
 }
 
 export function originOf(

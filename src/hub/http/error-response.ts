@@ -5,7 +5,7 @@ import type { Logger } from "../../runtime/logger.ts";
 export function errorResponse(error: unknown, requestId: string, logger: Logger): Response {
   const known = error instanceof WritError ? error : unforeseen(error, requestId, logger);
   const { http } = errorTable[known.code];
-  const { retry_after_sec: retryAfterSec, ...details } = known.details ?? {};
+  const { retry_after_sec: _, ...details } = known.details ?? {};
   const body = {
     error: {
       code: known.code,
@@ -14,13 +14,15 @@ export function errorResponse(error: unknown, requestId: string, logger: Logger)
       request_id: requestId,
     },
   };
-  return Response.json(body, { status: http, headers: headersFor(known.code, retryAfterSec) });
+  return Response.json(body, { status: http, headers: headersFor(known.code, known.details) });
 }
 
-function headersFor(code: ErrorCode, retryAfterSec: unknown): Record<string, string> {
+function headersFor(code: ErrorCode, details: WritError["details"] = {}): Record<string, string> {
   if (code === "UNAUTHENTICATED") return { "WWW-Authenticate": 'Bearer realm="writ"' };
   if (code === "TOO_LARGE") return { Connection: "close" };
-  if (errorTable[code].http === 429) return { "Retry-After": String(retryAfterSec ?? 1) };
+  if (code === "METHOD_NOT_ALLOWED") return { Allow: String(details["allow"]) };
+  if (code === "RANGE_NOT_SATISFIABLE") return { "Content-Range": `bytes */${details["size"]}` };
+  if (errorTable[code].http === 429) return { "Retry-After": String(details["retry_after_sec"] ?? 1) };
   return errorTable[code].http === 503 ? { "Retry-After": "1" } : {};
 }
 

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -19,7 +19,12 @@ const keepAliveMs = 75_000;
 
 /** Listens. TLS 1.3 when others than this machine can reach it, unless a proxy in front was announced. */
 export async function startHttpServer(app: Hono<HttpEnv>, settings: HubSettings): Promise<HttpServer> {
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const listener: typeof answer = (incoming, outgoing) => {
+    // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
+    if (!server.listening) (outgoing as ServerResponse).shouldKeepAlive = false;
+    return answer(incoming, outgoing);
+  };
   const tls = await tlsFiles(settings);
   const options = {
     requestTimeout: requestTimeoutMs,

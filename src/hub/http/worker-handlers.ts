@@ -23,6 +23,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     const answer = await heartbeatWorker(deps, {
       identity,
       workerId: body.worker_id,
+      isDraining: body.status === "draining",
       capabilities: body.capabilities,
       leases: body.current_jobs.map(({ job_id: jobId, attempt, token }) => ({ jobId, attempt, token })),
     });
@@ -81,45 +82,47 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     });
   },
 
-  async startJob({ deps, identity, params, body }) {
-    await startJob(deps, { ...body, identity, jobId: params.id });
+  async startJob({ deps, identity, origin, params, body }) {
+    await startJob(deps, { ...body, identity, origin, jobId: params.id });
     return done();
   },
 
-  async heartbeatJob({ deps, identity, params, body }) {
-    await startJob(deps, { ...body, identity, jobId: params.id });
+  async heartbeatJob({ deps, identity, origin, params, body }) {
+    await startJob(deps, { ...body, identity, origin, jobId: params.id });
     return done();
   },
 
-  async releaseJob({ deps, identity, params, body }) {
-    await releaseJob(deps, { ...body, identity, jobId: params.id });
+  async releaseJob({ deps, identity, origin, params, body }) {
+    await releaseJob(deps, { ...body, identity, origin, jobId: params.id });
     return done();
   },
 
-  async reportProgress({ deps, identity, params, body }) {
-    await reportProgress(deps, { ...body, identity, jobId: params.id });
+  async reportProgress({ deps, identity, origin, params, body }) {
+    await reportProgress(deps, { ...body, identity, origin, jobId: params.id });
     return done();
   },
 
-  async appendOutput({ deps, identity, params, query, body, context }) {
+  async appendOutput({ deps, identity, origin, params, query, body, context }) {
     const { id: jobId, stream } = params;
-    const call = { ...fenceHeaders(context), identity, jobId, stream, offset: query.offset, bytes: body };
-    return Response.json(await appendOutput(deps, call));
+    const attempt = { ...fenceHeaders(context), identity, origin, jobId };
+    return Response.json(await appendOutput(deps, { ...attempt, stream, offset: query.offset, bytes: body }));
   },
 
-  async finishJob({ deps, identity, params, body, context }) {
+  async finishJob({ deps, identity, origin, params, body, context }) {
     const idempotencyKey = context.req.header("x-idempotency-key") ?? null;
-    const { job, duplicate } = await finishJob(deps, { identity, jobId: params.id, body, idempotencyKey });
+    const call = { identity, origin, jobId: params.id, body, idempotencyKey };
+    const { job, duplicate } = await finishJob(deps, call);
     return Response.json({ status: job.status, ...(duplicate ? { duplicate } : {}) });
   },
 
-  async failJob({ deps, identity, params, body }) {
-    const job = await failJob(deps, { identity, jobId: params.id, body });
+  async failJob({ deps, identity, origin, params, body }) {
+    const job = await failJob(deps, { identity, origin, jobId: params.id, body });
     return Response.json({ status: job.status, ...(job.status === "pending" ? { run_at: job.runAt } : {}) });
   },
 
-  async finishJobs({ deps, identity, body }) {
-    const answers = await finishJobs(deps, { identity, workerId: body.worker_id, items: body.items });
+  async finishJobs({ deps, identity, origin, body }) {
+    const call = { identity, origin, workerId: body.worker_id, items: body.items };
+    const answers = await finishJobs(deps, call);
     const items = answers.map((answer) => {
       if ("error" in answer) {
         const { code, message, details } = answer.error;
@@ -146,12 +149,13 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
     id: body.worker_id,
     name: body.name ?? null,
     facts: {
-      tenantId: identity.role === "worker" ? identity.tenantId : null,
+      tenantId: identity.tenantId,
       location: body.location ?? "LOCAL_MACHINE",
       cores: body.cores,
       ramGb: body.ram_gb,
       tags: body.tags,
       types: body.types ?? [],
+      handlerTypes: body.handler_types ?? [],
       capabilities: body.capabilities ?? [],
       session: body.session ?? null,
     },

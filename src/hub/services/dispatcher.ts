@@ -25,14 +25,21 @@ export class Dispatcher {
   readonly #hungry = new Map<string, Waiter>();
   readonly #parsedKeys = new Map<string, QueueFacts>();
   #stopListening: () => void = () => {};
+  #isStopped = false;
 
   start(store: Pick<Store, "onCommit">): void {
     this.#stopListening = store.onCommit((notice) => this.#hear(notice));
   }
 
+  /** Whoever waits is woken and should not wait again. */
   stop(): void {
+    this.#isStopped = true;
     this.#stopListening();
     this.wakeAll();
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
   }
 
   get waiting(): number {

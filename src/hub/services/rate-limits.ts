@@ -5,8 +5,8 @@ type Bucket = { tokens: number; at: number };
 const bucketsMax = 100_000;
 
 /**
- * Token buckets by name. A bucket holds one second's worth, so a short burst passes and a flood does not; it is
- * this hub's own memory, and with several hubs each allows its share.
+ * Token buckets by name. A bucket holds one second's worth unless another burst is asked for, so a few calls at
+ * once pass and a flood does not; it is this hub's own memory, and with several hubs each allows its share.
  */
 export class RateLimits {
   readonly #clock: Clock;
@@ -17,8 +17,8 @@ export class RateLimits {
   }
 
   /** Takes `count` from the bucket; answers 0, or after how many milliseconds it may be tried again. */
-  take(name: string, perSecond: number, count = 1): number {
-    const bucket = this.#refill(name, perSecond);
+  take(name: string, perSecond: number, count = 1, burst = Math.max(1, perSecond)): number {
+    const bucket = this.#refill(name, perSecond, burst);
     // A batch larger than a second's worth is let through when the bucket is full, and leaves a debt.
     if (bucket.tokens >= Math.min(count, perSecond)) {
       bucket.tokens -= count;
@@ -27,21 +27,16 @@ export class RateLimits {
     return Math.ceil(((Math.min(count, perSecond) - bucket.tokens) / perSecond) * 1000);
   }
 
-  /** As `take` with the answer of a look: is there anything left? Used for what is charged only on failure. */
-  isEmpty(name: string, perSecond: number): boolean {
-    return this.#refill(name, perSecond).tokens < 1;
-  }
-
-  #refill(name: string, perSecond: number): Bucket {
+  #refill(name: string, perSecond: number, burst: number): Bucket {
     const now = this.#clock.monotonicMs();
     const known = this.#buckets.get(name);
     if (known === undefined) {
       if (this.#buckets.size >= bucketsMax) this.#buckets.clear();
-      const fresh = { tokens: Math.max(1, perSecond), at: now };
+      const fresh = { tokens: burst, at: now };
       this.#buckets.set(name, fresh);
       return fresh;
     }
-    known.tokens = Math.min(Math.max(1, perSecond), known.tokens + ((now - known.at) / 1000) * perSecond);
+    known.tokens = Math.min(burst, known.tokens + ((now - known.at) / 1000) * perSecond);
     known.at = now;
     return known;
   }

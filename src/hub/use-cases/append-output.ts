@@ -5,7 +5,9 @@ import { outputPath } from "../../output/output-log.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import type { AttemptCall } from "./change-attempt.ts";
+import { hidden, notFound } from "./find-job.ts";
 import { findActingWorker } from "./find-worker.ts";
+import { isHidden } from "./tenant-wall.ts";
 
 /** Appends what an attempt has said, if it still holds its lease and goes on exactly where it stopped. */
 export async function appendOutput(
@@ -15,8 +17,9 @@ export async function appendOutput(
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const fence = fenceOf(call.identity, call);
   const stored = await deps.store.getJob({ jobId: call.jobId });
-  if (stored === null) throw new WritError("NOT_FOUND", `there is no job ${call.jobId}`);
+  if (stored === null) throw notFound(call.jobId);
   const { job } = stored;
+  if (isHidden(call.identity, job)) throw await hidden(deps, call);
   const held = decideChange(job, { act: "renew", fence }, rulesNow(deps));
   if (held.kind === "refused") throw new WritError(held.code, held.message);
 

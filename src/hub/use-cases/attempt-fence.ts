@@ -3,12 +3,13 @@ import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 
-/** A worker names its attempt and token; only an administrator, by hand, may mean "the current one". */
+/** A worker names its attempt and token; only an administrator of the hub, by hand, may mean "the current one". */
 export function fenceOf(
   identity: Identity,
   given: { worker_id: string; attempt?: number; token?: string },
 ): Fence {
-  if (identity.role !== "admin") {
+  // An administrator of one tenant could otherwise speak for an attempt of another without knowing its token.
+  if (identity.role !== "admin" || identity.tenantId !== null) {
     const missing = (["attempt", "token"] as const).filter((field) => given[field] === undefined);
     if (missing.length > 0) {
       throw new WritError("INVALID_ARGUMENT", `${missing.join(" and ")} must be sent`, {

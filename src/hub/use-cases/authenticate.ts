@@ -8,16 +8,21 @@ import { recordEvent } from "./record-event.ts";
 
 export type Credentials = { bearer: string | null; session: string | null };
 
-/** Twenty failed logins a minute from one address; a forgotten token in a loop must not look like an attack for ever. */
-const failedLoginsPerSecond = 20 / 60;
+/** From one address; a forgotten token in a loop must not look like an attack for ever. */
+const failedLoginsPerMinute = 20;
 const sessionMs = 12 * 3_600_000;
 
 /** Who is calling, or UNAUTHENTICATED with an event. Unknown, revoked and expired secrets look alike. */
 export async function authenticate(deps: HubDeps, given: Credentials, origin: Origin): Promise<Identity> {
   const identity = await identityOf(deps, given);
   if (identity !== null) return identity;
-  const waitMs = deps.limits.take(`login ${origin.ipAddress}`, failedLoginsPerSecond, 1);
+  const { ipAddress } = origin;
+  const perSecond = failedLoginsPerMinute / 60;
+  const waitMs = deps.limits.take(`login ${ipAddress}`, perSecond, 1, failedLoginsPerMinute);
   if (waitMs > 0) {
+    if (deps.limits.take(`login-event ${ipAddress}`, 1 / 60) === 0) {
+      await recordEvent(deps, { event: "RATE_LIMIT_HIT", origin, details: { limit: "failed logins" } });
+    }
     throw new WritError("RATE_LIMITED", "too many failed logins from this address", {
       retry_after_sec: Math.ceil(waitMs / 1000),
     });

@@ -1,14 +1,18 @@
 import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
 import type { ChangeAnswer, JobChange } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
+import { hidden, notFound } from "./find-job.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { recordEvent } from "./record-event.ts";
+import { isHidden } from "./tenant-wall.ts";
 
 export type AttemptCall = {
   identity: Identity;
+  origin: Origin;
   jobId: string;
   worker_id: string;
   attempt?: number;
@@ -52,13 +56,16 @@ async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct):
     rules: rulesNow(deps),
     origin: null,
   });
-  return settled(deps, { jobId: call.jobId, change: { ...act, fence } }, answer!);
+  return settled(deps, { ...call, change: { ...act, fence } }, answer!);
 }
 
+type Asked = JobChange & { identity: Identity; origin: Origin };
+
 /** The job after the change, or the refusal as an error. A stale call is noted once for its attempt. */
-export async function settled(deps: HubDeps, asked: JobChange, answer: ChangeAnswer): Promise<JobRecord> {
-  if (answer.kind === "unknown") throw new WritError("NOT_FOUND", `there is no job ${asked.jobId}`);
+export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobRecord> {
+  if (answer.kind === "unknown") throw notFound(asked.jobId);
   if (answer.kind !== "refused") return answer.job;
+  if (isHidden(asked.identity, answer.job)) throw await hidden(deps, asked);
   if (answer.code === "LEASE_LOST") await noteStale(deps, asked, answer.job);
   throw new WritError(answer.code, answer.message);
 }

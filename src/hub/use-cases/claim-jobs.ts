@@ -1,6 +1,7 @@
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { WorkerFacts } from "../../core/queue-key.ts";
+import { sha256Hex } from "../../signing/mac.ts";
 import type { ClaimedJob, WorkerRecord } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { findActingWorker } from "./find-worker.ts";
@@ -44,8 +45,9 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<C
 function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
   return {
     ...worker.facts,
-    tenantId: request.identity.role === "worker" ? request.identity.tenantId : null,
+    tenantId: request.identity.tenantId,
     types: request.types ?? worker.facts.types,
+    handlerTypes: request.types === undefined ? worker.facts.handlerTypes : [],
     session: request.session ?? worker.facts.session,
   };
 }
@@ -63,12 +65,24 @@ async function claimNow(deps: HubDeps, request: ClaimRequest, facts: WorkerFacts
   });
   await deps.failpoint("claim.afterCommit");
   deps.metrics.claimed.inc(claimed.length);
-  return claimed;
+  if (!request.signal.aborted) return claimed;
+  await giveBack(deps, claimed);
+  return [];
+}
+
+/** The caller hung up while its claim was being written: nobody knows of these leases, so they need not run out. */
+async function giveBack(deps: HubDeps, claimed: ClaimedJob[]): Promise<void> {
+  const changes = claimed.map(({ job, leaseToken }) => {
+    const fence = { workerId: job.workerId!, attempt: job.attempt, tokenHash: sha256Hex(leaseToken) };
+    const reason = "the worker hung up before it was answered";
+    return { jobId: job.id, change: { act: "release" as const, fence, reason } };
+  });
+  if (changes.length > 0) await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
 }
 
 async function claimOrWait(deps: HubDeps, request: ClaimRequest, facts: WorkerFacts): Promise<ClaimedJob[]> {
   const endsAt = deps.clock.monotonicMs() + request.waitMs;
-  while (!request.signal.aborted) {
+  while (!request.signal.aborted && !deps.dispatcher.isStopped) {
     // Waiting begins before the look, so that a job that comes between the two is not slept through.
     const news = waitForWork(deps, { request, facts, endsAt });
     const claimed = await claimNow(deps, request, facts);

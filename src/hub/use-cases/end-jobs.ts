@@ -26,5 +26,5 @@ async function change(deps: HubDeps, call: Call, act: "cancel" | "retry"): Promi
     rules: rulesNow(deps),
     origin: call.origin,
   });
-  return settled(deps, asked, answer!);
+  return settled(deps, { ...call, ...asked }, answer!);
 }

@@ -3,6 +3,7 @@ import { isEnded, type JobRecord } from "../../core/job.ts";
 import { misfits, parseQueueKey } from "../../core/queue-key.ts";
 import type { WorkerRecord } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
+import { mayServe } from "./tenant-wall.ts";
 
 /** So many workers are judged one by one; with more, those that come closest to fitting are shown. */
 const workersShownMax = 50;
@@ -12,7 +13,11 @@ export async function explainJob(deps: HubDeps, job: JobRecord): Promise<WhyView
   if (job.status !== "pending") return { ...nothingHolds(job), summary: summaryOfHeld(job) };
   const position = await deps.store.getQueuePosition({ jobId: job.id });
   const quota = await deps.quotas.get(job.tenantId);
-  const judged = judge(job, await deps.store.listWorkers());
+  const workers = await deps.store.listWorkers();
+  const judged = judge(
+    job,
+    workers.filter((worker) => mayServe(worker, job.tenantId)),
+  );
   const why = {
     ...nothingHolds(job),
     position: position === null ? null : position.ahead + 1,

@@ -3,7 +3,7 @@ import type { Origin } from "../../core/events.ts";
 import { accessToJob, type Identity } from "../../core/identity.ts";
 import type { StoredJob } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
-import { recordEvent } from "./record-event.ts";
+import { recordDenial } from "./record-denial.ts";
 
 /** The job, if this caller may read or change it. One of another tenant answers exactly like one that is not there. */
 export async function findJob(
@@ -14,17 +14,21 @@ export async function findJob(
   if (stored === null) throw notFound(input.jobId);
   const access = accessToJob(input.identity, stored.job, input.to);
   if (access === "allowed") return stored;
-  await recordEvent(deps, {
-    event: "PERMISSION_DENIED",
-    tenantId: input.identity.tenantId,
-    jobId: input.jobId,
-    origin: input.origin,
-    details: { job_id: input.jobId },
-  });
-  if (access === "hidden") throw notFound(input.jobId);
-  throw new WritError("PERMISSION_DENIED", "the job belongs to another user");
+  if (access === "hidden") throw await hidden(deps, input);
+  throw new WritError("PERMISSION_DENIED", "the job belongs to another user", { job_id: input.jobId });
 }
 
-function notFound(jobId: string): WritError {
+/** Nobody but the audit trail can tell this from a job that does not exist. */
+export async function hidden(
+  deps: HubDeps,
+  asked: { identity: Identity; jobId: string; origin: Origin },
+): Promise<WritError> {
+  const { identity, jobId, origin } = asked;
+  const denied = new WritError("PERMISSION_DENIED", "the job belongs to another tenant", { job_id: jobId });
+  await recordDenial(deps, { identity, origin }, denied);
+  return notFound(jobId);
+}
+
+export function notFound(jobId: string): WritError {
   return new WritError("NOT_FOUND", `there is no job ${jobId}`);
 }

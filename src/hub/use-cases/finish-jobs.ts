@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type FailRequest, type ResultRequest, resultItem } from "../../contract/worker-shapes.ts";
 import type { AttemptReport, Change } from "../../core/change.ts";
 import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
 import { classify } from "../../core/failure.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
@@ -15,7 +16,8 @@ import { settled } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { parseShape } from "./parse-shape.ts";
 
-type Call = { identity: Identity; jobId: string };
+type Caller = { identity: Identity; origin: Origin };
+type Call = Caller & { jobId: string };
 
 /** The attempt succeeded. The same result again is answered as a duplicate and changes nothing. */
 export async function finishJob(
@@ -24,14 +26,15 @@ export async function finishJob(
 ): Promise<{ job: JobRecord; duplicate: boolean }> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
   const change = resultChange(call.identity, call.body, call.idempotencyKey);
-  const answer = await finish(deps, { jobId: call.jobId, change });
+  const answer = await finish(deps, call, { jobId: call.jobId, change });
   return { job: answer.job, duplicate: answer.duplicate };
 }
 
 /** The attempt failed; core decides whether it is tried again. */
 export async function failJob(deps: HubDeps, call: Call & { body: FailRequest }): Promise<JobRecord> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
-  return (await finish(deps, { jobId: call.jobId, change: failChange(call.identity, call.body) })).job;
+  const change = failChange(call.identity, call.body);
+  return (await finish(deps, call, { jobId: call.jobId, change })).job;
 }
 
 export type ItemAnswer =
@@ -41,7 +44,7 @@ export type ItemAnswer =
 /** Many endings in one call, each judged alone: a bad item spoils nobody else's. */
 export async function finishJobs(
   deps: HubDeps,
-  call: { identity: Identity; workerId: string; items: unknown[] },
+  call: Caller & { workerId: string; items: unknown[] },
 ): Promise<ItemAnswer[]> {
   await findActingWorker(deps, call);
   const asked = call.items.map((item) => changeOf(call, item));
@@ -55,7 +58,7 @@ export async function finishJobs(
       try {
         return {
           jobId: one.jobId,
-          job: await ending(deps, one, answer),
+          job: await ending(deps, { ...call, ...one }, answer),
           duplicate: answer.kind === "duplicate",
         };
       } catch (error) {
@@ -86,9 +89,14 @@ function jobIdOf(item: unknown): string | null {
   return typeof id === "string" ? id : null;
 }
 
-async function finish(deps: HubDeps, asked: JobChange): Promise<{ job: JobRecord; duplicate: boolean }> {
+async function finish(
+  deps: HubDeps,
+  { identity, origin }: Caller,
+  asked: JobChange,
+): Promise<{ job: JobRecord; duplicate: boolean }> {
   const [answer] = await apply(deps, [asked]);
-  return { job: await ending(deps, asked, answer!), duplicate: answer!.kind === "duplicate" };
+  const job = await ending(deps, { identity, origin, ...asked }, answer!);
+  return { job, duplicate: answer!.kind === "duplicate" };
 }
 
 async function apply(deps: HubDeps, changes: JobChange[]): Promise<ChangeAnswer[]> {
@@ -98,7 +106,7 @@ async function apply(deps: HubDeps, changes: JobChange[]): Promise<ChangeAnswer[
   return answers;
 }
 
-async function ending(deps: HubDeps, asked: JobChange, answer: ChangeAnswer): Promise<JobRecord> {
+async function ending(deps: HubDeps, asked: Caller & JobChange, answer: ChangeAnswer): Promise<JobRecord> {
   const job = await settled(deps, asked, answer);
   if (answer.kind === "moved") deps.metrics.finished.inc({ status: job.status });
   return job;

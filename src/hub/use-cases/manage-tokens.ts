@@ -2,7 +2,9 @@ import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import { defaultTenant, type Identity, type Role } from "../../core/identity.ts";
 import { sha256Hex } from "../../signing/mac.ts";
+import type { TokenRecord } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
+import { isHidden } from "./tenant-wall.ts";
 
 export type TokenWish = {
   role: Role;
@@ -50,21 +52,39 @@ export async function refreshToken(
   call: { identity: Identity; expiresInSec?: number; origin: Origin },
 ): Promise<IssuedToken> {
   const { role, tenantId, userId, workerId, tokenId } = call.identity;
+  const own = (await deps.store.listTokens()).find(({ id }) => id === tokenId);
+  if (own === undefined) throw unknownToken(tokenId);
   const wish = {
     role,
     tenantId: tenantId ?? undefined,
     userId,
     workerId: workerId ?? undefined,
-    expiresInSec: call.expiresInSec,
+    expiresInSec: lifetimeSec(own, call.expiresInSec),
   };
   const issued = await createToken(deps, { identity: call.identity, wish, origin: call.origin });
-  await revokeToken(deps, { tokenId, origin: call.origin });
+  await revokeToken(deps, { identity: call.identity, tokenId, origin: call.origin });
   return issued;
 }
 
+/** A token that was made to end cannot make itself one that lives longer. */
+function lifetimeSec(own: TokenRecord, asked: number | undefined): number | undefined {
+  if (own.expiresAt === null) return asked;
+  const given = Math.max(1, Math.round((own.expiresAt - own.createdAt) / 1000));
+  return Math.min(given, asked ?? given);
+}
+
 /** Ends a token at once; streams that were opened with it end with their next look. */
-export async function revokeToken(deps: HubDeps, call: { tokenId: string; origin: Origin }): Promise<void> {
-  const revoked = await deps.store.revokeToken({ ...call, nowMs: deps.clock.nowMs() });
+export async function revokeToken(
+  deps: HubDeps,
+  call: { identity: Identity; tokenId: string; origin: Origin },
+): Promise<void> {
+  const { identity, tokenId, origin } = call;
+  const known = (await deps.store.listTokens()).find(({ id }) => id === tokenId);
+  if (known === undefined || isHidden(identity, known)) throw unknownToken(tokenId);
+  await deps.store.revokeToken({ tokenId, origin, nowMs: deps.clock.nowMs() });
   deps.tokens.forgetAll();
-  if (!revoked) throw new WritError("NOT_FOUND", `there is no token ${call.tokenId}`);
+}
+
+function unknownToken(tokenId: string): WritError {
+  return new WritError("NOT_FOUND", `there is no token ${tokenId}`);
 }

@@ -14,7 +14,7 @@ export async function registerWorker(
   deps: HubDeps,
   call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
 ): Promise<void> {
-  checkActsAs(call.identity, call.worker.id);
+  await checkActsAs(deps, { identity: call.identity, workerId: call.worker.id });
   if (call.worker.publicKey !== null) loadVerifyingKey(call.worker.publicKey);
   const outcome = await deps.store.registerWorker({
     worker: call.worker,
@@ -32,22 +32,30 @@ export async function registerWorker(
 export type HeartbeatCall = {
   identity: Identity;
   workerId: string;
+  /** A worker that stops says so: it must be given nothing more. */
+  isDraining: boolean;
   capabilities?: { provider: string; model: string }[];
   leases: { jobId: string; attempt: number; token: string }[];
 };
 
 /** The worker lives. Exactly the leases it names are renewed; it is told which of them it has lost. */
 export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
-  checkActsAs(call.identity, call.workerId);
+  const known = await checkActsAs(deps, call);
   if (deps.limits.take(`heartbeat ${call.workerId}`, heartbeatsPerSecondMax) > 0) {
     throw new WritError("RATE_LIMITED", `a worker may call ${heartbeatsPerSecondMax} times a second`, {
       retry_after_sec: 1,
     });
   }
+  if (call.isDraining && known?.draining === false) {
+    const nowMs = deps.clock.nowMs();
+    await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });
+    deps.workers.forget(call.workerId);
+  }
   const answer = await deps.store.heartbeatWorker({
     workerId: call.workerId,
     capabilities: call.capabilities ?? null,
-    leases: call.leases.map(({ jobId, attempt, token }) => ({
+    // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases run out.
+    leases: (known?.blocked === true ? [] : call.leases).map(({ jobId, attempt, token }) => ({
       jobId,
       fence: { workerId: call.workerId, attempt, tokenHash: sha256Hex(token) },
     })),
@@ -60,7 +68,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     );
   }
   if (call.capabilities !== undefined) deps.workers.forget(call.workerId);
-  return answer;
+  return answer.blocked ? { ...answer, lost: call.leases.map(({ jobId }) => jobId) } : answer;
 }
 
 export async function saveWorkerMetrics(
@@ -78,9 +86,20 @@ const metricsKeptMs = 3_600_000;
 /** Blocks, unblocks or drains a worker, and tells it at once. */
 export async function setWorker(
   deps: HubDeps,
-  call: { workerId: string; set: { blocked?: boolean; draining?: boolean }; origin: Origin },
+  call: {
+    identity: Identity;
+    workerId: string;
+    set: { blocked?: boolean; draining?: boolean };
+    origin: Origin;
+  },
 ): Promise<WorkerRecord> {
-  const worker = await deps.store.setWorker({ ...call, nowMs: deps.clock.nowMs() });
+  await checkActsAs(deps, call);
+  const worker = await deps.store.setWorker({
+    workerId: call.workerId,
+    set: call.set,
+    origin: call.origin,
+    nowMs: deps.clock.nowMs(),
+  });
   deps.workers.forget(call.workerId);
   if (worker === null) throw unknownWorker(call.workerId);
   if (call.set.draining === true) deps.dispatcher.tell(call.workerId, "drain", {});
@@ -91,7 +110,7 @@ export async function removeWorker(
   deps: HubDeps,
   call: { identity: Identity; workerId: string; origin: Origin },
 ): Promise<void> {
-  checkActsAs(call.identity, call.workerId);
+  await checkActsAs(deps, call);
   const removed = await deps.store.removeWorker({
     workerId: call.workerId,
     rules: rulesNow(deps),

@@ -1,0 +1,22 @@
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Identity } from "../../core/identity.ts";
+import type { HubDeps } from "../deps.ts";
+import { recordEvent } from "./record-event.ts";
+
+/** Whatever forbids a call, the audit trail hears of it, and once: a transport calls this where errors pass. */
+export async function recordDenial(
+  deps: Pick<HubDeps, "store" | "clock">,
+  call: { identity: Identity; origin: Origin },
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof WritError) || error.code !== "PERMISSION_DENIED") return;
+  const jobId = (error.details?.["job_id"] as string | undefined) ?? null;
+  await recordEvent(deps, {
+    event: "PERMISSION_DENIED",
+    tenantId: call.identity.tenantId,
+    jobId,
+    origin: call.origin,
+    details: { role: call.identity.role, error: error.message, ...(jobId === null ? {} : { job_id: jobId }) },
+  });
+}

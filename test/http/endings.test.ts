@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { JobView } from "../../src/contract/view-shapes.ts";
+import { errorOf } from "../support/call-http.ts";
+import { readEvents, snapshot } from "../support/database.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { claimedJob, claimJob, type HeldJob, registerWorker, runningJob } from "../support/jobs.ts";
+import { issueTokens, type Tokens } from "../support/tokens.ts";
+
+let hub: TestHub;
+let tokens: Tokens;
+
+beforeAll(async () => {
+  hub = await startTestHub(stillEnv);
+  tokens = await issueTokens(hub);
+});
+afterAll(() => hub.stop());
+
+function report(
+  job: HeldJob,
+  act: string,
+  fields: Record<string, unknown>,
+  headers?: Record<string, string>,
+) {
+  return hub.call("POST", `/jobs/${job.id}/${act}`, {
+    token: tokens.worker,
+    body: { ...job.fence, ...fields },
+    headers,
+  });
+}
+
+async function view(id: string): Promise<JobView> {
+  return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
+}
+
+describe("a result", () => {
+  test("completes the job with all that the worker reports", async () => {
+    const job = await runningJob(hub);
+    const isolation = { level: "strict", applied: ["pid"], missing: [] };
+    const usage = { cpu_ms: 5, memory_peak_bytes: 6, oom: false };
+    const files = [{ folder_id: "f", object_key: "k", sha256: "c".repeat(64), size: 3 }];
+    const fields = { result: { a: 1.5 }, exit_code: 0, isolation, usage, output_files: files };
+    expect((await report(job, "result", fields)).json()).toEqual({ status: "completed" });
+    expect(await view(job.id)).toMatchObject({
+      status: "completed",
+      result: { a: 1.5 },
+      exit_code: 0,
+      isolation,
+      usage,
+      output_files: files,
+      execution_time_ms: expect.any(Number),
+    });
+  });
+
+  test("completes a job that was never said to have started", async () => {
+    const job = await claimedJob(hub);
+    expect((await report(job, "result", { result: null })).json()).toEqual({ status: "completed" });
+  });
+
+  test("may be repeated: the same value, the same hash or the same key is a duplicate", async () => {
+    const job = await runningJob(hub);
+    await report(job, "result", { result: { b: 1, a: 2 } }, { "X-Idempotency-Key": "k1" });
+    const before = snapshot(hub.home);
+    const repeats = [
+      await report(job, "result", { result: { a: 2, b: 1 } }),
+      await report(job, "result", { result: "quite another" }, { "X-Idempotency-Key": "k1" }),
+      await report(job, "result", { result: 0, result_hash: `sha256:${(await view(job.id)).result_hash}` }),
+    ];
+    for (const repeat of repeats) {
+      expect(repeat).toMatchObject({ status: 200 });
+      expect(repeat.json()).toEqual({ status: "completed", duplicate: true });
+    }
+    expect(await report(job, "result", { result: { a: 3 } })).toMatchObject({
+      status: 409,
+      code: "RESULT_CONFLICT",
+    });
+    expect(snapshot(hub.home)).toBe(before);
+  });
+
+  test("sent a hundred times at once ends the job once", async () => {
+    const job = await runningJob(hub);
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => report(job, "result", { result: { n: 1 } })),
+    );
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(answers.filter((answer) => answer.json()["duplicate"] === true)).toHaveLength(99);
+    const endings = readEvents(hub.home).filter(
+      ({ job_id: id, event }) => id === job.id && event === "JOB_COMPLETED",
+    );
+    expect(endings).toHaveLength(1);
+  });
+
+  test("of an administrator needs no attempt and no token, but the right worker", async () => {
+    const job = await runningJob(hub);
+    const send = (workerId: string, token: string) =>
+      hub.call("POST", `/jobs/${job.id}/result`, { token, body: { worker_id: workerId, result: 1 } });
+    expect(await send(await registerWorker(hub), hub.admin)).toMatchObject({
+      status: 409,
+      code: "LEASE_LOST",
+    });
+    expect(await send(job.fence.worker_id, tokens.worker)).toMatchObject({ status: 400 });
+    expect((await send(job.fence.worker_id, tokens.acmeAdmin)).status).toBe(403);
+    expect((await send(job.fence.worker_id, hub.admin)).json()).toEqual({ status: "completed" });
+  });
+});
+
+describe("a failure", () => {
+  test("is tried again as often as its code allows, then quarantined", async () => {
+    const workerId = await registerWorker(hub);
+    const first = await runningJob(hub, { workerId, max_attempts: 10, timeout_sec: 100 });
+    const again = await report(first, "fail", { reason: "late", code: "IDLE_TIMEOUT", exit_code: 137 });
+    expect(again.json()).toEqual({ status: "pending", run_at: expect.any(Number) });
+    expect(await view(first.id)).toMatchObject({ timeout_sec: 200, attempts: 1, worker_id: null });
+    const second = await claimJob(hub, { workerId, type: first.type });
+    const last = await report(second, "fail", { reason: "late again", code: "TIMEOUT" });
+    expect(last.json()).toEqual({ status: "quarantined" });
+    expect(await view(first.id)).toMatchObject({
+      fail_reason: "TIMEOUT_RETRY_EXHAUSTED",
+      fail_code: "TIMEOUT",
+      fail_history: [
+        { code: "TIMEOUT", detail: "IDLE_TIMEOUT", attempt: 1, worker_id: workerId, reason: "late" },
+        { code: "TIMEOUT", detail: null, attempt: 2, worker_id: workerId, reason: "late again" },
+      ],
+    });
+  });
+
+  test("counts as EXECUTION_ERROR without a code, and ends a job of one attempt plainly", async () => {
+    const job = await runningJob(hub, { max_attempts: 1 });
+    const answer = await report(job, "fail", {
+      reason: "exit 3",
+      exit_code: 3,
+      partial_result: { so: "far" },
+    });
+    expect(answer.json()).toEqual({ status: "failed" });
+    expect(await view(job.id)).toMatchObject({
+      fail_reason: "EXECUTION_ERROR",
+      exit_code: 3,
+      partial_result: { so: "far" },
+    });
+  });
+
+  test("is never tried again when the job itself is at fault, and a violation is on the record", async () => {
+    for (const [code, kind] of [
+      ["SOLVER_CHECKSUM_MISMATCH", "INVALID_JOB"],
+      ["PATH_TRAVERSAL_ATTEMPT", "SECURITY_VIOLATION"],
+    ] as const) {
+      const job = await runningJob(hub);
+      expect((await report(job, "fail", { reason: "refused", code })).json()).toEqual({ status: "failed" });
+      expect(await view(job.id)).toMatchObject({ fail_reason: kind, fail_code: kind, fail_detail: code });
+      const events = readEvents(hub.home).filter(({ job_id: id }) => id === job.id);
+      expect(events.some(({ event }) => event === code)).toBe(kind === "SECURITY_VIOLATION");
+    }
+  });
+
+  test("repeated after the end changes nothing", async () => {
+    const job = await runningJob(hub, { max_attempts: 1 });
+    await report(job, "fail", { reason: "once" });
+    const before = snapshot(hub.home);
+    expect(await report(job, "fail", { reason: "twice" })).toMatchObject({ status: 409, code: "LEASE_LOST" });
+    expect(await report(job, "result", { result: 1 })).toMatchObject({ status: 409, code: "LEASE_LOST" });
+    expect(snapshot(hub.home)).toBe(before);
+  });
+});
+
+describe("a release", () => {
+  test("gives the job back without charging an attempt, nine times", async () => {
+    const workerId = await registerWorker(hub);
+    let job = await runningJob(hub, { workerId });
+    for (let times = 1; times <= 9; times++) {
+      expect((await report(job, "release", { reason: "drain" })).status).toBe(204);
+      expect(await view(job.id)).toMatchObject({ status: "pending", attempts: 0, attempt: times });
+      job = await claimJob(hub, { workerId, type: job.type });
+    }
+    await report(job, "release", { reason: "drain" });
+    expect((await view(job.id)).fail_history).toMatchObject([{ code: "WORKER_DISCONNECTED", attempt: 10 }]);
+  });
+});
+
+describe("progress", () => {
+  test("is shown while the job runs; a job's own heartbeat starts it", async () => {
+    const job = await claimedJob(hub);
+    expect((await report(job, "progress", { progress: 12.5, detail: "cloning" })).status).toBe(204);
+    expect(await view(job.id)).toMatchObject({
+      status: "assigned",
+      progress: 12.5,
+      progress_detail: "cloning",
+    });
+    expect((await report(job, "heartbeat", { progress: 50 })).status).toBe(204);
+    expect(await view(job.id)).toMatchObject({ status: "running", progress: 50, progress_detail: null });
+  });
+});
+
+describe("many endings in one call", () => {
+  test("are judged one by one", async () => {
+    const workerId = await registerWorker(hub);
+    const jobs = [];
+    for (let index = 0; index < 4; index++) jobs.push(await runningJob(hub, { workerId }));
+    const [good, bad, stale, strange] = jobs as [HeldJob, HeldJob, HeldJob, HeldJob];
+    const lease = ({ id, fence }: HeldJob) => ({ job_id: id, attempt: fence.attempt, token: fence.token });
+    const unknown = "01890000-0000-7000-8000-000000000000";
+    const items = [
+      { ...lease(good), result: 1 },
+      { ...lease(bad), reason: "broke" },
+      { ...lease(stale), attempt: 9, result: 1 },
+      { ...lease(strange), result: 1, surprise: true },
+      { ...lease(good), job_id: unknown, result: 1 },
+      "not even an object",
+      { ...lease(good), result: 1 },
+    ];
+    const answer = await hub.must("POST", "/jobs/results", {
+      token: tokens.worker,
+      body: { worker_id: workerId, items },
+    });
+    expect(answer.json()).toMatchObject({
+      items: [
+        { job_id: good.id, status: "completed" },
+        { job_id: bad.id, status: "pending", run_at: expect.any(Number) },
+        { job_id: stale.id, error: { code: "LEASE_LOST" } },
+        { job_id: strange.id, error: { code: "INVALID_ARGUMENT" } },
+        { job_id: unknown, error: { code: "NOT_FOUND" } },
+        { job_id: null, error: { code: "INVALID_ARGUMENT" } },
+        { job_id: good.id, status: "completed", duplicate: true },
+      ],
+    });
+    expect((await view(stale.id)).status).toBe("running");
+  });
+
+  test("are at most 256", async () => {
+    const items = Array(257).fill({});
+    const answer = await hub.call("POST", "/jobs/results", {
+      token: tokens.worker,
+      body: { worker_id: "w", items },
+    });
+    expect(errorOf(answer.text).details?.issues?.[0]?.path).toBe("items");
+  });
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { lastSeq, readEvents } from "../support/database.ts";
+import { startTestHub } from "../support/hub.ts";
+
+test("a forwarded address counts only from a proxy that is trusted", async () => {
+  const hub = await startTestHub({ WRIT_TRUSTED_PROXIES: "127.5.0.1, 127.5.0.2" });
+  const addressOf = async (from: string, forwarded: string) => {
+    const seq = lastSeq(hub.home);
+    await hub.call("GET", "/jobs", { from, headers: { "X-Forwarded-For": forwarded } });
+    return readEvents(hub.home, seq)[0]?.origin?.ipAddress;
+  };
+  expect(await addressOf("127.5.0.1", "203.0.113.7")).toBe("203.0.113.7");
+  expect(await addressOf("127.5.0.2", "198.51.100.1, 203.0.113.8")).toBe("203.0.113.8");
+  expect(await addressOf("127.5.0.2", "not an address")).toBe("127.5.0.2");
+  expect(await addressOf("127.5.0.3", "203.0.113.9")).toBe("127.5.0.3");
+  await hub.stop();
+});
+
+test("behind a proxy that speaks TLS the session cookie is Secure and the public address is our own page", async () => {
+  const hub = await startTestHub({ WRIT_PUBLIC_URL: "https://writ.example" });
+  const login = await hub.must("POST", "/session", { body: { token: hub.admin } });
+  const [cookie] = login.headers["set-cookie"]!;
+  expect(cookie).toContain("; Secure");
+  const change = (headers: Record<string, string>) =>
+    hub.call("DELETE", "/session", { headers: { Cookie: cookie!.split(";")[0]!, ...headers } });
+  expect((await change({ Host: "writ.example", Origin: "https://writ.example.evil" })).status).toBe(403);
+  expect((await change({ Host: "evil.example", Origin: "https://evil.example" })).status).toBe(403);
+  expect((await change({ Host: "writ.example", Origin: "https://writ.example" })).status).toBe(204);
+  await hub.stop();
+});

@@ -1,0 +1,279 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { RouteName } from "../../src/contract/routes.ts";
+import type { TestHub } from "../support/hub.ts";
+import { claimedJob, failedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { issueToken, type Tokens } from "../support/tokens.ts";
+
+export type World = { hub: TestHub; tokens: Tokens };
+
+/** A request that its route accepts, with the state that it needs. Every refusal is this request with one fault. */
+export type Example = {
+  token: string;
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: unknown;
+  headers?: Record<string, string>;
+};
+
+/** One valid request per route. A route without one does not compile, and fails the first test. */
+export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
+  submitJob: async ({ tokens }) => ({ token: tokens.alice, body: fullSubmission() }),
+  submitJobs: async ({ tokens }) => ({
+    token: tokens.alice,
+    body: { jobs: [fullSubmission(), delegateSubmission()] },
+  }),
+  listJobs: async ({ tokens }) => ({
+    token: tokens.alice,
+    query: { status: "pending", type: "some.type", worker_id: "w", limit: "10", offset: "0", cursor: "1" },
+  }),
+  streamEvents: async (world) => ({ token: world.tokens.alice, query: { job_id: await aliceJob(world) } }),
+  getJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
+  cancelJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
+  retryJob: async ({ hub, tokens }) => ({
+    token: tokens.alice,
+    params: { id: (await failedJob(hub, { token: tokens.alice })).id },
+    body: {},
+  }),
+  readOutput: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: await aliceJob(world), stream: "stdout" },
+    query: { offset: "0", attempt: "1", follow: "false" },
+  }),
+  listJobEvents: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: await aliceJob(world) },
+    query: { after: "0", limit: "10" },
+  }),
+  explainJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
+  getReceipt: async ({ hub, tokens }) => {
+    const { id, fence } = await runningJob(hub, { token: tokens.alice });
+    const body = { ...fence, result: 1, receipt: { signed: "by the worker" } };
+    await hub.must("POST", `/jobs/${id}/result`, { token: hub.admin, body });
+    return { token: tokens.alice, params: { id } };
+  },
+
+  registerWorker: async ({ tokens }) => ({ token: tokens.worker, body: fullRegistration() }),
+  heartbeatWorker: async ({ hub, tokens }) => {
+    const { id, fence } = await runningJob(hub, { token: tokens.alice });
+    const lease = { job_id: id, attempt: fence.attempt, token: fence.token };
+    const capabilities = [{ provider: "OLLAMA", model: "llama" }];
+    const body = { worker_id: fence.worker_id, status: "active", current_jobs: [lease], capabilities };
+    return { token: tokens.worker, body };
+  },
+  saveWorkerMetrics: async ({ hub, tokens }) => ({
+    token: tokens.worker,
+    params: { id: await registerWorker(hub) },
+    body: {
+      ts: 1_700_000_000_000,
+      cpu_percent: 12.5,
+      load1: 0.25,
+      mem_used_bytes: 1,
+      mem_total_bytes: 2,
+      disk_free_bytes: 3,
+      slots_used: 0,
+      slots: 4,
+    },
+  }),
+  streamCommands: async ({ hub, tokens }) => ({
+    token: tokens.worker,
+    params: { id: await registerWorker(hub) },
+    query: { session: "a" },
+  }),
+  claimJob: async ({ hub, tokens }) => ({
+    token: tokens.worker,
+    body: { worker_id: await registerWorker(hub), types: [freshName("none")], session: "a", wait_ms: 0 },
+  }),
+  claimJobs: async ({ hub, tokens }) => ({
+    token: tokens.worker,
+    body: {
+      worker_id: await registerWorker(hub),
+      types: [freshName("none")],
+      session: "a",
+      wait_ms: 0,
+      max: 5,
+    },
+  }),
+  pendingJob: async ({ hub, tokens }) => ({
+    token: tokens.worker,
+    query: { worker_id: await registerWorker(hub, { types: [freshName("none")] }), wait: "0" },
+  }),
+  startJob: async ({ hub, tokens }) => {
+    const { id, fence } = await claimedJob(hub, { token: tokens.alice });
+    return {
+      token: tokens.worker,
+      params: { id },
+      body: { ...fence, progress: 1.5, detail: "x", isolation: fullIsolation },
+    };
+  },
+  heartbeatJob: async (world) => fenced(world, { progress: 20, detail: "going on" }),
+  releaseJob: async (world) => fenced(world, { progress: 1, detail: "d", reason: "a drain" }),
+  reportProgress: async (world) => fenced(world, { progress: 50, detail: "half" }),
+  appendOutput: async ({ hub, tokens }) => {
+    const { id, fence } = await runningJob(hub, { token: tokens.alice });
+    return {
+      token: tokens.worker,
+      params: { id, stream: "stdout" },
+      query: { offset: "0" },
+      body: Buffer.from("hello"),
+      headers: {
+        "Content-Type": "application/octet-stream",
+        "X-Worker-Id": fence.worker_id,
+        "X-Job-Attempt": String(fence.attempt),
+        "X-Lease-Token": fence.token,
+      },
+    };
+  },
+  finishJob: async (world) =>
+    fenced(world, { result: { a: 1.5 }, result_hash: "a".repeat(64), ...fullReport }),
+  failJob: async (world) =>
+    fenced(world, {
+      reason: "bad luck",
+      code: "TIMEOUT",
+      detail: "d",
+      partial_result: [1],
+      ...fullReport,
+    }),
+  finishJobs: async ({ hub, tokens }) => {
+    const { id, fence } = await runningJob(hub, { token: tokens.alice });
+    const { worker_id, ...lease } = fence;
+    return {
+      token: tokens.worker,
+      body: { worker_id, items: [{ job_id: id, ...lease, result: 1 }], receipts: {} },
+    };
+  },
+
+  listWorkers: async ({ tokens }) => ({ token: tokens.viewer }),
+  getWorker: async ({ hub, tokens }) => ({
+    token: tokens.viewer,
+    params: { id: await registerWorker(hub) },
+  }),
+  blockWorker: async (world) => onWorker(world),
+  unblockWorker: async (world) => onWorker(world),
+  drainWorker: async (world) => onWorker(world),
+  removeWorker: async ({ hub, tokens }) => ({
+    token: tokens.worker,
+    params: { id: await registerWorker(hub) },
+  }),
+  createSession: async ({ tokens }) => ({ token: tokens.alice, body: { token: tokens.alice } }),
+  getSession: async ({ tokens }) => ({ token: tokens.alice }),
+  removeSession: async ({ tokens }) => ({ token: tokens.alice }),
+  createToken: async ({ hub }) => ({
+    token: hub.admin,
+    body: {
+      role: "worker",
+      tenant_id: "acme",
+      user_id: "carol",
+      worker_id: "carols.worker",
+      expires_in_sec: 60,
+    },
+  }),
+  refreshToken: async ({ hub }) => ({
+    token: (await issueToken(hub, { role: "user" })).token,
+    body: { expires_in_sec: 60 },
+  }),
+  listTokens: async ({ hub }) => ({ token: hub.admin }),
+  revokeToken: async ({ hub }) => ({
+    token: hub.admin,
+    params: { id: (await issueToken(hub, { role: "user" })).id },
+  }),
+  listKeys: async ({ tokens }) => ({ token: tokens.alice }),
+  getQuota: async ({ hub }) => ({ token: hub.admin, params: { id: "acme" } }),
+  putQuota: async ({ hub }) => ({
+    token: hub.admin,
+    params: { id: "limited" },
+    body: {
+      max_pending: 10,
+      max_running: 2,
+      submits_per_sec: 5,
+      max_output_bytes: 1000,
+      max_artifact_bytes: 1000,
+    },
+  }),
+  listQueues: async ({ hub }) => ({ token: hub.admin }),
+  setQueuePaused: async ({ hub }) => ({
+    token: hub.admin,
+    params: { type: freshName("type") },
+    body: { paused: true },
+  }),
+};
+
+async function aliceJob({ hub, tokens }: World): Promise<string> {
+  return (await submitJob(hub, { token: tokens.alice })).id;
+}
+
+async function fenced({ hub, tokens }: World, body: Record<string, unknown>): Promise<Example> {
+  const { id, fence } = await runningJob(hub, { token: tokens.alice });
+  return { token: tokens.worker, params: { id }, body: { ...fence, ...body } };
+}
+
+async function onWorker({ hub }: World): Promise<Example> {
+  return { token: hub.admin, params: { id: await registerWorker(hub) }, body: {} };
+}
+
+const fullIsolation = { level: "best-effort", applied: ["pid"], missing: [{ part: "net", why: "no" }] };
+const fullReport = {
+  exit_code: 0,
+  isolation: fullIsolation,
+  usage: { cpu_ms: 1, memory_peak_bytes: 2, oom: false },
+  output_files: [{ folder_id: "f", object_key: "k", sha256: "b".repeat(64), size: 1 }],
+  receipt: { any: "thing" },
+};
+
+/** Every optional field that an exec job may have, so that each one is put to the test. */
+function fullSubmission(): Record<string, unknown> {
+  return {
+    type: freshName("full"),
+    params: { a: [1, 2.5, "x"] },
+    run: { kind: "exec", argv: ["echo", "hi"], env: { LANG: "C" }, cwd: "/work", secrets: ["KEY"] },
+    priority: 5,
+    max_attempts: 3,
+    timeout_sec: 60,
+    requires: { tags: ["gpu"], session: "s", cores: 2, ram_gb: 1.5 },
+    limits: { cpu: "500m", memory: "64M", io: "low", pids: 10, network: "none" },
+    idempotency_key: freshName("key"),
+    run_at: 1,
+    queue_ttl_sec: 100_000,
+    steps: ["one", { two: 2 }],
+    metadata: { note: "n" },
+    output_location: { folder_id: "f", prefix: "a/b" },
+    storage_access_policy: [{ folderId: "f", prefix: "a", method: "PUT" }],
+    execution_location: "LOCAL_MACHINE",
+  };
+}
+
+function delegateSubmission(): Record<string, unknown> {
+  return {
+    type: "delegate",
+    run: {
+      kind: "delegate",
+      agent: "claude-code",
+      prompt: "p",
+      expected_artifacts: ["a.txt"],
+      idle_timeout_sec: 0,
+    },
+    provider: "OLLAMA",
+    model: "llama",
+    repo_root: "/srv/repo",
+    allowed_paths: ["src/"],
+  };
+}
+
+function fullRegistration(): Record<string, unknown> {
+  const { publicKey } = generateKeyPairSync("ed25519");
+  return {
+    worker_id: freshName("worker"),
+    name: "a worker",
+    location: "CLOUD",
+    cores: 2,
+    ram_gb: 1.5,
+    tags: ["gpu"],
+    types: ["exec"],
+    handler_types: ["image.resize"],
+    slots: 2,
+    session: "s",
+    capabilities: [{ provider: "OPENROUTER", model: "m" }],
+    key_ids: ["0123456789abcdef"],
+    public_key: publicKey.export({ type: "spki", format: "pem" }),
+    version: "1.0.0",
+  };
+}

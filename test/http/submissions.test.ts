@@ -1,0 +1,170 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { JobView } from "../../src/contract/view-shapes.ts";
+import { errorOf } from "../support/call-http.ts";
+import { snapshot } from "../support/database.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { freshName, registerWorker, submitJob } from "../support/jobs.ts";
+import { issueTokens, type Tokens } from "../support/tokens.ts";
+
+let hub: TestHub;
+let tokens: Tokens;
+
+beforeAll(async () => {
+  hub = await startTestHub(stillEnv);
+  tokens = await issueTokens(hub);
+});
+afterAll(() => hub.stop());
+
+const exec = { kind: "exec", argv: ["true"] };
+
+async function submit(body: unknown, token = tokens.alice) {
+  return hub.call("POST", "/jobs", { token, body });
+}
+
+async function view(id: string, token = hub.admin): Promise<JobView> {
+  return (await hub.must("GET", `/jobs/${id}`, { token })).json<JobView>();
+}
+
+describe("submitting", () => {
+  test("answers 201 with the id, and the job is pending with its defaults", async () => {
+    const answer = await submit({ type: "exec", run: exec });
+    expect(answer.status).toBe(201);
+    expect(answer.json()).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), status: "pending" });
+    expect(await view(answer.json<{ id: string }>().id, tokens.alice)).toMatchObject({
+      tenant_id: "acme",
+      user_id: "alice",
+      status: "pending",
+      priority: 5,
+      max_attempts: 3,
+      timeout_sec: 300,
+      max_runtime_ms: 300_000,
+      execution_location: "LOCAL_MACHINE",
+      attempt: 0,
+      attempts: 0,
+      output: { stdout: 0, stderr: 0 },
+    });
+  });
+
+  test("works below /api as below /api/v1", async () => {
+    const { id } = await submitJob(hub);
+    const answer = await hub.call("GET", `//api/jobs/${id}`, { token: hub.admin });
+    expect(answer.json<JobView>().id).toBe(id);
+  });
+
+  test("takes params of any kind and keeps their numbers as they were written", async () => {
+    for (const params of [
+      '"text"',
+      "null",
+      "[]",
+      "1.0",
+      "-0.0",
+      "1e-07",
+      '{"b":1.50,"a":{"constructor":1}}',
+    ]) {
+      const type = freshName("numbers");
+      const answer = await submit(`{"type":"${type}","params":${params}}`);
+      expect(answer.status, `${params}: ${answer.text}`).toBe(201);
+    }
+    const { type } = await submitJob(hub, { run: { kind: "handler" }, params: "later" });
+    const workerId = await registerWorker(hub);
+    await submit(`{"type":"${type}.2","params":{"x":1.0,"y":1}}`);
+    const body = { worker_id: workerId, types: [`${type}.2`] };
+    const claim = (await hub.must("POST", "/jobs/claim", { token: hub.admin, body })).json<{
+      document: string;
+    }>();
+    expect(claim.document).toContain('"params":{"x":1.0,"y":1}');
+  });
+
+  test("rounds max_runtime_ms up, and turns a solver_url into a solver job", async () => {
+    const body = {
+      type: "s",
+      solver_url: "https://x/y",
+      solver_checksum: "a".repeat(64),
+      max_runtime_ms: 1001,
+    };
+    const { id } = (await submit({ ...body, params: { n: 1 } })).json<{ id: string }>();
+    expect(await view(id)).toMatchObject({
+      timeout_sec: 2,
+      solver_url: "https://x/y",
+      solver_checksum: "a".repeat(64),
+      run: { kind: "solver" },
+      params: { n: 1 },
+    });
+  });
+
+  test("allows exec jobs to run for ever", async () => {
+    expect((await submit({ type: "exec", run: exec, timeout_sec: 0 })).status).toBe(201);
+    expect((await submit({ type: "exec", run: exec, timeout_sec: 604_800 })).status).toBe(201);
+  });
+});
+
+describe("an idempotency key", () => {
+  test("gives the first job again for the same body", async () => {
+    const body = { type: "exec", run: exec, idempotency_key: freshName("key") };
+    const [first, second] = [await submit(body), await submit(body)];
+    expect([first.status, second.status]).toEqual([201, 200]);
+    expect(second.json()).toEqual(first.json());
+  });
+
+  test("is a conflict with another body, and changes nothing", async () => {
+    const body = { type: "exec", run: exec, idempotency_key: freshName("key") };
+    const { id } = (await submit(body)).json<{ id: string }>();
+    const before = snapshot(hub.home);
+    const answer = await submit({ ...body, priority: 9 });
+    expect(answer).toMatchObject({ status: 409, code: "IDEMPOTENCY_MISMATCH" });
+    expect(errorOf(answer.text).details).toMatchObject({ job_id: id });
+    expect(snapshot(hub.home)).toBe(before);
+  });
+
+  test("means nothing to another tenant", async () => {
+    for (const key of [freshName("key"), `sha256:${"ab".repeat(32)}`]) {
+      const body = { type: "exec", run: exec, idempotency_key: key };
+      const [ours, theirs] = [await submit(body), await submit({ ...body, priority: 1 }, tokens.eve)];
+      expect([ours.status, theirs.status]).toEqual([201, 201]);
+      expect(theirs.text).not.toContain(ours.json<{ id: string }>().id);
+    }
+  });
+
+  test("makes one job of many requests at once", async () => {
+    const body = { type: "exec", run: exec, idempotency_key: freshName("key") };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => submit(body)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201]);
+    expect(new Set(answers.map((answer) => answer.json<{ id: string }>().id)).size).toBe(1);
+  });
+
+  test("is not needed when the id is given, and an id belongs to one job", async () => {
+    const body = { type: "exec", run: exec, job_id: randomUUID() };
+    expect([(await submit(body)).status, (await submit(body)).status]).toEqual([201, 200]);
+    expect((await submit({ ...body, priority: 1 })).status).toBe(409);
+    expect((await submit(body, tokens.eve)).status).toBe(409);
+  });
+});
+
+describe("a batch", () => {
+  test("is accepted whole", async () => {
+    const jobs = Array.from({ length: 1000 }, () => ({ type: "exec", run: exec }));
+    const answer = await hub.call("POST", "/jobs/batch", { token: tokens.bob, body: { jobs } });
+    expect(answer.status).toBe(201);
+    const ids = answer.json<{ jobs: { id: string }[] }>().jobs.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(1000);
+  });
+
+  test("is refused whole when one job is bad, conflicts, or is one too many", async () => {
+    const used = { type: "exec", run: exec, idempotency_key: freshName("key") };
+    await submit(used);
+    const good = { type: "exec", run: exec };
+    const before = snapshot(hub.home);
+    const refused = async (jobs: unknown[]) =>
+      hub.call("POST", "/jobs/batch", { token: tokens.alice, body: { jobs } });
+    const bad = await refused([good, { ...good, priority: 0 }]);
+    expect(errorOf(bad.text).details?.issues?.[0]?.path).toBe("jobs[1].priority");
+    expect(await refused([good, { ...used, priority: 1 }])).toMatchObject({ status: 409 });
+    const key = freshName("key");
+    const twins = [1, 2].map((priority) => ({ ...good, idempotency_key: key, priority }));
+    expect(await refused(twins)).toMatchObject({ status: 409 });
+    expect((await refused(Array(1001).fill(good))).status).toBe(400);
+    expect((await refused([])).status).toBe(400);
+    expect(snapshot(hub.home)).toBe(before);
+  });
+});

@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { CallOptions } from "../support/call-http.ts";
+import { readEvents, snapshot } from "../support/database.ts";
+import { openEventStream } from "../support/event-stream.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { type IssuedToken, issueToken, issueTokens, type Tokens } from "../support/tokens.ts";
+
+let hub: TestHub;
+let tokens: Tokens;
+
+beforeAll(async () => {
+  hub = await startTestHub(stillEnv);
+  tokens = await issueTokens(hub);
+});
+afterAll(() => hub.stop());
+
+const whoAmI = (token: string) => hub.call("GET", "/session", { token });
+
+describe("a token", () => {
+  test("says who its holder is, is listed without its secret, and is kept only as a hash", async () => {
+    const { id, token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "carol" });
+    expect(token).toMatch(/^sk_user_[A-Za-z0-9_-]{43}$/);
+    expect((await whoAmI(token)).json()).toEqual({
+      role: "user",
+      tenant_id: "acme",
+      user_id: "carol",
+      worker_id: null,
+    });
+    const list = await hub.must("GET", "/tokens", { token: hub.admin });
+    expect(list.json<{ id: string }[]>().some((one) => one.id === id)).toBe(true);
+    expect(list.text).not.toContain(token);
+    expect(JSON.stringify(readEvents(hub.home))).not.toContain(token);
+  });
+
+  test("ends at once when it is revoked, with its sessions", async () => {
+    const { id, token } = await issueToken(hub, { role: "user" });
+    const cookie = await logIn(token);
+    expect((await whoAmI(token)).status).toBe(200);
+    expect((await hub.call("DELETE", `/tokens/${id}`, { token: hub.admin })).status).toBe(204);
+    expect((await whoAmI(token)).status).toBe(401);
+    expect((await hub.call("GET", "/session", { headers: { Cookie: cookie } })).status).toBe(401);
+    expect((await hub.call("DELETE", `/tokens/${id}`, { token: hub.admin })).status).toBe(204);
+  });
+
+  test("that is revoked takes its open streams with it", async () => {
+    const workerId = await registerWorker(hub);
+    const user = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "dora" });
+    const worker = await issueToken(hub, { role: "worker" });
+    const { id: jobId } = await runningJob(hub, { token: user.token });
+    const streams = [
+      await openEventStream(hub, "/jobs/events", { token: user.token }),
+      await openEventStream(hub, `/jobs/${jobId}/output/stdout?follow=true`, { token: user.token }),
+      await openEventStream(hub, `/workers/${workerId}/commands`, { token: worker.token }),
+    ];
+    const other = await openEventStream(hub, "/jobs/events", { token: tokens.alice });
+    for (const { id } of [user, worker]) await hub.must("DELETE", `/tokens/${id}`, { token: hub.admin });
+    await Promise.all(streams.map((stream) => stream.ended));
+    const { id } = await submitJob(hub, { token: tokens.alice });
+    await other.until("another's stream goes on", ({ data }) => data["id"] === id);
+    other.cut();
+  });
+
+  test("ends when its time is over", async () => {
+    const { token } = await issueToken(hub, { role: "user", expires_in_sec: 1 });
+    expect((await whoAmI(token)).status).toBe(200);
+    const nextAddress = addresses(3);
+    await eventually(
+      "it has ended",
+      async () => (await hub.call("GET", "/session", { token, from: nextAddress() })).status === 401,
+    );
+  });
+
+  test("makes way for a new one with the same rights, that does not live longer than it was meant to", async () => {
+    const wish = { role: "worker", tenant_id: "acme", worker_id: "w7", expires_in_sec: 100 } as const;
+    const { token } = await issueToken(hub, wish);
+    const body = { expires_in_sec: 86_400 };
+    const renewed = (await hub.must("POST", "/tokens/refresh", { token, body })).json<IssuedToken>();
+    expect((await whoAmI(token)).status).toBe(401);
+    expect((await whoAmI(renewed.token)).json()).toMatchObject({
+      role: "worker",
+      tenant_id: "acme",
+      worker_id: "w7",
+    });
+    const plain = (await hub.must("POST", "/tokens/refresh", { token: renewed.token })).json<IssuedToken>();
+    const list = (await hub.must("GET", "/tokens", { token: hub.admin })).json<TokenRow[]>();
+    for (const { id } of [renewed, plain]) {
+      const { created_at: from, expires_at: to } = list.find((one) => one.id === id)!;
+      expect(to! - from).toBe(100_000);
+    }
+  });
+
+  test("of a tenant's administrator reaches no other tenant", async () => {
+    const theirs = await issueToken(hub, { role: "user", tenant_id: "globex" });
+    const before = snapshot(hub.home);
+    const ask = (method: string, path: string, body?: unknown) =>
+      hub.call(method, path, { token: tokens.acmeAdmin, body });
+    expect((await ask("DELETE", `/tokens/${theirs.id}`)).status).toBe(404);
+    expect((await ask("POST", "/tokens", { role: "user", tenant_id: "globex" })).status).toBe(403);
+    expect((await ask("GET", "/tenants/globex/quota")).status).toBe(404);
+    expect((await ask("PUT", "/tenants/globex/quota", {})).status).toBe(403);
+    expect((await ask("PUT", "/tenants/acme/quota", {})).status).toBe(403);
+    expect((await ask("PUT", "/queues/exec", { paused: true })).status).toBe(403);
+    expect(snapshot(hub.home)).toBe(before);
+    expect((await ask("GET", "/tokens")).json<TokenRow[]>().every((one) => one.tenant_id === "acme")).toBe(
+      true,
+    );
+    const own = await ask("POST", "/tokens", { role: "admin" });
+    expect((await whoAmI(own.json<IssuedToken>().token)).json()).toMatchObject({
+      role: "admin",
+      tenant_id: "acme",
+    });
+  });
+});
+
+describe("a session", () => {
+  test("comes as a cookie that no script and no other site can use", async () => {
+    const answer = await hub.call("POST", "/session", { body: { token: tokens.alice } });
+    expect(answer.json()).toMatchObject({ role: "user", user_id: "alice" });
+    const [cookie] = answer.headers["set-cookie"]!;
+    expect(cookie).toMatch(/^writ_session=[A-Za-z0-9_-]{43}; /);
+    for (const flag of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="]) expect(cookie).toContain(flag);
+    expect(cookie).not.toContain(tokens.alice);
+    const byHeader = await hub.call("POST", "/session", { token: tokens.alice, body: {} });
+    expect(byHeader.headers["set-cookie"]).toHaveLength(1);
+  });
+
+  test("reads, and changes only what comes from the hub's own page under the hub's own name", async () => {
+    const Cookie = await logIn(tokens.alice);
+    const own = `http://127.0.0.1:${hub.port}`;
+    const type = freshName("csrf");
+    const call = (method: string, headers: Record<string, string>, body?: unknown) =>
+      hub.call(method, "/jobs", { headers: { Cookie, ...headers }, body } as CallOptions);
+    const job = { type, run: { kind: "exec", argv: ["true"] } };
+    expect((await call("GET", {})).status).toBe(200);
+    const before = snapshot(hub.home);
+    const elsewhere: Record<string, string>[] = [
+      {},
+      { Origin: "https://evil.example" },
+      { Origin: "null" },
+      { Origin: `http://127.0.0.1.evil.example:${hub.port}` },
+      { Origin: `http://127.0.0.1:${hub.port + 1}` },
+      { Origin: "http://127.0.0.1" },
+      { "Sec-Fetch-Site": "cross-site" },
+      { "Sec-Fetch-Site": "same-site" },
+      { Host: `evil.example:${hub.port}`, Origin: `http://evil.example:${hub.port}` },
+    ];
+    for (const headers of elsewhere) {
+      const answer = await call("POST", headers, job);
+      expect(answer, JSON.stringify(headers)).toMatchObject({ status: 403, code: "PERMISSION_DENIED" });
+    }
+    expect((await call("GET", { Host: `rebound.example:${hub.port}` })).status).toBe(403);
+    expect((await call("GET", { Origin: "https://evil.example" })).status).toBe(403);
+    expect(snapshot(hub.home)).toBe(before);
+    expect((await call("POST", { Origin: own }, job)).status).toBe(201);
+    expect((await call("POST", { "Sec-Fetch-Site": "same-origin" }, job)).status).toBe(201);
+    const denied = readEvents(hub.home).filter(({ event }) => event === "PERMISSION_DENIED");
+    expect(denied.at(-1)).toMatchObject({ origin: { endpoint: "/jobs" } });
+  });
+
+  test("is never asked for when a token is shown, and gives no access to other origins", async () => {
+    const preflight = await hub.call("OPTIONS", "/jobs", { headers: { Origin: "https://evil.example" } });
+    expect(preflight.headers["access-control-allow-origin"]).toBeUndefined();
+    const headers = { Origin: "https://evil.example", Host: "rebound.example" };
+    const answer = await hub.call("GET", "/jobs", { token: tokens.alice, headers });
+    expect(answer.status).toBe(200);
+    expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
+  });
+
+  test("ends with the log-out", async () => {
+    const Cookie = await logIn(tokens.alice);
+    const headers = { Cookie, "Sec-Fetch-Site": "same-origin" };
+    const answer = await hub.call("DELETE", "/session", { headers });
+    expect(answer.status).toBe(204);
+    expect(answer.headers["set-cookie"]![0]).toContain("Max-Age=0");
+    expect((await hub.call("GET", "/session", { headers })).status).toBe(401);
+  });
+});
+
+describe("limits", () => {
+  test("twenty failed logins from one address pass, then it has to wait; others do not", async () => {
+    const from = "127.2.0.1";
+    const statuses: number[] = [];
+    for (let index = 0; index < 24; index++) statuses.push((await hub.call("GET", "/jobs", { from })).status);
+    expect(statuses.slice(0, 20)).toEqual(Array(20).fill(401));
+    expect(statuses).toContain(429);
+    const waits = await hub.call("GET", "/jobs", { from, token: "sk_user_wrong" });
+    if (waits.status === 429) expect(Number(waits.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await hub.call("GET", "/jobs", { from: "127.2.0.2" })).status).toBe(401);
+    expect((await hub.call("GET", "/jobs", { from, token: tokens.alice })).status).toBe(200);
+    const hits = readEvents(hub.home).filter(
+      ({ event, origin }) => event === "RATE_LIMIT_HIT" && origin?.ipAddress === from,
+    );
+    expect(hits).toHaveLength(1);
+  });
+
+  test("a tenant at its limit of pending jobs is refused, but for what it has submitted before", async () => {
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "small" });
+    await hub.must("PUT", "/tenants/small/quota", { token: hub.admin, body: { max_pending: 2 } });
+    const job = { type: "exec", run: { kind: "exec", argv: ["true"] } };
+    const first = { ...job, idempotency_key: "first" };
+    const submit = (body: unknown, path = "/jobs") => hub.call("POST", path, { token, body });
+    expect((await submit(first)).status).toBe(201);
+    const before = snapshot(hub.home);
+    expect(await submit({ jobs: [job, job] }, "/jobs/batch")).toMatchObject({
+      status: 429,
+      code: "QUOTA_EXCEEDED",
+    });
+    expect(snapshot(hub.home)).toBe(before);
+    expect((await submit(job)).status).toBe(201);
+    const refused = await submit(job);
+    expect(refused).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED" });
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await submit(first)).status).toBe(200);
+    expect(
+      readEvents(hub.home).some(({ event, tenant_id: id }) => event === "QUOTA_EXCEEDED" && id === "small"),
+    ).toBe(true);
+  });
+
+  test("a tenant that submits too fast has to wait", async () => {
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "hasty" });
+    await hub.must("PUT", "/tenants/hasty/quota", { token: hub.admin, body: { submits_per_sec: 2 } });
+    const jobs = Array(50).fill({ type: "exec", run: { kind: "exec", argv: ["true"] } });
+    const submit = () => hub.call("POST", "/jobs/batch", { token, body: { jobs } });
+    expect((await submit()).status).toBe(201);
+    const refused = await submit();
+    expect(refused).toMatchObject({ status: 429, code: "RATE_LIMITED" });
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await submitJob(hub, { token: tokens.eve })).id).toBeDefined();
+  });
+
+  test("a tenant at its limit of running jobs waits until one has ended", async () => {
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "narrow" });
+    await hub.must("PUT", "/tenants/narrow/quota", { token: hub.admin, body: { max_running: 1 } });
+    const held = await runningJob(hub, { token });
+    const { id } = await submitJob(hub, { token, type: held.type });
+    const claim = (waitMs: number) =>
+      hub.call("POST", "/jobs/claim", {
+        token: tokens.worker,
+        body: { worker_id: held.fence.worker_id, types: [held.type], wait_ms: waitMs },
+      });
+    expect((await claim(0)).status).toBe(204);
+    const waiting = claim(30_000);
+    await hub.must("POST", `/jobs/${held.id}/result`, {
+      token: hub.admin,
+      body: { ...held.fence, result: 1 },
+    });
+    expect((await waiting).json<{ id: string }>().id).toBe(id);
+    expect((await hub.must("GET", "/tenants/narrow/quota", { token: hub.admin })).json()).toEqual({
+      max_running: 1,
+    });
+  });
+});
+
+type TokenRow = { id: string; tenant_id: string | null; created_at: number; expires_at: number | null };
+
+/** Addresses of this machine to fail from, so that no test uses up the patience that another one needs. */
+function addresses(net: number): () => string {
+  let used = 0;
+  return () => `127.${net}.${used >> 8}.${used++ & 255}`;
+}
+
+async function logIn(token: string): Promise<string> {
+  const answer = await hub.must("POST", "/session", { body: { token } });
+  return answer.headers["set-cookie"]![0]!.split(";")[0]!;
+}

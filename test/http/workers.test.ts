@@ -1,0 +1,230 @@
+import { generateKeyPairSync } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import { readEvents, snapshot } from "../support/database.ts";
+import { openEventStream } from "../support/event-stream.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import {
+  completedJob,
+  failedJob,
+  freshName,
+  type HeldJob,
+  registerWorker,
+  runningJob,
+  submitJob,
+} from "../support/jobs.ts";
+import { issueTokens, type Tokens } from "../support/tokens.ts";
+
+let hub: TestHub;
+let tokens: Tokens;
+
+beforeAll(async () => {
+  hub = await startTestHub(stillEnv);
+  tokens = await issueTokens(hub);
+});
+afterAll(() => hub.stop());
+
+async function worker(id: string, token = tokens.viewer): Promise<WorkerView> {
+  return (await hub.must("GET", `/workers/${id}`, { token })).json<WorkerView>();
+}
+
+function claim(workerId: string, type: string) {
+  const body = { worker_id: workerId, types: [type] };
+  return hub.call("POST", "/jobs/claim", { token: tokens.worker, body });
+}
+
+function beat(workerId: string, jobs: HeldJob[] = []) {
+  const leases = jobs.map(({ id, fence }) => ({ job_id: id, attempt: fence.attempt, token: fence.token }));
+  const body = { worker_id: workerId, current_jobs: leases };
+  return hub.call("POST", "/workers/heartbeat", { token: tokens.worker, body });
+}
+
+const change = (workerId: string, what: string) =>
+  hub.must("POST", `/workers/${workerId}/${what}`, { token: hub.admin });
+
+test("a worker is shown as it registered, with what it does", async () => {
+  const facts = {
+    name: "big",
+    cores: 16,
+    ram_gb: 64.5,
+    tags: ["gpu"],
+    types: ["exec"],
+    slots: 3,
+    version: "1.2",
+  };
+  const id = await registerWorker(hub, { ...facts, capabilities: [{ provider: "OLLAMA", model: "m" }] });
+  await completedJob(hub, { workerId: id });
+  await failedJob(hub, { workerId: id });
+  await runningJob(hub, { workerId: id });
+  expect(await worker(id)).toMatchObject({
+    ...facts,
+    id,
+    location: "LOCAL_MACHINE",
+    status: "active",
+    capabilities: [{ provider: "OLLAMA", model: "m" }],
+    current_jobs: 1,
+    job_counts: { completed: 1, failed: 1 },
+    metrics: [],
+  });
+});
+
+test("a worker keeps its key until an administrator removes it", async () => {
+  const pem = () =>
+    generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" }) as string;
+  const first = pem();
+  const id = await registerWorker(hub, { public_key: first });
+  const register = (key: string) =>
+    hub.call("POST", "/workers/register", {
+      token: tokens.worker,
+      body: { worker_id: id, cores: 1, ram_gb: 1, tags: [], public_key: key },
+    });
+  const before = snapshot(hub.home);
+  expect(await register(pem())).toMatchObject({ status: 409, code: "WORKER_KEY_CONFLICT" });
+  expect(await register("not a key")).toMatchObject({ status: 400, code: "KEY_REJECTED" });
+  expect(snapshot(hub.home)).toBe(before);
+  expect((await register(first)).status).toBe(204);
+  await hub.must("DELETE", `/workers/${id}`, { token: hub.admin });
+  expect((await register(pem())).status).toBe(204);
+});
+
+test("a worker that says in its heartbeat that it drains is given nothing more", async () => {
+  const workerId = await registerWorker(hub);
+  const heartbeat = { worker_id: workerId, status: "draining", current_jobs: [] };
+  const answer = await hub.must("POST", "/workers/heartbeat", { token: hub.admin, body: heartbeat });
+  expect(answer.json()).toMatchObject({ drain: true });
+  const { type } = await submitJob(hub);
+  const claim = { worker_id: workerId, types: [type] };
+  expect((await hub.call("POST", "/jobs/claim", { token: hub.admin, body: claim })).status).toBe(204);
+});
+
+test("a draining worker finishes what it has and claims nothing more, until it is lifted or registers again", async () => {
+  const held = await runningJob(hub);
+  const id = held.fence.worker_id;
+  const commands = await openEventStream(hub, `/workers/${id}/commands`, { token: tokens.worker });
+  const { type } = await submitJob(hub);
+  expect((await change(id, "drain")).json()).toMatchObject({ status: "draining" });
+  await commands.until("the worker is told", ({ event }) => event === "drain");
+  commands.cut();
+  expect((await claim(id, type)).status).toBe(204);
+  expect((await beat(id)).json()).toMatchObject({ drain: true });
+  const body = { ...held.fence, result: 1 };
+  expect((await hub.call("POST", `/jobs/${held.id}/result`, { token: tokens.worker, body })).status).toBe(
+    200,
+  );
+  expect((await change(id, "unblock")).json()).toMatchObject({ status: "active" });
+  expect((await claim(id, type)).status).toBe(200);
+});
+
+test("a blocked worker is refused, also when it registers again, until an administrator lifts it", async () => {
+  const held = await runningJob(hub);
+  const id = held.fence.worker_id;
+  await change(id, "block");
+  const before = snapshot(hub.home);
+  expect(await claim(id, freshName("any"))).toMatchObject({ status: 403, code: "WORKER_BLOCKED" });
+  for (const [act, fields] of [
+    ["start", {}],
+    ["result", { result: 1 }],
+    ["fail", { reason: "r" }],
+  ] as const) {
+    const body = { ...held.fence, ...fields };
+    const answer = await hub.call("POST", `/jobs/${held.id}/${act}`, { token: tokens.worker, body });
+    expect(answer, act).toMatchObject({ status: 403, code: "WORKER_BLOCKED" });
+  }
+  expect(snapshot(hub.home)).toBe(before);
+  const heardOfAt = async () =>
+    (await hub.must("GET", `/jobs/${held.id}`, { token: hub.admin })).json<JobView>().heartbeat_at;
+  const lastHeard = await heardOfAt();
+  expect((await beat(id, [held])).json()).toMatchObject({ lost: [held.id], drain: true });
+  expect(await heardOfAt()).toBe(lastHeard);
+  await registerWorker(hub, { worker_id: id });
+  expect((await worker(id)).status).toBe("blocked");
+  await change(id, "unblock");
+  const body = { ...held.fence, result: 1 };
+  expect((await hub.call("POST", `/jobs/${held.id}/result`, { token: tokens.worker, body })).status).toBe(
+    200,
+  );
+  const told = readEvents(hub.home)
+    .filter(({ details }) => details["worker_id"] === id)
+    .map(({ event }) => event);
+  expect(told).toEqual(expect.arrayContaining(["WORKER_BLOCKED", "WORKER_UNBLOCKED"]));
+});
+
+test("a worker that goes gives its jobs back", async () => {
+  const { id, fence } = await runningJob(hub);
+  expect((await hub.call("DELETE", `/workers/${fence.worker_id}`, { token: tokens.worker })).status).toBe(
+    204,
+  );
+  const job = (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
+  expect(job).toMatchObject({ status: "pending", fail_history: [{ code: "WORKER_DISCONNECTED" }] });
+  expect(await beat(fence.worker_id)).toMatchObject({ status: 404, code: "WORKER_UNKNOWN" });
+});
+
+test("a worker's machine is shown by the samples that it sends", async () => {
+  const id = await registerWorker(hub);
+  const sample = { cpu_percent: 12.5, load1: 0.5, mem_used_bytes: 1, mem_total_bytes: 2, disk_free_bytes: 3 };
+  const body = { ts: Date.now(), ...sample, slots_used: 1, slots: 4 };
+  await hub.must("POST", `/workers/${id}/metrics`, { token: tokens.worker, body });
+  expect((await worker(id)).metrics).toEqual([body]);
+});
+
+test("a worker hears of new work and of a cancel on its command stream", async () => {
+  const id = await registerWorker(hub);
+  const commands = await openEventStream(hub, `/workers/${id}/commands`, { token: tokens.worker });
+  expect(commands.headers["content-type"]).toMatch(/^text\/event-stream/);
+  await commands.until("it is told to look once", ({ event }) => event === "work");
+  const type = freshName("pushed");
+  expect((await claim(id, type)).status).toBe(204);
+  const seen = commands.events.length;
+  await submitJob(hub, { type });
+  await eventually("it is told of work", () =>
+    commands.events.slice(seen).some(({ event }) => event === "work"),
+  );
+  const held = (await claim(id, type)).json<{ id: string }>();
+  await hub.must("DELETE", `/jobs/${held.id}`, { token: hub.admin });
+  const cancel = await commands.until("it is told to stop", ({ event }) => event === "cancel");
+  expect(cancel.data).toEqual({ job_id: held.id });
+  commands.cut();
+});
+
+test("a tenant sees the workers that serve it, and its administrator commands its own only", async () => {
+  const ofAcme = await registerWorker(hub, { token: tokens.acmeWorker });
+  const ofGlobex = await registerWorker(hub, { token: tokens.globexWorker });
+  const shared = await registerWorker(hub);
+  const seenBy = async (token: string) =>
+    (await hub.must("GET", "/workers", { token })).json<WorkerView[]>().map(({ id }) => id);
+  expect(await seenBy(tokens.acmeViewer)).toEqual(expect.arrayContaining([ofAcme, shared]));
+  expect(await seenBy(tokens.acmeViewer)).not.toContain(ofGlobex);
+  expect(await seenBy(tokens.viewer)).toEqual(expect.arrayContaining([ofAcme, ofGlobex, shared]));
+  expect(await hub.call("GET", `/workers/${ofGlobex}`, { token: tokens.acmeViewer })).toMatchObject({
+    status: 404,
+  });
+  const before = snapshot(hub.home);
+  for (const id of [ofGlobex, shared]) {
+    expect((await hub.call("POST", `/workers/${id}/block`, { token: tokens.acmeAdmin })).status).toBe(403);
+    expect((await hub.call("DELETE", `/workers/${id}`, { token: tokens.acmeAdmin })).status).toBe(403);
+  }
+  expect(snapshot(hub.home)).toBe(before);
+  expect((await hub.call("POST", `/workers/${ofAcme}/block`, { token: tokens.acmeAdmin })).status).toBe(200);
+});
+
+test("a silent worker counts as inactive and loses its jobs; its next heartbeat makes it active", async () => {
+  const other = await startTestHub({
+    WRIT_WORKER_INACTIVE_MS: "1000",
+    WRIT_REAPER_INTERVAL_MS: "100",
+    WRIT_BACKOFF_SCALE: "0",
+  });
+  try {
+    const { id, fence } = await runningJob(other);
+    const look = async () =>
+      (await other.must("GET", `/workers/${fence.worker_id}`, { token: other.admin })).json<WorkerView>();
+    await eventually("it is inactive", async () => (await look()).status === "inactive");
+    const job = (await other.must("GET", `/jobs/${id}`, { token: other.admin })).json<JobView>();
+    expect(job).toMatchObject({ status: "pending", fail_history: [{ code: "WORKER_DISCONNECTED" }] });
+    const body = { worker_id: fence.worker_id, current_jobs: [] };
+    await other.must("POST", "/workers/heartbeat", { token: other.admin, body });
+    expect((await look()).status).toBe("active");
+  } finally {
+    await other.stop();
+  }
+});
