@@ -45,6 +45,8 @@ export type RunDeps = RetryDeps & {
   quit: AbortSignal;
   /** Something is wrong with this machine, not with a job: do not take more work for a while. */
   onTrouble(error: unknown): void;
+  /** No process can be caged here at present. */
+  onSandboxDown(reason: string): void;
 };
 
 /** A job that is over before this never needs to be announced: its result says all. */
@@ -196,7 +198,10 @@ function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcom
 async function reportOutcome(deps: RunDeps, held: HeldJob, outcome: RunOutcome): Promise<void> {
   const { lease, gone } = held;
   if (gone.signal.aborted) return;
-  if (outcome.kind === "released") return releaseLease(deps, lease, outcome.reason, gone.signal);
+  if (outcome.kind === "released") {
+    if (outcome.isHostDown) deps.onSandboxDown(outcome.reason);
+    return releaseLease(deps, lease, outcome.reason, gone.signal);
+  }
 
   const reported = await deps.reporter.report(reportItem(lease, outcome), gone.signal);
   if (reported.kind !== "refused") return;

@@ -18,6 +18,7 @@ import type { Ledger } from "./ledger.ts";
 import { pushMetrics } from "./push-metrics.ts";
 import { ResultReporter } from "./report-results.ts";
 import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
+import { SandboxWatch } from "./sandbox-watch.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Slots } from "./slots.ts";
 
@@ -52,6 +53,7 @@ export class WorkerEngine {
   readonly #metrics: RepeatedService;
   readonly #run: RunDeps;
   readonly #drain: Drain;
+  readonly #sandboxWatch: SandboxWatch;
   #isToldToDrain = false;
   #isInTrouble = false;
 
@@ -84,6 +86,7 @@ export class WorkerEngine {
       reporter: new ResultReporter({ ...retry, calls }, this.#quit.signal),
       quit: this.#quit.signal,
       onTrouble: (error) => this.#pauseForTrouble(error),
+      onSandboxDown: (reason) => this.#sandboxWatch.down(reason),
     };
     this.#slots = new Slots({
       slots: settings.slots,
@@ -110,6 +113,15 @@ export class WorkerEngine {
       slots: () => ({ used: this.#slots.used, size: settings.slots }),
     });
     this.#drain = new Drain({ clock, settings, held: this.#held });
+    this.#sandboxWatch = new SandboxWatch({
+      clock,
+      logger,
+      sandbox: parts.sandbox,
+      onChange: (isDown) => {
+        // Functions of this program need no cage.
+        this.#claims.onlyTypes = isDown ? [...parts.handlers.keys()] : undefined;
+      },
+    });
   }
 
   /** Comes when the worker has stopped. */
@@ -118,6 +130,7 @@ export class WorkerEngine {
   }
 
   async start(): Promise<void> {
+    await this.#sandboxWatch.start();
     await this.#link.start();
     this.#heartbeat.start();
     if (this.#parts.settings.enabled) this.#claims.start();
@@ -133,6 +146,7 @@ export class WorkerEngine {
       },
       end: async () => {
         this.#quit.abort();
+        this.#sandboxWatch.stop();
         await this.#metrics.stop();
         await this.#link.stop();
         await this.#heartbeat.stop();
