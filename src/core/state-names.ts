@@ -1,4 +1,4 @@
-import type { JobRecord, JobState } from "./job.ts";
+import { isEnded, type JobRecord, type JobState } from "./job.ts";
 
 /** The states in the vocabularies of the other doors. Nothing else translates them. */
 
@@ -8,12 +8,37 @@ export type RegistryState = "pending" | "running" | "completed" | "error" | "can
 
 type Ended = Pick<JobRecord, "status" | "failCode" | "failDetail" | "exitCode">;
 
+/** The states that a job of this gRPC state can be in; not every job in them is in it. */
+export const statesBehind = {
+  QUEUED: ["pending", "assigned"],
+  RUNNING: ["running"],
+  EXITED: ["completed", "failed", "quarantined"],
+  STOPPED: ["failed"],
+  FAILED: ["failed", "quarantined"],
+} as const satisfies Record<GrpcState, readonly JobState[]>;
+
 export function grpcState(job: Ended): GrpcState {
   if (job.status === "pending" || job.status === "assigned") return "QUEUED";
   if (job.status === "running") return "RUNNING";
   if (job.status === "completed") return "EXITED";
   if (job.failCode === "CANCELLED") return "STOPPED";
   return ranToItsOwnEnd(job) ? "EXITED" : "FAILED";
+}
+
+/** Why it is in that state, for a person; empty when there is nothing to add. */
+export function grpcReason(job: Ended & Pick<JobRecord, "failHistory" | "failReason">): string {
+  const state = grpcState(job);
+  if (state === "STOPPED") return "stopped";
+  if (state !== "FAILED" && state !== "EXITED") return "";
+  if (job.status === "completed") return "";
+  // The last entry says what happened, such as `killed by SIGSEGV`; the fail reason alone is only its class.
+  return job.failHistory.at(-1)?.reason ?? job.failReason ?? "";
+}
+
+/** The exit code once there is one: 128 + n after signal n, 126 and 127 when it could not be executed or found. */
+export function grpcExitCode(job: Ended): number | undefined {
+  if (job.status === "completed") return job.exitCode ?? 0;
+  return isEnded(job.status) ? (job.exitCode ?? undefined) : undefined;
 }
 
 function ranToItsOwnEnd(job: Ended): boolean {

@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Ids } from "../core/ids.ts";
 import { ensureHome, readPrivateFile, writePrivateFile } from "../runtime/home.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import type { Store } from "../store/store.ts";
+import type { HubSettings } from "./settings.ts";
 
 const subfolders = ["outputs", "objects", "work", "logs"] as const;
 
@@ -14,6 +16,16 @@ const settingsTemplate = `# Settings of this hub. Every setting can also be give
 # lease_ms: 60000
 # job_retention_days: 30
 # log_level: info
+#
+# Only here: which commands jobs may run, whose certificates are let in, and quotas by tenant.
+#
+# commands:
+#   deny: [reboot, shutdown]
+#   users:
+#     alice: { allow: [ls, cat] }
+# users: [alice, bob]
+# quotas:
+#   default: { max_pending: 10000 }
 `;
 
 /** Makes what a home needs and does not have yet. What is there is never overwritten. */
@@ -53,4 +65,15 @@ export async function ensureAdminToken(
     },
     origin: null,
   });
+}
+
+/** What the file says of a tenant holds from the start on; a change by hand lasts until the next one. */
+export async function applyQuotas(
+  deps: { store: Pick<Store, "getQuota" | "putQuota">; nowMs: number },
+  quotas: HubSettings["quotas"],
+): Promise<void> {
+  for (const [tenantId, quota] of Object.entries(quotas ?? {})) {
+    if (isDeepStrictEqual(await deps.store.getQuota({ tenantId }), quota)) continue;
+    await deps.store.putQuota({ tenantId, quota, nowMs: deps.nowMs, origin: null });
+  }
 }

@@ -7,7 +7,7 @@ import { writePrivateFile } from "../runtime/home.ts";
 export type HubFile = {
   url: string;
   port: number;
-  grpc_port: number | null;
+  grpc_port: number;
   pid: number;
   version: string;
   started_at: number;
@@ -41,7 +41,8 @@ export function lockHome(home: string): { release(): void } {
     );
   }
   chmodSync(path, 0o600);
-  return { release: () => lock.close() };
+  // A start that fails gives it back on its way out, and so does whoever had asked for the start.
+  return { release: () => lock.isOpen && lock.close() };
 }
 
 function runningHub(home: string): string {

@@ -10,6 +10,7 @@ import {
   type SettingValues,
   text,
 } from "../runtime/settings.ts";
+import { type FileSettings, takeFileSettings } from "./file-settings.ts";
 
 const dayCount = integer({ min: 1, max: 36_500 });
 
@@ -66,6 +67,7 @@ const declarations = {
   auditHotDays: { name: "WRIT_AUDIT_HOT_DAYS", parse: dayCount, default: 7 },
   auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },
   jobRetentionDays: { name: "WRIT_JOB_RETENTION_DAYS", parse: dayCount, default: 30 },
+  clientCa: { name: "WRIT_CLIENT_CA", parse: text(), default: null },
   publicEvents: { name: "WRIT_PUBLIC_EVENTS", parse: boolean(), default: false },
   logLevel: {
     name: "WRIT_LOG_LEVEL",
@@ -74,7 +76,7 @@ const declarations = {
   },
 } as const;
 
-export type HubSettings = SettingValues<typeof declarations>;
+export type HubSettings = SettingValues<typeof declarations> & FileSettings;
 
 export type SettingInput = {
   home: string;
@@ -85,7 +87,8 @@ export type SettingInput = {
 export async function loadHubSettings({ home, flags, env }: SettingInput): Promise<HubSettings> {
   const path = join(home, "writ.yaml");
   const file = existsSync(path) ? await loadYamlFile(path, { mustBePrivate: false }) : undefined;
-  const settings = loadSettings(declarations, { flags, env, file });
+  const { taken, rest } = takeFileSettings(file);
+  const settings = { ...loadSettings(declarations, { flags, env, file: rest }), ...taken };
   // Secrets given by the environment are read once: nothing that this process starts later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];

@@ -7,12 +7,17 @@ import { openLogger } from "../runtime/logger.ts";
 import { startAll, stopAll } from "../runtime/service.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
+import { certPaths } from "./certs/cert-paths.ts";
+import { certsWish } from "./certs/certs-wish.ts";
+import { readClientAuthorities } from "./certs/client-authorities.ts";
+import { ensureCerts, type HubCerts } from "./certs/ensure-certs.ts";
 import type { HubDeps } from "./deps.ts";
-import { ensureAdminToken, prepareHome } from "./first-start.ts";
+import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
 import { createApp } from "./http/app.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { type HttpServer, startHttpServer } from "./http/server.ts";
+import { type RpcServer, startRpcServer } from "./rpc/server.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
 import { addLiveGauges, createMetrics } from "./services/metrics.ts";
@@ -38,13 +43,14 @@ export type HubStart = {
 export type RunningHub = {
   url: string;
   port: number;
+  grpcPort: number;
   home: string;
   settings: HubSettings;
   /** Lets open calls end, then closes everything. */
   stop(): Promise<void>;
 };
 
-/** Starts a hub for a home: settings, lock, keys, store, services, port, in this order. */
+/** Starts a hub for a home: settings, lock, certificates, keys, store, services, ports, in this order. */
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);
@@ -64,18 +70,21 @@ async function startLocked(
 ): Promise<RunningHub> {
   const { home, version } = start;
   const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
+  const nowMs = (start.clock ?? systemClock).nowMs();
+  const certs = await ensureCerts(home, certsWish(settings, { osUser: start.osUser, nowMs }));
   const deps = await openDeps(start, settings, logger);
   const streams = new OpenStreams(deps.clock, (error) =>
     logger.error({ err: error }, "a stream could not be looked at"),
   );
   const services = [createReaper(deps), createScheduler(deps), createRetention(deps)];
   let server: HttpServer | null = null;
+  let rpc: RpcServer | null = null;
   const stop = async () => {
     removeHubFile(home);
     deps.dispatcher.stop();
     deps.feed.stop();
     await streams.stop();
-    await server?.stop();
+    await Promise.all([server?.stop(), rpc?.stop()]);
     await stopAll(services);
     await deps.outputs.close();
     await deps.store.close();
@@ -88,16 +97,34 @@ async function startLocked(
     deps.dispatcher.start(deps.store);
     await startAll(services);
     await streams.start();
-    server = await startHttpServer(createApp({ ...deps, streams }), settings);
+    server = await startHttpServer(createApp({ ...deps, streams }), settings, certs.server);
+    rpc = await openRpc(deps, certs, home);
   } catch (error) {
     await stop().catch(() => {});
     throw error;
   }
   const { url, port } = server;
+  const grpcPort = rpc.port;
   const startedAt = deps.clock.nowMs();
-  await writeHubFile(home, { url, port, grpc_port: null, pid: process.pid, version, started_at: startedAt });
-  logger.info({ url, version }, "the hub has started");
-  return { url, port, home, settings, stop };
+  await writeHubFile(home, {
+    url,
+    port,
+    grpc_port: grpcPort,
+    pid: process.pid,
+    version,
+    started_at: startedAt,
+  });
+  logger.info({ url, grpc_port: grpcPort, version }, "the hub has started");
+  return { url, port, grpcPort, home, settings, stop };
+}
+
+async function openRpc(deps: HubDeps, certs: HubCerts, home: string): Promise<RpcServer> {
+  const { clientCa } = deps.settings;
+  return startRpcServer(deps, {
+    certs,
+    clientAuthorities: clientCa === null ? [certs.caPem] : await readClientAuthorities(clientCa),
+    revokedFile: certPaths(home).revoked,
+  });
 }
 
 async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps["logger"]): Promise<HubDeps> {
@@ -111,6 +138,7 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
     path: settings.sqlitePath ?? join(home, "writ.sqlite"),
     macKey: keys.macKey,
   });
+  await applyQuotas({ store, nowMs }, settings.quotas);
   await ensureAdminToken(home, { store, ids, nowMs }, { secret: settings.adminToken, osUser: start.osUser });
   // A restart must cost no job an attempt: every lease begins anew.
   const { extended } = await store.graceLeases({ nowMs, leaseMs: settings.leaseMs });

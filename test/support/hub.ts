@@ -34,7 +34,7 @@ export async function startTestHub(
   const home = options.home ?? mkdtempSync(join(tmpdir(), "writ-http-"));
   const hub = await startHub({
     home,
-    flags: { port: "0" },
+    flags: { port: "0", grpcPort: "0" },
     env: { WRIT_LOG_LEVEL: "warn", ...env },
     osUser: "root",
     version: "0.0.0-test",

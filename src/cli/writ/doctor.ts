@@ -3,11 +3,13 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import type { Writ } from "../../client/index.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { probeWorkerHost } from "../../worker/doctor.ts";
 import { findHome, withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
+import { examineCerts } from "./certs-findings.ts";
 
 type Finding = { check: string; state: "ok" | "warning" | "problem"; says: string };
 
@@ -19,6 +21,7 @@ export function define(command: Command, context: CliContext): void {
       const findings = [
         ...(await examineHost(context, home)),
         ...(await examineHome(home)),
+        ...(await examineCerts(home, systemClock.nowMs())),
         ...(await examineHub(writ)),
       ];
       for (const finding of findings) print(context, command, finding, (each) => showFinding(context, each));
@@ -37,7 +40,7 @@ async function examineHost({ nodeVersion, cwd }: CliContext, home: string): Prom
   }));
 }
 
-const PRIVATE_FILES = ["admin.token", "writ.sqlite", "keys", "worker/agents.yaml"] as const;
+const PRIVATE_FILES = ["admin.token", "writ.sqlite", "keys", "certs", "worker/agents.yaml"] as const;
 
 async function examineHome(home: string): Promise<Finding[]> {
   if (!existsSync(home))

@@ -13,6 +13,7 @@ const writShape: ProgramShape = {
     worker: { summary: "run a worker alone", load: () => import("./worker.ts") },
     workers: { summary: "enrol workers of other machines", load: () => import("./workers.ts") },
     tokens: { summary: "issue, list and revoke tokens", load: () => import("./tokens.ts") },
+    certs: { summary: "issue, list, renew and revoke certificates", load: () => import("./certs.ts") },
     doctor: { summary: "check this machine and its hub", load: () => import("./doctor.ts") },
   },
 };

@@ -5,6 +5,7 @@ import { defaultTenant, type Identity } from "../../core/identity.ts";
 import type { JobState } from "../../core/job.ts";
 import type { HubDeps } from "../deps.ts";
 import { buildDocument } from "./build-document.ts";
+import { checkCommand } from "./command-policy.ts";
 import { recordEvent } from "./record-event.ts";
 
 export type SubmittedJob = { id: string; status: JobState; existed: boolean };
@@ -16,6 +17,9 @@ export async function submitJobs(
 ): Promise<SubmittedJob[]> {
   const { identity, submissions, origin } = input;
   const author = { tenantId: identity.tenantId ?? defaultTenant, userId: identity.userId };
+  for (const submission of submissions) {
+    checkCommand(deps.settings.commands, { userId: author.userId, submission });
+  }
   const quota = await deps.quotas.get(author.tenantId);
   if (quota.submits_per_sec !== undefined) {
     await checkRate(deps, { author, origin, perSecond: quota.submits_per_sec, count: submissions.length });

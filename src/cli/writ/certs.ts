@@ -1,0 +1,164 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { WritError } from "../../core/errors.ts";
+import {
+  type HomeCall,
+  initHomeCerts,
+  issueHomeCert,
+  type ListedCert,
+  listCerts,
+  renewHomeCerts,
+  revokeCerts,
+} from "../../hub/admin.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { isLoopback } from "../../runtime/hub-address.ts";
+import { findHome } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print, wantsJson } from "../print.ts";
+import { wholeNumber } from "../program.ts";
+import { type Column, formatTable } from "../table.ts";
+import { neutraliseLine, safeJson } from "../terminal.ts";
+
+export function define(command: Command, context: CliContext): void {
+  defineInit(command.command("init"), context);
+  defineIssue(command.command("issue"), context);
+  defineRevoke(command.command("revoke"), context);
+  defineList(command.command("list"), context);
+  defineRenew(command.command("renew"), context);
+}
+
+function defineInit(command: Command, context: CliContext): void {
+  command
+    .description("make the authority and the first certificates of a home, where they are missing")
+    .action(async () => {
+      const call = homeCall(context, command);
+      await initHomeCerts(call);
+      print(
+        context,
+        command,
+        { home: call.home },
+        () => `the certificates in ${neutraliseLine(call.home)} are ready\n`,
+      );
+    });
+}
+
+type IssueFlags = {
+  user: string;
+  tenant: string;
+  admin?: boolean;
+  out: string;
+  url?: string;
+  hubGrpcPort?: number;
+};
+
+function defineIssue(command: Command, context: CliContext): void {
+  command
+    .description("make a certificate, and a folder with it that is a home for another machine")
+    .requiredOption("--user <name>", "who it stands for")
+    .option("--tenant <id>", "the tenant of that user", "default")
+    .option("--admin", "an administrator of the tenant")
+    .requiredOption("--out <dir>", "the folder to fill")
+    .option("--url <url>", "the hub's address as that machine sees it")
+    .option("--hub-grpc-port <n>", "the hub's gRPC port as that machine sees it", wholeNumber(1, 65_535))
+    .action(async ({ user, tenant, admin = false, out, url, hubGrpcPort }: IssueFlags) => {
+      checkUrl(url);
+      const folder = resolve(context.cwd, out);
+      const call = { ...homeCall(context, command), user, tenant, isAdmin: admin, out: folder };
+      const issued = await issueHomeCert({ ...call, url, grpcPort: hubGrpcPort });
+      if (isLoopback(new URL(issued.url).hostname)) {
+        context.stderr.write(
+          "note: only this machine can reach that address of the hub; --url names another\n",
+        );
+      }
+      const made = { serial: issued.serial, user, tenant, expires_at: issued.expiresAt, out: folder };
+      print(context, command, made, () =>
+        [
+          `${neutraliseLine(folder)} is ready for ${neutraliseLine(user)}. It holds a key: copy it over a safe way, then run there:`,
+          `  jobctl --home ${neutraliseLine(out)} list`,
+          "",
+        ].join("\n"),
+      );
+    });
+}
+
+function checkUrl(url: string | undefined): void {
+  if (url === undefined || /^https?:$/.test(URL.parse(url)?.protocol ?? "")) return;
+  throw new WritError("INVALID_ARGUMENT", "--url must look like https://host:port");
+}
+
+function defineRevoke(command: Command, context: CliContext): void {
+  command
+    .description("end a certificate, or all of a user; a running hub refuses them at once")
+    .argument("[serial]", "its serial number, as `writ certs list` shows it")
+    .option("--user <name>", "all certificates of this user")
+    .option("--tenant <id>", "with --user: of this tenant only")
+    .action(async (serial: string | undefined, { user, tenant }: { user?: string; tenant?: string }) => {
+      if ((serial === undefined) === (user === undefined)) {
+        throw new WritError("INVALID_ARGUMENT", "name a serial number, or a user with --user");
+      }
+      const { home, nowMs } = homeCall(context, command);
+      for (const ended of await revokeCerts(home, { serial, user, tenant, nowMs })) {
+        print(context, command, { serial: ended, revoked: true }, () => `${ended} is revoked\n`);
+      }
+    });
+}
+
+function defineList(command: Command, context: CliContext): void {
+  command.description("list every certificate that was issued here").action(async () => {
+    const { home, nowMs } = homeCall(context, command);
+    const certs = await listCerts(home, nowMs);
+    const text = wantsJson(command)
+      ? certs.map((cert) => `${safeJson(viewOf(cert))}\n`).join("")
+      : formatTable(columnsAt(nowMs), certs);
+    context.stdout.write(text);
+  });
+}
+
+function defineRenew(command: Command, context: CliContext): void {
+  command
+    .description("make new certificates for the hub and for the person whose home it is")
+    .action(async () => {
+      const call = homeCall(context, command);
+      await renewHomeCerts(call);
+      print(
+        context,
+        command,
+        { home: call.home, renewed: true },
+        () => "renewed; the hub shows its new certificate after its next start\n",
+      );
+    });
+}
+
+function homeCall(context: CliContext, command: Command): HomeCall {
+  const { home } = command.optsWithGlobals<{ home?: string }>();
+  const { env, osUser } = context;
+  return { home: findHome(context, home), env, osUser, nowMs: systemClock.nowMs() };
+}
+
+function viewOf({ issuedAt, expiresAt, revokedAt, endsSoon, ...cert }: ListedCert) {
+  return {
+    ...cert,
+    issued_at: issuedAt,
+    expires_at: expiresAt,
+    revoked_at: revokedAt,
+    ends_soon: endsSoon,
+  };
+}
+
+function columnsAt(nowMs: number): Column<ListedCert>[] {
+  return [
+    { title: "SERIAL", cell: ({ serial }) => serial },
+    { title: "KIND", cell: ({ kind }) => kind },
+    { title: "USER", cell: ({ user }) => user },
+    { title: "TENANT", cell: ({ tenant }) => tenant },
+    { title: "ROLE", cell: ({ role }) => role },
+    { title: "ENDS", cell: ({ expiresAt }) => new Date(expiresAt).toISOString() },
+    { title: "STATE", cell: (cert) => stateAt(cert, nowMs) },
+  ];
+}
+
+function stateAt({ revokedAt, expiresAt, endsSoon }: ListedCert, nowMs: number): string {
+  if (revokedAt !== null) return "revoked";
+  if (expiresAt < nowMs) return "expired";
+  return endsSoon ? "ends soon" : "valid";
+}

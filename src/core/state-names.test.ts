@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { type JobRecord, type JobState, jobStates } from "./job.ts";
+import { grpcExitCode, grpcReason, grpcState, statesBehind } from "./state-names.ts";
+
+type Ended = Pick<
+  JobRecord,
+  "status" | "failCode" | "failDetail" | "exitCode" | "failHistory" | "failReason"
+>;
+
+function job(status: JobState, changes: Partial<Ended> & { reason?: string } = {}): Ended {
+  const { reason, ...rest } = changes;
+  const entry = {
+    reason: reason ?? "",
+    code: "EXECUTION_ERROR",
+    detail: null,
+    worker_id: "w",
+    attempt: 1,
+    ts: 0,
+  } as const;
+  return {
+    status,
+    failCode: null,
+    failDetail: null,
+    exitCode: null,
+    failReason: null,
+    failHistory: reason === undefined ? [] : [entry],
+    ...rest,
+  };
+}
+
+const exited = {
+  failCode: "EXECUTION_ERROR",
+  failDetail: "WORKER_EXIT_ERROR",
+  exitCode: 7,
+  reason: "exited with code 7",
+} as const;
+const killed = {
+  failCode: "EXECUTION_ERROR",
+  failDetail: "SIGNALED",
+  exitCode: 139,
+  reason: "killed by SIGSEGV",
+} as const;
+
+const cases: [string, Ended, string, number | undefined, string][] = [
+  ["waits", job("pending"), "QUEUED", undefined, ""],
+  ["waits for its retry", job("pending", exited), "QUEUED", undefined, ""],
+  ["is claimed", job("assigned"), "QUEUED", undefined, ""],
+  ["runs", job("running"), "RUNNING", undefined, ""],
+  ["is done", job("completed", { exitCode: 0 }), "EXITED", 0, ""],
+  ["is done and was no process", job("completed"), "EXITED", 0, ""],
+  ["ran to its own end", job("failed", exited), "EXITED", 7, "exited with code 7"],
+  ["ran to its own end too often", job("quarantined", exited), "EXITED", 7, "exited with code 7"],
+  ["was killed", job("failed", killed), "FAILED", 139, "killed by SIGSEGV"],
+  [
+    "was never started",
+    job("failed", { failCode: "EXPIRED", failReason: "EXPIRED" }),
+    "FAILED",
+    undefined,
+    "EXPIRED",
+  ],
+  [
+    "was stopped",
+    job("failed", { failCode: "CANCELLED", reason: "cancelled" }),
+    "STOPPED",
+    undefined,
+    "stopped",
+  ],
+];
+
+test.each(cases)("a job that %s", (_name, record, state, exitCode, reason) => {
+  expect([grpcState(record), grpcExitCode(record), grpcReason(record)]).toEqual([state, exitCode, reason]);
+  expect(statesBehind[grpcState(record)]).toContain(record.status);
+});
+
+test("every state of ours lies behind one of gRPC", () => {
+  expect(new Set(Object.values(statesBehind).flat())).toEqual(new Set(jobStates));
+});

@@ -1,0 +1,64 @@
+import { readSmallFile } from "../runtime/private-file.ts";
+import { certsWish } from "./certs/certs-wish.ts";
+import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
+import { type IssuedCert, issueCert } from "./certs/manage-certs.ts";
+import { prepareHome } from "./first-start.ts";
+import { type HubFile, hubFilePath } from "./home-lock.ts";
+import { urlOf } from "./http/server.ts";
+import { loadHubSettings } from "./settings.ts";
+
+export { expiringCerts, type ListedCert, listCerts, revokeCerts } from "./certs/manage-certs.ts";
+
+/** The door for commands that work on a home itself, whether or not its hub runs. */
+
+export type HomeCall = {
+  home: string;
+  env: Record<string, string | undefined>;
+  osUser: string;
+  nowMs: number;
+};
+
+/** Makes the authority and the first certificates where they are missing. */
+export async function initHomeCerts(call: HomeCall): Promise<void> {
+  await prepareHome(call.home);
+  await ensureCerts(call.home, await wishOf(call));
+}
+
+/** New certificates for the server and the first person; the hub takes its own at the next start. */
+export async function renewHomeCerts(call: HomeCall): Promise<void> {
+  await prepareHome(call.home);
+  await renewCerts(call.home, await wishOf(call));
+}
+
+export type IssueCall = HomeCall & {
+  user: string;
+  tenant: string;
+  isAdmin: boolean;
+  out: string;
+  /** The hub's address as that machine sees it; without it, the one under which it runs. */
+  url?: string | undefined;
+  grpcPort?: number | undefined;
+};
+
+export async function issueHomeCert(call: IssueCall): Promise<IssuedCert & { url: string }> {
+  const { user, tenant, isAdmin, out, nowMs } = call;
+  await prepareHome(call.home);
+  const place = await hubPlace(call);
+  const issued = await issueCert(call.home, { user, tenant, isAdmin, out, nowMs, hub: place });
+  return { ...issued, url: place.url };
+}
+
+async function wishOf({ home, env, osUser, nowMs }: HomeCall) {
+  return certsWish(await loadHubSettings({ home, flags: {}, env }), { osUser, nowMs });
+}
+
+/** As the running hub says, else as the settings will make it. */
+async function hubPlace(call: IssueCall): Promise<{ url: string; grpcPort: number }> {
+  const text = await readSmallFile(hubFilePath(call.home), { mustBePrivate: false });
+  const running = text === null ? null : (JSON.parse(text) as HubFile);
+  const settings = await loadHubSettings({ home: call.home, flags: {}, env: call.env });
+  return {
+    url: call.url ?? running?.url ?? urlOf(settings, settings.port),
+    grpcPort: call.grpcPort ?? running?.grpc_port ?? settings.grpcPort,
+  };
+}

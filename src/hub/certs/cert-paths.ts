@@ -1,0 +1,24 @@
+import { join } from "node:path";
+
+/** Where the certificates of a home lie. */
+export function certPaths(home: string) {
+  const folder = join(home, "certs");
+  return {
+    folder,
+    caCert: join(folder, "ca.crt"),
+    caKey: join(folder, "ca.key"),
+    serverCert: join(folder, "server.crt"),
+    serverKey: join(folder, "server.key"),
+    /** A copy of every certificate that was ever issued here, by serial number: what `list` shows. */
+    issued: join(folder, "issued"),
+    revoked: join(folder, "revoked.json"),
+    lock: join(folder, "certs.lock"),
+    client: (user: string) => ({
+      folder: join(folder, user),
+      cert: join(folder, user, "client.crt"),
+      key: join(folder, user, "client.key"),
+    }),
+  };
+}
+
+export type CertPaths = ReturnType<typeof certPaths>;

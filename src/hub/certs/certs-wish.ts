@@ -1,0 +1,17 @@
+import type { HubSettings } from "../settings.ts";
+import type { CertsWish } from "./ensure-certs.ts";
+
+/** What the certificates of a hub with these settings must say. */
+export function certsWish(
+  { publicUrl, host }: HubSettings,
+  by: { osUser: string; nowMs: number },
+): CertsWish {
+  const publicHost = publicUrl === null ? null : withoutBrackets(new URL(publicUrl).hostname);
+  // An address for all interfaces is nobody's name.
+  const ownHost = host === "0.0.0.0" || host === "::" ? null : withoutBrackets(host);
+  return { ...by, hosts: [publicHost, ownHost].filter((name) => name !== null) };
+}
+
+function withoutBrackets(host: string): string {
+  return host.replaceAll(/[[\]]/g, "");
+}

@@ -1,0 +1,157 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { WritError } from "../../core/errors.ts";
+import { defaultTenant } from "../../core/identity.ts";
+import { readPrivateFile, writePrivateFile } from "../../runtime/home.ts";
+import { type CertPaths, certPaths } from "./cert-paths.ts";
+import { userRule } from "./certificate-subject.ts";
+import { withCertsLock } from "./certs-lock.ts";
+import {
+  type KeyPair,
+  type MadeCertificate,
+  makeAuthority,
+  makeClientCertificate,
+  makeServerCertificate,
+} from "./make-certificate.ts";
+
+/** With less than this left a certificate is replaced at the next start, and warned about before. */
+export const renewBeforeMs = 30 * 86_400_000;
+
+export type CertsWish = {
+  /** The person whose first certificate lies in the home. */
+  osUser: string;
+  /** What the hub is called beside localhost. */
+  hosts: string[];
+  nowMs: number;
+};
+
+export type HubCerts = { caPem: string; server: KeyPair };
+
+/**
+ * The authority, the server's certificate and the first person's: what is missing is made, and what ends soon, or
+ * does not carry a name that the hub has by now, is replaced.
+ */
+export async function ensureCerts(home: string, wish: CertsWish): Promise<HubCerts> {
+  const paths = certPaths(home);
+  return (await findGood(paths, wish)) ?? withCertsLock(home, () => completeCerts(paths, wish));
+}
+
+/** Makes new certificates for the server and the first person, whatever is left of the old ones. */
+export async function renewCerts(home: string, wish: CertsWish): Promise<HubCerts> {
+  const paths = certPaths(home);
+  return withCertsLock(home, async () => {
+    const authority = await ensureAuthority(paths, wish.nowMs);
+    const server = await replaceServer(paths, authority, wish);
+    await replaceClient(paths, authority, wish);
+    return { caPem: authority.certPem, server };
+  });
+}
+
+/** The usual start: everything is there, and nothing has to be loaded or locked. */
+async function findGood(paths: CertPaths, wish: CertsWish): Promise<HubCerts | null> {
+  const caPem = await readPrivateFile(paths.caCert);
+  const server = await readPair(paths.serverCert, paths.serverKey);
+  const { cert, key } = paths.client(clientName(wish.osUser));
+  const client = await readPair(cert, key);
+  if (caPem === null || server === null || client === null) return null;
+  const isGood = serverFits(server, wish) && lastsLong(client.certPem, wish.nowMs);
+  return isGood ? { caPem, server } : null;
+}
+
+async function completeCerts(paths: CertPaths, wish: CertsWish): Promise<HubCerts> {
+  const good = await findGood(paths, wish);
+  if (good !== null) return good;
+  const authority = await ensureAuthority(paths, wish.nowMs);
+  const kept = await readPair(paths.serverCert, paths.serverKey);
+  const server = kept !== null && serverFits(kept, wish) ? kept : await replaceServer(paths, authority, wish);
+  const { cert, key } = paths.client(clientName(wish.osUser));
+  const client = await readPair(cert, key);
+  if (client === null || !lastsLong(client.certPem, wish.nowMs)) await replaceClient(paths, authority, wish);
+  return { caPem: authority.certPem, server };
+}
+
+/** Call it under the lock. A lost half is never made anew: certificates out there hang on it. */
+export async function ensureAuthority(paths: CertPaths, nowMs: number): Promise<KeyPair> {
+  const [certPem, keyPem] = [await readPrivateFile(paths.caCert), await readPrivateFile(paths.caKey)];
+  if (certPem !== null && keyPem !== null) return { certPem, keyPem };
+  if (certPem !== null || keyPem !== null) {
+    const missing = certPem === null ? paths.caCert : paths.caKey;
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${missing} is missing: restore it, or remove ${paths.folder} whole`,
+    );
+  }
+  const made = await makeAuthority(nowMs);
+  // The key first: an authority without its key could never sign anything.
+  await writePrivateFile(paths.caKey, made.keyPem);
+  await writePrivateFile(paths.caCert, made.certPem);
+  return made;
+}
+
+/** Keeps a copy of what was issued, so that it can be listed and revoked by the name of its user. */
+export async function noteIssued(paths: CertPaths, { serial, certPem }: MadeCertificate): Promise<void> {
+  await mkdir(paths.issued, { recursive: true, mode: 0o700 });
+  await writePrivateFile(join(paths.issued, `${serial}.crt`), certPem);
+}
+
+/** A user name as certificates allow it; some systems have others. */
+export function clientName(osUser: string): string {
+  if (userRule.test(osUser) && !osUser.startsWith(".")) return osUser;
+  return osUser.replaceAll(/[^A-Za-z0-9_@-]/g, "-").slice(0, 50) || "admin";
+}
+
+async function replaceServer(paths: CertPaths, authority: KeyPair, wish: CertsWish): Promise<KeyPair> {
+  const made = await makeServerCertificate(authority, { hosts: hostsOf(wish), nowMs: wish.nowMs });
+  await noteIssued(paths, made);
+  await writePair(paths.serverCert, paths.serverKey, made);
+  return { certPem: made.certPem, keyPem: made.keyPem };
+}
+
+async function replaceClient(paths: CertPaths, authority: KeyPair, wish: CertsWish): Promise<void> {
+  const user = clientName(wish.osUser);
+  const made = await makeClientCertificate(authority, {
+    user,
+    tenant: defaultTenant,
+    isAdmin: true,
+    nowMs: wish.nowMs,
+  });
+  const { folder, cert, key } = paths.client(user);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await noteIssued(paths, made);
+  await writePair(cert, key, made);
+}
+
+export async function writePair(
+  certPath: string,
+  keyPath: string,
+  { certPem, keyPem }: KeyPair,
+): Promise<void> {
+  await writePrivateFile(keyPath, keyPem);
+  await writePrivateFile(certPath, certPem);
+}
+
+/** Null also when the two do not belong together, as after a crash between their writes. */
+async function readPair(certPath: string, keyPath: string): Promise<KeyPair | null> {
+  const [certPem, keyPem] = [await readPrivateFile(certPath), await readPrivateFile(keyPath)];
+  if (certPem === null || keyPem === null) return null;
+  return new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem)) ? { certPem, keyPem } : null;
+}
+
+function serverFits({ certPem }: KeyPair, wish: CertsWish): boolean {
+  if (!lastsLong(certPem, wish.nowMs)) return false;
+  const certificate = new X509Certificate(certPem);
+  return hostsOf(wish).every((host) => {
+    const found = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
+    return found !== undefined;
+  });
+}
+
+function lastsLong(certPem: string, nowMs: number): boolean {
+  return new X509Certificate(certPem).validToDate.getTime() - nowMs > renewBeforeMs;
+}
+
+function hostsOf({ hosts }: CertsWish): string[] {
+  return [...new Set(["localhost", "127.0.0.1", "::1", ...hosts])];
+}

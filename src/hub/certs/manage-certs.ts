@@ -1,0 +1,169 @@
+import { X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { WritError } from "../../core/errors.ts";
+import { ensureHome, readPrivateFile, writePrivateFile } from "../../runtime/home.ts";
+import { certPaths } from "./cert-paths.ts";
+import { type CertificateSubject, readSubject, tenantRule, userRule } from "./certificate-subject.ts";
+import { withCertsLock } from "./certs-lock.ts";
+import { ensureAuthority, noteIssued, renewBeforeMs } from "./ensure-certs.ts";
+import { makeClientCertificate } from "./make-certificate.ts";
+import { addRevocations, readRevocations, serialText } from "./revocations.ts";
+
+export type IssueWish = CertificateSubject & {
+  /** The folder that becomes a home for another machine. */
+  out: string;
+  /** Where that machine finds the hub. */
+  hub: { url: string; grpcPort: number };
+  nowMs: number;
+};
+
+export type IssuedCert = { serial: string; expiresAt: number };
+
+/** Makes a certificate for somebody and fills a folder with all that `jobctl` needs on another machine. */
+export async function issueCert(home: string, wish: IssueWish): Promise<IssuedCert> {
+  checkNames(wish);
+  await ensureHome(wish.out);
+  if (existsSync(join(wish.out, "client.key"))) {
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      `${wish.out} holds a certificate already; name another with --out`,
+    );
+  }
+  const paths = certPaths(home);
+  return withCertsLock(home, async () => {
+    const authority = await ensureAuthority(paths, wish.nowMs);
+    const made = await makeClientCertificate(authority, wish);
+    // On the list first: a certificate that nobody can find again could not be revoked by name.
+    await noteIssued(paths, made);
+    const { url, grpcPort } = wish.hub;
+    const hubFile = { url, port: portOf(url), grpc_port: grpcPort };
+    await writePrivateFile(join(wish.out, "client.key"), made.keyPem);
+    await writePrivateFile(join(wish.out, "client.crt"), made.certPem);
+    await writePrivateFile(join(wish.out, "ca.crt"), authority.certPem);
+    await writePrivateFile(join(wish.out, "hub.json"), `${JSON.stringify(hubFile, null, 2)}\n`);
+    return { serial: made.serial, expiresAt: expiryOf(made.certPem) };
+  });
+}
+
+export type RevokeWish = { serial?: string; user?: string; tenant?: string; nowMs: number };
+
+/** Ends a certificate, or all of a user. A running hub refuses them from the next call on. */
+export async function revokeCerts(home: string, wish: RevokeWish): Promise<string[]> {
+  const paths = certPaths(home);
+  return withCertsLock(home, async () => {
+    const chosen =
+      wish.serial === undefined ? await serialsOf(home, wish) : [await nameSerial(home, wish.serial)];
+    const entries = chosen.map(({ serial, user }) => ({ serial, user, revoked_at: wish.nowMs }));
+    await addRevocations(paths.revoked, entries);
+    return entries.map(({ serial }) => serial);
+  });
+}
+
+export type ListedCert = {
+  serial: string;
+  kind: "authority" | "server" | "client";
+  user: string | null;
+  tenant: string | null;
+  role: "admin" | "user" | null;
+  issuedAt: number;
+  expiresAt: number;
+  revokedAt: number | null;
+  /** It ends within 30 days. */
+  endsSoon: boolean;
+};
+
+/** Every certificate that this home has issued, the authority first, then the newest first. */
+export async function listCerts(home: string, nowMs: number): Promise<ListedCert[]> {
+  const paths = certPaths(home);
+  const revoked = new Map(
+    (await readRevocations(paths.revoked)).map((entry) => [serialText(entry.serial), entry.revoked_at]),
+  );
+  const files = existsSync(paths.issued) ? await readdir(paths.issued) : [];
+  const issued = files
+    .filter((name) => /^[0-9A-F]+\.crt$/.test(name))
+    .map((name) => join(paths.issued, name));
+  const listed: ListedCert[] = [];
+  for (const path of [paths.caCert, ...issued]) {
+    const pem = await readPrivateFile(path);
+    if (pem !== null) listed.push(describe(new X509Certificate(pem), revoked, nowMs));
+  }
+  const rank = (cert: ListedCert) => (cert.kind === "authority" ? Number.POSITIVE_INFINITY : cert.issuedAt);
+  return listed.sort((a, b) => rank(b) - rank(a));
+}
+
+/** Those still in use that end soon: revoked ones and ones that were replaced are nobody's worry. */
+export async function expiringCerts(home: string, nowMs: number): Promise<ListedCert[]> {
+  const newest = new Map<string, ListedCert>();
+  for (const cert of await listCerts(home, nowMs)) {
+    const owner = JSON.stringify([cert.kind, cert.user, cert.tenant, cert.role]);
+    if (cert.revokedAt === null && !newest.has(owner)) newest.set(owner, cert);
+  }
+  return [...newest.values()].filter(({ endsSoon }) => endsSoon);
+}
+
+function describe(certificate: X509Certificate, revoked: Map<string, number>, nowMs: number): ListedCert {
+  const serial = serialText(certificate.serialNumber);
+  const kind = certificate.ca ? "authority" : certificate.subjectAltName === undefined ? "client" : "server";
+  const subject = kind === "client" ? readSubject(certificate.raw) : null;
+  const expiresAt = certificate.validToDate.getTime();
+  return {
+    serial,
+    kind,
+    user: subject?.user ?? null,
+    tenant: subject?.tenant ?? null,
+    role: subject === null ? null : subject.isAdmin ? "admin" : "user",
+    issuedAt: certificate.validFromDate.getTime(),
+    expiresAt,
+    revokedAt: revoked.get(serial) ?? null,
+    endsSoon: expiresAt - nowMs < renewBeforeMs,
+  };
+}
+
+type Chosen = { serial: string; user: string | null };
+
+async function serialsOf(home: string, { user, tenant, nowMs }: RevokeWish): Promise<Chosen[]> {
+  const found = (await listCerts(home, nowMs)).filter(
+    (cert) => cert.kind === "client" && cert.user === user && (tenant ?? cert.tenant) === cert.tenant,
+  );
+  if (found.length === 0) throw new WritError("NOT_FOUND", `no certificate was issued for ${user}`);
+  return found;
+}
+
+async function nameSerial(home: string, given: string): Promise<Chosen> {
+  const serial = serialText(given);
+  if (!/^[0-9A-F]{1,64}$/.test(serial)) {
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      "a serial number has up to 64 hex digits; `writ certs list` shows them",
+    );
+  }
+  // A serial that was not issued here may still come from another authority in WRIT_CLIENT_CA.
+  const known = (await listCerts(home, 0)).find((cert) => cert.serial === serial);
+  if (known !== undefined && known.kind !== "client") {
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      `${serial} is the certificate of the ${known.kind}, not of a user`,
+    );
+  }
+  return { serial, user: known?.user ?? null };
+}
+
+function checkNames({ user, tenant }: CertificateSubject): void {
+  if (!userRule.test(user)) {
+    throw new WritError("INVALID_ARGUMENT", "user: must be 1 to 50 letters, digits, _ . - or @");
+  }
+  if (!tenantRule.test(tenant)) {
+    throw new WritError("INVALID_ARGUMENT", "tenant: must be 3 to 50 letters, digits or _");
+  }
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+}
+
+function expiryOf(certPem: string): number {
+  return new X509Certificate(certPem).validToDate.getTime();
+}

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { quota } from "../contract/admin-shapes.ts";
+import { tenantId, userId } from "../contract/fields.ts";
+import { WritError } from "../core/errors.ts";
+import type { YamlFile } from "../runtime/settings.ts";
+
+const entriesMax = 10_000;
+const name = z.string().min(1, "must not be empty").max(4096);
+const names = z.array(name).max(entriesMax);
+
+/** What is too large for a variable stands in writ.yaml only. */
+const shapes = {
+  /** Which commands jobs may run: `deny` for everybody, more for single users. */
+  commands: z.strictObject({
+    deny: names.optional(),
+    users: z.record(userId, z.strictObject({ allow: names.optional(), deny: names.optional() })).optional(),
+  }),
+  /** The names in certificates that are let in; without it every certificate of a trusted authority is. */
+  users: z.array(userId).max(entriesMax),
+  /** Quotas by tenant, as PUT /tenants/:id/quota takes them. */
+  quotas: z.record(tenantId, quota),
+} as const;
+
+type Key = keyof typeof shapes;
+
+export type FileSettings = { [K in Key]: z.infer<(typeof shapes)[K]> | null };
+
+/** Takes these settings out of the file; what is left is for the ordinary ones. */
+export function takeFileSettings(file: YamlFile | undefined): {
+  taken: FileSettings;
+  rest: YamlFile | undefined;
+} {
+  if (file === undefined) return { taken: { commands: null, users: null, quotas: null }, rest: undefined };
+  const { commands, users, quotas, ...data } = file.data;
+  return {
+    taken: {
+      commands: parse(file, "commands", commands),
+      users: parse(file, "users", users),
+      quotas: parse(file, "quotas", quotas),
+    },
+    rest: { ...file, data },
+  };
+}
+
+function parse<K extends Key>(file: YamlFile, key: K, value: unknown): FileSettings[K] {
+  // A key with nothing below it, as a commented-out list leaves behind.
+  if (value === undefined || value === null) return null;
+  const parsed = shapes[key].safeParse(value);
+  if (parsed.success) return parsed.data as FileSettings[K];
+  const [issue] = parsed.error.issues;
+  const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+  const path = [key, ...(issue?.path ?? []), ...(unknown === undefined ? [] : [unknown])] as (
+    | string
+    | number
+  )[];
+  const message = unknown === undefined ? issue?.message : "is not a known key";
+  const line = file.lineOf(path) ?? file.lineOf([key]) ?? 1;
+  throw new WritError("CONFIG_INVALID", `${file.path}:${line}: ${path.join(".")}: ${message}`);
+}

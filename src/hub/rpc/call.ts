@@ -1,0 +1,28 @@
+import { type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
+import type { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Identity } from "../../core/identity.ts";
+import type { RevocationList } from "../certs/revocations.ts";
+import type { Peer } from "../certs/verify-peer.ts";
+import type { HubDeps } from "../deps.ts";
+import type { OpenCalls } from "./open-calls.ts";
+import type { RpcMetrics } from "./rpc-metrics.ts";
+
+/** What the transport itself stands on, beside the use cases. */
+export type RpcDeps = HubDeps & { revoked: RevocationList; calls: OpenCalls; rpcMetrics: RpcMetrics };
+
+/** One TLS connection: whose certificate it showed, or why that one is not good, and where it comes from. */
+export type Connection = { peer: Peer | WritError; ipAddress: string | null };
+
+/** A call that has passed the border: who, from where, and when to give up. */
+export type RpcCall = { deps: RpcDeps; identity: Identity; origin: Origin; signal: AbortSignal };
+
+const connectionKey = createContextKey<Connection | null>(null, { description: "the connection of a call" });
+
+export function contextOf(connection: Connection | null): ContextValues {
+  return createContextValues().set(connectionKey, connection);
+}
+
+export function connectionIn(values: ContextValues): Connection | null {
+  return values.get(connectionKey);
+}

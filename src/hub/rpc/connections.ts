@@ -1,0 +1,89 @@
+import type { Http2Session, Http2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { WritError } from "../../core/errors.ts";
+import { readPeer } from "../certs/verify-peer.ts";
+import { noteFailedLogin } from "../use-cases/note-failed-login.ts";
+import type { Connection, RpcDeps } from "./call.ts";
+
+/** Dead peers are noticed by the kernel; a client that is only quiet may stay. */
+const keepAliveMs = 60_000;
+
+/** Who is at the other end of each connection, and what became of those who did not get that far. */
+export class Connections {
+  readonly #deps: RpcDeps;
+  readonly #bySession = new WeakMap<Http2Session, Connection>();
+  readonly #sessions = new Set<Http2Session>();
+  readonly #addresses = new WeakMap<object, string>();
+
+  constructor(deps: RpcDeps) {
+    this.#deps = deps;
+  }
+
+  /** A handshake that fails leaves a socket without an address, so it is noted before. */
+  readonly hearSocket = (socket: Socket): void => {
+    socket.setKeepAlive(true, keepAliveMs);
+    socket.setNoDelay(true);
+    if (socket.remoteAddress !== undefined) this.#addresses.set(socket, socket.remoteAddress);
+  };
+
+  /** The certificate is read from the socket of this very connection; nothing is carried over from another. */
+  readonly hearSession = (session: Http2Session): void => {
+    const socket = session.socket as TLSSocket;
+    const ipAddress = plainAddress(socket.remoteAddress);
+    this.#bySession.set(session, { peer: peerOn(socket), ipAddress });
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
+    session.on("error", (error) => this.#deps.logger.debug({ err: error }, "a gRPC connection broke"));
+  };
+
+  readonly hearTlsError = (error: NodeJS.ErrnoException, socket: TLSSocket): void => {
+    this.#deps.rpcMetrics.handshakesRefused.inc();
+    const origin = {
+      userId: null,
+      ipAddress: plainAddress(socket.remoteAddress ?? this.#addressBehind(socket)),
+      userAgent: null,
+      endpoint: "gRPC",
+      method: "TLS",
+    };
+    // Node puts what is wrong with a certificate here, and reports only that the connection was closed.
+    const reason = socket.authorizationError as unknown as string | null;
+    const details = { error: `TLS: ${reason || error.code || "handshake failed"}` };
+    noteFailedLogin(this.#deps, origin, details).catch((failure) =>
+      this.#deps.logger.error({ err: failure }, "a refused handshake could not be recorded"),
+    );
+  };
+
+  of(stream: Http2Stream | undefined): Connection | null {
+    return (stream?.session && this.#bySession.get(stream.session)) ?? null;
+  }
+
+  /** Tells every client that nothing more is taken here, and lets what is under way end. */
+  closeAll(): void {
+    for (const session of [...this.#sessions]) session.close();
+  }
+
+  destroyAll(): void {
+    for (const session of [...this.#sessions]) session.destroy();
+  }
+
+  #addressBehind(socket: TLSSocket): string | undefined {
+    const { _parent: parent } = socket as TLSSocket & { _parent?: object };
+    return parent === undefined ? undefined : this.#addresses.get(parent);
+  }
+}
+
+function peerOn(socket: TLSSocket): Connection["peer"] {
+  try {
+    if (!socket.authorized) throw new WritError("UNAUTHENTICATED", "the certificate is not trusted");
+    return readPeer(socket.getPeerX509Certificate());
+  } catch (error) {
+    return error instanceof WritError
+      ? error
+      : new WritError("UNAUTHENTICATED", "the certificate cannot be read");
+  }
+}
+
+function plainAddress(address: string | undefined): string | null {
+  return address?.replace(/^::ffff:/, "") ?? null;
+}

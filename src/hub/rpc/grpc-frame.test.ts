@@ -1,0 +1,48 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { StreamOutputResponseSchema } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { framedBytesMax, frameOutput, unframeRequest } from "./grpc-frame.ts";
+
+test.each([
+  ["nothing", Buffer.alloc(0)],
+  ["half a prefix", Buffer.from([0, 0, 0])],
+  ["a length that is not there", Buffer.from([0, 0, 0, 0, 9, 1])],
+  ["two messages", Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
+  ["a compressed message", Buffer.from([1, 0, 0, 0, 0])],
+])("a request with %s is refused", (_name, bytes) => {
+  expect(() => unframeRequest(bytes)).toThrow();
+});
+
+test("messages written by hand are read by protobuf as they were meant", () => {
+  const offsets = fc.oneof(fc.nat(1000), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER - 10_000 }));
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 5000 }),
+      offsets,
+      fc.integer({ min: 1, max: 2 ** 32 - 1 }),
+      fc.integer({ min: 1, max: 6000 }),
+      (piece, offset, attempt, chunkBytes) => {
+        const into = Buffer.alloc(framedBytesMax(piece.length, chunkBytes));
+        const messages = unframe(frameOutput(piece, { offset, attempt, chunkBytes, into }));
+        let at = offset;
+        for (const message of messages) {
+          expect(message.data.length).toBeLessThanOrEqual(chunkBytes);
+          expect(message).toMatchObject({ offset: BigInt(at), attempt });
+          at += message.data.length;
+        }
+        expect(Buffer.concat(messages.map(({ data }) => data)).equals(piece)).toBe(true);
+      },
+    ),
+  );
+});
+
+function unframe(bytes: Buffer) {
+  const messages = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = bytes.readUInt32BE(at + 1);
+    messages.push(fromBinary(StreamOutputResponseSchema, bytes.subarray(at + 5, at + 5 + length)));
+    at += 5 + length;
+  }
+  return messages;
+}

@@ -1,0 +1,82 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { grpcExitCode, grpcReason, grpcState } from "../../core/state-names.ts";
+import type { StoredJob } from "../../store/store.ts";
+import { jobView } from "../views/job-view.ts";
+import type { RpcCall } from "./call.ts";
+
+type View = Awaited<ReturnType<typeof jobView>>;
+type StatusFields = MessageInitShape<typeof JobStatusSchema>;
+
+/** A job as gRPC shows it: a view of the view, so that both doors hide the same. */
+export async function jobStatus(
+  { deps, identity }: Pick<RpcCall, "deps" | "identity">,
+  stored: StoredJob,
+): Promise<JobStatus> {
+  const { job } = stored;
+  const view = await jobView(deps.outputsDir, stored, identity);
+  return create(JobStatusSchema, {
+    jobId: job.id,
+    user: job.userId,
+    state: State[grpcState(job)],
+    exitCode: grpcExitCode(job),
+    reason: grpcReason(job),
+    tenant: job.tenantId,
+    type: job.type,
+    command: commandIn(view.run as Record<string, unknown>),
+    limits: limitsOf(view),
+    worker: job.workerId ?? "",
+    isolation: isolationOf(view),
+    createdAt: BigInt(job.createdAt),
+    startedAt: BigInt(job.startedAt ?? 0),
+    endedAt: BigInt(job.completedAt ?? 0),
+    attempt: job.attempt,
+    progress: view.progress ?? undefined,
+    stdoutBytes: BigInt(view.output.stdout),
+    stderrBytes: BigInt(view.output.stderr),
+    usage: usageOf(view),
+  });
+}
+
+function commandIn(run: Record<string, unknown>): string[] {
+  return (run["argv"] ?? run["worker_command"] ?? []) as string[];
+}
+
+function limitsOf({ limits }: View): StatusFields["limits"] {
+  const { cpu, memory, io, pids, network } = (limits ?? {}) as Record<string, string | number | undefined>;
+  return {
+    cpu: String(cpu ?? ""),
+    memory: String(memory ?? ""),
+    io: String(io ?? ""),
+    pids: Number(pids ?? 0),
+    network: String(network ?? ""),
+  };
+}
+
+/** Comes from a worker: whatever is not as expected is left out rather than believed. */
+function isolationOf({ isolation }: View): StatusFields["isolation"] {
+  if (isolation === null || typeof isolation !== "object") return undefined;
+  const { level, applied, missing } = isolation as Record<string, unknown>;
+  return {
+    level: typeof level === "string" ? level : "",
+    applied: listOf(applied).filter((part) => typeof part === "string"),
+    missing: listOf(missing).map((entry) => {
+      const { part, why } = (entry ?? {}) as Record<string, unknown>;
+      return { part: String(part ?? entry), why: String(why ?? "") };
+    }),
+  };
+}
+
+function usageOf({ usage }: View): StatusFields["usage"] {
+  if (usage === null || typeof usage !== "object") return undefined;
+  const { cpu_ms, memory_peak_bytes, oom } = usage as Record<string, unknown>;
+  return { cpuMs: count(cpu_ms), memoryPeakBytes: count(memory_peak_bytes), oom: oom === true };
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function count(value: unknown): bigint {
+  return typeof value === "number" && value >= 0 && Number.isFinite(value) ? BigInt(Math.round(value)) : 0n;
+}

@@ -1,0 +1,35 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { errorTable, WritError } from "../../core/errors.ts";
+import type { Logger } from "../../runtime/logger.ts";
+
+/**
+ * The one place where an error becomes a status. What we did not foresee is logged and says nothing to strangers.
+ * The code of our own table goes along as metadata, because gRPC has fewer.
+ */
+export function rpcError(error: unknown, requestId: string, logger: Logger): ConnectError {
+  const known = knownError(error, requestId, logger);
+  if (known instanceof ConnectError) return known;
+  const metadata = { "writ-code": known.code, "writ-request-id": requestId };
+  return new ConnectError(known.message, codeNamed(errorTable[known.code].grpc), metadata);
+}
+
+function knownError(error: unknown, requestId: string, logger: Logger): WritError | ConnectError {
+  if (error instanceof WritError) return error;
+  // The framework's own: a deadline, a call that was cancelled, a message that is none.
+  if (error instanceof ConnectError && error.code !== Code.Internal) return error;
+  logger.error({ err: error, request_id: requestId }, "a call failed in a way nobody foresaw");
+  return new WritError("INTERNAL", "something went wrong in the hub; its log has the request id");
+}
+
+/** INVALID_ARGUMENT is InvalidArgument there. */
+function codeNamed(name: string): Code {
+  const key = name
+    .toLowerCase()
+    .replaceAll(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+  return Code[key as keyof typeof Code] ?? Code.Unknown;
+}
+
+/** As gRPC writes it: NotFound is NOT_FOUND. */
+export function codeText(code: Code): string {
+  return Code[code].replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}

@@ -1,0 +1,30 @@
+import { Counter, Gauge } from "prom-client";
+import type { HubMetrics } from "../services/metrics.ts";
+
+export type RpcMetrics = ReturnType<typeof createRpcMetrics>;
+
+/** What the gRPC port counts. */
+export function createRpcMetrics({ registry }: HubMetrics, openCalls: () => number) {
+  const registers = [registry];
+  new Gauge({
+    name: "writ_grpc_open_calls",
+    help: "gRPC calls under way, streams among them",
+    registers,
+    collect() {
+      this.set(openCalls());
+    },
+  });
+  return {
+    calls: new Counter({
+      name: "writ_grpc_calls_total",
+      help: "gRPC calls by method and status code",
+      labelNames: ["method", "code"],
+      registers,
+    }),
+    handshakesRefused: new Counter({
+      name: "writ_grpc_handshakes_refused_total",
+      help: "TLS handshakes refused, most of them for want of a good certificate",
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,124 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Identity } from "../../core/identity.ts";
+import { checkPeer, type Peer } from "../certs/verify-peer.ts";
+import { noteFailedLogin } from "../use-cases/note-failed-login.ts";
+import { recordDenial } from "../use-cases/record-denial.ts";
+import type { Connection, RpcCall, RpcDeps } from "./call.ts";
+import { codeText, rpcError } from "./rpc-error.ts";
+
+export type AskedCall = {
+  /** Such as `writ.v1.JobService/GetStatus`. */
+  method: string;
+  connection: Connection | null;
+  userAgent: string | null;
+  jobId: string | undefined;
+  /** Aborted when the caller has hung up, or its deadline has passed. */
+  signal: AbortSignal;
+};
+
+/** The border of every call: who is it, then what they want, then one line in the log. Throws only ConnectErrors. */
+export async function serveCall<T>(
+  deps: RpcDeps,
+  asked: AskedCall,
+  act: (call: RpcCall) => Promise<T>,
+): Promise<T> {
+  const caller: Caller = { identity: null, origin: originOf(asked) };
+  try {
+    const answer = await serveAdmitted(deps, asked, caller, act);
+    logCall(deps, asked, { ...caller, code: "OK" });
+    return answer;
+  } catch (error) {
+    await noteRefusal(deps, asked, caller, error);
+    const requestId = deps.ids.recordId();
+    const refusal = rpcError(error, requestId, deps.logger);
+    if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
+    logCall(deps, asked, { ...caller, code: codeText(refusal.code), requestId });
+    throw refusal;
+  }
+}
+
+type Caller = { identity: Identity | null; origin: Origin };
+
+async function serveAdmitted<T>(
+  deps: RpcDeps,
+  asked: AskedCall,
+  caller: Caller,
+  act: (call: RpcCall) => Promise<T>,
+): Promise<T> {
+  const peer = peerOf(asked.connection);
+  const identity = admit(deps, peer);
+  caller.identity = identity;
+  caller.origin = { ...caller.origin, userId: identity.userId };
+  const open = deps.calls.open(() => admit(deps, peer));
+  const signal = AbortSignal.any([asked.signal, open.signal]);
+  try {
+    return await act({ deps, identity, origin: caller.origin, signal });
+  } catch (error) {
+    // Whoever waits on the signal rejects with its reason; which of the two it was decides what the caller hears.
+    open.signal.throwIfAborted();
+    if (asked.signal.aborted) throw asError(asked.signal.reason);
+    throw error;
+  } finally {
+    open.close();
+  }
+}
+
+function peerOf(connection: Connection | null): Peer {
+  if (connection === null) throw new WritError("UNAUTHENTICATED", "a client certificate is needed");
+  if (connection.peer instanceof WritError) throw connection.peer;
+  return connection.peer;
+}
+
+function admit(deps: RpcDeps, peer: Peer): Identity {
+  const { revoked, settings, clock } = deps;
+  return checkPeer(peer, { nowMs: clock.nowMs(), revoked, users: settings.users });
+}
+
+async function noteRefusal(deps: RpcDeps, asked: AskedCall, caller: Caller, error: unknown): Promise<void> {
+  if (!(error instanceof WritError)) return;
+  const { identity, origin } = caller;
+  try {
+    if (identity !== null) await recordDenial(deps, { identity, origin }, error);
+    else if (error.code === "UNAUTHENTICATED") {
+      await noteFailedLogin(deps, origin, { error: error.message, ...serialOf(asked.connection) });
+    }
+  } catch (failure) {
+    // The caller is refused either way; that it could not be noted is for the log.
+    deps.logger.error({ err: failure }, "a refusal could not be recorded");
+  }
+}
+
+function serialOf(connection: Connection | null): { serial?: string } {
+  if (connection === null || connection.peer instanceof WritError) return {};
+  return { serial: connection.peer.serial };
+}
+
+function originOf({ connection, userAgent, method }: AskedCall): Origin {
+  const ipAddress = connection?.ipAddress ?? null;
+  return { userId: null, ipAddress, userAgent, endpoint: method, method: "gRPC" };
+}
+
+function asError(reason: unknown): unknown {
+  return reason instanceof Error ? reason : new ConnectError("the call was cancelled", Code.Canceled);
+}
+
+type Ending = Caller & { code: string; requestId?: string };
+
+/** One line per call: who, what, which job, how it ended. */
+function logCall(deps: RpcDeps, asked: AskedCall, { identity, code, requestId }: Ending): void {
+  deps.rpcMetrics.calls.inc({ method: asked.method, code });
+  deps.logger.info(
+    {
+      route: asked.method,
+      method: "gRPC",
+      status: code,
+      user: identity?.userId,
+      tenant: identity?.tenantId,
+      job: asked.jobId,
+      request_id: requestId,
+    },
+    "call",
+  );
+}

@@ -1,0 +1,145 @@
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from "node:http2";
+import type { AddressInfo } from "node:net";
+import { Code } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { WritError } from "../../core/errors.ts";
+import { strictTls } from "../../runtime/tls.ts";
+import type { HubCerts } from "../certs/ensure-certs.ts";
+import { RevocationList } from "../certs/revocations.ts";
+import type { HubDeps } from "../deps.ts";
+import { contextOf, type RpcDeps } from "./call.ts";
+import { Connections } from "./connections.ts";
+import { jobService } from "./job-service.ts";
+import { OpenCalls } from "./open-calls.ts";
+import { addReflection } from "./reflection.ts";
+import { createRpcMetrics } from "./rpc-metrics.ts";
+import { withPlainStatus } from "./status-message.ts";
+import { serveStreamOutput, streamOutputPath } from "./stream-output.ts";
+
+export type RpcServer = { port: number; stop(): Promise<void> };
+
+export type RpcTrust = {
+  certs: HubCerts;
+  /** Whose client certificates are believed, as PEM. */
+  clientAuthorities: string[];
+  revokedFile: string;
+};
+
+const messageBytesMax = 4 * 1024 * 1024;
+/** The default window of 64 KiB would make every stream wait for its client's round trip. */
+const windowBytes = 1024 * 1024;
+const streamsPerConnectionMax = 256;
+const headerBytesMax = 16 * 1024;
+const connectionsMax = 10_000;
+/** What may still be on its way when the hub stops. */
+const stopGraceMs = 3_000;
+
+/** The gRPC port: TLS is our own, so that no framework's default decides who gets in. */
+export async function startRpcServer(hub: HubDeps, trust: RpcTrust): Promise<RpcServer> {
+  const calls = new OpenCalls(hub.clock, (error) =>
+    hub.logger.error({ err: error }, "a call could not be looked at"),
+  );
+  const rpcMetrics = createRpcMetrics(hub.metrics, () => calls.size);
+  const deps: RpcDeps = { ...hub, revoked: new RevocationList(trust.revokedFile), calls, rpcMetrics };
+  const connections = new Connections(deps);
+  const server = createServer(trust, answerer(deps, connections));
+  server.maxConnections = connectionsMax;
+  server.on("connection", connections.hearSocket);
+  server.on("session", connections.hearSession);
+  server.on("tlsClientError", connections.hearTlsError);
+  await listen(server, hub.settings);
+  await calls.start();
+  return {
+    port: (server.address() as AddressInfo).port,
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await calls.stop();
+      connections.closeAll();
+      const giveUp = hub.clock.setTimer(() => connections.destroyAll(), stopGraceMs);
+      await closed;
+      giveUp.cancel();
+    },
+  };
+}
+
+type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+function createServer({ certs, clientAuthorities }: RpcTrust, answer: Answer): Http2SecureServer {
+  return createSecureServer(
+    {
+      ...strictTls,
+      cert: certs.server.certPem,
+      key: certs.server.keyPem,
+      ca: clientAuthorities,
+      requestCert: true,
+      rejectUnauthorized: true,
+      allowHTTP1: false,
+      ALPNProtocols: ["h2"],
+      settings: {
+        initialWindowSize: windowBytes,
+        maxConcurrentStreams: streamsPerConnectionMax,
+        maxHeaderListSize: headerBytesMax,
+        enablePush: false,
+      },
+      maxHeaderListPairs: 100,
+    },
+    answer,
+  );
+}
+
+function answerer(deps: RpcDeps, connections: Connections): Answer {
+  const adapter = connectNodeAdapter({
+    grpc: true,
+    grpcWeb: false,
+    connect: false,
+    // A small message that unpacks to a huge one is never unpacked.
+    acceptCompression: [],
+    readMaxBytes: messageBytesMax,
+    writeMaxBytes: messageBytesMax,
+    fallback: (_request, response) => refuseUnknown(response as Http2ServerResponse),
+    contextValues: (request) => contextOf(connections.of((request as Http2ServerRequest).stream)),
+    routes: (router) => {
+      router.service(JobService, jobService(deps));
+      addReflection(router, deps);
+    },
+  });
+  return (request, response) => {
+    const connection = connections.of(request.stream);
+    const isStream = request.url === streamOutputPath && isGrpcPost(request);
+    if (!isStream) return adapter(request, withPlainStatus(response));
+    void serveStreamOutput(deps, connection, { request, response });
+  };
+}
+
+/** As gRPC wants it: a status and no body, in one block of headers. */
+function refuseUnknown(response: Http2ServerResponse): void {
+  response.writeHead(200, {
+    "content-type": "application/grpc",
+    "grpc-status": String(Code.Unimplemented),
+    "grpc-message": "there is no such method; server reflection lists them",
+  });
+  response.end();
+}
+
+function isGrpcPost({ method, headers }: Http2ServerRequest): boolean {
+  return method === "POST" && /^application\/grpc(\+proto)?$/.test(headers["content-type"] ?? "");
+}
+
+function listen(server: Http2SecureServer, { grpcPort, host }: HubDeps["settings"]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const advice =
+        error.code === "EADDRINUSE"
+          ? "it is in use; choose another with --grpc-port or WRIT_GRPC_PORT"
+          : error.message;
+      reject(new WritError("CONFIG_INVALID", `cannot listen on ${host}:${grpcPort}: ${advice}`));
+    });
+    server.listen(grpcPort, host, resolve);
+  });
+}

@@ -1,0 +1,123 @@
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { fromBinary } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  Stream,
+  type StreamOutputRequest,
+  StreamOutputRequestSchema,
+} from "../../contract/gen/writ/v1/job_service_pb.js";
+import { WritError } from "../../core/errors.ts";
+import { openOutput } from "../use-cases/read-output.ts";
+import type { Connection, RpcCall, RpcDeps } from "./call.ts";
+import { FrameBuffers } from "./frame-buffers.ts";
+import { framedBytesMax, frameOutput, unframeRequest } from "./grpc-frame.ts";
+import { GrpcStream } from "./grpc-stream.ts";
+import { jobIdIn, serviceName, shownId, userAgentCharsMax } from "./job-service.ts";
+import { type AskedCall, serveCall } from "./serve-call.ts";
+
+export const streamOutputPath = `/${serviceName}/StreamOutput`;
+
+const chunkBytesMax = 1024 * 1024;
+
+/**
+ * StreamOutput, on the same HTTP/2 server as the other methods but without the framework: this is where the bytes
+ * flow, and framing three known fields by hand carries about twice as many of them.
+ */
+export async function serveStreamOutput(
+  deps: RpcDeps,
+  connection: Connection | null,
+  exchange: { request: Http2ServerRequest; response: Http2ServerResponse },
+): Promise<void> {
+  const { request, response } = exchange;
+  const grpc = new GrpcStream(request, response, deps.clock);
+  const asked: AskedCall = {
+    method: streamOutputPath.slice(1),
+    connection,
+    userAgent: request.headers["user-agent"]?.slice(0, userAgentCharsMax) ?? null,
+    jobId: undefined,
+    signal: grpc.signal,
+  };
+  try {
+    await serveCall(deps, asked, async (call) => {
+      const wanted = parseRequest(await grpc.readRequest());
+      asked.jobId = shownId(wanted.jobId);
+      await sendOutput(call, grpc, wanted);
+    });
+    grpc.end();
+  } catch (error) {
+    grpc.end(error as ConnectError);
+  }
+}
+
+async function sendOutput(call: RpcCall, grpc: GrpcStream, wanted: StreamOutputRequest): Promise<void> {
+  const { deps, identity, origin, signal } = call;
+  const asked = {
+    identity,
+    origin,
+    jobId: jobIdIn(wanted),
+    stream: streamOf(wanted),
+    attempt: wanted.attempt || undefined,
+  };
+  const start = offsetOf(wanted);
+  const chunkBytes = chunkBytesOf(wanted, deps.settings.streamChunkBytes);
+  const output = await openOutput(deps, asked);
+  grpc.begin();
+  let offset = start;
+  for await (const piece of output.follow(start, signal)) {
+    for (const span of spansOf(piece, chunkBytes)) {
+      const buffer = frameBuffers.take(framedBytesMax(span.length, chunkBytes));
+      const bytes = frameOutput(span, { offset, attempt: output.attempt, chunkBytes, into: buffer });
+      const { gone } = await grpc.write(bytes, signal);
+      void gone.then((isGone) => isGone && frameBuffers.give(buffer));
+      offset += span.length;
+    }
+  }
+  if (offset === start && start > 0) await refuseBeyondEnd(call, asked, start);
+}
+
+/** Shared by all streams, so that one which has caught up and waits holds none. */
+const frameBuffers = new FrameBuffers();
+
+/** Tiny messages have heads larger than themselves, so fewer of them go out at once. */
+const messagesAtOnceMax = 1024;
+
+function* spansOf(piece: Buffer, chunkBytes: number): Generator<Buffer> {
+  const spanBytes = chunkBytes * messagesAtOnceMax;
+  for (let at = 0; at < piece.length; at += spanBytes) yield piece.subarray(at, at + spanBytes);
+}
+
+/** Somebody who asks for more than there was must not believe to have it all. */
+async function refuseBeyondEnd(
+  { deps }: RpcCall,
+  asked: Parameters<typeof openOutput>[1],
+  start: number,
+): Promise<void> {
+  const { size } = await openOutput(deps, asked);
+  if (start <= size) return;
+  throw new WritError("RANGE_NOT_SATISFIABLE", `offset: the output has ${size} bytes`, { size });
+}
+
+function parseRequest(bytes: Buffer): StreamOutputRequest {
+  const message = unframeRequest(bytes);
+  try {
+    return fromBinary(StreamOutputRequestSchema, message);
+  } catch {
+    throw new WritError("INVALID_ARGUMENT", "the request is not a StreamOutputRequest");
+  }
+}
+
+function streamOf({ stream }: StreamOutputRequest): "stdout" | "stderr" {
+  if (stream === Stream.STDOUT) return "stdout";
+  if (stream === Stream.STDERR) return "stderr";
+  throw new WritError("INVALID_ARGUMENT", "stream: must be STDOUT or STDERR");
+}
+
+function offsetOf({ offset }: StreamOutputRequest): number {
+  if (offset <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(offset);
+  throw new WritError("INVALID_ARGUMENT", `offset: must be at most ${Number.MAX_SAFE_INTEGER}`);
+}
+
+function chunkBytesOf({ maxChunkBytes }: StreamOutputRequest, usual: number): number {
+  if (maxChunkBytes <= chunkBytesMax) return maxChunkBytes || usual;
+  throw new WritError("INVALID_ARGUMENT", `max_chunk_bytes: must be at most ${chunkBytesMax}`);
+}

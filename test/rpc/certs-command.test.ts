@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RpcHub, startRpcHub, stubFor } from "./rpc-hub.ts";
+
+const root = join(import.meta.dirname, "../..");
+let hub: RpcHub;
+let folder: string;
+
+beforeAll(async () => {
+  hub = await startRpcHub();
+  folder = mkdtempSync(join(tmpdir(), "writ-certs-"));
+});
+afterAll(async () => {
+  await hub.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Said = { code: number; stdout: string; stderr: string };
+
+async function writ(...args: string[]): Promise<Said> {
+  const all = [join(root, "src/cli/writ.ts"), "certs", ...args, "--home", hub.home];
+  const options = { env: { PATH: process.env["PATH"] } };
+  return promisify(execFile)(process.execPath, all, options).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+  );
+}
+
+test.each([
+  [["issue", "--user", "a b", "--out", "x"], /user: must be 1 to 50/],
+  [["issue", "--user", "alice", "--tenant", "a-b", "--out", "x"], /tenant: must be 3 to 50/],
+  [["issue", "--user", "alice", "--out", "x", "--url", "ftp://x"], /--url must look like/],
+  [["issue", "--user", "alice"], /--out/],
+  [["revoke"], /name a serial number, or a user/],
+  [["revoke", "xyz"], /serial number has up to 64 hex digits/],
+  [["revoke", "--user", "nobody"], /no certificate was issued for nobody/],
+])("writ certs %j is refused in one line", async (args, message) => {
+  const out = args.indexOf("x");
+  const said = await writ(...args.map((word, at) => (at === out ? join(folder, "refused") : word)));
+  expect(said.code).toBeGreaterThan(0);
+  expect(said.stderr).toMatch(message);
+  expect(said.stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test("issue fills a private home for another machine, whose certificate works until it is revoked", async () => {
+  const out = join(folder, "alice");
+  const issued = await writ("issue", "--user", "alice", "--tenant", "acme", "--out", out, "--json");
+  const { serial } = JSON.parse(issued.stdout);
+  expect(readdirSync(out).sort()).toEqual(["ca.crt", "client.crt", "client.key", "hub.json"]);
+  for (const name of ["", ...readdirSync(out)]) expect(statSync(join(out, name)).mode & 0o077).toBe(0);
+  expect(JSON.parse(readFileSync(join(out, "hub.json"), "utf8"))).toEqual({
+    url: hub.url,
+    port: hub.port,
+    grpc_port: hub.grpcPort,
+  });
+  expect((await writ("issue", "--user", "bob", "--out", out)).stderr).toContain(
+    "holds a certificate already",
+  );
+
+  const read = (name: string) => readFileSync(join(out, name), "utf8");
+  const alice = stubFor(
+    { grpcPort: hub.grpcPort, ca: read("ca.crt") },
+    { cert: read("client.crt"), key: read("client.key") },
+  );
+  await alice.call("ListJobs", {});
+  const listed = (await writ("list", "--json")).stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(listed).toContainEqual(
+    expect.objectContaining({ serial, user: "alice", tenant: "acme", role: "user" }),
+  );
+  expect((await writ("revoke", serial.toLowerCase())).stdout).toBe(`${serial} is revoked\n`);
+  expect(await alice.refused("ListJobs", {})).toMatchObject({
+    code: 16,
+    details: "the certificate is revoked",
+  });
+  expect((await writ("list")).stdout).toMatch(new RegExp(`${serial} .*alice.*revoked`));
+  alice.close();
+});
+
+test("the certificates of the hub itself are not revoked by mistake", async () => {
+  const listed = (await writ("list", "--json")).stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  for (const kind of ["authority", "server"]) {
+    const { serial } = listed.find((cert) => cert.kind === kind);
+    expect((await writ("revoke", serial)).stderr).toContain(`is the certificate of the ${kind}`);
+  }
+});
+
+test("renew makes new certificates that work beside the old ones", async () => {
+  const before = hub.root.cert;
+  expect((await writ("renew")).code).toBe(0);
+  const read = (name: string) => readFileSync(join(hub.home, "certs/root", name), "utf8");
+  expect(read("client.crt")).not.toBe(before);
+  for (const pair of [hub.root, { cert: read("client.crt"), key: read("client.key") }]) {
+    const stub = stubFor(hub, pair);
+    await stub.call("ListJobs", {});
+    stub.close();
+  }
+});

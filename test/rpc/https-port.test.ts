@@ -1,0 +1,59 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConnectionOptions } from "node:tls";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { type RpcHub, startRpcHub } from "./rpc-hub.ts";
+
+let hub: RpcHub;
+
+beforeAll(async () => {
+  hub = await startRpcHub({ WRIT_HOST: "0.0.0.0", WRIT_PUBLIC_URL: "https://hub.example:3000" });
+});
+afterAll(() => hub.stop());
+
+function get(tls: ConnectionOptions): Promise<{ status?: number; protocol?: string | null; error?: string }> {
+  const { promise, resolve } = Promise.withResolvers<{
+    status?: number;
+    protocol?: string | null;
+    error?: string;
+  }>();
+  const call = request(
+    { host: "127.0.0.1", port: hub.port, path: "/healthz", agent: false, ...tls },
+    (answer) => {
+      const socket = answer.socket as unknown as { getProtocol(): string | null };
+      resolve({ status: answer.statusCode, protocol: socket.getProtocol() });
+      answer.resume();
+    },
+  );
+  call.on("error", (error: Error & { code?: string }) => resolve({ error: error.code ?? error.message }));
+  call.end();
+  return promise;
+}
+
+test("a port that others can reach speaks TLS 1.3 with the home's certificate, and no plain text", async () => {
+  expect(await get({ ca: hub.ca })).toEqual({ status: 200, protocol: "TLSv1.3" });
+  expect(await get({ ca: hub.ca, servername: "hub.example" })).toMatchObject({ status: 200 });
+  expect(await get({})).toHaveProperty("error");
+  expect(await get({ ca: hub.ca, maxVersion: "TLSv1.2" })).toHaveProperty("error");
+  await expect(fetch(`http://127.0.0.1:${hub.port}/healthz`)).rejects.toThrow();
+});
+
+test("the hub says where it is", () => {
+  const file = JSON.parse(readFileSync(join(hub.home, "hub.json"), "utf8"));
+  expect(file).toMatchObject({ url: "https://hub.example:3000", port: hub.port, grpc_port: hub.grpcPort });
+});
+
+test("half a pair of TLS files stops the start", async () => {
+  const home = mkdtempSync(join(tmpdir(), "writ-rpc-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  await expect(startRpcHub({ WRIT_TLS_CERT: "/nowhere.crt" }, { home })).rejects.toThrow("given together");
+});
+
+test("plain text for a proxy in front has to be asked for", async () => {
+  const plain = await startRpcHub({ WRIT_HOST: "0.0.0.0", WRIT_PLAINTEXT: "true" });
+  expect(plain.url).toBe(`http://127.0.0.1:${plain.port}`);
+  expect((await fetch(`${plain.url}/healthz`)).status).toBe(200);
+  await plain.stop();
+});
