@@ -1,6 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-const oneAtATime = ["test/e2e/**/*.test.ts", "test/faults/**/*.test.ts"];
+const oneAtATime = [
+  "test/e2e/**/*.test.ts",
+  "test/faults/**/*.test.ts",
+  // Sweeps and races that keep the machine busy for minutes.
+  "test/sandbox/*-proofs.test.ts",
+];
 
 /**
  * Three projects, run one after the other: what is fast and tells most comes first, and what starts whole hubs

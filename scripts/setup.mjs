@@ -1,5 +1,7 @@
 import { pathToFileURL } from "node:url";
+import { bundleJobctl } from "./bundle-jobctl.mjs";
 import { chooseNode } from "./choose-node.mjs";
+import { compileLauncher } from "./compile-launcher.mjs";
 import { installPackages } from "./install-packages.mjs";
 
 export { pinnedNode } from "./paths.mjs";
@@ -11,7 +13,7 @@ export { pinnedNode } from "./paths.mjs";
  *
  * @type {{ name: string, isSlow: boolean, isDone: () => boolean, run: () => void }[]}
  */
-const steps = [installPackages, chooseNode];
+const steps = [installPackages, chooseNode, compileLauncher, bundleJobctl];
 
 /** Brings the checkout into a state in which everything runs, or ends the process with one line that says why not. */
 export function setup() {

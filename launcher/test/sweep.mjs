@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -20,7 +21,11 @@ import { frame, jailMounts, LauncherClient, planFields, protectAll } from "./lau
  */
 const [launcherFile, ...errors] = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), "writ-sweep-"));
-const cgroupRoot = `/sys/fs/cgroup/unified/writ-sweep-${process.pid}`;
+const hierarchy = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((root) =>
+  existsSync(join(root, "cgroup.procs")),
+);
+if (hierarchy === undefined) throw new Error("not capable: no cgroup v2");
+const cgroupRoot = join(hierarchy, `writ-sweep-${process.pid}`);
 const workDir = join(scratch, "work");
 mkdirSync(workDir);
 mkdirSync(cgroupRoot);
@@ -188,7 +193,8 @@ for (const isWarm of [false, true]) {
   console.log(isWarm ? "warm:" : "cold:", [...calls].map(([name, most]) => `${name}×${most}`).join(" "));
   for (const error of errors.length > 0 ? errors : ["EPERM"]) await sweep(calls, error, isWarm);
 }
-console.log(totals, Object.fromEntries(steps));
+console.log(JSON.stringify(Object.fromEntries(steps)));
+console.log(JSON.stringify(totals));
 rmdirSync(cgroupRoot);
 rmSync(scratch, { recursive: true, force: true });
 process.exitCode = totals.HALF + totals.HANGS === 0 ? 0 : 1;

@@ -12,13 +12,16 @@ type ProcessView = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "cwd" | "exec
 
 /** What a command may know of the process around it. */
 export function createContext(program: CliContext["program"], view: ProcessView): CliContext {
-  const { env, execPath, stdin, stdout, stderr } = view;
+  const { env, execPath, stdout, stderr } = view;
   const [, , ...args] = view.argv;
   return {
     program,
     args,
     env,
-    stdin,
+    // Few commands read it, and to open it takes time.
+    get stdin() {
+      return view.stdin;
+    },
     stdout: quietPipe(stdout),
     stderr: quietPipe(stderr),
     cwd: view.cwd(),
@@ -37,7 +40,9 @@ export function createContext(program: CliContext["program"], view: ProcessView)
 
 /** A reader that has seen enough (`jobctl list | head`) is no failure of ours; what follows goes nowhere. */
 function quietPipe(sink: TextSink): TextSink {
-  sink.on("error", () => {});
+  sink.on("error", () => {
+    sink.isGone = true;
+  });
   return sink;
 }
 

@@ -11,10 +11,10 @@ const FAILED = 1;
 const advice: Partial<Record<ErrorCode, string>> = {
   HUB_UNREACHABLE: "start one with `writ up`, or name another with --hub or --home",
   UNAUTHENTICATED: "give a valid token with --token or WRIT_TOKEN",
-  PERMISSION_DENIED: "use a token of the owner or of an administrator",
+  PERMISSION_DENIED: "ask the job's owner or an administrator",
   NOT_FOUND: "`jobctl list` shows what there is",
   STATE_CONFLICT: "`jobctl status ID` shows where the job is",
-  IDEMPOTENCY_MISMATCH: "another job needs another --key",
+  IDEMPOTENCY_MISMATCH: "another job needs another --idempotency-key",
   TOO_LARGE: "send less at once",
   QUOTA_EXCEEDED: "wait until jobs have ended, or ask an administrator for more",
   RATE_LIMITED: "try again in a moment",
@@ -47,7 +47,8 @@ function explain(program: string, error: unknown): { line: string; exitCode: num
   const exitCode = exitCodeOf(error);
   const message = redactText(neutraliseLine(error instanceof Error ? error.message : String(error)));
   if (!(error instanceof WritError)) return { line: `${program}: ${message}\n`, exitCode };
-  const next = advice[error.code];
+  const own = error.details?.["advice"];
+  const next = typeof own === "string" ? own : advice[error.code];
   const list = typeof error.details?.["list"] === "string" ? neutralise(error.details["list"]) : "";
   return { line: `${program}: ${message}${next === undefined ? "" : `; ${next}`}${list}\n`, exitCode };
 }

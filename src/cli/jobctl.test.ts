@@ -72,9 +72,17 @@ test.each([
   [["nonsense"]],
   [["list", "--nonsense"]],
   [["list", "--limit", "many"]],
-  [["list", "--status", "asleep"]],
+  [["list", "--state", "asleep"]],
   [["status"]],
-  [["status", "xyz"]],
+  [["retry", "xyz"]],
+  [["start"]],
+  [["start", "--nonsense", "ls"]],
+  [["start", "ls", "--pids", "0"]],
+  [["start", "ls", "--timeout", "soon"]],
+  [["start", "ls", "--cpu"]],
+  [["start", "--env", "NOWHERE", "ls"]],
+  [["stream", "--attempt", "0", "12345678"]],
+  [["--grpc", "nowhere", "list"]],
   [["submit", "t", "--priority", "11"]],
   [["submit", "t", "--timeout", "soon"]],
   [["submit", "t", "--params", "{"]],
@@ -97,7 +105,7 @@ test("the process ends with 2 for wrong use", async () => {
 
 test("the process ends with 6 and one line when the hub cannot be reached", async () => {
   const env = { WRIT_HUB_URL: "http://127.0.0.1:1", WRIT_HOME: await makeHome() };
-  const { exitCode, stderr } = await spawnJobctl(["list"], env);
+  const { exitCode, stderr } = await spawnJobctl(["workers"], env);
   expect(exitCode).toBe(6);
   expect(stderr).toMatch(oneLine);
   expect(stderr).toContain("writ up");
@@ -118,7 +126,7 @@ test.each([
   [409, "STATE_CONFLICT", 1],
 ])("an answer %i %s is exit code %i", async (status, code, expected) => {
   const { run } = await withHub((_, response) => sendError(response, status, code));
-  const { exitCode, stderr } = await run(["cancel", jobIdNumber(1)]);
+  const { exitCode, stderr } = await run(["retry", jobIdNumber(1)]);
   expect(exitCode).toBe(expected);
   expect(stderr).toMatch(oneLine);
 });
@@ -129,9 +137,9 @@ test("the home's token is shown to the home's hub and to no other", async () => 
   await writeFile(join(home, "admin.token"), "sk_admin_secret\n", { mode: 0o600 });
   await writeFile(join(home, "hub.json"), JSON.stringify({ url: "http://127.0.0.1:1" }));
 
-  await jobctl(["--home", home, "--hub", hub.url, "list"]);
+  await jobctl(["--home", home, "--hub", hub.url, "workers"]);
   await writeFile(join(home, "hub.json"), JSON.stringify({ url: hub.url }));
-  await jobctl(["--home", home, "list"]);
+  await jobctl(["--home", home, "workers"]);
 
   expect(hub.seen.map(({ headers }) => headers.authorization)).toEqual([undefined, "Bearer sk_admin_secret"]);
 });
@@ -156,7 +164,7 @@ test("submit sends what the flags say, with numbers as they were written, and pr
     "2",
     "--timeout",
     "10m",
-    "--key",
+    "--idempotency-key",
     "k",
     "--tag",
     "a",
@@ -218,27 +226,6 @@ test("result prints the result, and is exit code 1 for a job that failed", async
   });
 });
 
-test("output is exact to the byte in a pipe, and harmless on a terminal", async () => {
-  const bytes = "\x1b[31mred\x1b[0m\r\n\x00\u202e";
-  const { run, env } = await withHub(
-    (_, response) => void response.writeHead(200, { "x-job-attempt": "1" }).end(bytes),
-  );
-  expect((await spawnJobctl(["output", jobIdNumber(1)], env)).stdout).toBe(bytes);
-  expect((await run(["output", jobIdNumber(1)], { isTTY: true })).stdout).toBe("red\n\\x00\\u202e");
-});
-
-test("list shows a table of harmless cells; as JSON one job per line", async () => {
-  const jobs = [jobView({ type: "evil\x1b[2J" }), jobView({ id: jobIdNumber(2) })];
-  const { run } = await withHub((_, response) => sendJson(response, 200, jobs));
-
-  const table = (await run(["list"])).stdout.split("\n");
-  expect(table[0]).toMatch(/^ID +STATUS +TYPE/);
-  expect(table[1]).toContain("evil\\x1b[2J");
-
-  const lines = (await run(["list", "--json"])).stdout.trimEnd().split("\n");
-  expect(lines.map((line) => JSON.parse(line).id)).toEqual([jobIdNumber(1), jobIdNumber(2)]);
-});
-
 test("help lists the options of a command whichever way it is asked for", async () => {
   const [one, other] = await Promise.all([jobctl(["help", "submit"]), jobctl(["submit", "--help"])]);
   expect(one).toEqual(other);
@@ -253,5 +240,10 @@ test.each(["bash", "zsh", "fish"])(
     expect(exitCode).toBe(0);
     expect(stdout).toContain("submit");
     expect(stdout).toContain("priority");
+    for (const name of ["start", "run", "attach", "stream", "status", "stop", "list", "watch"]) {
+      expect(stdout).toMatch(new RegExp(`\\b${name}\\b`));
+    }
+    expect(stdout).toMatch(/\bmemory\b/);
+    expect(stdout).toMatch(/\bmem\b/);
   },
 );

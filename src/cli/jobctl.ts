@@ -9,4 +9,4 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     if (context.stops.urged.aborted) process.exit(context.stops.exitCode);
   });
 }
-process.exit(await runJobctl(context));
+void runJobctl(context).then((exitCode) => process.exit(exitCode));

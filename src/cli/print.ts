@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Command } from "commander";
-import type { CliContext } from "./context.ts";
+import type { CliContext, TextSink } from "./context.ts";
 import { safeJson } from "./terminal.ts";
 
 /** Prints a thing as JSON on one line when that was asked for, else as the text that `show` makes of it. */
@@ -12,12 +12,21 @@ export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<{ json?: boolean }>().json === true;
 }
 
+/** Whoever read our output has gone. There is nothing left to say, and nobody to say it to. */
+export class ReaderGone extends Error {}
+
 /** Writes and waits while the reader is behind, so that a slow terminal costs no memory. */
 export async function writeSlowly(
   context: CliContext,
   data: string | Uint8Array,
   signal: AbortSignal,
+  sink: TextSink = context.stdout,
 ): Promise<void> {
-  if (data.length === 0 || context.stdout.write(data)) return;
-  await once(context.stdout, "drain", { signal });
+  if (sink.isGone) throw new ReaderGone();
+  if (data.length === 0 || sink.write(data)) return;
+  try {
+    await once(sink, "drain", { signal });
+  } catch (error) {
+    throw signal.aborted ? error : new ReaderGone();
+  }
 }

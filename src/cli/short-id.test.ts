@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { jobIdNumber, jobView } from "../client/testing/tiny-hub.ts";
+import { jobIdNumber } from "../client/testing/tiny-hub.ts";
 import { resolveJobId, shortId } from "./short-id.ts";
 
 const ids = [jobIdNumber(0xabcdef01), jobIdNumber(0x12cdef01), "0f000000-0000-4000-8000-000000000777"];
-const writ = { listPage: async () => ({ jobs: ids.map((id) => jobView({ id })), nextCursor: undefined }) };
+const writ = { newestIds: async () => ids };
 const nobody = {
-  listPage: async (): Promise<never> => {
+  newestIds: async (): Promise<never> => {
     throw new Error("must not be asked");
   },
 };

@@ -1,4 +1,3 @@
-import type { Writ } from "../client/index.ts";
 import { WritError } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
 
@@ -14,16 +13,14 @@ export function shortId(id: string): string {
   return id.slice(-8);
 }
 
+type ListsJobs = { newestIds(count: number): Promise<string[]> };
+
 /** The whole id of a job of which somebody gave the start or the end. */
-export async function resolveJobId(writ: Pick<Writ, "listPage">, text: string): Promise<string> {
+export async function resolveJobId(hub: ListsJobs, text: string): Promise<string> {
   const part = text.toLowerCase();
   if (isJobId(part)) return part;
   if (!/^[0-9a-f-]{6,36}$/.test(part)) throw notAnId(text);
-  const { jobs } = await writ.listPage({}, { limit: NEWEST_JOBS });
-  const matches = findMatches(
-    jobs.map(({ id }) => id),
-    part,
-  );
+  const matches = findMatches(await hub.newestIds(NEWEST_JOBS), part);
   const [only, second] = matches;
   if (only === undefined) {
     throw new WritError(

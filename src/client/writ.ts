@@ -83,6 +83,11 @@ export class Writ {
     return { jobs: body as Job[], nextCursor: typeof next === "string" && next !== "" ? next : undefined };
   }
 
+  /** The ids of the newest jobs that this client may see; at most 1000. */
+  async newestIds(count: number): Promise<string[]> {
+    return (await this.listPage({}, { limit: count })).jobs.map(({ id }) => id);
+  }
+
   /** `over`: it will not run. `asked`: its worker has been told to stop it. */
   async cancel(id: string): Promise<"over" | "asked"> {
     const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id } });

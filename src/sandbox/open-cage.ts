@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
 import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
+import { followOutput } from "../output/follow-output.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "./caged-sandbox.ts";
-import { followFile } from "./follow-file.ts";
 import { plainSandbox } from "./plain-sandbox.ts";
 import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./sandbox.ts";
 import { createTerminator, type Terminator } from "./terminate.ts";
@@ -101,7 +101,8 @@ export async function openCage(options: OpenCageOptions): Promise<Cage> {
     getStatus: (id) => ({ ...find(id).status }),
     streamOutput(id, stream) {
       const { dir, exited } = find(id);
-      return followFile(join(dir, `${stream}.log`), exited);
+      const ended = exited.then(() => {});
+      return followOutput({ path: join(dir, `${stream}.log`), offset: 0, ended: () => ended });
     },
     async close() {
       const stops = [...jobs.values()].map((job) => job.terminator.stop("stopped", { graceMs: 0 }));

@@ -7,7 +7,7 @@ export const rooms: Record<string, Room> = {
   output: { imports: ["core"] },
   store: { imports: ["core", "signing"] },
   hub: { imports: ["core", "signing", "runtime", "contract", "output", "store"] },
-  sandbox: { imports: ["core", "runtime"] },
+  sandbox: { imports: ["core", "runtime", "output"] },
   runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract"] },
   worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox"] },
   agent: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox"] },
@@ -60,7 +60,7 @@ export function isTest(path: string): boolean {
 }
 
 export function isGenerated(path: string): boolean {
-  return path.includes("/generated/") || path.endsWith("_pb.ts");
+  return path.startsWith("src/contract/gen/");
 }
 
 interface Room {

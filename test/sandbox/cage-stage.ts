@@ -18,8 +18,12 @@ export const obstacle =
       : null;
 
 /** A test of a real cage. Where there can be none it is skipped, and says why. */
-export function cageTest(name: string, run: () => Promise<void>): void {
-  if (obstacle === null) test(name, run);
+export function cageTest(
+  name: string,
+  run: () => Promise<void>,
+  { timeoutMs }: { timeoutMs?: number } = {},
+): void {
+  if (obstacle === null) test(name, timeoutMs === undefined ? {} : { timeout: timeoutMs }, run);
   else test.skip(`${name} (not capable: ${obstacle})`, run);
 }
 

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolveLimits } from "../../src/core/limits.ts";
+import { followOutput } from "../../src/output/follow-output.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { CagedSandbox } from "../../src/sandbox/caged-sandbox.ts";
-import { followFile } from "../../src/sandbox/follow-file.ts";
 
 /** A worker's part that a test can kill: runs one script in a cage and passes on what it says. */
 const [dir, jobId, script] = process.argv.slice(2) as [string, string, string];
@@ -34,5 +34,6 @@ const running = await sandbox.start({
   workDir,
 });
 writeFileSync(join(jobDir, "isolation.json"), JSON.stringify(running.isolation));
-for await (const bytes of followFile(stdoutFile, running.exited)) process.stdout.write(bytes);
+const ended = (): Promise<void> => running.exited.then(() => {});
+for await (const bytes of followOutput({ path: stdoutFile, offset: 0, ended })) process.stdout.write(bytes);
 await sandbox.close();

@@ -24,7 +24,8 @@ export function define(command: Command, context: CliContext): void {
 type Completion = { name: string; summary: string; flags: string[] };
 
 function flagsOf(command: Command): string[] {
-  return command.options.flatMap(({ long }) => (long ? [long] : []));
+  const names = command.options.flatMap(({ short, long }) => [short, long]);
+  return names.filter((name) => name?.startsWith("--") === true).map(String);
 }
 
 function bashScript(commands: Completion[]): string {

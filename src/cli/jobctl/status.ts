@@ -1,54 +1,84 @@
 import type { Command } from "commander";
-import type { Job } from "../../client/index.ts";
-import { withWrit } from "../connection.ts";
+import type { RpcJob } from "../../client/index.ts";
 import type { CliContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { print } from "../print.ts";
 import { resolveJobId } from "../short-id.ts";
 import { formatFields } from "../table.ts";
+import { withJobs } from "../with-jobs.ts";
+import { formatBytes } from "./format-bytes.ts";
 
 export function define(command: Command, context: CliContext): void {
   command.argument("<id>", "the job, or the start or end of its id").action((id: string) =>
-    withWrit(context, command, async (writ) => {
-      const job = await writ.get(await resolveJobId(writ, id));
-      print(context, command, job, showJob);
+    withJobs(context, command, async (jobs) => {
+      const signal = context.stops.asked;
+      const job = await jobs.status(await resolveJobId(jobs, id), { signal });
+      print(context, command, job, (shown) => formatFields(fieldsOf(shown)));
     }),
   );
 }
 
-function showJob(job: Job): string {
-  const failures = job.fail_history.map(
-    ({ attempt, code, detail, reason, ts }) =>
-      [`attempt ${attempt}`, `${moment(ts)} ${detail ?? code}: ${reason}`] as const,
-  );
-  return formatFields([
-    ["id", job.id],
-    ["status", job.status],
-    ["type", job.type],
-    ["run", describeRun(job.run)],
-    ["owner", `${job.user_id} (${job.tenant_id})`],
-    ["priority", job.priority],
-    ["attempts", `${job.attempts} of ${job.max_attempts}`],
-    ["worker", job.worker_id],
-    ["progress", job.progress === null ? null : `${job.progress} %`],
-    ["detail", job.progress_detail],
-    ["created", moment(job.created_at)],
-    ["due", job.run_at > job.created_at ? moment(job.run_at) : null],
-    ["started", moment(job.started_at)],
-    ["completed", moment(job.completed_at)],
-    ["took", job.execution_time_ms === null ? null : formatDuration(job.execution_time_ms)],
+type Field = readonly [string, string | number | null];
+
+export function fieldsOf(job: RpcJob): Field[] {
+  const { limits, usage } = job;
+  return [
+    ["id", job.job_id],
+    ["state", job.state],
     ["exit code", job.exit_code],
-    ["output", `${job.output.stdout} bytes, errors ${job.output.stderr} bytes`],
-    ["failed", job.fail_reason],
-    ...failures,
-  ]);
+    ["reason", job.reason],
+    ["type", job.type],
+    ["command", commandLine(job.command)],
+    ["user", `${job.user} (${job.tenant})`],
+    ["attempt", job.attempt === 0 ? null : job.attempt],
+    ["worker", job.worker],
+    ["progress", job.progress === null ? null : `${Math.round(job.progress)} %`],
+    ["created", moment(job.created_at)],
+    ["started", moment(job.started_at)],
+    ["ended", moment(job.ended_at)],
+    ["took", took(job)],
+    ["output", `${formatBytes(job.stdout_bytes)}, errors ${formatBytes(job.stderr_bytes)}`],
+    ["limits", limits === null ? null : limitText(limits)],
+    ["used", usage === null ? null : usageText(usage)],
+    ...isolationFields(job.isolation),
+  ];
 }
 
-function describeRun(run: Record<string, unknown>): string {
-  const words = run["argv"] ?? run["worker_command"];
-  return Array.isArray(words) ? `${run["kind"]}: ${words.join(" ")}` : String(run["kind"]);
+/** Which walls the job really had, and which not: nobody shall think it safer than it was. */
+function isolationFields(isolation: RpcJob["isolation"]): Field[] {
+  if (isolation === null) return [];
+  const { level, applied, missing } = isolation;
+  return [
+    ["isolation", level],
+    ["applied", applied.join(", ") || "nothing"],
+    ...missing.map(({ part, why }): Field => [`missing ${part}`, why]),
+  ];
+}
+
+function limitText({ cpu, memory, io, pids, network }: NonNullable<RpcJob["limits"]>): string {
+  const parts = Object.entries({ cpu, memory, io, pids, network });
+  return parts
+    .filter(([, value]) => value !== "" && value !== 0)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+}
+
+function usageText({ cpu_ms, memory_peak_bytes, oom }: NonNullable<RpcJob["usage"]>): string {
+  const text = `${formatDuration(cpu_ms)} of cpu, at most ${formatBytes(memory_peak_bytes)} of memory`;
+  return oom ? `${text}, ran out of memory` : text;
+}
+
+/** As it could be typed: whoever reads it sees where one word ends and the next begins. */
+export function commandLine(words: readonly string[]): string {
+  return words
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
+}
+
+function took({ started_at: from, ended_at: to }: RpcJob): string | null {
+  return from === null || to === null ? null : formatDuration(to - from);
 }
 
 function moment(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
+  return ms === null || ms === 0 ? null : new Date(ms).toISOString();
 }

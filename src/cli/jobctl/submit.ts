@@ -15,7 +15,7 @@ type SubmitFlags = {
   attempts?: number;
   timeout?: number;
   runAt?: number;
-  key?: string;
+  idempotencyKey?: string;
   tag?: string[];
   exec?: boolean;
   wait?: boolean;
@@ -41,7 +41,7 @@ export function define(command: Command, context: CliContext): void {
         "a date and time such as 2030-01-31T08:00:00Z, or +10m",
       ),
     )
-    .option("--key <key>", "submit it only once under this key")
+    .option("--idempotency-key <key>", "submit it only once under this key")
     .option("--tag <tag>", "only on workers with this tag; may be repeated", collect)
     .option("--exec", "run a command: submit TYPE --exec -- COMMAND ARGS")
     .option("--wait", "wait until it has ended; exit 1 when it failed")
@@ -77,7 +77,7 @@ async function describeJob(
     max_attempts: flags.attempts,
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,
-    idempotency_key: flags.key,
+    idempotency_key: flags.idempotencyKey,
     requires: flags.tag === undefined ? undefined : { tags: flags.tag },
   };
 }

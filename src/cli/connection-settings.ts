@@ -1,0 +1,68 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { resolveHome } from "../runtime/home.ts";
+import { boolean, loadSettings, type SettingValues, text, type YamlFile } from "../runtime/settings.ts";
+import type { CliContext } from "./context.ts";
+
+const settings = {
+  hub: {
+    name: "WRIT_HUB_URL",
+    key: "hub",
+    parse: text({ pattern: /^https?:\/\/\S+$/, allowed: "an address such as https://host:port" }),
+    default: undefined,
+  },
+  grpc: {
+    name: "WRIT_GRPC_ADDR",
+    key: "grpc",
+    parse: text({ pattern: /^[^\s/@]+:\d{1,5}$/, allowed: "host:port, such as hub.example:50051" }),
+    default: undefined,
+  },
+  user: {
+    name: "WRIT_USER",
+    key: "user",
+    parse: text({ pattern: /^[^\s/]+$/, allowed: "the name of a user" }),
+    default: undefined,
+  },
+  ca: { name: "WRIT_CA_FILE", key: "ca", parse: text(), default: undefined },
+  cert: { name: "WRIT_CERT_FILE", key: "cert", parse: text(), default: undefined },
+  key: { name: "WRIT_KEY_FILE", key: "key", parse: text(), default: undefined },
+  token: { name: "WRIT_TOKEN", key: "token", parse: text(), default: undefined, isSecret: true },
+  allowInsecure: { name: "WRIT_ALLOW_INSECURE", key: "allow_insecure", parse: boolean(), default: false },
+} as const;
+
+export type ConnectionSettings = SettingValues<typeof settings> & { home: string };
+
+export function findHome(context: CliContext, flag: string | undefined): string {
+  return resolveHome({ flag, env: context.env, checkoutDir: context.checkout, userHome: context.userHome });
+}
+
+/** How to reach the hub and as whom: by flags, then environment, then jobctl.yaml; the rest is in the home. */
+export async function loadConnection(context: CliContext, command: Command): Promise<ConnectionSettings> {
+  const flags = command.optsWithGlobals<Partial<Record<keyof typeof settings | "home", string>>>();
+  const home = findHome(context, flags.home);
+  const given = {
+    hub: flags.hub,
+    grpc: flags.grpc,
+    user: flags.user,
+    ca: flags.ca,
+    cert: flags.cert,
+    key: flags.key,
+    token: flags.token,
+  };
+  return {
+    ...loadSettings(settings, { flags: given, env: context.env, file: await loadClientFile(home) }),
+    home,
+  };
+}
+
+async function loadClientFile(home: string): Promise<YamlFile | undefined> {
+  const path = join(home, "jobctl.yaml");
+  if (!existsSync(path)) return undefined;
+  // Most homes have no such file, and a parser of YAML is not small.
+  const { loadYamlFile } = await import("../runtime/yaml-file.ts");
+  const file = await loadYamlFile(path, { mustBePrivate: false });
+  // Only a file with a secret in it has to be kept from others.
+  const hasSecret = Object.keys(file.data).some((key) => key === "token" || key === "WRIT_TOKEN");
+  return hasSecret ? loadYamlFile(path, { mustBePrivate: true }) : file;
+}

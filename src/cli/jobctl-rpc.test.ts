@@ -1,0 +1,361 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { expect, onTestFinished, test } from "vitest";
+import { jobStatus, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
+import {
+  type JobService,
+  type StartJobRequest,
+  State,
+  Stream,
+} from "../contract/gen/writ/v1/job_service_pb.js";
+import { createContext } from "./create-context.ts";
+import { runJobctl } from "./jobctl/program.ts";
+import { addressOf } from "./with-jobs.ts";
+
+const jobctlFile = fileURLToPath(new URL("./jobctl.ts", import.meta.url));
+const id = "01890000-0000-7000-8000-000000000001";
+
+type Service = Partial<ServiceImpl<typeof JobService>>;
+type Run = { exitCode: number; stdout: string; stderr: string };
+
+async function withHub(service: Service) {
+  const hub = await startTinyRpcHub(service);
+  onTestFinished(() => hub[Symbol.asyncDispose]());
+  const env = { WRIT_HOME: hub.home, SECRET: "s3cret" };
+  return {
+    hub,
+    env,
+    run: (args: string[], isTTY = false) => runHere(args, env, isTTY),
+    spawn: (args: string[]) => runThere(args, env),
+  };
+}
+
+/** Runs the program in this process; what it does with its process is tested by `runThere`. */
+async function runHere(args: string[], env: Record<string, string>, isTTY: boolean): Promise<Run> {
+  const [stdout, stderr] = [collectText(isTTY), collectText(isTTY)];
+  const view = { argv: ["node", "jobctl", ...args], env, execPath: "", cwd: () => "/" };
+  const exitCode = await runJobctl(createContext("jobctl", { ...view, stdout, stderr } as never));
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+}
+
+function collectText(isTTY: boolean) {
+  const write = (data: string | Uint8Array): boolean => {
+    sink.text += Buffer.from(data as string).toString();
+    return true;
+  };
+  const sink = { isTTY, text: "", on: () => sink, write };
+  return sink;
+}
+
+function runThere(args: string[], env: Record<string, string>): Promise<Run> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [jobctlFile, ...args], { env }, (error, stdout, stderr) => {
+      resolve({ exitCode: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+const oneLine = /^jobctl: [^\n]+\n$/;
+
+/** A job that has said these things and ended so. */
+function endedJob(
+  fields: Parameters<typeof jobStatus>[0],
+  said: { out?: string; err?: string } = {},
+): Service {
+  const { out = "", err = "" } = said;
+  const sizes = { stdoutBytes: BigInt(Buffer.byteLength(out)), stderrBytes: BigInt(Buffer.byteLength(err)) };
+  return {
+    startJob: () => ({ jobId: id }),
+    getStatus: () => jobStatus({ ...sizes, ...fields }),
+    async *streamOutput({ stream, attempt }) {
+      const text = stream === Stream.STDERR ? err : out;
+      if (text !== "") yield { data: Buffer.from(text), offset: 0n, attempt };
+    },
+  };
+}
+
+function refusing(code: Code): Service {
+  const refuse = (): never => {
+    throw new ConnectError("it may not be", code);
+  };
+  return { startJob: refuse, getStatus: refuse, stopJob: refuse, listJobs: refuse };
+}
+
+test.each([
+  ["status", Code.NotFound, 4],
+  ["status", Code.PermissionDenied, 5],
+  ["stream", Code.PermissionDenied, 5],
+  ["stop", Code.FailedPrecondition, 1],
+  ["stop", Code.Unauthenticated, 5],
+  ["attach", Code.NotFound, 125],
+])("%s refused with %i is exit code %i and one line", async (name, code, expected) => {
+  const { run } = await withHub(refusing(code));
+  const { exitCode, stdout, stderr } = await run([name, id]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: "" });
+  expect(stderr).toMatch(oneLine);
+});
+
+test.each([
+  ["start", 5],
+  ["run", 125],
+])("%s of a command that is not allowed is exit code %i", async (name, expected) => {
+  const { run } = await withHub(refusing(Code.PermissionDenied));
+  const { exitCode, stderr } = await run([name, "rm", "-rf"]);
+  expect(exitCode).toBe(expected);
+  expect(stderr).toMatch(oneLine);
+});
+
+test.each([[["run"]], [["run", "--nonsense", "ls"]], [["run", "ls", "--cpu"]], [["attach"]]])(
+  "wrong use is exit code 125 where all others are a job's: %j",
+  async (args) => {
+    const { run } = await withHub({});
+    expect((await run(args)).exitCode).toBe(125);
+  },
+);
+
+test("a hub that is gone is exit code 6, and 125 for run", async () => {
+  const { hub, run } = await withHub({});
+  rmSync(join(hub.home, "hub.json"));
+  expect(await run(["list"])).toMatchObject({ exitCode: 6, stderr: expect.stringMatching(oneLine) });
+  expect(await run(["run", "ls"])).toMatchObject({ exitCode: 125, stderr: expect.stringMatching(oneLine) });
+});
+
+test("an end of an id that several share is exit code 2 and lists them", async () => {
+  const ids = ["0f000000-0000-7000-8000-00000abcdef0", "0f100000-0000-7000-8000-00000abcdef0"];
+  const { run } = await withHub({ listJobs: () => ({ jobs: ids.map((jobId) => jobStatus({ jobId })) }) });
+  const { exitCode, stderr } = await run(["status", "abcdef0"]);
+  expect(exitCode).toBe(2);
+  for (const each of ids) expect(stderr).toContain(each);
+});
+
+test("start sends the words and the limits, and prints the id", async () => {
+  let seen: StartJobRequest | undefined;
+  const { run } = await withHub({
+    startJob: (request) => {
+      seen = request;
+      return { jobId: id };
+    },
+  });
+  const own = ["--env", "A=b=c", "--env", "SECRET", "--cwd", "/work", "--attempts", "2"];
+  const words = [
+    "ls",
+    "/",
+    "--mem=100M",
+    "-lah",
+    "--cpu",
+    "500m",
+    "--timeout",
+    "1500ms",
+    "--tag",
+    "a",
+    "--json",
+  ];
+  expect(await run(["start", ...own, ...words])).toEqual({ exitCode: 0, stdout: `${id}\n`, stderr: "" });
+  expect(seen).toMatchObject({
+    command: ["ls", "/", "-lah", "--json"],
+    limits: { cpu: "500m", memory: "100M", io: "", pids: 0, network: "" },
+    env: { A: "b=c", SECRET: "s3cret" },
+    cwd: "/work",
+    timeoutSec: 2,
+    requires: { tags: ["a"] },
+    maxAttempts: 2,
+  });
+  expect((await run(["--json", "start", "ls"])).stdout).toBe(`{"job_id":"${id}"}\n`);
+});
+
+test.each([
+  [{ state: State.EXITED, exitCode: 0 }, 0, ""],
+  [{ state: State.EXITED, exitCode: 7, reason: "exited with code 7" }, 7, ""],
+  [{ state: State.FAILED, exitCode: 139, reason: "killed by SIGSEGV" }, 139, "killed by SIGSEGV"],
+  [{ state: State.FAILED, exitCode: 127, reason: "command not found: x" }, 127, "command not found: x"],
+  [{ state: State.FAILED, exitCode: 126, reason: "permission denied: x" }, 126, "permission denied: x"],
+  [{ state: State.FAILED, reason: "ran longer than 1 s" }, 124, "ran longer than 1 s"],
+  [{ state: State.FAILED, reason: "no heartbeat" }, 125, "no heartbeat"],
+  [{ state: State.STOPPED, reason: "stopped" }, 143, "the job was stopped"],
+])("run of a job that ended as %j is exit code %i", async (fields, expected, says) => {
+  const { run } = await withHub(endedJob(fields, { out: "out\n", err: "err\n" }));
+  expect(await run(["run", "x"])).toEqual({
+    exitCode: expected,
+    stdout: "out\n",
+    stderr: `err\n${says === "" ? "" : `jobctl: ${says}\n`}`,
+  });
+});
+
+test("run --detach prints the id and waits for nothing", async () => {
+  const { run } = await withHub({ startJob: () => ({ jobId: id }) });
+  expect(await run(["run", "--detach", "sleep", "1"])).toEqual({
+    exitCode: 0,
+    stdout: `${id}\n`,
+    stderr: "",
+  });
+});
+
+test("job output is exact to the byte in a pipe, harmless on a terminal, and as it is with --raw", async () => {
+  const out = "\x1b[31mred\x1b[0m\r\n\x00\u202e";
+  const { run, spawn } = await withHub(endedJob({ state: State.EXITED, exitCode: 0 }, { out }));
+  for (const args of [
+    ["stream", id],
+    ["run", "x"],
+    ["attach", id],
+  ]) {
+    expect((await spawn(args)).stdout).toBe(out);
+    expect((await run(args, true)).stdout).toBe("red\n\\x00\\u202e");
+    expect((await run([args[0]!, "--raw", ...args.slice(1)], true)).stdout).toBe(out);
+  }
+});
+
+test("stream goes on with the next attempt and says so", async () => {
+  let attempt = 1;
+  const { run } = await withHub({
+    getStatus: () =>
+      jobStatus(attempt === 1 ? { state: State.QUEUED, attempt } : { state: State.EXITED, attempt }),
+    async *streamOutput(request) {
+      attempt = request.attempt;
+      yield { data: Buffer.from(`try ${attempt}\n`), offset: 0n, attempt };
+    },
+  });
+  const { stdout, stderr } = await run(["stream", id]);
+  expect(stdout).toBe("try 1\ntry 2\n");
+  expect(stderr).toBe("jobctl: attempt 1 is over; going on with attempt 2\n");
+});
+
+test("stream as JSON is one object for each chunk", async () => {
+  const { run } = await withHub(endedJob({ state: State.EXITED }, { err: "oh" }));
+  expect(JSON.parse((await run(["stream", "--stderr", "--json", id])).stdout)).toEqual({
+    stream: "stderr",
+    attempt: 1,
+    offset: 0,
+    data: Buffer.from("oh").toString("base64"),
+  });
+});
+
+test("Ctrl-C in run stops the job, shows its last words and ends with 130", async () => {
+  let isStopped = false;
+  const stopped = Promise.withResolvers<void>();
+  const { env } = await withHub({
+    startJob: () => ({ jobId: id }),
+    getStatus: () => jobStatus(isStopped ? { state: State.STOPPED, stdoutBytes: 10n } : {}),
+    stopJob: () => {
+      isStopped = true;
+      stopped.resolve();
+      return { status: jobStatus({ state: State.STOPPED }) };
+    },
+    async *streamOutput({ stream, attempt }) {
+      if (stream === Stream.STDOUT) yield { data: Buffer.from("begin"), offset: 0n, attempt };
+      await stopped.promise;
+      if (stream === Stream.STDOUT) yield { data: Buffer.from("ended"), offset: 5n, attempt };
+    },
+  });
+  const child = spawn(process.execPath, [jobctlFile, "run", "sleep", "9"], { env });
+  let stdout = "";
+  child.stdout.on("data", (text) => {
+    if (stdout === "") child.kill("SIGINT");
+    stdout += text;
+  });
+  expect(await once(child, "exit")).toEqual([130, null]);
+  expect(stdout).toBe("beginended");
+});
+
+test("a reader that leaves stops the job of run, and ends stream without a word", async () => {
+  let stops = 0;
+  const { env } = await withHub({
+    startJob: () => ({ jobId: id }),
+    getStatus: () => jobStatus(),
+    stopJob: () => {
+      stops++;
+      return { status: jobStatus({ state: State.STOPPED }) };
+    },
+    async *streamOutput({ stream, attempt }, { signal }) {
+      for (let at = 0; stream === Stream.STDOUT && !signal.aborted; at += 65_536) {
+        yield { data: Buffer.alloc(65_536, "y"), offset: BigInt(at), attempt };
+      }
+      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  for (const [args, expected] of [
+    [["run", "yes"], 141],
+    [["stream", id], 0],
+  ] as const) {
+    const child = spawn(process.execPath, [jobctlFile, ...args], { env });
+    child.stdout.once("data", () => child.stdout.destroy());
+    expect(await once(child, "exit")).toEqual([expected, null]);
+  }
+  expect(stops).toBe(1);
+});
+
+test("status shows which walls the job had and which not, and nothing that steers a terminal", async () => {
+  const { run } = await withHub({
+    getStatus: () =>
+      jobStatus({
+        command: ["sh", "-c", "echo it's \x1b[2J"],
+        limits: {
+          $typeName: "writ.v1.ResourceLimits",
+          cpu: "500m",
+          memory: "100M",
+          io: "low",
+          pids: 512,
+          network: "host",
+        },
+        isolation: {
+          $typeName: "writ.v1.Isolation",
+          level: "best-effort",
+          applied: ["memory", "pids"],
+          missing: [{ $typeName: "writ.v1.MissingPart", part: "io", why: "no io controller" }],
+        },
+        usage: { $typeName: "writ.v1.Usage", cpuMs: 1500n, memoryPeakBytes: 3_000_000n, oom: false },
+      }),
+  });
+  const { stdout } = await run(["status", id]);
+  expect(stdout).toContain("sh -c 'echo it'\\''s \\x1b[2J'");
+  expect(stdout).toMatch(/^limits +cpu 500m, memory 100M, io low, pids 512, network host$/m);
+  expect(stdout).toMatch(/^applied +memory, pids$/m);
+  expect(stdout).toMatch(/^missing io +no io controller$/m);
+  expect(stdout).toMatch(/^used +1\.5s of cpu, at most 2\.9 MiB of memory$/m);
+  expect(JSON.parse((await run(["status", "--json", id])).stdout)).toMatchObject({
+    job_id: id,
+    state: "RUNNING",
+    exit_code: null,
+  });
+});
+
+test("list shows a table of harmless cells; as JSON one job per line", async () => {
+  const { run } = await withHub({
+    listJobs: ({ state }) => ({
+      jobs: state === State.FAILED ? [] : [jobStatus({ command: ["\x1b[2J"] }), jobStatus()],
+    }),
+  });
+  const table = (await run(["list"])).stdout.split("\n");
+  expect(table[0]).toMatch(/^ID +STATE/);
+  expect(table[1]).toContain("\\x1b[2J");
+  const lines = (await run(["list", "--json"])).stdout.trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).job_id)).toEqual([id, id]);
+  expect((await run(["list", "--state", "failed"])).stdout).toBe("");
+});
+
+test("watch prints a line for each change until it is told to stop", async () => {
+  let progress = 0;
+  const { env } = await withHub({
+    listJobs: () => ({ jobs: [jobStatus({ progress: progress++ < 1 ? 10 : 60 })] }),
+  });
+  const child = spawn(process.execPath, [jobctlFile, "watch"], { env });
+  let stdout = "";
+  child.stdout.on("data", (text) => {
+    stdout += text;
+    if (stdout.includes("60 %")) child.kill("SIGINT");
+  });
+  expect(await once(child, "exit")).toEqual([0, null]);
+  expect(stdout.trimEnd().split("\n")).toEqual([
+    "00000001  RUNNING  ##.................. 10 %",
+    "00000001  RUNNING  ############........ 60 %",
+  ]);
+});
+
+test("a hub named by its web address alone is asked at the usual port", () => {
+  expect(addressOf({ grpc: undefined, hub: "https://hub.example:3000" })).toBe("hub.example:50051");
+  expect(addressOf({ grpc: "a:1", hub: "https://hub.example:3000" })).toBe("a:1");
+  expect(addressOf({ grpc: undefined, hub: undefined })).toBeUndefined();
+});

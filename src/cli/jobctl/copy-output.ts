@@ -1,0 +1,34 @@
+import type { Command } from "commander";
+import type { AttemptChunk, JobsOverGrpc, OutputStream, StreamAttemptsOptions } from "../../client/index.ts";
+import type { CliContext, TextSink } from "../context.ts";
+import { wantsJson, writeSlowly } from "../print.ts";
+import { OutputNeutraliser, safeJson } from "../terminal.ts";
+
+export type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
+  context: CliContext;
+  command: Command;
+  jobId: string;
+  stream: OutputStream;
+  sink: TextSink;
+  raw: boolean;
+  signal: AbortSignal;
+};
+
+/** In a pipe every byte as it is; on a terminal harmless text; as JSON one object per chunk. */
+export async function copyOutput(jobs: JobsOverGrpc, input: CopyInput): Promise<void> {
+  const { context, command, jobId, stream, sink, raw, signal, ...options } = input;
+  const text = new OutputNeutraliser();
+  const isTerminal = sink.isTTY === true && !raw && !wantsJson(command);
+  const show = ({ attempt, offset, data }: AttemptChunk): string | Uint8Array => {
+    if (wantsJson(command)) return `${safeJson({ stream, attempt, offset, data: base64(data) })}\n`;
+    return isTerminal ? text.push(data) : data;
+  };
+  for await (const chunk of jobs.stream(jobId, { ...options, stream, signal })) {
+    await writeSlowly(context, show(chunk), signal, sink);
+  }
+  if (isTerminal) await writeSlowly(context, text.end(), signal, sink);
+}
+
+function base64(data: Uint8Array): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
+}

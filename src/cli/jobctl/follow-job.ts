@@ -1,0 +1,97 @@
+import type { Command } from "commander";
+import type { JobsOverGrpc, RpcJob } from "../../client/index.ts";
+import { isOver } from "../../client/rpc-job.ts";
+import { WritError } from "../../core/errors.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { CliContext } from "../context.ts";
+import { ReaderGone, wantsJson } from "../print.ts";
+import { whenAborted } from "../stop-requests.ts";
+import { neutraliseLine, safeJson } from "../terminal.ts";
+import { copyOutput } from "./copy-output.ts";
+import { exitCodeOfJob } from "./job-exit-code.ts";
+
+export type FollowInput = {
+  context: CliContext;
+  command: Command;
+  jobId: string;
+  raw: boolean;
+  /** Where to begin; without it, with the latest. */
+  attempt?: number;
+};
+
+// What a process ends with that writes to a pipe which nobody reads any more: 128 + SIGPIPE.
+const READER_GONE = 141;
+// A job that is dead has said its last words; they are on the way for no longer than this.
+const LAST_WORDS_MS_MAX = 5000;
+
+/** Shows both outputs of a job until it has ended and gives its exit code. Ctrl-C stops the job first. */
+export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise<number> {
+  const { stops } = input.context;
+  const reading = new AbortController();
+  const copied = copyBoth(jobs, input, reading.signal);
+  try {
+    const end = await Promise.race([copied, whenAborted(stops.asked).then(() => "asked" as const)]);
+    if (end === "all") return await conclude(jobs, input);
+    await stopJob(jobs, input.jobId);
+    if (end === "gone") return READER_GONE;
+    await Promise.race([copied, systemClock.sleep(LAST_WORDS_MS_MAX, reading.signal)]).catch(() => {});
+    return stops.exitCode;
+  } finally {
+    reading.abort();
+    await copied.catch(() => {});
+  }
+}
+
+/** `gone` when whoever read our output has left before the job was over. */
+async function copyBoth(
+  jobs: JobsOverGrpc,
+  input: FollowInput,
+  signal: AbortSignal,
+): Promise<"all" | "gone"> {
+  const { context } = input;
+  const onNext = ({ attempt, job }: { attempt: number; job: RpcJob }): void => sayNext(context, attempt, job);
+  const copies = [
+    copyOutput(jobs, { ...input, stream: "stdout", sink: context.stdout, goOn: true, onNext, signal }),
+    copyOutput(jobs, {
+      ...input,
+      stream: "stderr",
+      sink: wantsJson(input.command) ? context.stdout : context.stderr,
+      goOn: true,
+      signal,
+    }),
+  ];
+  try {
+    await Promise.all(copies);
+    return "all";
+  } catch (error) {
+    if (error instanceof ReaderGone) return "gone";
+    throw error;
+  }
+}
+
+export function sayNext({ stderr }: CliContext, attempt: number, job: RpcJob): void {
+  const why = job.reason === "" ? "" : ` (${neutraliseLine(job.reason)})`;
+  stderr.write(`jobctl: attempt ${attempt - 1} is over${why}; going on with attempt ${attempt}\n`);
+}
+
+async function conclude(jobs: JobsOverGrpc, { context, command, jobId }: FollowInput): Promise<number> {
+  const job = await jobs.status(jobId);
+  if (!isOver(job))
+    throw new WritError("INTERNAL", `the job's output has ended, but the job is ${job.state}`);
+  if (wantsJson(command)) context.stdout.write(`${safeJson(job)}\n`);
+  const { exitCode, says } = exitCodeOfJob(job);
+  if (says !== undefined) context.stderr.write(`jobctl: ${neutraliseLine(says)}\n`);
+  return exitCode;
+}
+
+/** A job that ended by itself in the meantime is as dead as one that was stopped. */
+async function stopJob(jobs: JobsOverGrpc, jobId: string): Promise<void> {
+  try {
+    await jobs.stop(jobId);
+  } catch (error) {
+    if (error instanceof WritError && error.code === "STATE_CONFLICT") return;
+    if (!(error instanceof WritError)) throw error;
+    const advice = `it may still run; try: jobctl stop ${jobId}`;
+    throw new WritError(error.code, `the job could not be stopped: ${error.message}`, { advice });
+  }
+}

@@ -1,0 +1,50 @@
+import type { RpcJob } from "../../client/index.ts";
+import type { CliContext } from "../context.ts";
+import { formatAge } from "../duration.ts";
+import { shortId } from "../short-id.ts";
+import type { Column } from "../table.ts";
+import { paintFor } from "../terminal.ts";
+import { commandLine } from "./status.ts";
+
+const colours = {
+  UNKNOWN: "dim",
+  QUEUED: "dim",
+  RUNNING: "cyan",
+  EXITED: "green",
+  STOPPED: "yellow",
+  FAILED: "red",
+} as const satisfies Record<RpcJob["state"], string>;
+
+/** What `list` and `watch` show of a job. */
+export function jobColumns(context: CliContext, nowMs: number): Column<RpcJob>[] {
+  const paint = paintFor(context.stdout, context.env);
+  return [
+    { title: "ID", cell: (job) => shortId(job.job_id) },
+    { title: "STATE", cell: (job) => job.state, paint: (text, job) => paint[colourOf(job)](text) },
+    { title: "AGE", cell: (job) => formatAge(job.created_at, nowMs) },
+    { title: "TRY", cell: (job) => job.attempt || null },
+    { title: "USER", cell: (job) => job.user },
+    { title: "WORKER", cell: (job) => job.worker },
+    { title: "COMMAND", cell: (job) => commandLine(job.command) || job.type },
+    { title: "DETAIL", cell: detailOf },
+  ];
+}
+
+function colourOf({ state, exit_code }: RpcJob): "dim" | "cyan" | "green" | "yellow" | "red" {
+  return state === "EXITED" && exit_code !== 0 && exit_code !== null ? "red" : colours[state];
+}
+
+/** Where it is, or how it ended. */
+export function detailOf(job: RpcJob): string | null {
+  if (job.state === "RUNNING" && job.progress !== null) return progressBar(job.progress);
+  if (job.reason !== "") return job.reason;
+  return job.state === "EXITED" ? `exit ${job.exit_code ?? 0}` : null;
+}
+
+const BAR_CHARS = 20;
+
+function progressBar(progress: number): string {
+  const percent = Math.min(100, Math.max(0, Math.round(progress)));
+  const full = Math.round((percent / 100) * BAR_CHARS);
+  return `${"#".repeat(full)}${".".repeat(BAR_CHARS - full)} ${percent} %`;
+}

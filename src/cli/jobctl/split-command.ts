@@ -1,0 +1,123 @@
+import { WritError } from "../../core/errors.ts";
+
+/** The flags that belong to jobctl wherever they stand before `--`, with an example of their value. */
+export const limitFlags = {
+  "--cpu": "500m",
+  "--mem": "100M",
+  "--memory": "100M",
+  "--io": "low",
+  "--pids": "64",
+  "--network": "none",
+  "--timeout": "10m",
+  "--tag": "gpu",
+} as const satisfies Record<`--${string}`, string>;
+
+/** jobctl's other flags that take a value. They count only before the first word of the command. */
+export const valueFlags: readonly string[] = [
+  "--home",
+  "--hub",
+  "--grpc",
+  "--user",
+  "--ca",
+  "--cert",
+  "--key",
+  "--token",
+  "--env",
+  "--cwd",
+  "--attempts",
+];
+
+const commandsWithWords: readonly string[] = ["start", "run"];
+
+export type Split = {
+  /** What is left for the parser of options: jobctl's own words, and the command of jobctl itself. */
+  args: string[];
+  /** The words of the command that shall run; undefined when jobctl's command takes none. */
+  words: string[] | undefined;
+};
+
+/**
+ * Takes the words of `jobctl start COMMAND ARGS…` apart. No parser of options may see the command's own words: they
+ * look like options, and they have to reach the program unchanged and in order.
+ */
+export function splitCommand(given: readonly string[]): Split {
+  const nameAt = skipFlags(given, 0, ownLength);
+  if (!commandsWithWords.includes(given[nameAt] ?? "")) return { args: [...given], words: undefined };
+  const firstAt = skipFlags(given, nameAt + 1, anyLength);
+  const args = given.slice(0, firstAt);
+  const rest = given.slice(firstAt);
+  // After a `--` that stands before the first word, every word is the command's.
+  if (rest[0] === "--") return { args, words: rest.slice(1) };
+  const { limits, words } = takeLimits(rest);
+  return { args: [...args, ...limits], words };
+}
+
+/** The name of jobctl's own command among its words. */
+export function commandName(given: readonly string[]): string | undefined {
+  return given[skipFlags(given, 0, ownLength)];
+}
+
+/** The index of the first word that is neither a flag nor a flag's value, or of the `--` before it. */
+function skipFlags(
+  given: readonly string[],
+  from: number,
+  lengthAt: (given: readonly string[], index: number) => number,
+): number {
+  let index = from;
+  while (index < given.length) {
+    const word = given[index]!;
+    // A single dash is a word like any other; programs take it for their standard input.
+    if (word === "--" || word === "-" || !word.startsWith("-")) return index;
+    index += lengthAt(given, index);
+  }
+  return given.length;
+}
+
+/** How many words one of jobctl's own flags takes. */
+function ownLength(given: readonly string[], index: number): number {
+  return valueFlags.includes(given[index]!) ? 2 : 1;
+}
+
+function anyLength(given: readonly string[], index: number): number {
+  if (!isLimit(given[index]!)) return ownLength(given, index);
+  return limitTakesNext(given, index) ? 2 : 1;
+}
+
+/** Picks the limits out of the words up to the first `--`, which itself stays with the command. */
+function takeLimits(rest: readonly string[]): { limits: string[]; words: string[] } {
+  const limits: string[] = [];
+  const words: string[] = [];
+  for (let index = 0; index < rest.length; index++) {
+    const word = rest[index]!;
+    if (word === "--") return { limits, words: [...words, ...rest.slice(index)] };
+    if (!isLimit(word)) {
+      words.push(word);
+      continue;
+    }
+    limits.push(word);
+    if (limitTakesNext(rest, index)) limits.push(rest[++index]!);
+  }
+  return { limits, words };
+}
+
+function isLimit(word: string): boolean {
+  return Object.hasOwn(limitFlags, nameOf(word));
+}
+
+/** `--cpu 500m` takes two words, `--cpu=500m` one. No limit begins with a dash, so that would be a forgotten value. */
+function limitTakesNext(given: readonly string[], index: number): boolean {
+  const word = given[index]!;
+  if (word.includes("=")) return false;
+  const next = given[index + 1];
+  if (next !== undefined && !next.startsWith("-")) return true;
+  throw new WritError(
+    "INVALID_ARGUMENT",
+    `${word} needs a value, such as ${word} ${limitFlags[word as keyof typeof limitFlags]}`,
+    { advice: "what follows -- is the command's own" },
+  );
+}
+
+function nameOf(word: string): string {
+  const equals = word.indexOf("=");
+  return equals === -1 ? word : word.slice(0, equals);
+}

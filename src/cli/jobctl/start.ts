@@ -1,0 +1,16 @@
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { withJobs } from "../with-jobs.ts";
+import { addStartOptions, type StartFlags, startInput } from "./start-options.ts";
+
+export function define(command: Command, context: CliContext): void {
+  addStartOptions(command);
+  command.action((flags: StartFlags) => {
+    const input = startInput(context, flags);
+    return withJobs(context, command, async (jobs) => {
+      const started = { job_id: await jobs.start(input, { signal: context.stops.asked }) };
+      print(context, command, started, ({ job_id }) => `${job_id}\n`);
+    });
+  });
+}

@@ -1,0 +1,108 @@
+import type { Command } from "commander";
+import type { JobsOverGrpc, RpcJob } from "../../client/index.ts";
+import { Pace } from "../../client/pace.ts";
+import { WritError } from "../../core/errors.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { CliContext } from "../context.ts";
+import { wantsJson, writeSlowly } from "../print.ts";
+import { wholeNumber } from "../program.ts";
+import { shortId } from "../short-id.ts";
+import { formatTable } from "../table.ts";
+import { neutraliseLine, safeJson } from "../terminal.ts";
+import { withJobs } from "../with-jobs.ts";
+import { detailOf, jobColumns } from "./job-columns.ts";
+import { Screen } from "./screen.ts";
+
+// Often enough to look alive to a person, rare enough to cost a hub nothing.
+const LOOK_MS = 500;
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .option("--limit <n>", "the newest so many", wholeNumber(1, 1000), 50)
+    .addHelpText("after", "\nOn a terminal q or Ctrl-C leaves. Elsewhere it prints a line for each change.")
+    .action(({ limit }: { limit: number }) =>
+      withJobs(context, command, (jobs) => {
+        const show = context.stdout.isTTY && !wantsJson(command) ? showTable : showChanges;
+        return show(jobs, { context, command, limit });
+      }),
+    );
+}
+
+type WatchInput = { context: CliContext; command: Command; limit: number };
+
+/** A table on the whole terminal, drawn anew when something in it has changed. */
+async function showTable(jobs: JobsOverGrpc, { context, limit }: WatchInput): Promise<void> {
+  const { stops } = context;
+  // The first look comes before the screen is taken, so that a refusal is an ordinary line.
+  let seen: RpcJob[] = (await jobs.listPage({}, { pageSize: limit, signal: stops.asked })).jobs;
+  const screen = new Screen(context);
+  const signal = AbortSignal.any([stops.asked, screen.left]);
+  const draw = (trouble?: string): void => screen.draw(frame(context, seen, trouble));
+  screen.open(() => draw());
+  try {
+    draw();
+    for await (const look of looks(jobs, limit, signal)) {
+      if (look.jobs !== undefined) seen = look.jobs;
+      draw(look.trouble);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    screen.close();
+  }
+}
+
+function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined): string[] {
+  const nowMs = Date.now();
+  const running = jobs.filter(({ state }) => state === "RUNNING").length;
+  const queued = jobs.filter(({ state }) => state === "QUEUED").length;
+  const head = trouble ?? `${running} running, ${queued} queued, ${jobs.length} shown; q leaves`;
+  return [head, "", ...formatTable(jobColumns(context, nowMs), jobs).trimEnd().split("\n")];
+}
+
+/** One line, or one JSON object, for each job that is new or has changed. */
+async function showChanges(jobs: JobsOverGrpc, { context, command, limit }: WatchInput): Promise<void> {
+  const signal = context.stops.asked;
+  let known = new Map<string, string>();
+  let wasInTrouble = false;
+  try {
+    for await (const { jobs: seen, trouble } of looks(jobs, limit, signal)) {
+      if (trouble !== undefined && !wasInTrouble)
+        context.stderr.write(`jobctl: ${neutraliseLine(trouble)}\n`);
+      wasInTrouble = trouble !== undefined;
+      if (seen === undefined) continue;
+      const now = new Map(seen.map((job) => [job.job_id, wantsJson(command) ? safeJson(job) : line(job)]));
+      // Oldest first, as they would have come one by one.
+      for (const [id, text] of [...now].reverse()) {
+        if (known.get(id) !== text) await writeSlowly(context, `${text}\n`, signal);
+      }
+      known = now;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+function line(job: RpcJob): string {
+  const told = [shortId(job.job_id), job.state.padEnd(7), job.worker, detailOf(job)];
+  return neutraliseLine(told.filter((word) => word !== null && word !== "").join("  "));
+}
+
+type Look = { jobs?: RpcJob[]; trouble?: string };
+
+/** What there is, again and again. A hub that is away for a while is waited for. */
+async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): AsyncGenerator<Look> {
+  const pace = new Pace(systemClock);
+  for (;;) {
+    try {
+      const page = await jobs.listPage({}, { pageSize: limit, signal });
+      pace.answered();
+      pace.progressed();
+      yield { jobs: page.jobs };
+      await systemClock.sleep(LOOK_MS, signal);
+    } catch (error) {
+      if (error instanceof WritError) yield { trouble: error.message };
+      await pace.pauseAfter(error, signal);
+    }
+  }
+}

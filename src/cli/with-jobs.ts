@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import type { JobsOverGrpc } from "../client/jobs-over-grpc.ts";
+import { type ConnectionSettings, loadConnection } from "./connection-settings.ts";
+import type { CliContext } from "./context.ts";
+
+const GRPC_PORT = 50_051;
+
+/** Opens a client for as long as `act` takes. It speaks gRPC and shows a certificate. */
+export async function withJobs<T>(
+  context: CliContext,
+  command: Command,
+  act: (jobs: JobsOverGrpc) => Promise<T>,
+): Promise<T> {
+  const settings = await loadConnection(context, command);
+  const { JobsOverGrpc } = await import("../client/jobs-over-grpc.ts");
+  const jobs = new JobsOverGrpc({
+    address: addressOf(settings),
+    home: settings.home,
+    user: settings.user ?? context.osUser,
+    caFile: settings.ca,
+    certFile: settings.cert,
+    keyFile: settings.key,
+  });
+  try {
+    return await act(jobs);
+  } finally {
+    jobs.close();
+  }
+}
+
+/** Whoever names another hub by its web address alone means the usual port beside it. */
+export function addressOf({ grpc, hub }: Pick<ConnectionSettings, "grpc" | "hub">): string | undefined {
+  if (grpc !== undefined || hub === undefined) return grpc;
+  const host = URL.parse(hub)?.hostname;
+  return host === undefined ? undefined : `${host}:${GRPC_PORT}`;
+}

@@ -1,0 +1,110 @@
+import { join } from "node:path";
+import { WritError } from "../core/errors.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
+
+export type RpcOptions = {
+  /** host:port of a hub's gRPC door. Without it, the hub that runs in `home`. */
+  address?: string | undefined;
+  home?: string | undefined;
+  /** Whose certificate of the home is shown. */
+  user: string;
+  caFile?: string | undefined;
+  certFile?: string | undefined;
+  keyFile?: string | undefined;
+  clock?: Clock | undefined;
+};
+
+/** Where the hub is, whom to take for it, and what to show it. */
+export type RpcPlace = { host: string; port: number; ca: string; cert: string; key: string };
+
+/** What was given, and the rest from the home: the hub's own, or one that `writ certs issue` has filled. */
+export async function findRpc(options: RpcOptions): Promise<RpcPlace> {
+  const address =
+    options.address === undefined ? await readHubFile(options.home) : parseAddress(options.address);
+  const ca = await readAuthority(options);
+  return { ...address, ca, ...(await readCertificate(options)) };
+}
+
+type Address = { host: string; port: number };
+
+/** An address such as hub.example:50051 or [::1]:50051. */
+export function parseAddress(text: string): Address {
+  const [, host, port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]+):(\d{1,5})$/.exec(text) ?? [];
+  if (host !== undefined && Number(port) > 0 && Number(port) < 65_536) return { host, port: Number(port) };
+  throw new WritError(
+    "CONFIG_INVALID",
+    `gRPC address ${JSON.stringify(text)} is refused; allowed is host:port, such as hub.example:50051`,
+  );
+}
+
+async function readHubFile(home: string | undefined): Promise<Address> {
+  if (home === undefined) {
+    throw new WritError("CONFIG_INVALID", "neither a hub's gRPC address nor a home was given");
+  }
+  const path = join(home, "hub.json");
+  const text = await readSmallFile(path, { mustBePrivate: false });
+  if (text === null) throw new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`, { home });
+  const address = addressIn(text);
+  if (address !== undefined) return address;
+  throw new WritError("CONFIG_INVALID", `${path} names no gRPC port; stop the hub and start it again`);
+}
+
+/** Checked by hand: a schema library would double the time that a short command takes. */
+function addressIn(text: string): Address | undefined {
+  try {
+    const { url, grpc_port: port } = JSON.parse(text) as { url?: unknown; grpc_port?: unknown };
+    const host = URL.parse(String(url))?.hostname;
+    if (!host || typeof port !== "number" || !Number.isInteger(port) || port < 1) return undefined;
+    return { host, port };
+  } catch {
+    return undefined;
+  }
+}
+
+async function readAuthority({ caFile, home }: RpcOptions): Promise<string> {
+  const places = placesOf(caFile, home, [["certs", "ca.crt"], ["ca.crt"]]);
+  for (const path of places) {
+    const pem = await readSmallFile(path, { mustBePrivate: false });
+    if (pem !== null) return pem;
+  }
+  throw missing("authority that signed the hub's certificate", places, "give it with --ca");
+}
+
+async function readCertificate(options: RpcOptions): Promise<{ cert: string; key: string }> {
+  const { certFile, keyFile, home, user } = options;
+  refuseWrongUser(user);
+  // A name that somebody gave is a folder of that name; without one, the home may hold a single certificate itself.
+  const certPlaces = placesOf(certFile, home, [["certs", user, "client.crt"], ["client.crt"]]);
+  const keyPlaces = placesOf(keyFile, home, [["certs", user, "client.key"], ["client.key"]]);
+  for (const [index, path] of certPlaces.entries()) {
+    const cert = await readSmallFile(path, { mustBePrivate: false });
+    if (cert === null) continue;
+    const keyPath = keyFile ?? (certFile === undefined ? keyPlaces[index] : besides(certFile));
+    const key = keyPath === undefined ? null : await readPrivateFile(keyPath);
+    if (key !== null) return { cert, key };
+    throw missing("key of the certificate", keyPath === undefined ? [] : [keyPath], "give it with --key");
+  }
+  const advice = "an administrator makes one with `writ certs issue`; then give --home, or --cert and --key";
+  throw missing(`certificate of user ${user}`, certPlaces, advice);
+}
+
+/** The user's name becomes a part of a path. */
+function refuseWrongUser(user: string): void {
+  if (/^[^/\0]+$/.test(user) && user !== "." && user !== "..") return;
+  throw new WritError("CONFIG_INVALID", `user ${JSON.stringify(user)} is not the name of a user`);
+}
+
+function besides(certFile: string): string {
+  return certFile.replace(/\.(?:crt|pem)$/, "").concat(".key");
+}
+
+function placesOf(given: string | undefined, home: string | undefined, inHome: string[][]): string[] {
+  if (given !== undefined) return [given];
+  return home === undefined ? [] : inHome.map((parts) => join(home, ...parts));
+}
+
+function missing(what: string, places: readonly string[], advice: string): WritError {
+  const where = places.length === 0 ? "" : ` (looked for ${places.join(" and ")})`;
+  return new WritError("CONFIG_INVALID", `the ${what} was not found${where}; ${advice}`);
+}

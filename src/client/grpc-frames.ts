@@ -1,0 +1,61 @@
+import { Buffer } from "node:buffer";
+import { WritError } from "../core/errors.ts";
+
+/** Flag and length in front of every message. */
+const PREFIX_BYTES = 5;
+// A page of a thousand jobs with long commands stays far below; what claims to be larger is no answer of a hub.
+const MESSAGE_BYTES_MAX = 256 * 1024 * 1024;
+
+export function frame(message: Uint8Array): Buffer {
+  const framed = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
+  framed[0] = 0;
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, PREFIX_BYTES);
+  return framed;
+}
+
+/** Puts the messages of a gRPC answer together from the pieces that the network made of them. */
+export class Unframer {
+  #pieces: Buffer[] = [];
+  #held = 0;
+
+  /** The messages that are complete with this piece. Most lie inside it and are not copied. */
+  push(piece: Buffer): Buffer[] {
+    this.#pieces.push(piece);
+    this.#held += piece.length;
+    const messages: Buffer[] = [];
+    for (let message = this.#take(); message !== undefined; message = this.#take()) messages.push(message);
+    return messages;
+  }
+
+  /** True between two messages, false in the middle of one. */
+  get isEmpty(): boolean {
+    return this.#held === 0;
+  }
+
+  #take(): Buffer | undefined {
+    if (this.#held < PREFIX_BYTES) return undefined;
+    const prefix = this.#first(PREFIX_BYTES);
+    if (prefix[0] !== 0)
+      throw new WritError("HTTP_ERROR", "the hub sent a compressed message; nobody asked for one");
+    const size = prefix.readUInt32BE(1);
+    if (size > MESSAGE_BYTES_MAX)
+      throw new WritError("HTTP_ERROR", `the hub announced a message of ${size} bytes`);
+    if (this.#held < PREFIX_BYTES + size) return undefined;
+    const whole = this.#first(PREFIX_BYTES + size);
+    this.#drop(PREFIX_BYTES + size);
+    return whole.subarray(PREFIX_BYTES);
+  }
+
+  /** Joins the pieces only when the bytes that are needed lie in more than one. */
+  #first(size: number): Buffer {
+    if (this.#pieces[0]!.length < size) this.#pieces = [Buffer.concat(this.#pieces)];
+    return this.#pieces[0]!.subarray(0, size);
+  }
+
+  #drop(size: number): void {
+    const [first, ...others] = this.#pieces as [Buffer, ...Buffer[]];
+    this.#held -= size;
+    this.#pieces = first.length === size ? others : [first.subarray(size), ...others];
+  }
+}

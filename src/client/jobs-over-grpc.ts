@@ -1,0 +1,118 @@
+import { State } from "../contract/gen/writ/v1/job_service_pb.js";
+import type { LimitsText } from "../core/limits.ts";
+import type { RpcOptions } from "./find-rpc.ts";
+import { RpcConnection, type RpcDeps } from "./rpc-connection.ts";
+import { type RpcJob, type RpcState, rpcJob } from "./rpc-job.ts";
+import { type AttemptChunk, type StreamAttemptsOptions, streamAttempts } from "./stream-attempts.ts";
+
+export type StartInput = {
+  command: readonly string[];
+  /** What is left out, the hub sets. */
+  limits?: { [K in keyof LimitsText]?: K extends "pids" ? number : string };
+  env?: Record<string, string>;
+  cwd?: string | undefined;
+  timeoutSec?: number | undefined;
+  tags?: readonly string[] | undefined;
+  session?: string | undefined;
+  idempotencyKey?: string | undefined;
+  maxAttempts?: number | undefined;
+};
+
+export type RpcListFilter = { state?: RpcState | undefined; type?: string; worker?: string };
+export type RpcListPage = { jobs: RpcJob[]; nextPageToken: string | undefined };
+type CallOptions = { signal?: AbortSignal | undefined };
+
+// Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
+const CALL_MS_MAX = 30_000;
+// A stop waits for the tree to die: the longest grace that a worker may be given, and the way there and back.
+const STOP_MS_MAX = 600_000;
+
+/** Commands as jobs of a hub, over gRPC with a client certificate. Every refusal is a WritError. */
+export class JobsOverGrpc {
+  readonly #rpc: RpcConnection;
+
+  constructor(options: RpcOptions, deps?: RpcDeps) {
+    this.#rpc = new RpcConnection(options, deps);
+  }
+
+  /** Starts a command and gives the id of its job; it is durable once this resolves. */
+  async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
+    const { command, limits, env, cwd, timeoutSec, tags, session, idempotencyKey, maxAttempts } = input;
+    const request = {
+      command: [...command],
+      limits,
+      env,
+      cwd,
+      timeoutSec,
+      requires:
+        tags === undefined && session === undefined ? undefined : { tags: [...(tags ?? [])], session },
+      idempotencyKey,
+      maxAttempts,
+    };
+    const options = { signal, timeoutMs: CALL_MS_MAX };
+    return (await this.#rpc.call((client) => client.startJob(request, options), signal)).jobId;
+  }
+
+  /** Stops a job; its process tree is dead once this resolves. */
+  async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+    const options = { signal, timeoutMs: STOP_MS_MAX };
+    const { status } = await this.#rpc.call((client) => client.stopJob({ jobId }, options), signal);
+    return status === undefined ? this.status(jobId, { signal }) : rpcJob(status);
+  }
+
+  async status(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+    const options = { signal, timeoutMs: CALL_MS_MAX };
+    return rpcJob(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
+  }
+
+  /** The bytes of a job's output, each once, also across broken connections and restarts of the hub. */
+  stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
+    return streamAttempts(
+      { rpc: this.#rpc, status: (signal) => this.status(jobId, { signal }) },
+      jobId,
+      options,
+    );
+  }
+
+  /** All jobs that fit, newest first, read page by page as they are used. */
+  async *list(
+    filter: RpcListFilter = {},
+    { pageSize = 200, signal }: CallOptions & { pageSize?: number } = {},
+  ) {
+    let pageToken: string | undefined;
+    do {
+      const page: RpcListPage = await this.listPage(filter, { pageSize, pageToken, signal });
+      yield* page.jobs;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== undefined);
+  }
+
+  async listPage(
+    { state, type, worker }: RpcListFilter = {},
+    { pageSize, pageToken, signal }: CallOptions & { pageSize?: number; pageToken?: string | undefined } = {},
+  ): Promise<RpcListPage> {
+    const request = {
+      state: state === undefined ? State.UNKNOWN : State[state],
+      type,
+      worker,
+      pageSize,
+      pageToken,
+    };
+    const options = { signal, timeoutMs: CALL_MS_MAX };
+    const { jobs, nextPageToken } = await this.#rpc.call(
+      (client) => client.listJobs(request, options),
+      signal,
+    );
+    return { jobs: jobs.map(rpcJob), nextPageToken: nextPageToken || undefined };
+  }
+
+  /** The ids of the newest jobs that this user may see; at most 1000. */
+  async newestIds(count: number): Promise<string[]> {
+    return (await this.listPage({}, { pageSize: count })).jobs.map(({ job_id }) => job_id);
+  }
+
+  /** Closes the connection; whatever is called after it is refused. */
+  close(): void {
+    this.#rpc.close();
+  }
+}

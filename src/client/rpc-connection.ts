@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { JobService } from "../contract/gen/writ/v1/job_service_pb.js";
+import { WritError } from "../core/errors.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { findRpc, type RpcOptions, type RpcPlace } from "./find-rpc.ts";
+import { rpcError } from "./rpc-errors.ts";
+
+export type OpenTransport = { transport: Transport; close(): void };
+export type RpcDeps = {
+  find(options: RpcOptions): Promise<RpcPlace>;
+  open(place: RpcPlace): Promise<OpenTransport>;
+};
+
+export type RpcClient = Client<typeof JobService>;
+
+// The library is loaded by whoever connects, not by whoever asks for help.
+const realDeps: RpcDeps = {
+  find: findRpc,
+  open: async (place) => (await import("./rpc-transport.ts")).openTransport(place),
+};
+
+type Current = { place: RpcPlace; client: RpcClient; close(): void };
+
+/** Calls a hub's JobService. It finds its hub at the first call, and again after one could not be reached. */
+export class RpcConnection {
+  readonly clock: Clock;
+  readonly #options: RpcOptions;
+  readonly #deps: RpcDeps;
+  #current: Promise<Current> | undefined;
+  #isDoubtful = false;
+  #isClosed = false;
+
+  constructor(options: RpcOptions, deps: RpcDeps = realDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.clock = options.clock ?? systemClock;
+  }
+
+  /** One call; a refusal is thrown as the hub's error, an abort as the signal's reason. */
+  async call<T>(act: (client: RpcClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
+    const current = await this.#open();
+    try {
+      return await act(current.client);
+    } catch (error) {
+      throw this.#understood(error, current, signal);
+    }
+  }
+
+  /** As `call`, for an answer that comes in parts. */
+  async *stream<T>(act: (client: RpcClient) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+    signal.throwIfAborted();
+    const current = await this.#open();
+    try {
+      yield* act(current.client);
+    } catch (error) {
+      throw this.#understood(error, current, signal);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    void this.#current?.then(({ close }) => close()).catch(() => {});
+  }
+
+  #understood(error: unknown, { place }: Current, signal: AbortSignal | undefined): unknown {
+    if (signal?.aborted && error instanceof ConnectError) return signal.reason;
+    const understood = rpcError(error, place);
+    if (understood instanceof WritError && understood.code === "HUB_UNREACHABLE") this.#isDoubtful = true;
+    return understood;
+  }
+
+  /** A hub that comes back may have another port or authority; both are in its home, so that is read again. */
+  async #open(): Promise<Current> {
+    if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
+    if (this.#current !== undefined && !this.#isDoubtful) return this.#current;
+    this.#isDoubtful = false;
+    const before = this.#current;
+    this.#current = this.#reopen(before);
+    // A failed attempt must not be kept, or every later call would meet it again.
+    this.#current.catch(() => {
+      this.#current = undefined;
+    });
+    return this.#current;
+  }
+
+  async #reopen(before: Promise<Current> | undefined): Promise<Current> {
+    const place = await this.#deps.find(this.#options);
+    const current = await before?.catch(() => undefined);
+    if (current !== undefined && isDeepStrictEqual(place, current.place)) return current;
+    current?.close();
+    const { transport, close } = await this.#deps.open(place);
+    return { place, client: createClient(JobService, transport), close };
+  }
+}

@@ -1,0 +1,106 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorCode, errorTable, isErrorCode, WritError } from "../core/errors.ts";
+import type { RpcPlace } from "./find-rpc.ts";
+
+/** The code that stands for a status when the hub does not name its own. */
+const codes: Partial<Record<Code, ErrorCode>> = {
+  [Code.InvalidArgument]: "INVALID_ARGUMENT",
+  [Code.NotFound]: "NOT_FOUND",
+  [Code.AlreadyExists]: "IDEMPOTENCY_MISMATCH",
+  [Code.PermissionDenied]: "PERMISSION_DENIED",
+  [Code.ResourceExhausted]: "RATE_LIMITED",
+  [Code.FailedPrecondition]: "STATE_CONFLICT",
+  [Code.OutOfRange]: "RANGE_NOT_SATISFIABLE",
+  [Code.Unimplemented]: "METHOD_NOT_ALLOWED",
+  [Code.Unavailable]: "SHUTTING_DOWN",
+  [Code.DeadlineExceeded]: "HUB_UNREACHABLE",
+  [Code.Canceled]: "HUB_UNREACHABLE",
+  [Code.Aborted]: "OUTPUT_OFFSET",
+  [Code.Unauthenticated]: "UNAUTHENTICATED",
+};
+
+/** Metadata in which a hub names the row of the table of errors. */
+export const codeHeader = "writ-code";
+
+/** An error of a call as the house knows it: the hub's refusal, or a connection that did not come about. */
+export function rpcError(error: unknown, place: RpcPlace): unknown {
+  if (!(error instanceof ConnectError)) return error;
+  if (!error.isWireError) return connectionError(error, place);
+  const code = codeOf(error);
+  const advice =
+    code === "UNAUTHENTICATED" || code === "PERMISSION_DENIED" ? certificateAdvice[code] : undefined;
+  return new WritError(code, error.rawMessage || `the hub answered with ${Code[error.code]}`, { advice });
+}
+
+const certificateAdvice = {
+  UNAUTHENTICATED: "an administrator makes a valid certificate with `writ certs issue`",
+  PERMISSION_DENIED: "ask the job's user or an administrator",
+} as const;
+
+function codeOf(error: ConnectError): ErrorCode {
+  const named = error.metadata.get(codeHeader) ?? "";
+  // The status decides; the name only says which of its rows is meant.
+  if (isErrorCode(named) && Code[error.code] === camelCase(errorTable[named].grpc)) return named;
+  return codes[error.code] ?? "INTERNAL";
+}
+
+function camelCase(name: string): string {
+  return name.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** No answer came from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
+function connectionError(error: ConnectError, place: RpcPlace): WritError {
+  const where = `${place.host}:${place.port}`;
+  const found = nodeCodes(error);
+  const problem = validityProblem(place.cert);
+  const wasRefused = found.find((code) => /^ERR_SSL_.*ALERT/.test(code));
+  if (problem !== undefined || wasRefused !== undefined) {
+    const why = problem ?? `(${wasRefused})`;
+    const advice = certificateAdvice.UNAUTHENTICATED;
+    return new WritError("UNAUTHENTICATED", `the hub at ${where} refused the certificate: ${why}`, {
+      advice,
+    });
+  }
+  const distrust = found.find((code) => distrusted.test(code));
+  if (distrust !== undefined) {
+    const message = `what answers at ${where} does not show a certificate of the hub (${distrust})`;
+    return new WritError("HUB_UNREACHABLE", message, {
+      advice: "check the address and the authority (--grpc, --ca or --home)",
+    });
+  }
+  if (found.some((code) => code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN")) {
+    return new WritError("HUB_UNREACHABLE", `no hub answers at ${where} (${found[0]})`);
+  }
+  const advice = "if it runs, it may have refused the certificate; `writ certs list` shows which are valid";
+  return new WritError("HUB_UNREACHABLE", `the hub at ${where} hung up (${found[0] ?? error.rawMessage})`, {
+    advice,
+  });
+}
+
+const distrusted = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|ERR_SSL_|ERR_TLS_/;
+const CAUSES_MAX = 8;
+
+function nodeCodes(error: unknown): string[] {
+  const found: string[] = [];
+  for (let cause = error, depth = 0; cause instanceof Error && depth < CAUSES_MAX; depth++) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (typeof code === "string") found.push(code);
+    cause = cause.cause;
+  }
+  return found;
+}
+
+/** Node's server hangs up on a certificate without saying why, so the client looks at its own. */
+function validityProblem(pem: string): string | undefined {
+  try {
+    // Loaded only here: it takes a while, and most calls meet no trouble.
+    const { X509Certificate } = process.getBuiltinModule("node:crypto");
+    const { validFromDate, validToDate } = new X509Certificate(pem);
+    const now = Date.now();
+    if (validToDate.getTime() < now) return `it expired on ${validToDate.toISOString().slice(0, 10)}`;
+    if (validFromDate.getTime() > now) return `it is not valid before ${validFromDate.toISOString()}`;
+    return undefined;
+  } catch {
+    return "it is not a certificate";
+  }
+}

@@ -1,0 +1,75 @@
+import { type JobStatus, State } from "../contract/gen/writ/v1/job_service_pb.js";
+
+export const rpcStates = ["QUEUED", "RUNNING", "EXITED", "STOPPED", "FAILED"] as const;
+export type RpcState = (typeof rpcStates)[number];
+
+/** A job as the gRPC door shows it, under the names of the proto file. What is not there yet is null. */
+export type RpcJob = {
+  job_id: string;
+  user: string;
+  tenant: string;
+  state: RpcState | "UNKNOWN";
+  exit_code: number | null;
+  reason: string;
+  type: string;
+  command: string[];
+  limits: { cpu: string; memory: string; io: string; pids: number; network: string } | null;
+  worker: string | null;
+  isolation: { level: string; applied: string[]; missing: { part: string; why: string }[] } | null;
+  created_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+  attempt: number;
+  progress: number | null;
+  stdout_bytes: number;
+  stderr_bytes: number;
+  usage: { cpu_ms: number; memory_peak_bytes: number; oom: boolean } | null;
+};
+
+export function isOver({ state }: Pick<RpcJob, "state">): boolean {
+  return state === "EXITED" || state === "STOPPED" || state === "FAILED";
+}
+
+export function rpcJob(status: JobStatus): RpcJob {
+  const { limits, isolation, usage } = status;
+  return {
+    job_id: status.jobId,
+    user: status.user,
+    tenant: status.tenant,
+    state: stateName(status.state),
+    exit_code: status.exitCode ?? null,
+    reason: status.reason,
+    type: status.type,
+    command: status.command,
+    limits: limits === undefined ? null : limitsOf(limits),
+    worker: status.worker || null,
+    isolation: isolation === undefined || isolation.level === "" ? null : isolationOf(isolation),
+    created_at: Number(status.createdAt),
+    started_at: Number(status.startedAt) || null,
+    ended_at: Number(status.endedAt) || null,
+    attempt: status.attempt,
+    progress: status.progress ?? null,
+    stdout_bytes: Number(status.stdoutBytes),
+    stderr_bytes: Number(status.stderrBytes),
+    usage: usage === undefined ? null : usageOf(usage),
+  };
+}
+
+/** A newer hub may have states that this version does not know. */
+function stateName(state: State): RpcJob["state"] {
+  return rpcStates.find((name) => State[name] === state) ?? "UNKNOWN";
+}
+
+/** The library's messages hold more than their fields. */
+function limitsOf(limits: NonNullable<JobStatus["limits"]>): RpcJob["limits"] {
+  const { cpu, memory, io, pids, network } = limits;
+  return { cpu, memory, io, pids, network };
+}
+
+function isolationOf({ level, applied, missing }: NonNullable<JobStatus["isolation"]>): RpcJob["isolation"] {
+  return { level, applied: [...applied], missing: missing.map(({ part, why }) => ({ part, why })) };
+}
+
+function usageOf({ cpuMs, memoryPeakBytes, oom }: NonNullable<JobStatus["usage"]>): RpcJob["usage"] {
+  return { cpu_ms: Number(cpuMs), memory_peak_bytes: Number(memoryPeakBytes), oom };
+}

@@ -1,0 +1,154 @@
+import { Stream } from "../contract/gen/writ/v1/job_service_pb.js";
+import type { OutputStream } from "../contract/job-routes.ts";
+import { WritError } from "../core/errors.ts";
+import { openDeadline } from "./deadline.ts";
+import { Pace } from "./pace.ts";
+import type { RpcConnection } from "./rpc-connection.ts";
+import { isOver, type RpcJob } from "./rpc-job.ts";
+
+export type AttemptChunk = { attempt: number; offset: number; data: Uint8Array };
+
+export type StreamAttemptsOptions = {
+  stream?: OutputStream | undefined;
+  offset?: number | undefined;
+  /** The latest attempt unless told. */
+  attempt?: number | undefined;
+  /** Stays until the attempt has ended. True unless told. */
+  follow?: boolean | undefined;
+  /** Goes on with the next attempt, until the job has ended. */
+  goOn?: boolean | undefined;
+  /** Told when an attempt is over and another one follows or may follow. */
+  onNext?: ((next: { attempt: number; job: RpcJob }) => void) | undefined;
+  signal?: AbortSignal | undefined;
+};
+
+export type StreamDeps = { rpc: RpcConnection; status(signal: AbortSignal): Promise<RpcJob> };
+
+// What we ask for: the largest that a hub sends, because each chunk costs the same few microseconds.
+const CHUNK_BYTES_MAX = 1024 * 1024;
+
+/**
+ * The bytes of a job's output, each exactly once, with the attempt they belong to. After a broken connection or a
+ * restart of the hub it asks for the rest, from the first byte that it has not given out yet.
+ */
+export async function* streamAttempts(
+  deps: StreamDeps,
+  jobId: string,
+  options: StreamAttemptsOptions,
+): AsyncGenerator<AttemptChunk> {
+  const deadline = openDeadline(deps.rpc.clock, { signal: options.signal });
+  const { signal } = deadline;
+  const follow = options.follow ?? true;
+  const walk: Walk = {
+    deps,
+    jobId,
+    stream: options.stream ?? "stdout",
+    signal,
+    pace: new Pace(deps.rpc.clock),
+  };
+  try {
+    const first = await deps.status(signal);
+    walk.pace.answered();
+    // A job that nobody has claimed yet has no attempt; whoever follows it means the first.
+    const place: Place = {
+      attempt: options.attempt ?? Math.max(1, first.attempt),
+      offset: options.offset ?? 0,
+    };
+    if (!follow) return yield* readWhatIsThere(walk, place, first);
+    for (;;) {
+      const job = yield* readAttempt(walk, place);
+      if (options.goOn !== true || (isOver(job) && job.attempt <= place.attempt)) return;
+      place.attempt += 1;
+      place.offset = 0;
+      options.onNext?.({ attempt: place.attempt, job });
+    }
+  } finally {
+    deadline.release();
+  }
+}
+
+type Place = { attempt: number; offset: number };
+type Walk = { deps: StreamDeps; jobId: string; stream: OutputStream; signal: AbortSignal; pace: Pace };
+
+/** Reads an attempt to its end and answers with the job as it was then. */
+async function* readAttempt(walk: Walk, place: Place): AsyncGenerator<AttemptChunk, RpcJob> {
+  const { deps, pace, signal } = walk;
+  for (;;) {
+    try {
+      yield* readOn(walk, place);
+      const job = await deps.status(signal);
+      pace.answered();
+      if (isComplete(walk, place, job)) return job;
+      await pace.pause(signal);
+    } catch (error) {
+      await pace.pauseAfter(waitsForBytes(error) ? behind(place) : error, signal);
+    }
+  }
+}
+
+/** Of the latest attempt, the bytes that the hub had when it was asked; of an earlier one, all. */
+async function* readWhatIsThere(walk: Walk, place: Place, job: RpcJob): AsyncGenerator<AttemptChunk> {
+  if (place.attempt > job.attempt) return;
+  const end = place.attempt < job.attempt ? Number.POSITIVE_INFINITY : sizeOf(walk, job);
+  while (place.offset < end) {
+    try {
+      for await (const chunk of readOn(walk, place)) {
+        yield { ...chunk, data: chunk.data.subarray(0, end - chunk.offset) };
+        if (place.offset >= end) return;
+      }
+      return;
+    } catch (error) {
+      await walk.pace.pauseAfter(error, walk.signal);
+    }
+  }
+}
+
+async function* readOn(walk: Walk, place: Place): AsyncGenerator<AttemptChunk> {
+  const { deps, jobId, stream, signal, pace } = walk;
+  const request = {
+    jobId,
+    stream: stream === "stderr" ? Stream.STDERR : Stream.STDOUT,
+    offset: BigInt(place.offset),
+    attempt: place.attempt,
+    maxChunkBytes: CHUNK_BYTES_MAX,
+  };
+  for await (const { data, offset } of deps.rpc.stream(
+    (client) => client.streamOutput(request, { signal }),
+    signal,
+  )) {
+    pace.answered();
+    const fresh = withoutKnown(data, Number(offset), place);
+    if (fresh.length === 0) continue;
+    const from = place.offset;
+    // Counted before it is given out: a reader that stops and comes back must not get it twice.
+    place.offset += fresh.length;
+    pace.progressed();
+    yield { attempt: place.attempt, offset: from, data: fresh };
+  }
+}
+
+/** What of a chunk has not been given out yet. */
+function withoutKnown(data: Uint8Array, offset: number, place: Place): Uint8Array {
+  if (data.length === 0 || offset + data.length <= place.offset) return data.subarray(0, 0);
+  if (offset <= place.offset) return data.subarray(place.offset - offset);
+  throw new WritError("OUTPUT_UNAVAILABLE", `bytes ${place.offset} to ${offset} of this output are missing`);
+}
+
+/** A stream's end in good order is believed only when the job agrees, so that a stopping hub cannot cut it short. */
+function isComplete(walk: Walk, place: Place, job: RpcJob): boolean {
+  if (job.attempt !== place.attempt) return job.attempt > place.attempt || isOver(job);
+  return job.state !== "RUNNING" && place.offset >= sizeOf(walk, job);
+}
+
+function sizeOf({ stream }: Walk, job: RpcJob): number {
+  return stream === "stderr" ? job.stderr_bytes : job.stdout_bytes;
+}
+
+/** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
+function waitsForBytes(error: unknown): boolean {
+  return error instanceof WritError && error.code === "RANGE_NOT_SATISFIABLE";
+}
+
+function behind({ offset }: Place): WritError {
+  return new WritError("OUTPUT_UNAVAILABLE", `the hub has fewer than ${offset} bytes of this output`);
+}
