@@ -13,6 +13,7 @@ import type { SigningKey } from "../signing/ed25519.ts";
 import { sweepWorkDir } from "./attempt-dir.ts";
 import { Ledger } from "./ledger.ts";
 import type { WorkerSettings } from "./settings.ts";
+import { TrustedKeys } from "./trusted-keys.ts";
 import { WorkerEngine } from "./worker-engine.ts";
 import { openWorkerKey } from "./worker-key.ts";
 import { lockWorkerDir, type WorkerLock } from "./worker-lock.ts";
@@ -66,7 +67,8 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     handlers: options.handlers ?? new Map(),
     sandbox,
     ledger: place.ledger,
-    publicKey: place.key.publicKeyPem,
+    key: place.key,
+    keys: place.keys,
   });
   const close = async (): Promise<void> => {
     client.close();
@@ -112,7 +114,7 @@ async function refuseHalfACage({ execution }: WorkerSettings, sandbox: Sandbox):
   );
 }
 
-type Place = { key: SigningKey; ledger: Ledger; close(): Promise<void> };
+type Place = { key: SigningKey; keys: TrustedKeys; ledger: Ledger; close(): Promise<void> };
 
 /** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
 async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Place> {
@@ -131,12 +133,17 @@ async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Pla
       locks.push(await lockWorkerDir({ clock, logger }, path, signal));
     await sweepWorkDir(settings.workDir);
     const key = await openWorkerKey(dir);
+    const keys = await TrustedKeys.open({
+      path: join(dir, "trusted-keys.json"),
+      roots: settings.signingKeys,
+      nowMs: () => clock.nowMs(),
+    });
     const ledger = await Ledger.open(join(dir, "ledger.log"), () => clock.nowMs());
     const close = async (): Promise<void> => {
       await ledger.close();
       await unlock();
     };
-    return { key, ledger, close };
+    return { key, keys, ledger, close };
   } catch (error) {
     await unlock();
     throw error;

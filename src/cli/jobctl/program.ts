@@ -20,6 +20,11 @@ export const jobctlShape: ProgramShape = {
       summary: "put a failed or quarantined job back into the queue",
       load: () => import("./retry.ts"),
     },
+    verify: {
+      summary: "check what was ordered, who could run it and what came out",
+      load: () => import("./verify.ts"),
+    },
+    audit: { summary: "search the audit trail", load: () => import("./audit.ts") },
     workers: { summary: "list the workers", load: () => import("./workers.ts") },
     completion: {
       summary: "print a completion script for your shell",
