@@ -9,6 +9,7 @@ import type { Accepted, JobInput } from "./shapes.ts";
 const BATCH_BYTES_MAX = 7 * 1024 ** 2;
 // Enough to keep the hub's group commit busy; more would only queue there instead of here.
 const BATCHES_IN_FLIGHT_MAX = 4;
+const BATCH_WORTH_A_CALL = 100;
 // When a batch was refused, its jobs go alone, so many at a time.
 const SINGLES_IN_FLIGHT_MAX = 8;
 // A producer that never awaits would fill the memory; this is far beyond one that does.
@@ -59,13 +60,24 @@ export class SubmitQueue {
   }
 
   #sendWaiting(): void {
-    while (this.#waiting.length > 0 && this.#inFlight < BATCHES_IN_FLIGHT_MAX) {
+    while (this.#mayLeave()) {
       this.#inFlight++;
       void this.#sendBatch(this.#takeBatch()).finally(() => {
         this.#inFlight--;
-        this.#sendWaiting();
+        // Not at once: those who were just answered may submit again in this very turn, and should travel together.
+        if (this.#waiting.length > 0) this.#schedule();
       });
     }
+  }
+
+  /**
+   * A few jobs wait for the batch before them: measured with 16 producers, they are sent faster together after it
+   * than apart beside it. A batch that is worth a call of its own need not wait.
+   */
+  #mayLeave(): boolean {
+    const { length } = this.#waiting;
+    if (this.#inFlight === 0) return length > 0;
+    return length >= BATCH_WORTH_A_CALL && this.#inFlight < BATCHES_IN_FLIGHT_MAX;
   }
 
   #takeBatch(): Waiting[] {

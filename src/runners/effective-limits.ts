@@ -1,13 +1,22 @@
 import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
+import type { AskedLimits } from "../sandbox/sandbox.ts";
+
+const fields = {
+  cpu: "cpuMillis",
+  memory: "memoryBytes",
+  io: "ioBytesPerSec",
+  pids: "pidsMax",
+  network: "network",
+} as const satisfies Record<keyof LimitsText, keyof Limits>;
 
 /** What the job asks for, else the worker's default, and never more than the worker's ceiling. */
 export function effectiveLimits(
   asked: LimitsText,
   worker: { limits: LimitsText; maxLimits: LimitsText },
-): Limits {
+): AskedLimits {
   const wanted = resolveLimits({ ...worker.limits, ...asked });
   const ceiling = resolveLimits(worker.maxLimits);
-  return {
+  const limits: Limits = {
     cpuMillis: smaller(wanted.cpuMillis, ceiling.cpuMillis),
     memoryBytes: smaller(wanted.memoryBytes, ceiling.memoryBytes),
     ioBytesPerSec: smaller(wanted.ioBytesPerSec, ceiling.ioBytesPerSec),
@@ -15,6 +24,15 @@ export function effectiveLimits(
     pidsMax: worker.maxLimits.pids === undefined ? wanted.pidsMax : smaller(wanted.pidsMax, ceiling.pidsMax),
     network: ceiling.network === "none" ? "none" : wanted.network,
   };
+  return { limits, asked: insistedOn(asked, worker.maxLimits) };
+}
+
+/** A ceiling is an order as much as what a job asks for; a default is only what happens when nobody says anything. */
+function insistedOn(asked: LimitsText, maxLimits: LimitsText): (keyof Limits)[] {
+  const names = Object.keys(fields) as (keyof LimitsText)[];
+  return names
+    .filter((name) => asked[name] !== undefined || maxLimits[name] !== undefined)
+    .map((name) => fields[name]);
 }
 
 /** Null is "no limit". */

@@ -31,6 +31,7 @@ export function exitOutcome(context: Pick<RunContext, "lease">, ended: EndedProc
     const outcome = stoppedOutcome(stoppedBy, context);
     return outcome.kind === "failed" ? { ...outcome, ...partial, ...facts } : outcome;
   }
+  if (exit.lost !== undefined) return { kind: "released", reason: exit.lost };
   const failure = failureOf(exit, result);
   if (failure !== undefined) return { ...failure, ...partial, ...facts };
   return {

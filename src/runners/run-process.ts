@@ -1,7 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "../core/json-value.ts";
-import type { LaunchPlan, ProcessExit, RunningProcess } from "../sandbox/sandbox.ts";
+import {
+  type LaunchPlan,
+  type ProcessExit,
+  type RunningProcess,
+  SandboxUnavailable,
+} from "../sandbox/sandbox.ts";
 import { createTerminator, type Terminator } from "../sandbox/terminate.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { effectiveLimits } from "./effective-limits.ts";
@@ -26,20 +31,32 @@ const outputName = "output";
 
 /** The story of one process, the same for every kind of job that is one: prepare, announce, start, wait, judge. */
 export async function runProcess(context: RunContext, command: Command): Promise<RunOutcome> {
-  const { sandbox, signal } = context;
   const plan = await preparePlan(context, command);
-  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
-
-  await context.onStarted(await sandbox.probe());
-  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
-
-  const running = await sandbox.start(plan);
+  const running = await startInSandbox(context, plan);
+  if ("kind" in running) return running;
   const { exit, stoppedBy } = await waitForExit(context, running);
   const result = await readResult({
     resultFile: join(context.workDir, resultName),
     stdoutFile: plan.stdoutFile,
   });
   return exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation: running.isolation });
+}
+
+/** The process, or why there is none: somebody has ended the attempt, or the host cannot cage it as it must. */
+async function startInSandbox(context: RunContext, plan: LaunchPlan): Promise<RunningProcess | RunOutcome> {
+  const { sandbox, signal } = context;
+  const stopped = (): RunOutcome => stoppedOutcome(stopReasonOf(signal), context);
+  if (signal.aborted) return stopped();
+  try {
+    // Before the hub hears of a start: what cannot be caged is given back as if it had never been begun.
+    const isolation = await sandbox.probe(plan);
+    await context.onStarted(isolation);
+    if (signal.aborted) return stopped();
+    return await sandbox.start(plan);
+  } catch (error) {
+    if (!(error instanceof SandboxUnavailable)) throw error;
+    return { kind: "released", reason: error.message, isHostDown: error.isHostDown };
+  }
 }
 
 async function preparePlan(context: RunContext, command: Command): Promise<LaunchPlan> {
@@ -68,7 +85,7 @@ async function preparePlan(context: RunContext, command: Command): Promise<Launc
     stdoutFile: join(attemptDir, "stdout.log"),
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
-    limits: effectiveLimits(document.limits ?? {}, settings),
+    ...effectiveLimits(document.limits ?? {}, settings),
     workDir,
   };
 }

@@ -38,7 +38,7 @@ export type RunContext = {
   logger: Logger;
   /** Tells the hub that the attempt begins. When it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
-  /** Tells whoever guards the lease which process group dies with it; 0 when there is none any more. */
+  /** Tells whoever guards the lease which process, or group of them, dies with it; 0 when there is none any more. */
   onProcess(pid: number): void;
   reportProgress(percent: number, detail?: string): void;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
@@ -70,7 +70,12 @@ export type RunOutcome =
       usage?: Usage;
       isolation?: Isolation;
     }
-  | { kind: "released"; reason: string };
+  | {
+      kind: "released";
+      reason: string;
+      /** This host can start no process at present, whosoever job it is. */
+      isHostDown?: boolean;
+    };
 
 /** Raised by a runner or its helpers; it becomes the outcome `failed`. */
 export class RunFailure extends Error {

@@ -1,36 +1,42 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat, truncate } from "node:fs/promises";
+import { limitParts } from "./cgroup-limits.ts";
+import { protectionParts } from "./host-facts.ts";
 import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
 import type { Isolation, LaunchPlan, ProcessExit, RunningProcess, Sandbox, SpawnError } from "./sandbox.ts";
 import { watchSizes } from "./watch-sizes.ts";
 
-const NOT_BUILT = "the worker runs processes without a cage";
-const PARTS = ["cgroup", "namespaces", "jail", "user", "capabilities", "seccomp", "limits"] as const;
+const NO_CAGE = "the worker runs processes without a cage";
+const PARTS = [...protectionParts, ...limitParts];
 
 /** Starts processes as children of the worker, in a session of their own and with nothing else around them. */
 export const plainSandbox: Sandbox = {
   level: "none",
   probe: async () => plainIsolation(),
   workDirInside: (workDir) => workDir,
-  start,
+  start: (plan) => startPlain(plan, plainIsolation()),
+  recheck: async () => null,
+  sweep: async () => {},
+  close: async () => {},
 };
 
 function plainIsolation(): Isolation {
-  return { level: "none", applied: [], missing: PARTS.map((part) => ({ part, why: NOT_BUILT })) };
+  return { level: "none", applied: [], missing: PARTS.map((part) => ({ part, why: NO_CAGE })) };
 }
 
-async function start(plan: LaunchPlan): Promise<RunningProcess> {
+/** A process without a cage, for those who know what they do without. */
+export async function startPlain(plan: LaunchPlan, isolation: Isolation): Promise<RunningProcess> {
   const cwdProblem = await directoryProblem(plan.cwd);
-  if (cwdProblem !== undefined) return neverStarted(cwdProblem);
+  if (cwdProblem !== undefined) return neverStarted(cwdProblem, isolation);
   const outputs = await openOutputs(plan);
   try {
     const child = spawnChild(plan, outputs);
     // Node does not throw for a missing command: it gives a child without a pid, and says why a moment later.
-    if (child.pid === undefined) return neverStarted(await spawnErrorOf(child));
-    return superviseChild(plan, child, child.pid);
+    if (child.pid === undefined) return neverStarted(await spawnErrorOf(child), isolation);
+    return superviseChild(plan, isolation, child, child.pid);
   } catch (error) {
-    return neverStarted(asSpawnError(error));
+    return neverStarted(asSpawnError(error), isolation);
   } finally {
     // The child has its own copies by now.
     await Promise.all(outputs.map((file) => file.close()));
@@ -71,7 +77,12 @@ function spawnChild(plan: LaunchPlan, [stdout, stderr]: [FileHandle, FileHandle]
   });
 }
 
-function superviseChild(plan: LaunchPlan, child: ChildProcess, pid: number): RunningProcess {
+function superviseChild(
+  plan: LaunchPlan,
+  isolation: Isolation,
+  child: ChildProcess,
+  pid: number,
+): RunningProcess {
   // Once the process has been waited for, its number may belong to somebody else.
   let isOver = false;
   let outputLimited = false;
@@ -93,7 +104,7 @@ function superviseChild(plan: LaunchPlan, child: ChildProcess, pid: number): Run
   return {
     pid,
     exited,
-    isolation: plainIsolation(),
+    isolation,
     signalGroup: (signal) => {
       if (!isOver) signalProcessGroup(pid, signal);
     },
@@ -124,7 +135,8 @@ function asSpawnError(error: unknown): SpawnError {
   return { code: code ?? "UNKNOWN", message };
 }
 
-function neverStarted(spawnError: SpawnError): RunningProcess {
+/** What there is to say about a process that never was. */
+export function neverStarted(spawnError: SpawnError, isolation: Isolation): RunningProcess {
   return {
     pid: 0,
     exited: Promise.resolve({
@@ -134,7 +146,7 @@ function neverStarted(spawnError: SpawnError): RunningProcess {
       spawnError,
       outputLimited: false,
     }),
-    isolation: plainIsolation(),
+    isolation,
     signalGroup: () => {},
     killTree: async () => {},
   };

@@ -1,14 +1,25 @@
 import type { Limits } from "../core/limits.ts";
 
+export const isolationLevels = ["strict", "best-effort", "none"] as const;
+/** How much of a cage a worker insists on. */
+export type IsolationLevel = (typeof isolationLevels)[number];
+
 /** How far apart a job is kept from its host, as it is recorded on the job. */
 export type Isolation = {
-  level: "strict" | "best-effort" | "none" | "in-process";
+  level: IsolationLevel | "in-process";
   applied: string[];
   missing: { part: string; why: string }[];
 };
 
+/** The limits of a process, and which of them may not be left out because somebody insists on them. */
+export type AskedLimits = {
+  limits: Limits;
+  /** Asked for by the job or set as the worker's ceiling; the others came only by default. */
+  asked: readonly (keyof Limits)[];
+};
+
 /** Everything that a process is started from. Nothing else of the worker reaches it. */
-export type LaunchPlan = {
+export type LaunchPlan = AskedLimits & {
   jobId: string;
   attempt: number;
   argv: string[];
@@ -16,12 +27,11 @@ export type LaunchPlan = {
   env: Record<string, string>;
   /** As the process sees it. */
   cwd: string;
-  /** On the host; the process writes into them and cannot name them. */
+  /** On the host, and not there yet; what the process says is written into them and it cannot name them. */
   stdoutFile: string;
   stderrFile: string;
   /** For each of the two streams. */
   outputBytesMax: number;
-  limits: Limits;
   /** The job's own directory, on the host. */
   workDir: string;
 };
@@ -43,10 +53,12 @@ export type ProcessExit = {
   spawnError?: SpawnError;
   /** It said more than it may and was ended for that. */
   outputLimited: boolean;
+  /** It was ended by trouble of this host, for which the job can do nothing. */
+  lost?: string;
 };
 
 export type RunningProcess = {
-  /** Also the id of its process group; 0 when it could not be started. */
+  /** Whoever kills it, or the group that it leads, ends the process; 0 when it could not be started. */
   readonly pid: number;
   /** Comes when the process and all that it left behind are gone; never rejects. */
   readonly exited: Promise<ProcessExit>;
@@ -59,10 +71,32 @@ export type RunningProcess = {
 
 /** The way a worker starts processes. Runners know only this, so a cage can take the place of a plain start. */
 export type Sandbox = {
-  readonly level: Isolation["level"];
-  /** What a process would get, known before it is started. */
-  probe(): Promise<Isolation>;
+  readonly level: IsolationLevel;
+  /** What a process would get, known before it is started. Rejects with SandboxUnavailable when that is too little. */
+  probe(limits: AskedLimits): Promise<Isolation>;
   /** Where a process finds its own directory. */
   workDirInside(workDir: string): string;
+  /** Rejects with SandboxUnavailable when the process cannot be kept apart as it must be; then nothing was executed. */
   start(plan: LaunchPlan): Promise<RunningProcess>;
+  /** Tries the host anew: null when processes can be started here, else why not. */
+  recheck(): Promise<string | null>;
+  /** Ends what an earlier worker left behind of these jobs. */
+  sweep(jobIds: readonly string[]): Promise<void>;
+  /** Ends whatever still runs. */
+  close(): Promise<void>;
 };
+
+/** The hub takes no longer reason. */
+const reasonCharsMax = 500;
+
+/** This host cannot keep a process apart as it must be. The job is given back: it can do nothing for it. */
+export class SandboxUnavailable extends Error {
+  /** No process can be started here at present; otherwise it is only this one that asks for too much. */
+  readonly isHostDown: boolean;
+
+  constructor(reason: string, { isHostDown }: { isHostDown: boolean }) {
+    super(`SANDBOX_UNAVAILABLE: ${reason}`.slice(0, reasonCharsMax).toWellFormed());
+    this.name = "SandboxUnavailable";
+    this.isHostDown = isHostDown;
+  }
+}

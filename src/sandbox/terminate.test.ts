@@ -26,6 +26,7 @@ async function startScript(script: string): Promise<RunningProcess> {
     stderrFile: join(dir, "err"),
     outputBytesMax: 1024 ** 2,
     limits: resolveLimits({}),
+    asked: [],
     workDir: dir,
   });
   while (!said().includes("ready")) await new Promise((resolve) => setImmediate(resolve));

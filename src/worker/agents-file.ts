@@ -4,6 +4,8 @@ import { limits } from "../contract/run-shapes.ts";
 import { executionLocations, providers } from "../core/document.ts";
 import { WritError } from "../core/errors.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/settings.ts";
+import { visiblePathProblem } from "../sandbox/cage-mounts.ts";
+import { isolationLevels } from "../sandbox/sandbox.ts";
 
 const text = boundedText(1, 4096);
 const pem = boundedText(1, 10_000);
@@ -51,8 +53,15 @@ const agent = z.strictObject({
   validate: command.optional(),
 });
 
+/** Each is a mount of its own, of which the launcher takes 256. */
+const visiblePathsMax = 200;
+const visiblePath = text.superRefine((path, refinement) => {
+  const problem = visiblePathProblem(path);
+  if (problem !== null) refinement.addIssue({ code: "custom", message: problem });
+});
+
 const execution = z.strictObject({
-  isolation: z.enum(["strict", "best-effort", "none"]).optional(),
+  isolation: z.enum(isolationLevels).optional(),
   slots: integer(1, 10_000).optional(),
   limits: limits.optional(),
   max_limits: limits.optional(),
@@ -71,7 +80,7 @@ const execution = z.strictObject({
       z.strictObject({ file: text, tenants: z.array(text).max(1000).optional() }),
     )
     .optional(),
-  visible_paths: z.array(text).max(1000).optional(),
+  visible_paths: z.array(visiblePath).max(visiblePathsMax).optional(),
   max_file_size_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
   max_total_size_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
 });

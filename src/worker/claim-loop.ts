@@ -37,6 +37,7 @@ export class ClaimLoop {
   #isRegistered = false;
   #stream: "opening" | "open" | "none" = "none";
   #isPaused = false;
+  #onlyTypes: readonly string[] | undefined;
   #isRecovering = false;
   #lookedAtMs = 0;
   #over: Promise<void> = Promise.resolve();
@@ -88,6 +89,12 @@ export class ClaimLoop {
     this.wake();
   }
 
+  /** Claims only jobs of these types; undefined means all, and none at all is a pause. */
+  set onlyTypes(types: readonly string[] | undefined) {
+    this.#onlyTypes = types;
+    this.wake();
+  }
+
   set isPaused(value: boolean) {
     this.#isPaused = value;
     if (!value) this.wake();
@@ -100,7 +107,8 @@ export class ClaimLoop {
   async #run(): Promise<void> {
     const { clock, slots } = this.#deps;
     while (!this.#stopping.signal.aborted) {
-      const max = this.#isRegistered && !this.#isPaused ? slots.wanted() : 0;
+      const isIdle = !this.#isRegistered || this.#isPaused || this.#onlyTypes?.length === 0;
+      const max = isIdle ? 0 : slots.wanted();
       const lookAgainMs = this.#lookedAtMs + lookAnywayMs - clock.monotonicMs();
       if (max === 0) await this.#rest(lookAnywayMs);
       else if (this.#mayHaveWork || lookAgainMs <= 0) await this.#claim(max, 0);
@@ -117,7 +125,12 @@ export class ClaimLoop {
     this.#mayHaveWork = false;
     this.#lookedAtMs = this.#deps.clock.monotonicMs();
     try {
-      const batch = await this.#deps.calls.claim({ max, waitMs, signal: abort.signal });
+      const batch = await this.#deps.calls.claim({
+        max,
+        waitMs,
+        types: this.#onlyTypes,
+        signal: abort.signal,
+      });
       this.#deps.presence.back();
       if (batch === null) return;
       if (batch.jobs.length >= max || bytesOf(batch) > largeBatchBytes) this.#mayHaveWork = true;

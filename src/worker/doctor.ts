@@ -1,6 +1,6 @@
 import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
-import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import { examineCage } from "../sandbox/examine-cage.ts";
 
 /** One thing that a worker needs of its host: what was found, and what to do when that is not enough. */
 export type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
@@ -18,7 +18,7 @@ export async function probeWorkerHost(input: {
     fine("cores", String(availableParallelism())),
     fine("memory", `${(totalmem() / 1024 ** 3).toFixed(1)} GiB`),
     await probeWorkDir(input.workDir),
-    await probeIsolation(),
+    ...(await probeCage(input.workDir)),
   ];
 }
 
@@ -45,11 +45,21 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
   }
 }
 
-async function probeIsolation(): Promise<HostFinding> {
-  const { level, missing } = await plainSandbox.probe();
-  const parts = missing.map(({ part }) => part).join(", ");
-  const advice = "processes run as this user without a cage: run only jobs that you trust";
-  return finding("isolation", missing.length === 0, `${level}, without ${parts}`, advice);
+/** Each part of the cage by itself, so that one sees what a job would do without and what to do about it. */
+async function probeCage(workDir: string): Promise<HostFinding[]> {
+  const { level, parts } = await examineCage({
+    workDir,
+    pid: process.pid,
+    uid: process.getuid?.() ?? -1,
+  });
+  const isStrict = level === "strict";
+  const advice = "jobs run with the parts that there are; each job says which those were";
+  return [
+    finding("isolation", isStrict, `${level} unless agents.yaml says otherwise`, advice),
+    ...parts.map(({ part, had, why, advice: whatToDo }) =>
+      finding(`cage: ${part}`, had, had ? "there" : `missing: ${why}`, whatToDo),
+    ),
+  ];
 }
 
 function fine(part: string, had: string): HostFinding {

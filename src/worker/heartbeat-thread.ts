@@ -44,10 +44,14 @@ port.on("message", (order: HeartbeatOrder) => {
 });
 keeper.start();
 
+/** A plain process leads a group. The first process of a cage leads none, but takes all of its cage with it. */
 function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // It has gone by itself, or its group was never ours: either way there is nothing left to end here.
+  for (const target of [-pid, pid]) {
+    try {
+      process.kill(target, "SIGKILL");
+      return;
+    } catch {
+      // There is no such group, or it has gone by itself: then there is nothing left to end here.
+    }
   }
 }

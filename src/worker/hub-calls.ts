@@ -39,6 +39,14 @@ const commandsIdleMs = 45_000;
 
 export type HubCalls = ReturnType<typeof createHubCalls>;
 
+export type ClaimAsk = {
+  max: number;
+  waitMs: number;
+  /** Jobs of these types only; without it, whatever the worker is registered for. */
+  types?: readonly string[] | undefined;
+  signal: AbortSignal;
+};
+
 /** Every call that a worker makes, but for the heartbeat, which has a thread and a connection of its own. */
 export function createHubCalls(client: HttpClient, me: { workerId: string; timeoutMs: number }) {
   const { workerId, timeoutMs } = me;
@@ -60,11 +68,11 @@ export function createHubCalls(client: HttpClient, me: { workerId: string; timeo
     },
 
     /** Null when there is nothing to do. */
-    async claim(ask: { max: number; waitMs: number; signal: AbortSignal }): Promise<ClaimedBatch | null> {
+    async claim(ask: ClaimAsk): Promise<ClaimedBatch | null> {
       const response = await send({
         method: "POST",
         path: "/jobs/claim-batch",
-        body: { worker_id: workerId, max: ask.max, wait_ms: ask.waitMs },
+        body: { worker_id: workerId, max: ask.max, wait_ms: ask.waitMs, types: ask.types },
         timeoutMs: timeoutMs + ask.waitMs,
         signal: ask.signal,
       });

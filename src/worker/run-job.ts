@@ -48,6 +48,8 @@ export type RunDeps = RetryDeps & {
   quit: AbortSignal;
   /** Something is wrong with this machine, not with a job: do not take more work for a while. */
   onTrouble(error: unknown): void;
+  /** No process can be caged here at present. */
+  onSandboxDown(reason: string): void;
 };
 
 /** A job that is over before this never needs to be announced: its result says all. */
@@ -215,7 +217,10 @@ async function reportOutcome(
 ): Promise<void> {
   const { lease, gone, claim } = held;
   if (gone.signal.aborted) return;
-  if (outcome.kind === "released") return releaseLease(deps, lease, outcome.reason, gone.signal);
+  if (outcome.kind === "released") {
+    if (outcome.isHostDown) deps.onSandboxDown(outcome.reason);
+    return releaseLease(deps, lease, outcome.reason, gone.signal);
+  }
 
   const receipt = receiptOf(claim, outcome, facts);
   const reported = await deps.reporter.report(reportItem(lease, outcome, receipt), gone.signal, receipt);

@@ -56,6 +56,15 @@ test("a wrong value is refused with its line", async () => {
   await expect(load({}, path)).rejects.toThrow(`${path}:5: execution.limits.cpu: must be cores`);
 });
 
+test.each([
+  ["isolation: loose", "execution.isolation: "],
+  ["visible_paths: [data]", "execution.visible_paths.0: it must be an absolute path"],
+  ["visible_paths: [/opt/models, /proc/1]", "execution.visible_paths.1: /proc is the cage's own"],
+])("of the cage, %s is refused", async (line, message) => {
+  const path = agentsFile(`${server}execution:\n  ${line}\n`);
+  await expect(load({}, path)).rejects.toThrow(`${path}:5: ${message}`);
+});
+
 test("a missing section is refused", async () => {
   await expect(load({}, agentsFile("logging: {}\n"))).rejects.toThrow("server: ");
 });

@@ -1,7 +1,10 @@
-import { statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
+import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import { testJobId } from "./fake-hub.testing.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { startWorker } from "./start.ts";
@@ -40,17 +43,41 @@ test("without given keys the hub's are fetched and registered as trusted", async
   expect(statSync(join(stage.home, "worker", "worker.key")).mode & 0o777).toBe(0o600);
 });
 
-test("strict isolation is not silently made less: a worker that cannot give it does not start", async () => {
-  const settings = await loadWorkerSettings({
-    env: { HUB_URL: stage.hub.url, WRIT_TOKEN: "x" },
-    home: stage.home,
-    hostName: "host",
-  });
-  const strict = { ...settings, execution: { isolation: "strict" as const } };
-  const started = startWorker({ settings: strict, home: stage.home, version: "1", logger: silentLogger });
-  await expect(started).rejects.toThrow("execution.isolation is strict");
-  expect(stage.hub.calls).toEqual([]);
+test("a strict worker on a host that cannot cage processes claims none of them, but still runs functions", async () => {
+  const sandbox = await openStrict(join(stage.home, "no-such-launcher"));
+  stage.hub.queue = [exec(1, ["true"])];
+  await start(stage, { sandbox, handlers: { "test.fn": () => "fine" } });
+  await stage.hub.until(() => stage.hub.pathsOf(/claim-batch/).length > 0);
+  const claims = stage.hub.calls.filter(({ path }) => path === "/jobs/claim-batch");
+  expect(claims.map(({ body }) => (body as { types?: string[] }).types)).toContainEqual(["test.fn"]);
+  expect(claims.every(({ body }) => (body as { types?: string[] }).types !== undefined)).toBe(true);
 });
+
+test("a strict worker that is given a process it cannot cage gives it back with the reason", async () => {
+  const sandbox = await openStrict(join(stage.home, "no-such-launcher"));
+  stage.hub.queue = [exec(1, ["true"])];
+  await start(stage, { sandbox, handlers: { "test.fn": () => "fine" } });
+  await stage.hub.until(() => stage.hub.pathsOf(/release/).length > 0);
+  const released = stage.hub.calls.find(({ path }) => path.endsWith("/release"));
+  expect(released?.body).toMatchObject({ reason: expect.stringMatching(/^SANDBOX_UNAVAILABLE: .*launcher/) });
+  expect(stage.hub.pathsOf(/start$/)).toEqual([]);
+  expect(stage.hub.endings).toEqual([]);
+});
+
+/** A sandbox that insists on everything, with the launcher that a host without a compiler has: none. */
+function openStrict(launcherFile: string): Promise<Sandbox> {
+  mkdirSync(join(stage.home, "work"), { recursive: true });
+  return CagedSandbox.open({
+    level: "strict",
+    workDir: join(stage.home, "work"),
+    clock: systemClock,
+    logger: silentLogger,
+    pid: process.pid,
+    uid: process.getuid!(),
+    mayMove: false,
+    launcherFile,
+  });
+}
 
 test("a job that comes right after the start is not lost between long poll and stream", async () => {
   await start(stage);

@@ -1,12 +1,12 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { WritError } from "../core/errors.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { ensureHome } from "../runtime/home.ts";
 import { createHttpClient } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
@@ -16,7 +16,7 @@ import type { WorkerSettings } from "./settings.ts";
 import { TrustedKeys } from "./trusted-keys.ts";
 import { WorkerEngine } from "./worker-engine.ts";
 import { openWorkerKey } from "./worker-key.ts";
-import { lockWorkerDir, type WorkerLock } from "./worker-lock.ts";
+import { lockWorkerDir } from "./worker-lock.ts";
 
 export { loadWorkerSettings, type WorkerSettings } from "./settings.ts";
 
@@ -51,8 +51,6 @@ export type RunningWorker = {
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { settings, home, logger } = options;
   const clock = options.clock ?? systemClock;
-  const sandbox = options.sandbox ?? plainSandbox;
-  await refuseHalfACage(settings, sandbox);
   const place = await openPlace(options, clock);
   const { connection, client } = connect(settings);
   const engine = new WorkerEngine({
@@ -65,7 +63,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     version: options.version,
     failpoint: options.failpoint ?? noFailpoint,
     handlers: options.handlers ?? new Map(),
-    sandbox,
+    sandbox: place.sandbox,
     ledger: place.ledger,
     key: place.key,
     keys: place.keys,
@@ -81,7 +79,13 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     throw error;
   }
   logger.info(
-    { worker_id: settings.workerId, home, slots: settings.slots, hub: settings.hubUrls },
+    {
+      worker_id: settings.workerId,
+      home,
+      slots: settings.slots,
+      hub: settings.hubUrls,
+      isolation: place.sandbox.level,
+    },
     "worker started",
   );
   const done = engine.over.finally(close);
@@ -101,20 +105,13 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   };
 }
 
-/** Who asked for strict isolation must not get less without being told. */
-async function refuseHalfACage({ execution }: WorkerSettings, sandbox: Sandbox): Promise<void> {
-  if (execution.isolation !== "strict") return;
-  const { missing } = await sandbox.probe();
-  if (missing.length === 0) return;
-  const parts = missing.map(({ part }) => part).join(", ");
-  throw new WritError(
-    "CONFIG_INVALID",
-    `execution.isolation is strict, but this host cannot give: ${parts}; use best-effort or none`,
-    { missing },
-  );
-}
-
-type Place = { key: SigningKey; keys: TrustedKeys; ledger: Ledger; close(): Promise<void> };
+type Place = {
+  key: SigningKey;
+  keys: TrustedKeys;
+  ledger: Ledger;
+  sandbox: Sandbox;
+  close(): Promise<void>;
+};
 
 /** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
 async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Place> {
@@ -123,14 +120,19 @@ async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Pla
   await ensureHome(home);
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await mkdir(settings.workDir, { recursive: true, mode: 0o700 });
-  const locks: WorkerLock[] = [];
-  const unlock = async (): Promise<void> => {
-    for (const lock of locks.splice(0).reverse()) await lock.release();
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
   try {
     // Both, because two workers with homes of their own may have been given one work dir.
-    for (const path of [dir, settings.workDir])
-      locks.push(await lockWorkerDir({ clock, logger }, path, signal));
+    for (const path of [dir, settings.workDir]) {
+      const lock = await lockWorkerDir({ clock, logger }, path, signal);
+      closers.push(() => lock.release());
+    }
+    const sandbox = options.sandbox ?? (await openSandbox(options, clock));
+    closers.push(() => sandbox.close());
+    await sandbox.sweep(await namesIn(join(settings.workDir, "jobs")));
     await sweepWorkDir(settings.workDir);
     const key = await openWorkerKey(dir);
     const keys = await TrustedKeys.open({
@@ -139,15 +141,43 @@ async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Pla
       nowMs: () => clock.nowMs(),
     });
     const ledger = await Ledger.open(join(dir, "ledger.log"), () => clock.nowMs());
-    const close = async (): Promise<void> => {
-      await ledger.close();
-      await unlock();
-    };
-    return { key, keys, ledger, close };
+    closers.push(() => ledger.close());
+    return { key, keys, ledger, sandbox, close };
   } catch (error) {
-    await unlock();
+    await close();
     throw error;
   }
+}
+
+/** The cage, as good as the host has it; what it lacks stands on every job. */
+async function openSandbox(
+  { settings, logger, handlers }: StartWorkerOptions,
+  clock: Clock,
+): Promise<Sandbox> {
+  const { isolation, visible_paths: visiblePaths } = settings.execution;
+  if (isolation === "none") return plainSandbox;
+  const sandbox = await CagedSandbox.open({
+    level: isolation,
+    workDir: settings.workDir,
+    visiblePaths,
+    clock,
+    logger,
+    pid: process.pid,
+    uid: process.getuid?.() ?? -1,
+    // A program that has a worker in it is more than a worker, and stays where it was put.
+    mayMove: handlers === undefined || handlers.size === 0,
+  });
+  const missing = Object.entries(sandbox.facts.parts).flatMap(([part, { had }]) => (had ? [] : [part]));
+  if (missing.length > 0)
+    logger.warn(
+      { isolation: sandbox.level, missing },
+      "this host lacks parts of the cage; see `writ doctor`",
+    );
+  return sandbox;
+}
+
+async function namesIn(dir: string): Promise<string[]> {
+  return readdir(dir).catch(() => []);
 }
 
 function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {

@@ -20,6 +20,7 @@ import type { Ledger } from "./ledger.ts";
 import { pushMetrics } from "./push-metrics.ts";
 import { ResultReporter } from "./report-results.ts";
 import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
+import { SandboxWatch } from "./sandbox-watch.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Slots } from "./slots.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
@@ -57,6 +58,7 @@ export class WorkerEngine {
   readonly #metrics: RepeatedService;
   readonly #run: RunDeps;
   readonly #drain: Drain;
+  readonly #sandboxWatch: SandboxWatch;
   /** What checking claims has cost. */
   readonly #tally = { verifications: 0 };
   #isToldToDrain = false;
@@ -99,6 +101,7 @@ export class WorkerEngine {
       ),
       quit: this.#quit.signal,
       onTrouble: (error) => this.#pauseForTrouble(error),
+      onSandboxDown: (reason) => this.#sandboxWatch.down(reason),
     };
     this.#slots = new Slots({
       slots: settings.slots,
@@ -126,6 +129,15 @@ export class WorkerEngine {
       slots: () => ({ used: this.#slots.used, size: settings.slots }),
     });
     this.#drain = new Drain({ clock, settings, held: this.#held });
+    this.#sandboxWatch = new SandboxWatch({
+      clock,
+      logger,
+      sandbox: parts.sandbox,
+      onChange: (isDown) => {
+        // Functions of this program need no cage.
+        this.#claims.onlyTypes = isDown ? [...parts.handlers.keys()] : undefined;
+      },
+    });
   }
 
   /** Comes when the worker has stopped. */
@@ -134,6 +146,7 @@ export class WorkerEngine {
   }
 
   async start(): Promise<void> {
+    await this.#sandboxWatch.start();
     await this.#link.start();
     this.#heartbeat.start();
     if (this.#parts.settings.enabled) this.#claims.start();
@@ -149,6 +162,7 @@ export class WorkerEngine {
       },
       end: async () => {
         this.#quit.abort();
+        this.#sandboxWatch.stop();
         await this.#metrics.stop();
         await this.#link.stop();
         await this.#heartbeat.stop();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { silentLogger } from "../runtime/logger.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type Ending, FakeHub, type TestJob, testJob, testJobId } from "./fake-hub.testing.ts";
 import type { HandlerFunction } from "./index.ts";
 import { loadWorkerSettings } from "./settings.ts";
@@ -12,6 +13,8 @@ export type Start = {
   handlers?: Record<string, HandlerFunction>;
   env?: Record<string, string>;
   signingKeys?: string[];
+  /** The one that this host can give unless told. */
+  sandbox?: Sandbox;
 };
 
 /** What the tests of a whole worker stand on: a hub, a home, and at most one worker, made anew for each. */
@@ -35,7 +38,7 @@ export function setStage(): Stage {
 
 export async function start(
   stage: Stage,
-  { handlers = {}, env = {}, signingKeys }: Start = {},
+  { handlers = {}, env = {}, signingKeys, sandbox }: Start = {},
 ): Promise<RunningWorker> {
   const { hub, home } = stage;
   const settings = await loadWorkerSettings({
@@ -49,6 +52,7 @@ export async function start(
     version: "1",
     logger: silentLogger,
     handlers: new Map(Object.entries(handlers)),
+    ...(sandbox === undefined ? {} : { sandbox }),
   });
   return stage.worker;
 }

@@ -1,0 +1,80 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const compilers = ["cc", "gcc", "clang"];
+const flags = [
+  "-std=c11",
+  "-O2",
+  "-Wall",
+  "-Wextra",
+  "-Werror",
+  "-fno-plt",
+  "-D_FORTIFY_SOURCE=2",
+  "-fstack-protector-strong",
+];
+// A compiler that takes longer than this for 30 small files is not going to end.
+const timeoutMs = 120_000;
+
+/**
+ * Builds the launcher of the checkout at `root` into `outFile` and gives its path, or null, after one line on
+ * stderr, when this host cannot: then jobs run without a cage. A compiler that is there but fails is an error.
+ * Static where the C library allows it, so that a start maps no libraries and nothing of the host can be slipped in.
+ *
+ * @param {{ root: string, outFile: string, say?: (line: string) => void }} options
+ * @returns {string | null}
+ */
+export function buildLauncher({ root, outFile, say = sayOnStderr }) {
+  if (process.platform !== "linux") return nothing(say, "the launcher runs on Linux only");
+  if (process.arch !== "x64" && process.arch !== "arm64")
+    return nothing(say, `no seccomp table for ${process.arch}`);
+  const compiler = compilers.find(
+    (name) => spawnSync(name, ["--version"], { timeout: timeoutMs }).status === 0,
+  );
+  if (compiler === undefined)
+    return nothing(say, `no C compiler (${compilers.join(", ")}); install gcc and run set-up again`);
+
+  mkdirSync(dirname(outFile), { recursive: true });
+  const scratch = mkdtempSync(join(dirname(outFile), ".launcher-"));
+  try {
+    const link = canLinkStatically(compiler, scratch) ? ["-static"] : [];
+    const built = join(scratch, "writ-launcher");
+    compile(compiler, [...flags, ...link, "-o", built, ...sourcesIn(join(root, "launcher"))]);
+    // Renamed into place: a launcher that runs keeps the file it was started from, and nobody sees half a file.
+    renameSync(built, outFile);
+    return outFile;
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function sourcesIn(folder) {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".c"))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+function canLinkStatically(compiler, scratch) {
+  const source = join(scratch, "empty.c");
+  writeFileSync(source, "int main(void) { return 0; }\n");
+  return (
+    spawnSync(compiler, ["-static", "-o", join(scratch, "empty"), source], { timeout: timeoutMs }).status ===
+    0
+  );
+}
+
+function compile(compiler, args) {
+  const result = spawnSync(compiler, args, { encoding: "utf8", timeout: timeoutMs });
+  if (result.status !== 0)
+    throw new Error(`${compiler} could not build the launcher:\n${result.stderr || result.error}`);
+}
+
+function nothing(say, why) {
+  say(`launcher not built: ${why}; jobs will run without a cage`);
+  return null;
+}
+
+function sayOnStderr(line) {
+  process.stderr.write(`writ: ${line}\n`);
+}

@@ -1,0 +1,107 @@
+#define _GNU_SOURCE
+#include "cage.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "job-process.h"
+#include "loopback.h"
+#include "mount-step.h"
+#include "privileges.h"
+#include "protocol.h"
+#include "report.h"
+#include "supervise.h"
+
+static bool build_cage(const struct cage *cage, struct failure *failure);
+static bool die_with_launcher(const struct cage *cage, struct failure *failure);
+static bool open_own_sources(const struct plan *plan, int *bind_fds, struct failure *failure);
+static bool enter_namespaces(const struct cage *cage, struct failure *failure);
+static bool apply_own_mounts(const struct plan *plan, const int *bind_fds, struct failure *failure);
+static bool apply_own_mount(const struct mount_step *step, int bind_fd, struct failure *failure);
+static bool name_host(const struct plan *plan, struct failure *failure);
+
+void run_cage(const struct cage *cage) {
+  struct report report;
+  pid_t job = 0;
+  memset(&report, 0, sizeof report);
+  if (!build_cage(cage, &report.failure) || !start_job_process(cage, &job, &report.failure)) {
+    report.kind = REPORT_FAILED;
+    // When even this cannot be said, the launcher sees a cage that ended without a word.
+    ssize_t wrote = write(cage->report_fd, &report, sizeof report);
+    _exit(wrote == (ssize_t)sizeof report ? 0 : 1);
+  }
+  supervise(cage->report_fd, job, plan_asks(cage->plan, PROTECT_PID_NS));
+}
+
+static bool build_cage(const struct cage *cage, struct failure *failure) {
+  const struct plan *plan = cage->plan;
+  int bind_fds[MOUNTS_MAX];
+  return die_with_launcher(cage, failure)                         //
+         && open_own_sources(plan, bind_fds, failure)             //
+         && enter_namespaces(cage, failure)                       //
+         && apply_own_mounts(plan, bind_fds, failure)             //
+         && name_host(plan, failure)                              //
+         && (!plan_asks(plan, PROTECT_NET_NS) || raise_loopback(failure));
+}
+
+/* Without a pid namespace the death of this process would leave grandchildren, so it is asked to end them. */
+static bool die_with_launcher(const struct cage *cage, struct failure *failure) {
+  int signo = plan_asks(cage->plan, PROTECT_PID_NS) ? SIGKILL : SIGTERM;
+  if (prctl(PR_SET_PDEATHSIG, signo) != 0) return fail(failure, STEP_LAUNCHER, "asking for a death signal");
+  // A launcher that died before the line above sends no signal; its descriptor becomes readable.
+  struct pollfd launcher = {.fd = cage->launcher_pidfd, .events = POLLIN};
+  int ready = poll(&launcher, 1, 0);
+  if (ready < 0) return fail(failure, STEP_LAUNCHER, "looking after the launcher");
+  errno = ECHILD;
+  return ready == 0 || fail(failure, STEP_LAUNCHER, "the launcher is gone");
+}
+
+static bool open_own_sources(const struct plan *plan, int *bind_fds, struct failure *failure) {
+  for (size_t i = 0; i < plan->mounts_count; i++) {
+    bind_fds[i] = BIND_NONE;
+    if (plan->mounts[i].is_own && !open_bind_source(&plan->mounts[i], &bind_fds[i], failure)) return false;
+  }
+  return true;
+}
+
+static bool enter_namespaces(const struct cage *cage, struct failure *failure) {
+  const struct plan *plan = cage->plan;
+  int flags = 0;
+  if (plan_asks(plan, PROTECT_MOUNT_NS)) flags |= CLONE_NEWNS;
+  if (plan_asks(plan, PROTECT_IPC_NS)) flags |= CLONE_NEWIPC;
+  if (plan_asks(plan, PROTECT_UTS_NS)) flags |= CLONE_NEWUTS;
+  if (plan_asks(plan, PROTECT_NET_NS)) flags |= CLONE_NEWNET;
+  // Made here and not at birth: its root is the cgroup that one is in, and the launcher is in another one.
+  if (plan_asks(plan, PROTECT_CGROUP_NS)) flags |= CLONE_NEWCGROUP;
+
+  if ((flags & CLONE_NEWNS) != 0 && setns(cage->template_fd, CLONE_NEWNS) != 0) {
+    return fail(failure, STEP_NAMESPACE, "entering the shared mounts");
+  }
+  if (flags != 0 && unshare(flags) != 0) return fail(failure, STEP_NAMESPACE, "unsharing %#x", (unsigned)flags);
+  return true;
+}
+
+static bool apply_own_mounts(const struct plan *plan, const int *bind_fds, struct failure *failure) {
+  for (size_t i = 0; i < plan->mounts_count; i++) {
+    const struct mount_step *step = &plan->mounts[i];
+    if (step->is_own && bind_fds[i] != BIND_SKIPPED && !apply_own_mount(step, bind_fds[i], failure)) return false;
+  }
+  return true;
+}
+
+static bool apply_own_mount(const struct mount_step *step, int bind_fd, struct failure *failure) {
+  bool needs_point = step->is_nested && step->kind <= MOUNT_DEV;
+  if (needs_point && !make_mount_point(step, failure)) return false;
+  return apply_mount(step, bind_fd, failure);
+}
+
+static bool name_host(const struct plan *plan, struct failure *failure) {
+  if (plan->hostname == NULL) return true;
+  if (sethostname(plan->hostname, strlen(plan->hostname)) == 0) return true;
+  return fail(failure, STEP_HOSTNAME, "naming the host %s", plan->hostname);
+}

@@ -1,0 +1,134 @@
+#define _GNU_SOURCE
+#include "end-job.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fatal.h"
+
+static void take_report(struct launcher *launcher, struct job *job, const struct report *report);
+static void say_started(struct launcher *launcher, struct job *job, uint64_t at_us);
+static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage);
+static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage);
+static void say_exited(struct launcher *launcher, const struct job *job);
+static void close_job(struct job *job);
+
+void hear_report(struct launcher *launcher, struct job *job) {
+  struct report report;
+  // Three at most come in a cage's life.
+  while (job->report_fd >= 0) {
+    ssize_t got = read(job->report_fd, &report, sizeof report);
+    if (got == (ssize_t)sizeof report) {
+      take_report(launcher, job, &report);
+      continue;
+    }
+    if (got < 0 && errno == EAGAIN) return;
+    if (got != 0) fatal("hearing of a cage");
+    // The end of a cage's words; its process is reaped when it has gone.
+    close_report(job);
+  }
+}
+
+void reap_jobs(struct launcher *launcher) {
+  // As many as there are children; each pass takes one away.
+  for (;;) {
+    struct rusage usage;
+    int status;
+    pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+    if (pid < 0 && errno != ECHILD) fatal("reaping");
+    if (pid <= 0) return;
+    struct job *job = job_by_pid(pid);
+    // The builder of a template is nobody's job.
+    if (job != NULL) end_job(launcher, job, &usage);
+  }
+}
+
+static void take_report(struct launcher *launcher, struct job *job, const struct report *report) {
+  struct wire *wire = &launcher->wire;
+  switch (report->kind) {
+    case REPORT_STARTED: say_started(launcher, job, report->at_us); return;
+    case REPORT_ENDED:
+      job->is_ended = true;
+      job->ended = *report;
+      return;
+    case REPORT_FAILED:
+      job->is_failed = true;
+      reply_begin(wire, FRAME_FAILED, job->id);
+      reply_text(wire, TAG_STEP, report->failure.step);
+      reply_u32(wire, TAG_ERRNO, (uint32_t)report->failure.error);
+      reply_text(wire, TAG_MESSAGE, report->failure.message);
+      reply_end(wire);
+      return;
+  }
+}
+
+static void say_started(struct launcher *launcher, struct job *job, uint64_t at_us) {
+  struct wire *wire = &launcher->wire;
+  job->is_started = true;
+  job->start_us = at_us;
+  reply_begin(wire, FRAME_STARTED, job->id);
+  reply_u32(wire, TAG_PID, (uint32_t)job->pid);
+  reply_u64(wire, TAG_START_US, at_us);
+  reply_end(wire);
+}
+
+/* All processes of the job are gone, so what lies in the pipes now is all that it will ever say. */
+static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage) {
+  hear_report(launcher, job);
+  if (!job->is_failed) {
+    if (!job->is_ended) assume_killed(launcher, job, usage);
+    for (int stream = 0; stream < STREAMS; stream++) {
+      output_drain(&job->outputs[stream]);
+      output_close(&job->outputs[stream]);
+    }
+    say_exited(launcher, job);
+  }
+  close_job(job);
+  job_remove(job);
+}
+
+/* Its pid 1 went without a word, as it does when the cage is killed: whether the job ran is not known, so it did. */
+static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage) {
+  uint64_t now_us = monotonic_us();
+  if (!job->is_started) say_started(launcher, job, now_us);
+  job->ended.wait_status = SIGKILL;
+  job->ended.at_us = now_us;
+  job->ended.cpu_user_us = (uint64_t)usage->ru_utime.tv_sec * 1000000u + (uint64_t)usage->ru_utime.tv_usec;
+  job->ended.cpu_system_us = (uint64_t)usage->ru_stime.tv_sec * 1000000u + (uint64_t)usage->ru_stime.tv_usec;
+  job->ended.rss_bytes_max = (uint64_t)usage->ru_maxrss * 1024u;
+}
+
+static void reply_output_end(struct wire *wire, uint8_t tag, const struct output *output) {
+  uint8_t bytes[8] = {(uint8_t)output->end, 0, 0, 0, (uint8_t)output->error, (uint8_t)(output->error >> 8), 0, 0};
+  reply_bytes(wire, tag, bytes, sizeof bytes);
+}
+
+static void say_exited(struct launcher *launcher, const struct job *job) {
+  struct wire *wire = &launcher->wire;
+  const struct report *ended = &job->ended;
+  reply_begin(wire, FRAME_EXITED, job->id);
+  if (WIFEXITED(ended->wait_status)) {
+    reply_u32(wire, TAG_EXIT_CODE, (uint32_t)WEXITSTATUS(ended->wait_status));
+  } else {
+    reply_u32(wire, TAG_EXIT_SIGNAL, (uint32_t)WTERMSIG(ended->wait_status));
+  }
+  reply_u64(wire, TAG_CPU_USER_US, ended->cpu_user_us);
+  reply_u64(wire, TAG_CPU_SYSTEM_US, ended->cpu_system_us);
+  reply_u64(wire, TAG_RSS_BYTES_MAX, ended->rss_bytes_max);
+  reply_u64(wire, TAG_START_US, job->start_us);
+  reply_u64(wire, TAG_END_US, ended->at_us);
+  reply_u64(wire, TAG_STDOUT_BYTES, job->outputs[0].bytes);
+  reply_u64(wire, TAG_STDERR_BYTES, job->outputs[1].bytes);
+  reply_output_end(wire, TAG_STDOUT_END, &job->outputs[0]);
+  reply_output_end(wire, TAG_STDERR_END, &job->outputs[1]);
+  reply_end(wire);
+}
+
+static void close_job(struct job *job) {
+  for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
+  close_report(job);
+}

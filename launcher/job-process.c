@@ -1,0 +1,133 @@
+#define _GNU_SOURCE
+#include "job-process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "exec-job.h"
+#include "kernel.h"
+#include "privileges.h"
+#include "protocol.h"
+#include "seccomp-filter.h"
+
+/* Deep enough for the path buffer of exec_job, with room to spare; there is no recursion. */
+#define STACK_BYTES (64 * 1024)
+
+struct start {
+  const struct cage *cage;
+  pid_t parent;
+  struct failure *failure;
+};
+
+static int run_job(void *argument);
+static bool become_job(const struct start *start);
+static bool leave_session(struct failure *failure);
+static bool connect_stdio(const struct cage *cage, struct failure *failure);
+static bool close_descriptors(struct failure *failure);
+static bool set_rlimits(const struct cage *cage, struct failure *failure);
+static bool set_rlimit(unsigned resource, uint64_t soft, uint64_t hard, struct failure *failure);
+static bool die_with_parent(const struct start *start, struct failure *failure);
+static bool enter_cwd(const struct plan *plan, struct failure *failure);
+static bool unblock_signals(struct failure *failure);
+
+bool start_job_process(const struct cage *cage, pid_t *job, struct failure *failure) {
+  static _Alignas(16) char stack[STACK_BYTES];
+  struct start start = {.cage = cage, .parent = getpid(), .failure = failure};
+  failure->step[0] = '\0';
+  // We share our memory and stand still until it has become the job's program or is gone: that spares the copy of
+  // our memory, and tells us the outcome without a pipe. Credentials, descriptors and signals are its own.
+  *job = clone(run_job, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+  if (*job < 0) return fail(failure, STEP_CLONE, "starting the job's process");
+  return failure->step[0] == '\0';
+}
+
+/* Returns only when a step failed; the return is the end of this process. */
+static int run_job(void *argument) {
+  const struct start *start = argument;
+  if (become_job(start)) exec_job(start->cage->plan, start->failure);
+  return 127;
+}
+
+/* The order matters: what needs a privilege comes before the privilege goes, and seccomp comes last of all. */
+static bool become_job(const struct start *start) {
+  const struct cage *cage = start->cage;
+  const struct plan *plan = cage->plan;
+  struct failure *failure = start->failure;
+  return leave_session(failure)                                                                        //
+         && connect_stdio(cage, failure)                                                               //
+         && close_descriptors(failure)                                                                 //
+         && set_rlimits(cage, failure)                                                                 //
+         && (!plan_asks(plan, PROTECT_IDS) || change_ids(plan->uid, plan->gid, failure))               //
+         && (!plan_asks(plan, PROTECT_CAPABILITIES) || drop_capabilities(failure))                     //
+         && (!plan_asks(plan, PROTECT_NO_NEW_PRIVS) || forbid_new_privileges(failure))                 //
+         && die_with_parent(start, failure)                                                            //
+         && enter_cwd(plan, failure)                                                                   //
+         && unblock_signals(failure)                                                                   //
+         && (!plan_asks(plan, PROTECT_SECCOMP) || install_filter(cage->filter, failure));
+}
+
+/* Its own session and process group, and so no controlling terminal. */
+static bool leave_session(struct failure *failure) {
+  return setsid() >= 0 || fail(failure, STEP_SESSION, "starting a session");
+}
+
+static bool connect_stdio(const struct cage *cage, struct failure *failure) {
+  int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null_fd < 0) return fail(failure, STEP_STDIO, "opening /dev/null");
+  if (dup2(null_fd, 0) != 0 || dup2(cage->stdout_fd, 1) != 1 || dup2(cage->stderr_fd, 2) != 2) {
+    return fail(failure, STEP_STDIO, "connecting stdin, stdout and stderr");
+  }
+  return true;
+}
+
+/* Also those that the launcher itself was born with and forgot: nothing of the host stays open in a job. */
+static bool close_descriptors(struct failure *failure) {
+  return kernel_close_range(3, UINT_MAX) == 0 || fail(failure, STEP_DESCRIPTORS, "closing descriptors");
+}
+
+static bool set_rlimits(const struct cage *cage, struct failure *failure) {
+  const struct plan *plan = cage->plan;
+  if (!set_rlimit(RLIMIT_NOFILE, cage->files_limit.rlim_cur, cage->files_limit.rlim_max, failure)) return false;
+  for (size_t i = 0; i < plan->rlimits_count; i++) {
+    const struct rlimit_step *step = &plan->rlimits[i];
+    if (!set_rlimit(step->resource, step->soft, step->hard, failure)) return false;
+  }
+  // Last, so that no plan can ask for core files: they would land wherever the host's core_pattern says.
+  return set_rlimit(RLIMIT_CORE, 0, 0, failure);
+}
+
+static bool set_rlimit(unsigned resource, uint64_t soft, uint64_t hard, struct failure *failure) {
+  uint64_t limit[2] = {soft, hard};
+  if (syscall(SYS_prlimit64, 0, resource, limit, NULL) == 0) return true;
+  return fail(failure, STEP_RLIMIT, "setting rlimit %u", resource);
+}
+
+/* After the change of ids, which clears it. */
+static bool die_with_parent(const struct start *start, struct failure *failure) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return fail(failure, STEP_DEATH_SIGNAL, "asking for a death signal");
+  errno = ECHILD;
+  return getppid() == start->parent || fail(failure, STEP_DEATH_SIGNAL, "the parent is gone");
+}
+
+/* As the job's own user: a directory that it may not enter is not opened for it by our privilege. */
+static bool enter_cwd(const struct plan *plan, struct failure *failure) {
+  // The launcher's own is 0, so anything else is an answer that cannot be.
+  if (umask(022) != 0) return fail(failure, STEP_CWD, "setting the umask");
+  return chdir(plan->cwd) == 0 || fail(failure, STEP_CWD, "entering %s", plan->cwd);
+}
+
+/* The launcher set all dispositions to default when it started and never changed one, so the mask is all. */
+static bool unblock_signals(struct failure *failure) {
+  sigset_t none;
+  sigemptyset(&none);
+  return sigprocmask(SIG_SETMASK, &none, NULL) == 0 || fail(failure, STEP_SIGNALS, "unblocking signals");
+}

@@ -1,0 +1,75 @@
+#define _GNU_SOURCE
+#include "job-table.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "fatal.h"
+#include "watch.h"
+
+static struct job jobs[JOBS_MAX];
+static uint32_t used_count;
+/* No slot at or above this one was ever used: most workers run few jobs at once, and looking is by walking. */
+static uint32_t slots_touched;
+
+struct job *job_add(uint32_t id) {
+  for (uint32_t slot = 0; slot < JOBS_MAX; slot++) {
+    struct job *job = &jobs[slot];
+    if (job->is_used) continue;
+    *job = (struct job){.is_used = true, .id = id, .generation = job->generation + 1, .report_fd = -1};
+    for (int stream = 0; stream < STREAMS; stream++) job->outputs[stream] = (struct output){-1, -1, 0, 0, 0, 0};
+    if (slot >= slots_touched) slots_touched = slot + 1;
+    used_count++;
+    return job;
+  }
+  return NULL;
+}
+
+void job_remove(struct job *job) {
+  job->is_used = false;
+  used_count--;
+}
+
+struct job *job_by_id(uint32_t id) {
+  for (uint32_t slot = 0; slot < slots_touched; slot++) {
+    if (jobs[slot].is_used && !jobs[slot].is_failed && jobs[slot].id == id) return &jobs[slot];
+  }
+  return NULL;
+}
+
+struct job *job_by_pid(pid_t pid) {
+  for (uint32_t slot = 0; slot < slots_touched; slot++) {
+    if (jobs[slot].is_used && jobs[slot].pid == pid) return &jobs[slot];
+  }
+  return NULL;
+}
+
+struct job *job_by_slot(uint32_t slot, uint32_t generation) {
+  if (slot >= JOBS_MAX || !jobs[slot].is_used || jobs[slot].generation != generation) return NULL;
+  return &jobs[slot];
+}
+
+uint32_t job_slot(const struct job *job) { return (uint32_t)(job - jobs); }
+
+void close_report(struct job *job) {
+  if (job->report_fd < 0) return;
+  unwatch(job->report_fd);
+  if (close(job->report_fd) != 0) fatal("closing a descriptor");
+  job->report_fd = -1;
+}
+
+uint32_t jobs_count(void) { return used_count; }
+
+void kill_all_jobs(void) {
+  for (uint32_t slot = 0; slot < slots_touched; slot++) {
+    if (jobs[slot].is_used) kill_job(&jobs[slot]);
+  }
+}
+
+void kill_job(const struct job *job) {
+  // Its pid is its own until we reap it. Without a pid namespace its first process ends the others when told to.
+  int signo = job->has_pid_namespace ? SIGKILL : SIGTERM;
+  if (job->pid > 0 && kill(job->pid, signo) != 0 && errno != ESRCH) fatal("killing pid %d", (int)job->pid);
+}

@@ -1,0 +1,46 @@
+#ifndef WRIT_JOB_TABLE_H
+#define WRIT_JOB_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "output.h"
+#include "protocol.h"
+#include "report.h"
+
+#define STREAMS 2
+
+struct job {
+  bool is_used;
+  bool is_failed; /* FAILED was said, the id is free again; only its pid has yet to be reaped */
+  bool is_started, is_ended;
+  bool has_pid_namespace;
+  uint32_t id, generation;
+  pid_t pid;
+  int report_fd;
+  uint64_t start_us;
+  struct report ended;
+  struct output outputs[STREAMS];
+};
+
+/* NULL when the table is full. */
+struct job *job_add(uint32_t id);
+void job_remove(struct job *job);
+
+struct job *job_by_id(uint32_t id);
+struct job *job_by_pid(pid_t pid);
+/* The job in a slot if it is still the one that was there in that generation, else NULL. */
+struct job *job_by_slot(uint32_t slot, uint32_t generation);
+uint32_t job_slot(const struct job *job);
+
+/* Stops listening to the cage. */
+void close_report(struct job *job);
+
+uint32_t jobs_count(void);
+/* SIGKILL for all of them. */
+void kill_all_jobs(void);
+/* Ends everything in the job's cage. */
+void kill_job(const struct job *job);
+
+#endif

@@ -1,0 +1,31 @@
+#define _GNU_SOURCE
+#include "launcher.h"
+#include "output.h"
+#include "privileges.h"
+#include "seccomp-filter.h"
+#include "watch.h"
+
+/*
+ * The order of events:
+ *
+ *   prepare-process.c   the worker's death is ours; no descriptor, signal or limit of it is left
+ *   serve.c             one loop: frames from the worker, reports from cages, output, the dead
+ *     plan.c              START: the frame becomes a plan, checked as a whole
+ *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts; clone3
+ *       cage.c              pid 1: namespaces, the job's own mounts, host name, loopback
+ *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec
+ *       supervise.c         pid 1 again: reaps, passes signals on, reports the end
+ *     output.c            pipes into files, to the byte
+ *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said
+ *     open-beneath.c      OPEN: a file beneath a directory, whatever is moved about meanwhile
+ */
+int main(void) {
+  static struct launcher launcher;
+  prepare_process(&launcher);
+  launcher.can_drop_capabilities = empty_inheritable_sets();
+  launcher.filter = make_filter();
+  output_probe();
+  watch_open();
+  wire_open(&launcher.wire, WIRE_FD);
+  return serve(&launcher);
+}

@@ -1,0 +1,27 @@
+#ifndef WRIT_MOUNT_STEP_H
+#define WRIT_MOUNT_STEP_H
+
+#include <stdbool.h>
+
+#include "plan.h"
+
+#define BIND_NONE (-1)    /* this kind of mount has no source to open */
+#define BIND_SKIPPED (-2) /* its source does not exist and the plan allows that */
+
+/*
+ * Opens the source of a bind as a mount of its own that hangs nowhere yet, with its final attributes. It is done
+ * while the host is still in sight; the mount is hung up after that, so at no time is a writable or setuid view
+ * of the host reachable. Gives a descriptor or one of the two above.
+ */
+bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failure *failure);
+
+/* Makes the file or directory that a mount is hung on, and the directories above it. The cwd is the new root. */
+bool make_mount_point(const struct mount_step *step, struct failure *failure);
+
+/* Does the step, and closes `bind_fd`. The cwd is the new root. */
+bool apply_mount(const struct mount_step *step, int bind_fd, struct failure *failure);
+
+/* Remounts what lies at `path`, a mount's own root, with more attributes. */
+bool restrict_mount(const char *path, unsigned attributes, struct failure *failure);
+
+#endif

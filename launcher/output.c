@@ -1,0 +1,137 @@
+#define _GNU_SOURCE
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fatal.h"
+#include "watch.h"
+
+/* One turn of one stream. A pipe holds no more, and no stream waits longer than for one turn of each other. */
+#define TURN_BYTES_MAX (1024u * 1024)
+/* Streams that fill a pipe get one that takes fewer turns; it is what an ordinary user may have. */
+#define PIPE_BYTES_FIRST (64u * 1024)
+#define PIPE_BYTES_BUSY (1024 * 1024)
+
+static bool must_wake_watchers;
+
+static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved);
+static bool is_waiting(int pipe_fd, int *bytes);
+static void wake_watchers(int file_fd);
+
+bool output_open(struct output *output, const char *path, uint64_t bytes_max, int *write_fd, struct failure *failure) {
+  int ends[2];
+  *output = (struct output){.pipe_fd = -1, .file_fd = -1, .bytes_max = bytes_max};
+  output->file_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (output->file_fd < 0) return fail(failure, STEP_OUTPUT, "making %s", path);
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail(failure, STEP_OUTPUT, "making a pipe");
+  output->pipe_fd = ends[0];
+  *write_fd = ends[1];
+  return true;
+}
+
+bool output_move(struct output *output) {
+  size_t moved = 0;
+  if (output->pipe_fd < 0) return true;
+  bool is_fine = move_bytes(output, TURN_BYTES_MAX, &moved);
+  if (moved == PIPE_BYTES_FIRST) {
+    // Refused when the host has given out its share of large pipes; the small one works as well.
+    (void)fcntl(output->pipe_fd, F_SETPIPE_SZ, PIPE_BYTES_BUSY);
+  }
+  return is_fine;
+}
+
+void output_drain(struct output *output) {
+  int waiting = 0;
+  // Asked once: a process outside that was handed the pipe could otherwise keep us here for as long as it writes.
+  if (output->pipe_fd < 0 || !is_waiting(output->pipe_fd, &waiting)) return;
+  for (size_t left = (size_t)waiting; left > 0 && output->pipe_fd >= 0;) {
+    size_t moved = 0;
+    if (!move_bytes(output, left, &moved) || moved == 0) return;
+    left -= moved;
+  }
+}
+
+void output_close_pipe(struct output *output) {
+  if (output->pipe_fd < 0) return;
+  unwatch(output->pipe_fd);
+  if (close(output->pipe_fd) != 0) fatal("closing a pipe");
+  output->pipe_fd = -1;
+}
+
+void output_close(struct output *output) {
+  output_close_pipe(output);
+  // What close can say (a full disk behind a network) comes too late to keep a byte, but not to be told.
+  if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) {
+    output->end = OUTPUT_WRITE_FAILED;
+    output->error = errno;
+  }
+  output->file_fd = -1;
+}
+
+/* Closes the pipe at its end. False when the job has said too much or the file takes no more. */
+static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) {
+  uint64_t room = output->bytes_max - output->bytes;
+  if (room == 0) {
+    int waiting = 0;
+    if (is_waiting(output->pipe_fd, &waiting)) {
+      output->end = OUTPUT_LIMIT;
+      output_close_pipe(output);
+      return false;
+    }
+    // Readable without a byte in it: the last writer has closed it.
+    output_close_pipe(output);
+    return true;
+  }
+  size_t wanted = room < bytes_most ? (size_t)room : bytes_most;
+  ssize_t got = splice(output->pipe_fd, NULL, output->file_fd, NULL, wanted, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+  if (got > 0) {
+    *moved = (size_t)got;
+    output->bytes += (uint64_t)got;
+    if (must_wake_watchers) wake_watchers(output->file_fd);
+    return true;
+  }
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got < 0) {
+    output->end = OUTPUT_WRITE_FAILED;
+    output->error = errno;
+  }
+  output_close_pipe(output);
+  return got == 0;
+}
+
+static bool is_waiting(int pipe_fd, int *bytes) {
+  if (ioctl(pipe_fd, FIONREAD, bytes) != 0) fatal("asking how full a pipe is");
+  return *bytes > 0;
+}
+
+/* A change of the modification time alone is told to watchers as a modification. */
+static void wake_watchers(int file_fd) {
+  const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+  if (futimens(file_fd, times) != 0) fatal("waking the watchers of an output file");
+}
+
+void output_probe(void) {
+  char path[64], events[4096];
+  int ends[2];
+  int file_fd = memfd_create("writ-probe", MFD_CLOEXEC);
+  int watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  // Where it cannot be found out, the extra call for each turn is the safe answer.
+  must_wake_watchers = true;
+  if (file_fd >= 0 && watch_fd >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file_fd);
+    bool is_spliced = inotify_add_watch(watch_fd, path, IN_MODIFY) >= 0 && write(ends[1], "x", 1) == 1 &&
+                      splice(ends[0], NULL, file_fd, NULL, 1, 0) == 1;
+    if (is_spliced && read(watch_fd, events, sizeof events) > 0) must_wake_watchers = false;
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+  }
+  if (file_fd >= 0) (void)close(file_fd);
+  if (watch_fd >= 0) (void)close(watch_fd);
+}

@@ -1,0 +1,32 @@
+#ifndef WRIT_OUTPUT_H
+#define WRIT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "protocol.h"
+
+/* One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory. */
+struct output {
+  int pipe_fd, file_fd; /* -1 when closed */
+  uint64_t bytes, bytes_max;
+  enum output_end end;
+  int error;
+};
+
+/* Whether this kernel wakes the watchers of a file that is spliced into; before Linux 6.4 it does not. */
+void output_probe(void);
+
+/* Makes the file, which must not exist, and the pipe; gives the end that the job writes to. */
+bool output_open(struct output *output, const char *path, uint64_t bytes_max, int *write_fd, struct failure *failure);
+
+/* Moves at most one pipe's fill. False when the job has to be killed for it; `end` says why. */
+bool output_move(struct output *output);
+/* Moves what is in the pipe now, after the last process of the job has gone. */
+void output_drain(struct output *output);
+
+void output_close_pipe(struct output *output);
+void output_close(struct output *output);
+
+#endif

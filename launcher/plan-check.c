@@ -1,0 +1,121 @@
+#define _GNU_SOURCE
+#include "plan-check.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "protocol.h"
+
+static bool check_texts(const struct plan *plan, struct failure *failure);
+static bool check_parts(const struct plan *plan, struct failure *failure);
+static bool check_mount(const struct mount_step *step, struct failure *failure);
+static bool check_rlimits(const struct plan *plan, struct failure *failure);
+static void mark_own_mounts(struct plan *plan);
+static bool is_host_path(const char *path);
+static bool is_cage_path(const char *path);
+static bool is_beneath(const char *path, const char *directory);
+
+bool plan_check(struct plan *plan, struct failure *failure) {
+  errno = EINVAL;
+  if (!check_texts(plan, failure)) return false;
+  if (!check_parts(plan, failure)) return false;
+  for (size_t i = 0; i < plan->mounts_count; i++) {
+    if (!check_mount(&plan->mounts[i], failure)) return false;
+  }
+  if (!check_rlimits(plan, failure)) return false;
+  mark_own_mounts(plan);
+  return true;
+}
+
+static bool check_texts(const struct plan *plan, struct failure *failure) {
+  if (plan->argv[0] == NULL || plan->argv[0][0] == '\0') return fail(failure, STEP_PLAN, "there is no command");
+  for (char **entry = plan->env; *entry != NULL; entry++) {
+    const char *equals = strchr(*entry, '=');
+    if (equals == NULL || equals == *entry) return fail(failure, STEP_PLAN, "an environment entry has no name");
+  }
+  if (plan->cwd == NULL || !is_host_path(plan->cwd)) return fail(failure, STEP_PLAN, "cwd is no absolute path");
+  if (plan->stdout_file == NULL || !is_host_path(plan->stdout_file) || plan->stderr_file == NULL ||
+      !is_host_path(plan->stderr_file)) {
+    return fail(failure, STEP_PLAN, "an output file is no absolute path");
+  }
+  if (plan->cgroup != NULL && !is_host_path(plan->cgroup)) {
+    return fail(failure, STEP_PLAN, "the cgroup is no absolute path");
+  }
+  if (plan->hostname != NULL && (plan->hostname[0] == '\0' || strlen(plan->hostname) > HOSTNAME_BYTES_MAX)) {
+    return fail(failure, STEP_PLAN, "the hostname has not 1 to %u bytes", HOSTNAME_BYTES_MAX);
+  }
+  return true;
+}
+
+static bool check_parts(const struct plan *plan, struct failure *failure) {
+  if (plan->mounts_count > 0 && !plan_asks(plan, PROTECT_MOUNT_NS)) {
+    return fail(failure, STEP_PLAN, "mounts need a mount namespace");
+  }
+  if (plan->hostname != NULL && !plan_asks(plan, PROTECT_UTS_NS)) {
+    return fail(failure, STEP_PLAN, "a hostname needs a uts namespace");
+  }
+  if (plan_asks(plan, PROTECT_SECCOMP) && !plan_asks(plan, PROTECT_NO_NEW_PRIVS)) {
+    return fail(failure, STEP_PLAN, "seccomp needs no-new-privs");
+  }
+  return true;
+}
+
+static bool check_mount(const struct mount_step *step, struct failure *failure) {
+  bool is_bind = step->kind == MOUNT_BIND_RO || step->kind == MOUNT_BIND_RW;
+  bool takes_mode = step->kind == MOUNT_TMPFS || step->kind == MOUNT_FILE || step->kind == MOUNT_DIR;
+  bool takes_source = is_bind || step->kind == MOUNT_SYMLINK || step->kind == MOUNT_FILE;
+  if (!is_cage_path(step->target)) return fail(failure, STEP_PLAN, "mount target %s is not allowed", step->target);
+  if (is_bind && !is_host_path(step->source)) return fail(failure, STEP_PLAN, "%s: bad source", step->target);
+  if (step->kind == MOUNT_SYMLINK && (step->source_bytes == 0 || step->source_bytes > PATH_BYTES_MAX)) {
+    return fail(failure, STEP_PLAN, "%s: the link points nowhere", step->target);
+  }
+  if (!takes_source && step->source_bytes != 0) return fail(failure, STEP_PLAN, "%s takes no source", step->target);
+  if (!takes_mode && step->mode != 0) return fail(failure, STEP_PLAN, "%s takes no mode", step->target);
+  if (step->mode > 01777) return fail(failure, STEP_PLAN, "%s: mode %o is not allowed", step->target, step->mode);
+  if ((step->kind == MOUNT_TMPFS) != (step->size != 0)) return fail(failure, STEP_PLAN, "%s: size", step->target);
+  if (!is_bind && (step->flags & MOUNT_SKIP_MISSING) != 0) {
+    return fail(failure, STEP_PLAN, "%s has no source that could be missing", step->target);
+  }
+  return true;
+}
+
+static bool check_rlimits(const struct plan *plan, struct failure *failure) {
+  for (size_t i = 0; i < plan->rlimits_count; i++) {
+    const struct rlimit_step *step = &plan->rlimits[i];
+    if (step->resource >= RLIM_NLIMITS) return fail(failure, STEP_PLAN, "there is no rlimit %u", step->resource);
+    if (step->soft > step->hard) return fail(failure, STEP_PLAN, "rlimit %u: soft above hard", step->resource);
+  }
+  return true;
+}
+
+static void mark_own_mounts(struct plan *plan) {
+  for (size_t i = 0; i < plan->mounts_count; i++) {
+    struct mount_step *step = &plan->mounts[i];
+    step->is_own = step->kind == MOUNT_BIND_RW || step->kind == MOUNT_TMPFS || step->kind == MOUNT_PROC ||
+                   (step->flags & MOUNT_PER_JOB) != 0;
+    for (size_t before = 0; before < i && !step->is_nested; before++) {
+      const struct mount_step *above = &plan->mounts[before];
+      step->is_nested = above->is_own && is_beneath(step->target, above->target);
+    }
+    step->is_own = step->is_own || step->is_nested;
+  }
+}
+
+static bool is_host_path(const char *path) { return path[0] == '/' && strlen(path) <= PATH_BYTES_MAX; }
+
+/* Absolute, not the root itself, and no component that is empty, "." or "..". */
+static bool is_cage_path(const char *path) {
+  if (!is_host_path(path) || path[1] == '\0') return false;
+  for (const char *slash = path; slash != NULL; slash = strchr(slash + 1, '/')) {
+    size_t length = strcspn(slash + 1, "/");
+    if (length == 0) return false;
+    if (slash[1] == '.' && (length == 1 || (length == 2 && slash[2] == '.'))) return false;
+  }
+  return true;
+}
+
+static bool is_beneath(const char *path, const char *directory) {
+  size_t length = strlen(directory);
+  return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}

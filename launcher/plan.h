@@ -1,0 +1,59 @@
+#ifndef WRIT_PLAN_H
+#define WRIT_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "wire.h"
+
+/* What a bind's source was when the start began; UNKNOWN for what has no source. */
+enum source_kind { SOURCE_UNKNOWN, SOURCE_MISSING, SOURCE_FILE, SOURCE_DIRECTORY };
+
+struct mount_step {
+  uint8_t kind, flags;
+  uint32_t mode;
+  uint64_t size;
+  const char *target;
+  const char *source; /* a path, or the content of a file: then source_bytes counts, zeros may be inside */
+  size_t source_bytes;
+  /* It is a mount that each job has for its own, or lies beneath one: it cannot be shared between jobs. */
+  bool is_own;
+  /* It lies beneath an own one, so its mount point can only be made for this job. */
+  bool is_nested;
+  enum source_kind source_kind;
+};
+
+struct rlimit_step {
+  uint32_t resource;
+  uint64_t soft, hard;
+};
+
+/* A START frame, taken apart and checked. All that it points to lives in `memory`. */
+struct plan {
+  char **argv, **env;
+  const char *cwd, *cgroup, *hostname, *stdout_file, *stderr_file;
+  uint32_t protections, uid, gid;
+  uint64_t stdout_max, stderr_max;
+  struct mount_step *mounts;
+  size_t mounts_count;
+  struct rlimit_step *rlimits;
+  size_t rlimits_count;
+  uint8_t *memory;
+  size_t memory_bytes, memory_used;
+};
+
+enum plan_result { PLAN_OK, PLAN_REFUSED, PLAN_BROKEN };
+
+/*
+ * PLAN_BROKEN: the frame breaks the protocol; PLAN_REFUSED: it is well formed but cannot be obeyed. Both say why
+ * in `failure`. Call plan_forget after either of the three.
+ */
+enum plan_result plan_read(struct plan *plan, const struct frame *frame, struct failure *failure);
+/* Overwrites and frees it. */
+void plan_forget(struct plan *plan);
+
+bool plan_asks(const struct plan *plan, uint32_t protection);
+
+#endif

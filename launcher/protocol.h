@@ -1,0 +1,157 @@
+#ifndef WRIT_PROTOCOL_H
+#define WRIT_PROTOCOL_H
+
+/*
+ * What the worker and its launcher say to each other over descriptor 3, one end of a unix stream socket pair.
+ * This file is the only place where it is written down; src/sandbox mirrors it.
+ *
+ * A frame is `u32 length` (of all that follows it), `u8 type`, `u32 id`, then fields until the length is used
+ * up. A field is `u8 tag`, `u32 length`, bytes. Numbers are little-endian. Strings are bytes without a
+ * terminating zero and without any zero inside. A field comes at most once unless it says "repeat".
+ *
+ * A frame that breaks these rules, an unknown type or tag, an unknown bit, an id that is in use already: the
+ * launcher says PROTOCOL_ERROR, kills everything that it started and exits with status 2. A plan that is well
+ * formed but cannot be obeyed is answered by FAILED, and nothing was executed.
+ *
+ * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments. It says READY first.
+ * End of file on descriptor 3 is the order to kill everything and go.
+ */
+
+#define PROTOCOL_VERSION 1u
+
+/* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
+#define FRAME_BYTES_MAX (4u * 1024 * 1024)
+/* type and id */
+#define FRAME_HEAD_BYTES 5u
+/* tag and length */
+#define FIELD_HEAD_BYTES 5u
+
+/* More jobs at once than any worker has slots for. One more is answered FAILED, step "capacity". */
+#define JOBS_MAX 1024u
+/* Descriptors that wait to be taken by the worker. One more is answered OPEN_FAILED with EMFILE. */
+#define OPEN_FILES_MAX 256u
+
+#define ARGS_MAX 65536u
+#define ENV_MAX 16384u
+#define MOUNTS_MAX 256u
+#define RLIMITS_MAX 16u
+#define PATH_BYTES_MAX 4095u
+#define HOSTNAME_BYTES_MAX 63u
+
+enum frame_type {
+  /* Worker to launcher. The id is a job's handle, chosen by the worker and free again after FAILED or EXITED. */
+  FRAME_START = 1,  /* the TAG_… of a plan, below */
+  FRAME_SIGNAL = 2, /* TAG_SIGNO: to the process group of the job's first process; a job that is gone is no error */
+  FRAME_KILL = 3,   /* no field: SIGKILL to the cage's pid 1 and so to all in it; a job that is gone is no error */
+  /* Here the id is the worker's name for the question, and comes back in the answer. */
+  FRAME_OPEN = 4,  /* TAG_DIR, TAG_PATH, TAG_HOW */
+  FRAME_CLOSE = 5, /* TAG_FD, as given by OPENED; no answer */
+
+  /* Launcher to worker. */
+  FRAME_READY = 64,          /* id 0: TAG_VERSION */
+  FRAME_STARTED = 65,        /* TAG_PID, TAG_START_US: the job's program runs, or has run */
+  FRAME_FAILED = 66,         /* TAG_STEP, TAG_ERRNO, TAG_MESSAGE: nothing was executed */
+  FRAME_EXITED = 67,         /* after STARTED, when all processes of the job are gone and all output is in the files */
+  FRAME_OPENED = 68,         /* TAG_FD: open it as /proc/<launcher's pid>/fd/<fd>, then send CLOSE */
+  FRAME_OPEN_FAILED = 69,    /* TAG_ERRNO */
+  FRAME_PROTOCOL_ERROR = 70, /* id 0: TAG_MESSAGE; the last frame */
+};
+
+enum field_tag {
+  /* START. Required: TAG_ARG, TAG_CWD, TAG_PROTECTIONS, both output files and both limits. */
+  TAG_ARG = 1,             /* repeat: argv; the first is looked up in the PATH of TAG_ENV when it has no slash */
+  TAG_ENV = 2,             /* repeat: NAME=value; the whole environment */
+  TAG_CWD = 3,             /* absolute, as the job sees it */
+  TAG_PROTECTIONS = 4,     /* u32: PROTECT_… bits */
+  TAG_UID = 5,             /* u32; with PROTECT_IDS and only then */
+  TAG_GID = 6,             /* u32; with PROTECT_IDS and only then */
+  TAG_CGROUP = 7,          /* absolute path of an existing cgroup v2 directory; the job is born in it */
+  TAG_MOUNT = 8,           /* repeat, applied in order; with PROTECT_MOUNT_NS and only then; layout below */
+  TAG_HOSTNAME = 9,        /* with PROTECT_UTS_NS and only then */
+  TAG_STDOUT_FILE = 10,    /* absolute path on the host; must not exist yet */
+  TAG_STDERR_FILE = 11,    /* absolute path on the host; must not exist yet */
+  TAG_STDOUT_MAX = 12,     /* u64 bytes; exactly so many are kept, one more ends the job */
+  TAG_STDERR_MAX = 13,     /* u64 bytes */
+  TAG_RLIMIT = 14,         /* repeat: u32 resource as in <sys/resource.h>, u64 soft, u64 hard */
+
+  /* SIGNAL, OPEN, CLOSE */
+  TAG_SIGNO = 32, /* u32, 1 to 64 */
+  TAG_DIR = 33,   /* absolute path of a directory that the worker trusts */
+  TAG_PATH = 34,  /* relative to it; never leaves it, never goes through a symbolic link */
+  TAG_HOW = 35,   /* u32: OPEN_… bits */
+  TAG_FD = 36,    /* u32 */
+
+  /* answers */
+  TAG_VERSION = 64,         /* u32 */
+  TAG_PID = 65,             /* u32: the cage's pid 1 as the host numbers it */
+  TAG_STEP = 66,            /* string: one of the step names in failure.h */
+  TAG_ERRNO = 67,           /* u32 */
+  TAG_MESSAGE = 68,         /* string: for people */
+  TAG_EXIT_CODE = 69,       /* u32; either this or TAG_EXIT_SIGNAL */
+  TAG_EXIT_SIGNAL = 70,     /* u32 */
+  TAG_CPU_USER_US = 71,     /* u64 */
+  TAG_CPU_SYSTEM_US = 72,   /* u64 */
+  TAG_RSS_BYTES_MAX = 73,   /* u64: of the largest single process */
+  TAG_START_US = 74,        /* u64: CLOCK_MONOTONIC, the clock of process.hrtime() */
+  TAG_END_US = 75,          /* u64 */
+  TAG_STDOUT_BYTES = 76,    /* u64: kept in the file */
+  TAG_STDERR_BYTES = 77,    /* u64 */
+  TAG_STDOUT_END = 78,      /* u32 OUTPUT_…, u32 errno (0 unless OUTPUT_WRITE_FAILED) */
+  TAG_STDERR_END = 79,      /* the same */
+};
+
+/* Each is given in full or the job does not start. What a host cannot give, the worker leaves out. */
+enum protection {
+  PROTECT_PID_NS = 1u << 0,
+  PROTECT_MOUNT_NS = 1u << 1,
+  PROTECT_IPC_NS = 1u << 2,
+  PROTECT_UTS_NS = 1u << 3,
+  PROTECT_NET_NS = 1u << 4, /* an empty network with its own loopback */
+  PROTECT_CGROUP_NS = 1u << 5,
+  PROTECT_IDS = 1u << 6,          /* change to TAG_UID and TAG_GID, without supplementary groups */
+  PROTECT_CAPABILITIES = 1u << 7, /* all sets empty, the bounding set too */
+  PROTECT_NO_NEW_PRIVS = 1u << 8,
+  PROTECT_SECCOMP = 1u << 9, /* needs PROTECT_NO_NEW_PRIVS */
+  PROTECT_ALL = (1u << 10) - 1,
+};
+
+/*
+ * TAG_MOUNT: u8 kind, u8 flags, u32 mode, u64 size, u32 length of target, target, u32 length of source, source.
+ * The target is an absolute path in the cage without empty, "." or ".." components; its mount point and the
+ * directories above it are made where they are missing. mode, size and source are 0 or empty unless named here.
+ * Everything but MOUNT_DEV is nodev, everything is nosuid. The root of the cage is read-only.
+ */
+enum mount_kind {
+  MOUNT_BIND_RO = 1, /* source: absolute path on the host; with all that is mounted beneath it */
+  MOUNT_BIND_RW = 2, /* the same, writable as far as the job's uid may */
+  MOUNT_TMPFS = 3,   /* size in bytes, mode of its top directory */
+  MOUNT_PROC = 4,    /* read-only, other users' processes hidden */
+  MOUNT_DEV = 5,     /* null zero full random urandom, links to /proc/self/fd, an empty directory shm */
+  MOUNT_SYMLINK = 6, /* source: where it points */
+  MOUNT_FILE = 7,    /* source: its content, any bytes; mode */
+  MOUNT_DIR = 8,     /* mode */
+};
+
+enum mount_flag {
+  MOUNT_SKIP_MISSING = 1u << 0, /* a bind whose source does not exist is left out */
+  /*
+   * What every job sees alike is built once and copied for each job. Set this on a MOUNT_BIND_RO whose source
+   * differs from job to job, or each of them will build everything anew.
+   */
+  MOUNT_PER_JOB = 1u << 1,
+};
+
+enum open_how {
+  OPEN_READ = 1u << 0,       /* a plain file */
+  OPEN_CREATE = 1u << 1,     /* for writing, mode 0600; must not exist yet */
+  OPEN_DIRECTORY = 1u << 2,  /* exactly one of these three */
+  OPEN_SAME_MOUNT = 1u << 3, /* and crosses no mount point */
+};
+
+enum output_end {
+  OUTPUT_COMPLETE = 0,
+  OUTPUT_LIMIT = 1,        /* the job said more than it may and was killed */
+  OUTPUT_WRITE_FAILED = 2, /* the file could not take it (disk full); the job was killed */
+};
+
+#endif

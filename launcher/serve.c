@@ -1,0 +1,207 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "end-job.h"
+#include "fatal.h"
+#include "job-table.h"
+#include "launcher.h"
+#include "open-beneath.h"
+#include "start-job.h"
+#include "supervise.h"
+#include "watch.h"
+
+#define EVENTS_MAX 256
+/* How long the killed may take to go. A process in an uninterruptible wait dies with us as soon as it can. */
+#define LAST_WAIT_MS 10000
+
+/* Why the loop ends: the status that the launcher exits with. */
+enum verdict { GO_ON = -1, WORKER_GONE = 0, PROTOCOL_BROKEN = 2 };
+
+static enum verdict handle(struct launcher *launcher, const struct epoll_event *event);
+static enum verdict hear_worker(struct launcher *launcher);
+static enum verdict take_frames(struct launcher *launcher);
+static bool has_work(struct launcher *launcher);
+static enum verdict take_frame(struct launcher *launcher, const struct frame *frame);
+static bool take_start(struct launcher *launcher, const struct frame *frame);
+static bool take_signal(const struct frame *frame);
+static bool take_kill(const struct frame *frame);
+static enum verdict take_signals(struct launcher *launcher);
+static void move_output(struct job *job, int stream);
+static enum verdict send_answers(struct launcher *launcher);
+static void say_broken(struct launcher *launcher, const char *why);
+static void end_all(struct launcher *launcher);
+
+int serve(struct launcher *launcher) {
+  static struct epoll_event events[EVENTS_MAX];
+  enum verdict verdict = GO_ON;
+  if (!watch(launcher->wire.fd, SOURCE_WIRE, 0, 0)) fatal("watching the worker");
+  if (!watch(launcher->signal_fd, SOURCE_SIGNALS, 0, 0)) fatal("watching for signals");
+  reply_begin(&launcher->wire, FRAME_READY, 0);
+  reply_u32(&launcher->wire, TAG_VERSION, PROTOCOL_VERSION);
+  reply_end(&launcher->wire);
+
+  // As long as the worker lives: its end, or a frame that cannot be, is the only way out.
+  while (verdict == GO_ON) {
+    verdict = send_answers(launcher);
+    if (verdict == GO_ON) verdict = take_frames(launcher);
+    if (verdict == GO_ON) verdict = send_answers(launcher);
+    if (verdict != GO_ON) break;
+    int count = watch_wait(events, EVENTS_MAX, has_work(launcher) ? 0 : -1);
+    for (int i = 0; i < count && verdict == GO_ON; i++) verdict = handle(launcher, &events[i]);
+  }
+  end_all(launcher);
+  return verdict;
+}
+
+static enum verdict handle(struct launcher *launcher, const struct epoll_event *event) {
+  enum source source = event_source(event);
+  if (source == SOURCE_SIGNALS) return take_signals(launcher);
+  if (source == SOURCE_WIRE) return (event->events & ~(uint32_t)EPOLLOUT) != 0 ? hear_worker(launcher) : GO_ON;
+  // The place may have changed hands since the event was noted.
+  struct job *job = job_by_slot(event_slot(event), event_generation(event));
+  if (job == NULL) return GO_ON;
+  if (source == SOURCE_REPORT) hear_report(launcher, job);
+  if (source == SOURCE_STDOUT) move_output(job, 0);
+  if (source == SOURCE_STDERR) move_output(job, 1);
+  return GO_ON;
+}
+
+static enum verdict hear_worker(struct launcher *launcher) {
+  enum wire_result result = wire_fill(&launcher->wire);
+  if (result == WIRE_CLOSED) return WORKER_GONE;
+  if (result == WIRE_BROKEN) return say_broken(launcher, "the worker cannot be heard"), PROTOCOL_BROKEN;
+  return GO_ON;
+}
+
+/* Frames that have come but wait, because until now the worker did not read its answers. */
+static bool has_work(struct launcher *launcher) {
+  struct frame frame;
+  return !wire_is_congested(&launcher->wire) && wire_next(&launcher->wire, &frame) == WIRE_OK;
+}
+
+static enum verdict take_frames(struct launcher *launcher) {
+  struct wire *wire = &launcher->wire;
+  struct frame frame;
+  while (!wire_is_congested(wire)) {
+    enum wire_result result = wire_next(wire, &frame);
+    if (result == WIRE_EMPTY) return GO_ON;
+    if (result != WIRE_OK) return say_broken(launcher, "a frame has an impossible length"), PROTOCOL_BROKEN;
+    enum verdict verdict = take_frame(launcher, &frame);
+    if (verdict != GO_ON) return verdict;
+    wire_done(wire, &frame);
+  }
+  return GO_ON;
+}
+
+static enum verdict take_frame(struct launcher *launcher, const struct frame *frame) {
+  bool is_fine = true;
+  const char *why = "a frame is malformed";
+  switch (frame->type) {
+    // A broken plan says itself what is wrong with it.
+    case FRAME_START: return take_start(launcher, frame) ? GO_ON : PROTOCOL_BROKEN;
+    case FRAME_SIGNAL: is_fine = take_signal(frame); break;
+    case FRAME_KILL: is_fine = take_kill(frame); break;
+    case FRAME_OPEN: is_fine = answer_open(launcher, frame); break;
+    case FRAME_CLOSE: is_fine = answer_close(frame); break;
+    default:
+      is_fine = false;
+      why = "a frame has an unknown type";
+  }
+  if (is_fine) return GO_ON;
+  say_broken(launcher, why);
+  return PROTOCOL_BROKEN;
+}
+
+static bool take_start(struct launcher *launcher, const struct frame *frame) {
+  struct plan plan;
+  struct failure failure;
+  if (job_by_id(frame->id) != NULL) return say_broken(launcher, "START has an id that is in use"), false;
+  enum plan_result result = plan_read(&plan, frame, &failure);
+  bool is_started = result == PLAN_OK && start_job(launcher, frame->id, &plan, &failure);
+  plan_forget(&plan);
+  if (result == PLAN_BROKEN) return say_broken(launcher, failure.message), false;
+  if (is_started) return true;
+  reply_begin(&launcher->wire, FRAME_FAILED, frame->id);
+  reply_text(&launcher->wire, TAG_STEP, failure.step);
+  reply_u32(&launcher->wire, TAG_ERRNO, (uint32_t)failure.error);
+  reply_text(&launcher->wire, TAG_MESSAGE, failure.message);
+  reply_end(&launcher->wire);
+  return true;
+}
+
+static bool take_signal(const struct frame *frame) {
+  size_t position = 0;
+  struct field field;
+  uint32_t signo;
+  if (wire_field(frame, &position, &field) != WIRE_OK || field.tag != TAG_SIGNO) return false;
+  if (!field_u32(&field, &signo) || signo < 1 || signo > 64) return false;
+  if (wire_field(frame, &position, &field) != WIRE_EMPTY) return false;
+  struct job *job = job_by_id(frame->id);
+  if (job == NULL) return true;
+  // Its pid 1 passes it on, by a number that can mean nobody outside the cage.
+  union sigval order = {.sival_int = (int)signo};
+  if (sigqueue(job->pid, SIGNAL_ORDER, order) != 0 && errno != ESRCH && errno != EAGAIN) fatal("signalling a cage");
+  return true;
+}
+
+static bool take_kill(const struct frame *frame) {
+  if (frame->fields_bytes != 0) return false;
+  struct job *job = job_by_id(frame->id);
+  if (job != NULL) kill_job(job);
+  return true;
+}
+
+static enum verdict take_signals(struct launcher *launcher) {
+  struct signalfd_siginfo info;
+  ssize_t got = read(launcher->signal_fd, &info, sizeof info);
+  if (got < 0 && errno == EAGAIN) return GO_ON;
+  if (got != (ssize_t)sizeof info) fatal("reading a signal");
+  if (info.ssi_signo != SIGCHLD) return WORKER_GONE;
+  reap_jobs(launcher);
+  return GO_ON;
+}
+
+static void move_output(struct job *job, int stream) {
+  if (!output_move(&job->outputs[stream])) kill_job(job);
+}
+
+/* While the worker reads too slowly, its own frames have to wait: only then is EPOLLOUT asked for. */
+static enum verdict send_answers(struct launcher *launcher) {
+  static uint32_t asked = EPOLLIN;
+  enum wire_result result = wire_flush(&launcher->wire);
+  if (result == WIRE_CLOSED) return WORKER_GONE;
+  if (result == WIRE_BROKEN) return PROTOCOL_BROKEN;
+  uint32_t wanted = EPOLLIN;
+  if (result == WIRE_OK) wanted = wire_is_congested(&launcher->wire) ? EPOLLOUT : EPOLLIN | EPOLLOUT;
+  if (wanted == asked) return GO_ON;
+  watch_wire(launcher->wire.fd, wanted);
+  asked = wanted;
+  return GO_ON;
+}
+
+static void say_broken(struct launcher *launcher, const char *why) {
+  reply_begin(&launcher->wire, FRAME_PROTOCOL_ERROR, 0);
+  reply_text(&launcher->wire, TAG_MESSAGE, why);
+  reply_end(&launcher->wire);
+  (void)fprintf(stderr, "writ-launcher: protocol error: %s\n", why);
+}
+
+/* Nothing that we started may outlive us. Their death signal would see to it as well; this waits until it is so. */
+static void end_all(struct launcher *launcher) {
+  uint64_t until_us = monotonic_us() + LAST_WAIT_MS * 1000u;
+  kill_all_jobs();
+  while (jobs_count() > 0 && monotonic_us() < until_us) {
+    struct pollfd signals = {.fd = launcher->signal_fd, .events = POLLIN};
+    if (poll(&signals, 1, 100) < 0 && errno != EINTR) break;
+    (void)take_signals(launcher);
+    reap_jobs(launcher);
+  }
+  // The worker may be there still, after an error of its own; if not, nobody misses these.
+  (void)wire_flush(&launcher->wire);
+}

@@ -1,0 +1,131 @@
+#define _GNU_SOURCE
+#include "start-job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "cage.h"
+#include "fatal.h"
+#include "job-table.h"
+#include "kernel.h"
+#include "template.h"
+#include "watch.h"
+
+/* What is needed until the process exists. */
+struct start {
+  struct job *job;
+  struct plan *plan;
+  int cgroup_fd;
+  struct cage cage;
+};
+
+static bool prepare(struct start *start, struct failure *failure);
+static bool open_streams(struct start *start, struct failure *failure);
+static bool open_report(struct start *start, struct failure *failure);
+static bool open_cgroup(struct start *start, struct failure *failure);
+static bool watch_all(const struct job *job, struct failure *failure);
+static bool clone_cage(struct start *start, struct failure *failure);
+static void close_ours(struct start *start);
+static void close_fd(int fd);
+
+bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, struct failure *failure) {
+  struct start start = {
+      .plan = plan,
+      .cgroup_fd = -1,
+      .cage = {.plan = plan,
+               .template_fd = -1,
+               .report_fd = -1,
+               .stdout_fd = -1,
+               .stderr_fd = -1,
+               .launcher_pidfd = launcher->own_pidfd,
+               .files_limit = launcher->files_limit,
+               .filter = launcher->filter},
+  };
+  errno = EPERM;
+  if (plan_asks(plan, PROTECT_CAPABILITIES) && !launcher->can_drop_capabilities) {
+    return fail(failure, STEP_CAPABILITIES, "the launcher may not empty its bounding set");
+  }
+  errno = EAGAIN;
+  start.job = job_add(id);
+  if (start.job == NULL) return fail(failure, STEP_CAPACITY, "%u jobs run already", JOBS_MAX);
+  start.job->has_pid_namespace = plan_asks(plan, PROTECT_PID_NS);
+  bool is_started = prepare(&start, failure) && clone_cage(&start, failure);
+  close_ours(&start);
+  if (is_started) return true;
+  for (int stream = 0; stream < STREAMS; stream++) output_close(&start.job->outputs[stream]);
+  close_report(start.job);
+  job_remove(start.job);
+  return false;
+}
+
+/* Everything that can fail on our side comes before the process exists, so no failure has to take one back. */
+static bool prepare(struct start *start, struct failure *failure) {
+  struct plan *plan = start->plan;
+  return open_streams(start, failure)                                                                          //
+         && open_report(start, failure)                                                                        //
+         && open_cgroup(start, failure)                                                                        //
+         && (!plan_asks(plan, PROTECT_MOUNT_NS) || template_for(plan, &start->cage.template_fd, failure))       //
+         && watch_all(start->job, failure);
+}
+
+static bool open_streams(struct start *start, struct failure *failure) {
+  const struct plan *plan = start->cage.plan;
+  struct output *outputs = start->job->outputs;
+  int *stdout_fd = &start->cage.stdout_fd, *stderr_fd = &start->cage.stderr_fd;
+  if (!output_open(&outputs[0], plan->stdout_file, plan->stdout_max, stdout_fd, failure)) return false;
+  if (!output_open(&outputs[1], plan->stderr_file, plan->stderr_max, stderr_fd, failure)) return false;
+  if (!plan_asks(plan, PROTECT_IDS)) return true;
+  // Its own, or the job could not open /dev/stdout.
+  if (fchown(*stdout_fd, plan->uid, plan->gid) != 0 || fchown(*stderr_fd, plan->uid, plan->gid) != 0) {
+    return fail(failure, STEP_OUTPUT, "giving the pipes to uid %u", plan->uid);
+  }
+  return true;
+}
+
+static bool open_report(struct start *start, struct failure *failure) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return fail(failure, STEP_CLONE, "making a pipe");
+  start->job->report_fd = ends[0];
+  start->cage.report_fd = ends[1];
+  return true;
+}
+
+static bool open_cgroup(struct start *start, struct failure *failure) {
+  const char *path = start->cage.plan->cgroup;
+  if (path == NULL) return true;
+  start->cgroup_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return start->cgroup_fd >= 0 || fail(failure, STEP_CGROUP, "opening %s", path);
+}
+
+static bool watch_all(const struct job *job, struct failure *failure) {
+  uint32_t slot = job_slot(job), generation = job->generation;
+  if (watch(job->report_fd, SOURCE_REPORT, slot, generation) &&
+      watch(job->outputs[0].pipe_fd, SOURCE_STDOUT, slot, generation) &&
+      watch(job->outputs[1].pipe_fd, SOURCE_STDERR, slot, generation)) {
+    return true;
+  }
+  return fail(failure, STEP_CLONE, "watching the pipes");
+}
+
+static bool clone_cage(struct start *start, struct failure *failure) {
+  uint64_t flags = plan_asks(start->cage.plan, PROTECT_PID_NS) ? CLONE_NEWPID : 0;
+  pid_t pid = kernel_fork(flags, start->cgroup_fd);
+  if (pid == 0) run_cage(&start->cage);
+  if (pid < 0) return fail(failure, STEP_CLONE, "starting a process%s", start->cgroup_fd >= 0 ? " in its cgroup" : "");
+  start->job->pid = pid;
+  return true;
+}
+
+/* The ends that belong to the cage; as long as one of them were open here, its end would not be seen. */
+static void close_ours(struct start *start) {
+  close_fd(start->cage.stdout_fd);
+  close_fd(start->cage.stderr_fd);
+  close_fd(start->cage.report_fd);
+  close_fd(start->cgroup_fd);
+}
+
+static void close_fd(int fd) {
+  if (fd >= 0 && close(fd) != 0) fatal("closing a descriptor");
+}

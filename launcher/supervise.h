@@ -1,0 +1,17 @@
+#ifndef WRIT_SUPERVISE_H
+#define WRIT_SUPERVISE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The launcher sends it to a cage's pid 1 with the number of the signal that the job's process group shall get. */
+#define SIGNAL_ORDER (SIGRTMIN + 1)
+
+/*
+ * The life of a cage's pid 1 once the job runs: gives up its privileges, says that the job has started, reaps
+ * orphans, passes on the launcher's signal orders, says how the job ended, and ends. In a pid namespace its end is
+ * the end of everything in it.
+ */
+_Noreturn void supervise(int report_fd, pid_t job, bool has_pid_namespace);
+
+#endif

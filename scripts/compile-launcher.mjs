@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildLauncher } from "../launcher/build.mjs";
+import { root, stateDir } from "./paths.mjs";
+
+const launcherFile = join(stateDir, "writ-launcher");
+const stampFile = join(stateDir, "launcher.stamp");
+
+/** Compiles the launcher when its sources have changed. A host without a compiler is told so, and goes on without. */
+export const compileLauncher = {
+  name: "compiling the launcher",
+  isSlow: true,
+
+  isDone() {
+    if (!existsSync(launcherFile) || !existsSync(stampFile)) return false;
+    return readFileSync(stampFile, "utf8") === hashSources();
+  },
+
+  run() {
+    // First, so that a launcher of other sources never passes for one of these.
+    rmSync(stampFile, { force: true });
+    if (buildLauncher({ root, outFile: launcherFile }) === null) rmSync(launcherFile, { force: true });
+    else writeFileSync(stampFile, hashSources());
+  },
+};
+
+function hashSources() {
+  const folder = join(root, "launcher");
+  const hash = createHash("sha256").update(`${process.platform} ${process.arch}`);
+  for (const name of readdirSync(folder).sort()) {
+    if (/\.(c|h|mjs)$/.test(name)) hash.update(`\0${name}\0`).update(readFileSync(join(folder, name)));
+  }
+  return hash.digest("hex");
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { ProcessExit } from "../sandbox/sandbox.ts";
+import { type EndedProcess, exitOutcome } from "./exit-outcome.ts";
+import type { RunContext } from "./runner.ts";
+
+const context = { lease: { timeout_sec: 60 } as RunContext["lease"] };
+const isolation = { level: "strict" as const, applied: [], missing: [] };
+const killed: ProcessExit = { exitCode: null, signal: "SIGKILL", usage: {}, outputLimited: false };
+
+function outcomeOf(exit: Partial<ProcessExit>, changes: Partial<EndedProcess> = {}) {
+  const base: EndedProcess = {
+    argv: ["x"],
+    exit: { ...killed, ...exit },
+    stoppedBy: undefined,
+    result: { kind: "none" },
+    isolation,
+  };
+  return exitOutcome(context, { ...base, ...changes });
+}
+
+test("a job that trouble of the host has ended is given back", () => {
+  expect(outcomeOf({ lost: "the launcher is gone" })).toEqual({
+    kind: "released",
+    reason: "the launcher is gone",
+  });
+});
+
+test("who was stopped before that stays stopped", () => {
+  expect(outcomeOf({ lost: "the launcher is gone" }, { stoppedBy: "cancelled" })).toMatchObject({
+    code: "CANCELLED",
+  });
+});
+
+test("out of memory is what the kernel says, also when the job ended well", () => {
+  const oom = { kind: "failed", detail: "OOM_KILLED", exitCode: 137 };
+  expect(outcomeOf({ usage: { oom: true } })).toMatchObject(oom);
+  expect(outcomeOf({ usage: { oom: true }, exitCode: 0, signal: null })).toMatchObject(oom);
+  expect(outcomeOf({})).toMatchObject({ detail: "SIGNALED" });
+});
+
+test("what was used and how it was kept apart goes with every end", () => {
+  const usage = { cpu_ms: 5, memory_peak_bytes: 6 };
+  expect(outcomeOf({ exitCode: 0, signal: null, usage })).toMatchObject({
+    kind: "succeeded",
+    usage,
+    isolation,
+  });
+});

@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import { cageMounts, isProgramDir, isVisibleInCage, visiblePathProblem } from "./cage-mounts.ts";
+import { hostFacts } from "./host-facts.testing.ts";
+import { mountFlag, mountKind } from "./launcher-protocol.ts";
+
+const { rootEntries } = hostFacts();
+const mounts = (visiblePaths: string[] = [], memoryBytes: number | null = null) =>
+  cageMounts({ rootEntries, visiblePaths, workDir: "/home/jobs/1/work", memoryBytes });
+const targets = (visiblePaths: string[] = []) => mounts(visiblePaths).map(({ target }) => target);
+
+test("nothing of the host that could hold a secret is among what a job sees", () => {
+  for (const name of [
+    "home",
+    "root",
+    "var",
+    "srv",
+    "run",
+    "etc",
+    "boot",
+    "sys",
+    "mnt",
+    "tmp",
+    "lib-secret",
+  ]) {
+    expect(isProgramDir(name)).toBe(false);
+  }
+  const bound = mounts().flatMap(({ kind, source }) => (kind === mountKind.BIND_RO ? [source] : []));
+  expect(bound.every((source) => /^\/(usr|opt|etc\/[a-z.-]+)$/.test(source!))).toBe(true);
+  expect(targets()).not.toContain("/etc/shadow");
+});
+
+test("its own directory is the only thing of the host that a job can write to", () => {
+  const writable = mounts().filter(({ kind }) => kind === mountKind.BIND_RW);
+  expect(writable).toEqual([{ kind: mountKind.BIND_RW, target: "/work", source: "/home/jobs/1/work" }]);
+});
+
+test("links of the root directory stay links, and directories are bound", () => {
+  expect(mounts().slice(0, 3)).toEqual([
+    { kind: mountKind.SYMLINK, target: "/bin", source: "usr/bin" },
+    { kind: mountKind.BIND_RO, target: "/opt", source: "/opt" },
+    { kind: mountKind.BIND_RO, target: "/usr", source: "/usr" },
+  ]);
+  for (const name of ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"]) {
+    expect(isProgramDir(name)).toBe(true);
+  }
+});
+
+test("what is not on this host is left out", () => {
+  const resolv = mounts().find(({ target }) => target === "/etc/resolv.conf");
+  expect(resolv?.flags).toBe(mountFlag.SKIP_MISSING);
+});
+
+test("/tmp is as large as the memory that the job may have, else 256 MiB", () => {
+  const tmpBytes = (memoryBytes: number | null) =>
+    mounts([], memoryBytes).find(({ target }) => target === "/tmp")?.sizeBytes;
+  expect(tmpBytes(null)).toBe(256 * 1024 ** 2);
+  expect(tmpBytes(4 * 1024 ** 2)).toBe(4 * 1024 ** 2);
+});
+
+test("paths of the worker's settings are added once, and not where they are seen already", () => {
+  expect(
+    targets(["/data/models/a", "/data/models", "/usr/share/x"]).filter((path) => /data|share/.test(path)),
+  ).toEqual(["/data/models"]);
+});
+
+test("paths that the cage cannot show are refused with a reason", () => {
+  expect(visiblePathProblem("data")).toContain("absolute");
+  expect(visiblePathProblem("/data/../etc")).toContain("without . and ..");
+  expect(visiblePathProblem("/data//x")).toContain("without . and ..");
+  expect(visiblePathProblem("/data/")).toContain("without . and ..");
+  expect(visiblePathProblem("/")).toContain("cannot be shown");
+  for (const path of ["/proc", "/proc/1", "/dev/sda", "/sys", "/work", "/tmp/x"]) {
+    expect(visiblePathProblem(path)).toContain("the cage's own");
+  }
+  expect(visiblePathProblem("/data/models")).toBeNull();
+});
+
+test("a process may start only in what it sees", () => {
+  const isSeen = (path: string) => isVisibleInCage(path, rootEntries, ["/data/models"]);
+  for (const path of ["/", "/root", "/data", "/workshop", "/work/../root", "/home"])
+    expect(isSeen(path)).toBe(false);
+  for (const path of ["/work", "/work/a", "/tmp", "/usr/share", "/data/models/x"])
+    expect(isSeen(path)).toBe(true);
+});

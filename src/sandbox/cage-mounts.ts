@@ -1,0 +1,100 @@
+import { posix } from "node:path";
+import type { RootEntry } from "./host-facts.ts";
+import { type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
+
+export const workDirInCage = "/work";
+const tmpDir = "/tmp";
+const tmpBytesDefault = 256 * 1024 ** 2;
+
+/** Names of the root directory that hold programs and libraries. Others may hold secrets and stay out. */
+export function isProgramDir(name: string): boolean {
+  return ["usr", "bin", "sbin", "opt"].includes(name) || /^lib[a-z0-9]*$/.test(name);
+}
+
+/** What a program needs of /etc to find names, hosts and certificates. */
+const etcNames = [
+  "hosts",
+  "resolv.conf",
+  "nsswitch.conf",
+  "ssl",
+  "ca-certificates",
+  "alternatives",
+  "localtime",
+  "ld.so.cache",
+];
+const passwd = "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/tmp:/usr/sbin/nologin\n";
+const group = "root:x:0:\nnogroup:x:65534:\n";
+
+/** Places that the cage makes itself; the host's own must not be put over them. */
+const cageDirs = ["/proc", "/dev", tmpDir, workDirInCage];
+
+export type MountInput = {
+  rootEntries: readonly RootEntry[];
+  visiblePaths: readonly string[];
+  /** On the host. */
+  workDir: string;
+  memoryBytes: number | null;
+};
+
+/** Everything that a job sees of a file system. The order is that in which it is mounted. */
+export function cageMounts({ rootEntries, visiblePaths, workDir, memoryBytes }: MountInput): MountStep[] {
+  return [
+    ...rootEntries.map(rootMount),
+    { kind: mountKind.FILE, target: "/etc/passwd", mode: 0o644, source: passwd },
+    { kind: mountKind.FILE, target: "/etc/group", mode: 0o644, source: group },
+    ...etcNames.map((name) => optional(`/etc/${name}`)),
+    ...addedPaths(visiblePaths, rootEntries).map(optional),
+    { kind: mountKind.DEV, target: "/dev" },
+    { kind: mountKind.PROC, target: "/proc" },
+    // What is written there counts as memory, so a job with little memory has as little there.
+    { kind: mountKind.TMPFS, target: tmpDir, mode: 0o1777, sizeBytes: memoryBytes ?? tmpBytesDefault },
+    { kind: mountKind.BIND_RW, target: workDirInCage, source: workDir },
+  ];
+}
+
+/** May a process start there? Only in what it can see. */
+export function isVisibleInCage(
+  path: string,
+  rootEntries: readonly RootEntry[],
+  visiblePaths: readonly string[],
+): boolean {
+  const normal = posix.normalize(path);
+  const places = [...rootEntries.map((entry) => entry.path), ...visiblePaths, tmpDir, workDirInCage];
+  return places.some((place) => isBeneath(normal, place));
+}
+
+/** Why a path cannot be shown to jobs; null when it can. */
+export function visiblePathProblem(path: string): string | null {
+  if (!path.startsWith("/")) return "it must be an absolute path";
+  if (posix.normalize(path).replace(/(?<=.)\/$/, "") !== path)
+    return "it must be written without . and .. and //";
+  if (path === "/") return "all of the host cannot be shown";
+  const taken = [...cageDirs, "/sys"].find((dir) => isBeneath(path, dir) || isBeneath(dir, path));
+  return taken === undefined ? null : `${taken} is the cage's own`;
+}
+
+/** What lies in a directory that is shown anyway needs no mount of its own, and has no place to put one. */
+function addedPaths(visiblePaths: readonly string[], rootEntries: readonly RootEntry[]): string[] {
+  const shown = rootEntries.map((entry) => entry.path);
+  const added: string[] = [];
+  // Outer ones first, so that they are known when their inner ones come.
+  for (const path of [...visiblePaths].sort((left, right) => left.length - right.length)) {
+    if (![...shown, ...added].some((place) => isBeneath(path, place))) added.push(path);
+  }
+  return added;
+}
+
+/** On hosts with everything in /usr, /bin and its like are links; they stay links. */
+function rootMount({ path, linkTarget }: RootEntry): MountStep {
+  return linkTarget === null
+    ? { kind: mountKind.BIND_RO, target: path, source: path }
+    : { kind: mountKind.SYMLINK, target: path, source: linkTarget };
+}
+
+function optional(path: string): MountStep {
+  return { kind: mountKind.BIND_RO, target: path, source: path, flags: mountFlag.SKIP_MISSING };
+}
+
+function isBeneath(path: string, dir: string): boolean {
+  return path === dir || path.startsWith(`${dir}/`);
+}

@@ -1,0 +1,71 @@
+import { constants } from "node:os";
+import type { Logger } from "../runtime/logger.ts";
+import { errorCode } from "./cgroup-files.ts";
+import type { ExitReport } from "./exit-report.ts";
+import type { JobCgroup } from "./job-cgroup.ts";
+import type { JobEnd, LaunchedJob } from "./launcher-link.ts";
+import type { Isolation, ProcessExit, RunningProcess, Usage } from "./sandbox.ts";
+
+export type Cage = { job: LaunchedJob; cgroup: JobCgroup | null; isolation: Isolation };
+
+/** A caged process as runners know it. Its end comes when its cgroup is gone too. */
+export function superviseCage(
+  { logger }: { logger: Logger },
+  { job, cgroup, isolation }: Cage,
+): RunningProcess {
+  const exited = job.ended.then(async (end) => {
+    const usage = usageOf(end, cgroup);
+    await removeCgroup(logger, cgroup);
+    return exitOf(end, usage);
+  });
+  return {
+    pid: job.pid,
+    exited,
+    isolation,
+    signalGroup: (signal) => job.signal(constants.signals[signal]),
+    killTree: async () => {
+      // Its first process takes all the others with it; the cgroup also reaches what waits in throttled i/o.
+      job.kill();
+      cgroup?.kill();
+    },
+  };
+}
+
+function exitOf(end: JobEnd, usage: Usage): ProcessExit {
+  if (end.kind === "lost") {
+    return { exitCode: null, signal: null, usage, outputLimited: false, lost: end.reason };
+  }
+  const { exitCode, signo, isOutputLimited, outputFailure } = end.report;
+  const lost = outputFailure === null ? {} : { lost: `its output could not be written: ${outputFailure}` };
+  return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...lost };
+}
+
+/** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that were waited for. */
+function usageOf(end: JobEnd, cgroup: JobCgroup | null): Usage {
+  const counted = cgroup?.usage();
+  const report: Partial<ExitReport> = end.kind === "exited" ? end.report : {};
+  const cpuUs = counted?.cpuUs ?? report.cpuUs;
+  const peakBytes = counted?.memoryPeakBytes ?? report.rssBytesMax;
+  return {
+    ...(cpuUs === undefined ? {} : { cpu_ms: Math.round(cpuUs / 1000) }),
+    ...(peakBytes === undefined ? {} : { memory_peak_bytes: peakBytes }),
+    ...(counted !== undefined && counted.oomKills > 0 ? { oom: true } : {}),
+  };
+}
+
+async function removeCgroup(logger: Logger, cgroup: JobCgroup | null): Promise<void> {
+  try {
+    if (cgroup === null || (await cgroup.remove())) return;
+    logger.error({ cgroup: cgroup.path }, "processes of a job do not end; the next start will try again");
+  } catch (error) {
+    logger.error({ cgroup: cgroup?.path, code: errorCode(error) }, "a cgroup cannot be removed");
+  }
+}
+
+const signalNames = new Map<number, string>(
+  Object.entries(constants.signals).map(([name, number]) => [number, name]),
+);
+
+function nameOf(signo: number | null): string | null {
+  return signo === null ? null : (signalNames.get(signo) ?? `signal ${signo}`);
+}

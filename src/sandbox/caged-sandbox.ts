@@ -1,0 +1,179 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { superviseCage } from "./caged-process.ts";
+import { errorCode } from "./cgroup-files.ts";
+import { limitParts, limitWrites } from "./cgroup-limits.ts";
+import {
+  type Decision,
+  decideIsolation,
+  decideWithout,
+  defaultLevel,
+  hostObstacle,
+} from "./decide-isolation.ts";
+import type { HostFacts } from "./host-facts.ts";
+import type { JobCgroup } from "./job-cgroup.ts";
+import { JobCgroups } from "./job-cgroups.ts";
+import { launchPlan, workDirSeen } from "./launch-plan.ts";
+import { builtLauncherFile, Launcher } from "./launcher.ts";
+import { PlanRefused } from "./launcher-frames.ts";
+import { LauncherLost } from "./launcher-link.ts";
+import { protect } from "./launcher-protocol.ts";
+import { neverStarted, startPlain } from "./plain-sandbox.ts";
+import { probeHost } from "./probe-host.ts";
+import {
+  type AskedLimits,
+  type Isolation,
+  type IsolationLevel,
+  type LaunchPlan,
+  type RunningProcess,
+  type Sandbox,
+  SandboxUnavailable,
+} from "./sandbox.ts";
+import { ownWorkDir } from "./work-dir.ts";
+
+export type CageOptions = {
+  /** Undefined: the best that the host can give. */
+  level?: Exclude<IsolationLevel, "none"> | undefined;
+  /** Where jobs have their files: `jobs/<job id>/…` in it. It must exist. */
+  workDir: string;
+  visiblePaths?: readonly string[] | undefined;
+  clock: Clock;
+  logger: Logger;
+  /** Of this process. */
+  pid: number;
+  uid: number;
+  /** May this process move itself into a cgroup of its own, where limits need that? */
+  mayMove: boolean;
+  launcherFile?: string;
+};
+
+/** Starts processes in cages; one resident launcher serves them all. */
+export class CagedSandbox implements Sandbox {
+  readonly level: Exclude<IsolationLevel, "none">;
+  readonly #options: CageOptions;
+  readonly #launcher: Launcher;
+  #facts: HostFacts;
+
+  static async open(options: CageOptions): Promise<CagedSandbox> {
+    const { clock, logger, launcherFile = builtLauncherFile } = options;
+    const onDeath = (reason: string): void => {
+      logger.error({ reason }, "the launcher died, and every process with it");
+    };
+    const launcher = new Launcher({ file: launcherFile, clock, onDeath });
+    return new CagedSandbox(options, launcher, await probe(options, launcher));
+  }
+
+  private constructor(options: CageOptions, launcher: Launcher, facts: HostFacts) {
+    this.#options = options;
+    this.#launcher = launcher;
+    this.#facts = facts;
+    this.level = options.level ?? (defaultLevel(facts) as Exclude<IsolationLevel, "none">);
+  }
+
+  get facts(): HostFacts {
+    return this.#facts;
+  }
+
+  /** Opens files beneath a directory, whatever somebody does to the names on the way. */
+  get launcher(): Pick<Launcher, "openBeneath"> {
+    return this.#launcher;
+  }
+
+  async probe(limits: AskedLimits): Promise<Isolation> {
+    return decideIsolation(this.level, this.#facts, limits).isolation;
+  }
+
+  workDirInside(workDir: string): string {
+    return workDirSeen(workDir, this.#facts.parts.jail.had ? protect.MOUNT_NS : 0);
+  }
+
+  async start(plan: LaunchPlan): Promise<RunningProcess> {
+    const wanted = decideIsolation(this.level, this.#facts, plan);
+    // Only best-effort comes as far as this without a launcher.
+    if (this.#facts.launcherObstacle !== null) return startPlain(plan, wanted.isolation);
+    const { decision, cgroup } = await this.#makeCgroup(plan, wanted);
+    try {
+      return await this.#launch(plan, decision, cgroup);
+    } catch (error) {
+      await cgroup?.remove();
+      if (error instanceof PlanRefused) return neverStarted(error, decision.isolation);
+      if (error instanceof LauncherLost) throw new SandboxUnavailable(error.message, { isHostDown: true });
+      throw error;
+    }
+  }
+
+  async recheck(): Promise<string | null> {
+    const facts = await probe(this.#options, this.#launcher);
+    // A job that is being prepared now counts on the place that it was told of, so a jail is not lost in between.
+    if (this.level === "strict" || facts.parts.jail.had === this.#facts.parts.jail.had) this.#facts = facts;
+    return this.level === "strict" ? hostObstacle(facts) : null;
+  }
+
+  async sweep(jobIds: readonly string[]): Promise<void> {
+    if (this.#facts.jobsDir === null) return;
+    const left = await new JobCgroups(this.#facts.jobsDir, this.#options.clock).sweep(jobIds);
+    if (left.length > 0)
+      this.#options.logger.error({ jobs: left }, "processes of an earlier worker do not end");
+  }
+
+  async close(): Promise<void> {
+    await this.#launcher.stop();
+  }
+
+  async #makeCgroup(
+    plan: LaunchPlan,
+    decision: Decision,
+  ): Promise<{ decision: Decision; cgroup: JobCgroup | null }> {
+    const { jobsDir, disk, parts } = this.#facts;
+    if (jobsDir === null || !parts.cgroup.had) return { decision, cgroup: null };
+    let cgroup: JobCgroup;
+    try {
+      cgroup = new JobCgroups(jobsDir, this.#options.clock).create(plan.jobId);
+    } catch (error) {
+      const why = `no cgroup can be made: ${errorCode(error)}`;
+      const limits = limitParts.filter((part) => decision.isolation.applied.includes(part));
+      const lacking = ["cgroup" as const, ...limits].map((part) => ({ part, why }));
+      return { decision: decideWithout(decision, plan, lacking), cgroup: null };
+    }
+    try {
+      const refused = cgroup.limit(limitWrites(decision.limits, disk));
+      return { decision: refused.length === 0 ? decision : decideWithout(decision, plan, refused), cgroup };
+    } catch (error) {
+      await cgroup.remove();
+      throw error;
+    }
+  }
+
+  async #launch(plan: LaunchPlan, decision: Decision, cgroup: JobCgroup | null): Promise<RunningProcess> {
+    const { isolation, protections } = decision;
+    if ((protections & protect.IDS) !== 0) ownWorkDir(plan.workDir);
+    const answer = await this.#launcher.start(
+      launchPlan({
+        job: plan,
+        facts: this.#facts,
+        decision,
+        visiblePaths: this.#options.visiblePaths ?? [],
+        cgroup: cgroup?.path ?? null,
+      }),
+    );
+    if (answer.kind === "started")
+      return superviseCage(this.#options, { job: answer.job, cgroup, isolation });
+    const { step, code, message } = answer;
+    // The job's own fault: what it wants to run, or where, is not there or not allowed.
+    if (step !== "exec" && step !== "cwd") {
+      throw new SandboxUnavailable(`${step}: ${code}: ${message}`, { isHostDown: true });
+    }
+    await cgroup?.remove();
+    if (step === "exec") return neverStarted({ code, message: `${code}: ${message}` }, isolation);
+    const why = `the working directory ${plan.cwd} cannot be used: ${code}`;
+    return neverStarted({ code: "ENOTDIR", message: why }, isolation);
+  }
+}
+
+async function probe(options: CageOptions, launcher: Launcher): Promise<HostFacts> {
+  const scratchDir = join(options.workDir, "jobs");
+  await mkdir(scratchDir, { recursive: true, mode: 0o700 });
+  return probeHost({ ...options, scratchDir, visiblePaths: options.visiblePaths ?? [], launcher });
+}

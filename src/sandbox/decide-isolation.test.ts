@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { resolveLimits } from "../core/limits.ts";
+import { decideIsolation, decideWithout, defaultLevel, hostObstacle } from "./decide-isolation.ts";
+import { hostFacts } from "./host-facts.testing.ts";
+import { protectionParts } from "./host-facts.ts";
+import { protect } from "./launcher-protocol.ts";
+import { SandboxUnavailable } from "./sandbox.ts";
+
+const byDefault = { limits: resolveLimits({}), asked: [] };
+
+test.each(protectionParts)("strict never starts a process without %s", (part) => {
+  const facts = hostFacts([part]);
+  expect(() => decideIsolation("strict", facts, byDefault)).toThrow(
+    `SANDBOX_UNAVAILABLE: ${part}: no ${part}`,
+  );
+  expect(hostObstacle(facts)).toBe(`${part}: no ${part}`);
+});
+
+test("strict refuses a limit that was asked for and cannot be given, but the host is not down for that", () => {
+  const asked = { limits: resolveLimits({ memory: "64M" }), asked: ["memoryBytes" as const] };
+  try {
+    decideIsolation("strict", hostFacts(["memory"]), asked);
+    expect.unreachable();
+  } catch (error) {
+    expect(error).toBeInstanceOf(SandboxUnavailable);
+    expect(error).toMatchObject({ isHostDown: false, message: "SANDBOX_UNAVAILABLE: memory: no memory" });
+  }
+});
+
+test("strict refuses a job that must be cut off the network where it cannot be, whoever wanted that", () => {
+  const cutOff = { limits: resolveLimits({ network: "none" }), asked: [] };
+  expect(() => decideIsolation("strict", hostFacts(["network"]), cutOff)).toThrow("network: no network");
+});
+
+test("strict leaves out a limit that came only by default, and says so", () => {
+  const { isolation, limits } = decideIsolation("strict", hostFacts(["pids", "io"]), byDefault);
+  expect(isolation.missing).toEqual([{ part: "pids", why: "no pids" }]);
+  expect(isolation.applied).toEqual([...protectionParts]);
+  expect(limits.pidsMax).toBeNull();
+});
+
+test("best-effort takes what there is and lists the rest", () => {
+  const asked = { limits: resolveLimits({ cpu: "1", memory: "64M" }), asked: ["memoryBytes" as const] };
+  const decision = decideIsolation("best-effort", hostFacts(["jail", "memory"]), asked);
+  expect(decision.isolation.missing.map(({ part }) => part)).toEqual(["jail", "memory"]);
+  expect(decision.isolation.applied).toContain("cpu");
+  expect(decision.protections & protect.MOUNT_NS).toBe(0);
+  expect(decision.protections & protect.SECCOMP).not.toBe(0);
+  expect(decision.limits).toMatchObject({ cpuMillis: 1000, memoryBytes: null });
+});
+
+test("the host's network stays unless the job is cut off from it", () => {
+  expect(decideIsolation("strict", hostFacts(), byDefault).protections & protect.NET_NS).toBe(0);
+  const cutOff = { limits: resolveLimits({ network: "none" }), asked: [] };
+  const { protections, isolation } = decideIsolation("strict", hostFacts(), cutOff);
+  expect(protections).toBe(protect.ALL);
+  expect(isolation.applied).toContain("network");
+});
+
+test("a limit that the kernel refuses at the last moment counts like one that was never there", () => {
+  const asked = { limits: resolveLimits({ cpu: "1" }), asked: ["cpuMillis" as const] };
+  const refused = [{ part: "cpu" as const, why: "EINVAL" }];
+  const strict = decideIsolation("strict", hostFacts(), asked);
+  expect(() => decideWithout(strict, asked, refused)).toThrow("cpu: EINVAL");
+  const bestEffort = decideWithout(decideIsolation("best-effort", hostFacts(), asked), asked, refused);
+  expect(bestEffort.isolation.missing).toEqual(refused);
+  expect(bestEffort.isolation.applied).not.toContain("cpu");
+  expect(bestEffort.limits.cpuMillis).toBeNull();
+});
+
+test("strict is the default only where the host has all that it takes", () => {
+  expect(defaultLevel(hostFacts())).toBe("strict");
+  expect(defaultLevel(hostFacts([], { isRoot: false }))).toBe("best-effort");
+  expect(defaultLevel(hostFacts(["memory"]))).toBe("best-effort");
+  expect(defaultLevel(hostFacts([], { kernel: "5.13.0" }))).toBe("best-effort");
+  expect(defaultLevel(hostFacts([], { kernel: "5.14.0-rc1" }))).toBe("strict");
+  expect(defaultLevel(hostFacts([], { launcherObstacle: "no compiler" }))).toBe("best-effort");
+});

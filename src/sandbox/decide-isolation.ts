@@ -1,0 +1,97 @@
+import type { Limits } from "../core/limits.ts";
+import { type LimitPart, limitParts } from "./cgroup-limits.ts";
+import {
+  type HostFacts,
+  isKernelNewEnough,
+  type PartName,
+  protectionBits,
+  protectionParts,
+} from "./host-facts.ts";
+import { type AskedLimits, type Isolation, type IsolationLevel, SandboxUnavailable } from "./sandbox.ts";
+
+export type Decision = {
+  isolation: Isolation;
+  /** PROTECT_… bits for the launcher. */
+  protections: number;
+  /** Those that the host can give. */
+  limits: Limits;
+};
+
+const limitKeys = { cpu: "cpuMillis", memory: "memoryBytes", io: "ioBytesPerSec", pids: "pidsMax" } as const;
+
+/** Strict where the host has everything that it takes, else best-effort. */
+export function defaultLevel(facts: HostFacts): IsolationLevel {
+  const hasAll =
+    facts.isRoot &&
+    facts.launcherObstacle === null &&
+    isKernelNewEnough(facts.kernel) &&
+    limitParts.every((part) => facts.controllers.includes(part));
+  return hasAll ? "strict" : "best-effort";
+}
+
+/** What a process gets on this host. Throws SandboxUnavailable when the level does not allow that little. */
+export function decideIsolation(
+  level: Exclude<IsolationLevel, "none">,
+  facts: HostFacts,
+  { limits, asked }: AskedLimits,
+): Decision {
+  const wanted = wantedParts(limits);
+  const applied = wanted.filter((part) => facts.parts[part].had);
+  const missing = wanted
+    .filter((part) => !facts.parts[part].had)
+    .map((part) => ({ part, why: facts.parts[part].why }));
+  if (level === "strict") refuseIfNeeded(missing, asked);
+  return {
+    isolation: { level, applied, missing },
+    protections: applied.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0),
+    limits: keepOnly(limits, applied),
+  };
+}
+
+/** The decision without what turned out not to be had after all. Throws as above. */
+export function decideWithout(
+  decision: Decision,
+  { asked }: AskedLimits,
+  lacking: readonly { part: PartName; why: string }[],
+): Decision {
+  const { level, applied, missing } = decision.isolation;
+  if (level === "strict") refuseIfNeeded(lacking, asked);
+  const left = applied.filter((name) => !lacking.some(({ part }) => part === name));
+  return {
+    ...decision,
+    isolation: { level, applied: left, missing: [...missing, ...lacking] },
+    limits: keepOnly(decision.limits, left as PartName[]),
+  };
+}
+
+/** Why strict cannot start any process here; null when it can. */
+export function hostObstacle(facts: HostFacts): string | null {
+  const missing = protectionParts.filter((part) => !facts.parts[part].had);
+  return missing.length === 0 ? null : missing.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
+}
+
+function wantedParts(limits: Limits): PartName[] {
+  const network: PartName[] = limits.network === "none" ? ["network"] : [];
+  return [...protectionParts, ...network, ...limitParts.filter((part) => limits[limitKeys[part]] !== null)];
+}
+
+function keepOnly(limits: Limits, applied: readonly PartName[]): Limits {
+  const kept = { ...limits };
+  for (const part of limitParts) if (!applied.includes(part)) kept[limitKeys[part]] = null;
+  return kept;
+}
+
+function isLimit(part: PartName): part is LimitPart {
+  return (limitParts as readonly PartName[]).includes(part);
+}
+
+/** A protection may never be missing; a limit may when nobody asked for it. */
+function refuseIfNeeded(
+  lacking: readonly { part: PartName; why: string }[],
+  asked: AskedLimits["asked"],
+): void {
+  const refused = lacking.filter(({ part }) => !isLimit(part) || asked.includes(limitKeys[part]));
+  if (refused.length === 0) return;
+  const isHostDown = refused.some(({ part }) => (protectionParts as readonly PartName[]).includes(part));
+  throw new SandboxUnavailable(refused.map(({ part, why }) => `${part}: ${why}`).join("; "), { isHostDown });
+}

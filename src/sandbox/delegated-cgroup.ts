@@ -1,0 +1,127 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { errorCode, tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
+import { type LimitPart, limitParts } from "./cgroup-limits.ts";
+import { type CgroupPlace, findCgroupPlace } from "./cgroup-place.ts";
+
+/** The part of the hierarchy that is ours: `<root>/writ/jobs`, and which limits can be set below it. */
+export type DelegatedCgroup = {
+  /** Null when no job can have a cgroup of its own; `why` says so. */
+  jobsDir: string | null;
+  why: string | null;
+  limits: Record<LimitPart, { had: boolean; why: string | null }>;
+};
+
+export type DelegationOptions = {
+  pid: number;
+  /**
+   * May this process move itself into a cgroup of its own? Needed where it sits in the very cgroup that is delegated:
+   * the kernel gives no limits below a cgroup that holds processes. A command that only looks must not.
+   */
+  mayMove: boolean;
+  mountinfo?: string;
+  selfCgroup?: string;
+};
+
+/** Takes the place where jobs get their cgroups, and turns the limits on there. Touches no process but our own. */
+export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
+  const place = findCgroupPlace(
+    options.mountinfo ?? readProc("/proc/self/mountinfo"),
+    options.selfCgroup ?? readProc("/proc/self/cgroup"),
+  );
+  if (place === null) return nowhere("the kernel has no unified hierarchy (cgroup v2) mounted");
+  let best: DelegatedCgroup | undefined;
+  for (const root of candidateRoots(place)) {
+    const found = takeRoot(root, options);
+    if (best === undefined || score(found) > score(best)) best = found;
+    if (score(best) > limitParts.length) break;
+  }
+  return best!;
+}
+
+/**
+ * First our own cgroup: a service with Delegate=yes owns it. Where other processes live in it too, as in the session
+ * of a terminal, nothing can be delegated there; then the root of the whole hierarchy, which only root may write to.
+ */
+function candidateRoots({ mount, own }: CgroupPlace): string[] {
+  const suffix = "/writ/worker";
+  const root = own.endsWith(suffix) ? own.slice(0, -suffix.length) : own;
+  return isHierarchyRoot(mount) && root !== mount ? [root, mount] : [root];
+}
+
+/** The root of the hierarchy itself has no type; the root that a container sees has one, and may hold processes of others. */
+function isHierarchyRoot(cgroup: string): boolean {
+  return !existsSync(join(cgroup, "cgroup.type"));
+}
+
+function takeRoot(root: string, options: DelegationOptions): DelegatedCgroup {
+  const writ = join(root, "writ");
+  const jobsDir = join(writ, "jobs");
+  try {
+    mkdirSync(jobsDir, { recursive: true });
+  } catch (error) {
+    return nowhere(`${jobsDir} cannot be made: ${errorCode(error)}`);
+  }
+  const crowd = isHierarchyRoot(root) ? null : leaveRoot(root, options);
+  for (const cgroup of [root, writ, jobsDir]) enableLimits(cgroup);
+  const enabled = wordsIn(tryReadCgroupFile(jobsDir, "cgroup.subtree_control"));
+  const offered = wordsIn(tryReadCgroupFile(root, "cgroup.controllers"));
+  const whyNot = (part: LimitPart): string =>
+    offered.includes(part)
+      ? (crowd ?? `the ${part} controller cannot be enabled below ${root}`)
+      : `the ${part} controller is not in ${root}/cgroup.controllers`;
+  const limits = Object.fromEntries(
+    limitParts.map((part) => {
+      const had = enabled.includes(part);
+      return [part, { had, why: had ? null : whyNot(part) }];
+    }),
+  ) as DelegatedCgroup["limits"];
+  return { jobsDir, why: null, limits };
+}
+
+/** Gives why the root cannot be emptied of processes, or null when none is in it any more. */
+function leaveRoot(root: string, { pid, mayMove }: DelegationOptions): string | null {
+  const inside = wordsIn(tryReadCgroupFile(root, "cgroup.procs")).map(Number);
+  if (inside.length === 0) return null;
+  if (inside.some((other) => other !== pid)) return `${root} holds processes of others`;
+  if (!mayMove) return `${root} holds this process, and a worker would move itself`;
+  const ownDir = join(root, "writ/worker");
+  try {
+    mkdirSync(ownDir, { recursive: true });
+    writeCgroupFile(ownDir, "cgroup.procs", String(pid));
+    return null;
+  } catch (error) {
+    return `this process cannot move to ${ownDir}: ${errorCode(error)}`;
+  }
+}
+
+/** One by one, because a single one that cannot be had would take the others with it. */
+function enableLimits(cgroup: string): void {
+  const enabled = wordsIn(tryReadCgroupFile(cgroup, "cgroup.subtree_control"));
+  const offered = wordsIn(tryReadCgroupFile(cgroup, "cgroup.controllers"));
+  for (const part of limitParts) {
+    if (enabled.includes(part) || !offered.includes(part)) continue;
+    try {
+      writeCgroupFile(cgroup, "cgroup.subtree_control", `+${part}`);
+    } catch {
+      // What could not be enabled is seen by whoever looks at the cgroup below.
+    }
+  }
+}
+
+function score({ jobsDir, limits }: DelegatedCgroup): number {
+  return (jobsDir === null ? 0 : 1) + limitParts.filter((part) => limits[part].had).length;
+}
+
+function nowhere(why: string): DelegatedCgroup {
+  const limits = Object.fromEntries(limitParts.map((part) => [part, { had: false, why }]));
+  return { jobsDir: null, why, limits: limits as DelegatedCgroup["limits"] };
+}
+
+function readProc(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

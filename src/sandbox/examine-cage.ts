@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../runtime/clock.ts";
+import { defaultLevel } from "./decide-isolation.ts";
+import { type PartFinding, type PartName, partNames } from "./host-facts.ts";
+import { builtLauncherFile, Launcher } from "./launcher.ts";
+import { probeHost } from "./probe-host.ts";
+import type { IsolationLevel } from "./sandbox.ts";
+
+export type CageReport = {
+  /** What a worker would choose here by itself. */
+  level: IsolationLevel;
+  parts: (PartFinding & { part: PartName | "launcher" })[];
+};
+
+/** What this host can give, for people. Tries a cage once and leaves everything as it was. */
+export async function examineCage(input: { workDir: string; pid: number; uid: number }): Promise<CageReport> {
+  const launcher = new Launcher({ file: builtLauncherFile, clock: systemClock });
+  const scratchDir = await mkdtemp(join(tmpdir(), "writ-doctor-"));
+  try {
+    const facts = await probeHost({ ...input, launcher, scratchDir, visiblePaths: [], mayMove: false });
+    const why = facts.launcherObstacle ?? "";
+    const advice = "install gcc (or clang) and run npm run setup";
+    return {
+      level: defaultLevel(facts),
+      parts: [
+        { part: "launcher", had: why === "", why, advice },
+        ...partNames.map((part) => ({ part, ...facts.parts[part] })),
+      ],
+    };
+  } finally {
+    await launcher.stop();
+    await rm(scratchDir, { recursive: true, force: true });
+  }
+}

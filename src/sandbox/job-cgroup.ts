@@ -1,0 +1,170 @@
+import { existsSync, type FSWatcher, readFileSync, rmdirSync, watch } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../runtime/clock.ts";
+import {
+  childCgroups,
+  countIn,
+  errorCode,
+  readCgroupFile,
+  tryReadCgroupFile,
+  writeCgroupFile,
+} from "./cgroup-files.ts";
+import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
+
+/** A limit that the kernel did not take. */
+export type RefusedLimit = { part: LimitPart; why: string };
+export type CgroupUsage = { cpuUs: number | null; memoryPeakBytes: number | null; oomKills: number };
+
+/** How long killed processes may take to go; what is stuck longer is left for the next start of the worker. */
+const emptyMs = 10_000;
+/** For a moment after the last process has gone the kernel may still say EBUSY. */
+const removeRetryMs = 5;
+const removeTries = 200;
+
+/** The cgroup of one job: its limits, what it used, and its end. */
+export class JobCgroup {
+  readonly path: string;
+  readonly #clock: Clock;
+  /** Undefined: another process made this cgroup, and only the kernel knows what it throttles. */
+  #disks: string[] | undefined;
+
+  constructor(path: string, clock: Clock) {
+    this.path = path;
+    this.#clock = clock;
+  }
+
+  /** Writes limits and reads them back; gives those that the kernel did not take exactly. */
+  limit(writes: readonly LimitWrite[]): RefusedLimit[] {
+    const refused: RefusedLimit[] = [];
+    this.#disks = writes.filter(({ part }) => part === "io").map(({ value }) => value.split(" ")[0]!);
+    for (const { part, file, value, isTaken } of writes) {
+      try {
+        writeCgroupFile(this.path, file, value);
+        const readBack = readCgroupFile(this.path, file);
+        if (!isTaken(readBack)) refused.push({ part, why: `${file} took ${value} for ${readBack}` });
+      } catch (error) {
+        // A kernel that knows no swap has no file for it either.
+        if (file === "memory.swap.max" && errorCode(error) === "ENOENT" && !hasSwap()) continue;
+        refused.push({ part, why: `${file} refused ${value}: ${errorCode(error)}` });
+      }
+    }
+    return refused;
+  }
+
+  /** Asked for while the cgroup still exists. Out of memory is what the kernel counted, not what an exit code suggests. */
+  usage(): CgroupUsage {
+    return {
+      cpuUs: countIn(tryReadCgroupFile(this.path, "cpu.stat"), "usage_usec"),
+      memoryPeakBytes: numberOrNull(tryReadCgroupFile(this.path, "memory.peak")),
+      oomKills: countIn(tryReadCgroupFile(this.path, "memory.events"), "oom_kill") ?? 0,
+    };
+  }
+
+  isPopulated(): boolean {
+    return countIn(tryReadCgroupFile(this.path, "cgroup.events"), "populated") === 1;
+  }
+
+  /** Kills everything in it, at once and whatever it ignores. */
+  kill(): void {
+    try {
+      writeCgroupFile(this.path, "cgroup.kill", "1");
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") throw error;
+    }
+    // A process that waits in throttled i/o does not die before it is let go.
+    this.#liftIo();
+  }
+
+  /** Kills what is left, waits until all of it is gone and removes the cgroup. False when something would not go. */
+  async remove(): Promise<boolean> {
+    if (!existsSync(this.path)) return true;
+    if (this.isPopulated()) {
+      this.kill();
+      if (!(await this.#untilEmpty())) return false;
+    }
+    // What was written but is not on the disk yet would be throttled for everybody who waits for it.
+    else this.#liftIo();
+    return this.#removeTree();
+  }
+
+  #liftIo(): void {
+    for (const disk of this.#throttledDisks()) {
+      try {
+        writeCgroupFile(this.path, "io.max", ioLift(disk));
+      } catch (error) {
+        // The cgroup has gone meanwhile, or the disk.
+        if (!["ENOENT", "ENODEV"].includes(errorCode(error))) throw error;
+      }
+    }
+  }
+
+  #throttledDisks(): string[] {
+    if (this.#disks !== undefined) return this.#disks;
+    const lines = (tryReadCgroupFile(this.path, "io.max") ?? "").split("\n");
+    return lines.filter((line) => line !== "").map((line) => line.split(" ")[0]!);
+  }
+
+  /** The kernel tells when the last process has gone; nothing is polled. */
+  async #untilEmpty(): Promise<boolean> {
+    const enough = new AbortController();
+    let watcher: FSWatcher | undefined;
+    const empty = new Promise<true>((resolve) => {
+      const look = (): void => {
+        if (!this.isPopulated()) resolve(true);
+      };
+      try {
+        watcher = watch(join(this.path, "cgroup.events"), look);
+        watcher.on("error", () => {});
+      } catch {
+        // The host is out of watches: then only the time limit and the look below remain.
+      }
+      look();
+    });
+    const late = this.#clock.sleep(emptyMs, enough.signal).then(
+      () => !this.isPopulated(),
+      () => true,
+    );
+    try {
+      return await Promise.race([empty, late]);
+    } finally {
+      enough.abort();
+      watcher?.close();
+    }
+  }
+
+  async #removeTree(): Promise<boolean> {
+    for (let attempt = 0; attempt < removeTries; attempt++) {
+      try {
+        removeLeafFirst(this.path);
+        return true;
+      } catch (error) {
+        if (errorCode(error) !== "EBUSY") throw error;
+      }
+      await this.#clock.sleep(removeRetryMs);
+    }
+    return false;
+  }
+}
+
+/** A job cannot make cgroups below its own, but whoever looks at a host with root's rights can. */
+function removeLeafFirst(path: string): void {
+  try {
+    rmdirSync(path);
+    return;
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOENT") return;
+    if (code !== "EBUSY" && code !== "ENOTEMPTY") throw error;
+  }
+  for (const child of childCgroups(path)) removeLeafFirst(child);
+  rmdirSync(path);
+}
+
+/** The first line of the list is its heading. */
+function hasSwap(): boolean {
+  return existsSync("/proc/swaps") && readFileSync("/proc/swaps", "utf8").trim().includes("\n");
+}
+
+function numberOrNull(text: string | null): number | null {
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+}

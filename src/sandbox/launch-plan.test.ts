@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { resolveLimits } from "../core/limits.ts";
+import { decideIsolation } from "./decide-isolation.ts";
+import { hostFacts } from "./host-facts.testing.ts";
+import type { PartName } from "./host-facts.ts";
+import { launchPlan, workDirSeen } from "./launch-plan.ts";
+import { protect } from "./launcher-protocol.ts";
+import type { LaunchPlan } from "./sandbox.ts";
+
+const job: LaunchPlan = {
+  jobId: "j",
+  attempt: 1,
+  argv: ["sh", "-c", "true"],
+  env: { PATH: "/usr/bin", EMPTY: "" },
+  cwd: "/work",
+  stdoutFile: "/home/jobs/1/stdout.log",
+  stderrFile: "/home/jobs/1/stderr.log",
+  outputBytesMax: 1000,
+  limits: resolveLimits({}),
+  asked: [],
+  workDir: "/home/jobs/1/work",
+};
+
+function plan(changes: Partial<LaunchPlan> = {}, lacking: PartName[] = []) {
+  const facts = hostFacts(lacking, { openFilesMax: 20_000 });
+  const decision = decideIsolation("best-effort", facts, job);
+  return launchPlan({ job: { ...job, ...changes }, facts, decision, visiblePaths: [], cgroup: "/cg/j" });
+}
+
+test("a working directory that the job could not see is refused before anything is started", () => {
+  expect(() => plan({ cwd: "/root" })).toThrow("the working directory /root is not visible to jobs");
+  expect(() => plan({ cwd: "/work/../root" })).toThrow("not visible");
+});
+
+test("a variable without a name is refused", () => {
+  expect(() => plan({ env: { "": "x" } })).toThrow("no name of a variable");
+  expect(() => plan({ env: { "A=B": "x" } })).toThrow("no name of a variable");
+});
+
+test("a full cage has every protection but the network's, nobody's ids, and a name of its own", () => {
+  expect(plan()).toMatchObject({
+    argv: ["sh", "-c", "true"],
+    env: ["PATH=/usr/bin", "EMPTY="],
+    cwd: "/work",
+    protections: protect.ALL & ~protect.NET_NS,
+    ids: { uid: 65_534, gid: 65_534 },
+    hostname: "writ-job",
+    cgroup: "/cg/j",
+    stdoutBytesMax: 1000,
+  });
+});
+
+test("core files are off, and no more files may be open than the worker may have itself", () => {
+  expect(plan().rlimits).toEqual([
+    { resource: 4, soft: 0, hard: 0 },
+    { resource: 7, soft: 1024, hard: 20_000 },
+  ]);
+});
+
+test("what the host cannot give is not asked of the launcher", () => {
+  const bare = plan({ cwd: "/home/jobs/1/work" }, ["jail", "user", "namespaces"]);
+  expect(bare.mounts).toEqual([]);
+  expect(bare).not.toHaveProperty("ids");
+  expect(bare).not.toHaveProperty("hostname");
+});
+
+test("without a jail the job's directory is where it is", () => {
+  expect(workDirSeen("/home/jobs/1/work", protect.MOUNT_NS)).toBe("/work");
+  expect(workDirSeen("/home/jobs/1/work", 0)).toBe("/home/jobs/1/work");
+});

@@ -1,0 +1,74 @@
+import { cageMounts, isVisibleInCage, workDirInCage } from "./cage-mounts.ts";
+import type { Decision } from "./decide-isolation.ts";
+import type { HostFacts } from "./host-facts.ts";
+import { PlanRefused } from "./launcher-frames.ts";
+import { type LauncherPlan, protect } from "./launcher-protocol.ts";
+import type { LaunchPlan } from "./sandbox.ts";
+
+/** nobody and nogroup: a user that owns nothing. */
+export const cageIds = { uid: 65_534, gid: 65_534 } as const;
+
+const hostname = "writ-job";
+/** As in <sys/resource.h>. */
+const rlimit = { CORE: 4, NOFILE: 7 } as const;
+const openFiles = { soft: 1024, hard: 524_288 } as const;
+
+export type PlanInput = {
+  job: LaunchPlan;
+  facts: HostFacts;
+  decision: Decision;
+  visiblePaths: readonly string[];
+  cgroup: string | null;
+};
+
+/** The launcher's plan for a job. Throws PlanRefused for what no process can be started from. */
+export function launchPlan({ job, facts, decision, visiblePaths, cgroup }: PlanInput): LauncherPlan {
+  const { protections } = decision;
+  const has = (bit: number): boolean => (protections & bit) !== 0;
+  const hasJail = has(protect.MOUNT_NS);
+  if (hasJail && !isVisibleInCage(job.cwd, facts.rootEntries, visiblePaths)) {
+    throw new PlanRefused("EINVAL", `the working directory ${job.cwd} is not visible to jobs`);
+  }
+  const mounts = hasJail
+    ? cageMounts({
+        rootEntries: facts.rootEntries,
+        visiblePaths,
+        workDir: job.workDir,
+        memoryBytes: decision.limits.memoryBytes,
+      })
+    : [];
+  return {
+    argv: job.argv,
+    env: Object.entries(job.env).map(([name, value]) => environmentEntry(name, value)),
+    cwd: job.cwd,
+    protections,
+    ...(has(protect.IDS) ? { ids: cageIds } : {}),
+    ...(cgroup === null ? {} : { cgroup }),
+    mounts,
+    ...(has(protect.UTS_NS) ? { hostname } : {}),
+    stdoutFile: job.stdoutFile,
+    stderrFile: job.stderrFile,
+    stdoutBytesMax: job.outputBytesMax,
+    stderrBytesMax: job.outputBytesMax,
+    rlimits: rlimitsOf(facts),
+  };
+}
+
+/** Where a process finds its own directory: in a jail at a place that tells nothing about the host. */
+export function workDirSeen(workDir: string, protections: number): string {
+  return (protections & protect.MOUNT_NS) !== 0 ? workDirInCage : workDir;
+}
+
+function environmentEntry(name: string, value: string): string {
+  if (name === "" || name.includes("="))
+    throw new PlanRefused("EINVAL", `"${name}" is no name of a variable`);
+  return `${name}=${value}`;
+}
+
+function rlimitsOf({ openFilesMax }: HostFacts): LauncherPlan["rlimits"] {
+  const hard = Math.min(openFiles.hard, openFilesMax);
+  return [
+    { resource: rlimit.CORE, soft: 0, hard: 0 },
+    { resource: rlimit.NOFILE, soft: Math.min(openFiles.soft, hard), hard },
+  ];
+}

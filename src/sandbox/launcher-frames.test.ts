@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import {
+  encodeKill,
+  encodeSignal,
+  encodeStart,
+  FrameReader,
+  fieldText,
+  fieldU32,
+  fieldU64,
+  PlanRefused,
+} from "./launcher-frames.ts";
+import { frame, type LauncherPlan, mountKind, protocol, tag } from "./launcher-protocol.ts";
+
+const plan: LauncherPlan = {
+  argv: ["printf", "ü"],
+  env: ["A=1"],
+  cwd: "/work",
+  protections: 3,
+  ids: { uid: 65_534, gid: 65_533 },
+  mounts: [{ kind: mountKind.TMPFS, target: "/tmp", mode: 0o1777, sizeBytes: 2 ** 33 }],
+  stdoutFile: "/a",
+  stderrFile: "/b",
+  stdoutBytesMax: 2 ** 40,
+  stderrBytesMax: 0,
+  rlimits: [{ resource: 7, soft: 1, hard: 2 }],
+};
+
+test("what would break the protocol is refused before it is sent", () => {
+  expect(() => encodeStart(1, { ...plan, argv: ["a\0b"] })).toThrow(PlanRefused);
+  expect(() => encodeStart(1, { ...plan, env: ["A=\0"] })).toThrow("zero byte");
+  expect(() => encodeStart(1, { ...plan, argv: Array(protocol.ARGS_MAX + 1).fill("") })).toThrow("too many");
+  const large = "x".repeat(protocol.FRAME_BYTES_MAX);
+  expect(() => encodeStart(1, { ...plan, argv: [large] })).toThrow("too large");
+});
+
+test("bytes that are no frames are refused", () => {
+  expect(() => new FrameReader().push(Buffer.from([4, 0, 0, 0, 1]))).toThrow("cannot be");
+  expect(() => new FrameReader().push(Buffer.from([255, 255, 255, 255]))).toThrow("cannot be");
+  const liar = encodeSignal(1, 15);
+  liar.writeUInt32LE(100, 10);
+  expect(() => new FrameReader().push(liar)).toThrow("longer than its frame");
+});
+
+test("a plan comes out of its frame as it went in", () => {
+  const [got] = new FrameReader().push(encodeStart(7, plan));
+  expect(got).toMatchObject({ type: frame.START, id: 7 });
+  // Repeated fields keep the last one, which is enough for answers, where none repeats.
+  expect(fieldText(got!, tag.ARG)).toBe("ü");
+  expect(fieldU32(got!, tag.GID)).toBe(65_533);
+  expect(fieldU64(got!, tag.STDOUT_MAX)).toBe(2 ** 40);
+  expect(got!.fields.get(tag.MOUNT)!.readBigUInt64LE(6)).toBe(2n ** 33n);
+});
+
+test("frames are found however the bytes are cut", () => {
+  const bytes = Buffer.concat([encodeSignal(1, 15), encodeKill(2), encodeSignal(3, 9)]);
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const reader = new FrameReader();
+    const ids = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut))].map(
+      ({ id }) => id,
+    );
+    expect(ids).toEqual([1, 2, 3]);
+  }
+});

@@ -1,0 +1,283 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { type FileHandle, open } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { type ExitReport, errnoName, exitReport } from "./exit-report.ts";
+import {
+  encodeClose,
+  encodeKill,
+  encodeOpen,
+  encodeSignal,
+  encodeStart,
+  type Frame,
+  FrameReader,
+  fieldText,
+  fieldU32,
+} from "./launcher-frames.ts";
+import { frame, type LauncherPlan, openHow, protocol, tag } from "./launcher-protocol.ts";
+
+/** The end of a job: what the launcher says of it, or why nobody can say. */
+export type JobEnd = { kind: "exited"; report: ExitReport } | { kind: "lost"; reason: string };
+
+export type StartAnswer =
+  | { kind: "started"; job: LaunchedJob }
+  /** Nothing was executed. */
+  | { kind: "failed"; step: string; code: string; message: string };
+
+export type LaunchedJob = {
+  /** The cage's pid 1, as the host numbers it. */
+  readonly pid: number;
+  readonly ended: Promise<JobEnd>;
+  signal(signo: number): void;
+  kill(): void;
+};
+
+/** There is no launcher to serve this. */
+export class LauncherLost extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`the launcher is gone: ${reason}`);
+    this.name = "LauncherLost";
+    this.reason = reason;
+  }
+}
+
+type Waiting = {
+  start: PromiseWithResolvers<StartAnswer>;
+  end: PromiseWithResolvers<JobEnd>;
+};
+
+const readyMs = 5_000;
+/** The launcher itself gives its jobs 10 s to die; then it may be taken from them. */
+const stopMs = 12_000;
+const stderrCharsMax = 2_000;
+const lastWordsMs = 200;
+
+/** One running launcher process, and the jobs that it serves. When it dies, all of them are lost. */
+export class LauncherLink {
+  readonly #child: ChildProcess;
+  readonly #socket: Socket;
+  readonly #reader = new FrameReader();
+  readonly #jobs = new Map<number, Waiting>();
+  readonly #opens = new Map<number, PromiseWithResolvers<number>>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #gone = Promise.withResolvers<string>();
+  #lastId = 0;
+  #fadeReason: string | undefined;
+  #fadeTimer: NodeJS.Timeout | undefined;
+  #deathReason: string | undefined;
+  #stderr = "";
+  #hasServed = false;
+
+  /** Resolves when the launcher has said that it is ready, and that it speaks our version. */
+  static async open(file: string): Promise<LauncherLink> {
+    const link = new LauncherLink(file);
+    const timer = setTimeout(() => link.#die(`it did not say READY within ${readyMs} ms`), readyMs);
+    try {
+      await link.#ready.promise;
+      return link;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private constructor(file: string) {
+    // Nothing of the worker's environment: the launcher reads none, and so nobody can hand it any.
+    this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
+    this.#socket = this.#child.stdio[3] as Socket;
+    this.#ready.promise.catch(() => {});
+    this.#child.once("error", (error) => this.#die(error.message));
+    this.#child.once("exit", (code, signal) => this.#fade(`it ended with ${signal ?? `status ${code}`}`));
+    this.#child.once("close", () => this.#die(this.#fadeReason ?? "it ended"));
+    this.#child.stderr?.on("data", (bytes: Buffer) => {
+      this.#stderr = (this.#stderr + String(bytes)).slice(-stderrCharsMax);
+    });
+    this.#socket.on("data", (bytes: Buffer) => this.#hear(bytes));
+    this.#socket.on("error", (error) => this.#die(error.message));
+    this.#socket.on("close", () => this.#fade(this.#fadeReason ?? "it hung up"));
+    this.#child.unref();
+    (this.#child.stderr as Socket | null)?.unref();
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Comes with the reason when this launcher serves no more. */
+  get gone(): Promise<string> {
+    return this.#gone.promise;
+  }
+
+  get isGone(): boolean {
+    return this.#deathReason !== undefined;
+  }
+
+  /** Has any job come to its end here? A launcher that never served is not worth another try at once. */
+  get hasServed(): boolean {
+    return this.#hasServed;
+  }
+
+  /** Rejects with PlanRefused when the plan cannot be said, with LauncherLost when there is nobody to say it to. */
+  async start(plan: LauncherPlan): Promise<StartAnswer> {
+    const id = this.#nextId();
+    const bytes = encodeStart(id, plan);
+    if (this.#deathReason !== undefined) throw new LauncherLost(this.#deathReason);
+    const waiting: Waiting = { start: Promise.withResolvers(), end: Promise.withResolvers() };
+    this.#jobs.set(id, waiting);
+    this.#keepAlive();
+    this.#socket.write(bytes);
+    return waiting.start.promise;
+  }
+
+  /** Opens a file that lies beneath a directory, whatever links are put in its way. Rejects with the kernel's code. */
+  async openBeneath(dir: string, path: string, how: number): Promise<FileHandle> {
+    if (this.#deathReason !== undefined) throw new LauncherLost(this.#deathReason);
+    const id = this.#nextId();
+    const answer = Promise.withResolvers<number>();
+    const bytes = encodeOpen(id, { dir, path, how });
+    this.#opens.set(id, answer);
+    this.#keepAlive();
+    this.#socket.write(bytes);
+    const fd = await answer.promise;
+    try {
+      return await open(`/proc/${this.pid}/fd/${fd}`, (how & openHow.CREATE) !== 0 ? "r+" : "r");
+    } finally {
+      if (!this.isGone) this.#socket.write(encodeClose(id, fd));
+    }
+  }
+
+  /** Ends the launcher and everything that it started; returns when it is gone. */
+  async stop(): Promise<void> {
+    this.#child.ref();
+    const exited = new Promise<void>((resolve) => {
+      if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined)
+        resolve();
+      else this.#child.once("exit", () => resolve());
+    });
+    this.#socket.destroy();
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), stopMs);
+    await exited;
+    clearTimeout(timer);
+    this.#die("it was stopped");
+  }
+
+  #hear(bytes: Buffer): void {
+    try {
+      for (const one of this.#reader.push(bytes)) this.#take(one);
+    } catch (error) {
+      this.#die((error as Error).message);
+    }
+  }
+
+  #take(one: Frame): void {
+    if (one.type === frame.READY) this.#takeReady(one);
+    else if (one.type === frame.STARTED) this.#takeStarted(one);
+    else if (one.type === frame.FAILED) this.#takeFailed(one);
+    else if (one.type === frame.EXITED) this.#takeExited(one);
+    else if (one.type === frame.OPENED || one.type === frame.OPEN_FAILED) this.#takeOpened(one);
+    else if (one.type === frame.PROTOCOL_ERROR) this.#die(`protocol error: ${fieldText(one, tag.MESSAGE)}`);
+    else this.#die(`it said something unknown (${one.type})`);
+  }
+
+  #takeReady(one: Frame): void {
+    const version = fieldU32(one, tag.VERSION);
+    if (version === protocol.PROTOCOL_VERSION) {
+      this.#socket.unref();
+      this.#ready.resolve();
+    } else this.#die(`it speaks version ${version} and not ${protocol.PROTOCOL_VERSION}; run set-up again`);
+  }
+
+  #takeStarted(one: Frame): void {
+    const waiting = this.#jobs.get(one.id);
+    const pid = fieldU32(one, tag.PID) ?? 0;
+    const send = (bytes: Buffer): void => {
+      if (this.#jobs.has(one.id)) this.#socket.write(bytes);
+    };
+    waiting?.start.resolve({
+      kind: "started",
+      job: {
+        pid,
+        ended: waiting.end.promise,
+        signal: (signo) => send(encodeSignal(one.id, signo)),
+        kill: () => send(encodeKill(one.id)),
+      },
+    });
+  }
+
+  #takeFailed(one: Frame): void {
+    const errno = fieldU32(one, tag.ERRNO) ?? 0;
+    this.#jobs.get(one.id)?.start.resolve({
+      kind: "failed",
+      step: fieldText(one, tag.STEP),
+      code: errnoName(errno),
+      message: fieldText(one, tag.MESSAGE),
+    });
+    this.#forget(one.id);
+  }
+
+  #takeExited(one: Frame): void {
+    this.#hasServed = true;
+    this.#jobs.get(one.id)?.end.resolve({ kind: "exited", report: exitReport(one) });
+    this.#forget(one.id);
+  }
+
+  #takeOpened(one: Frame): void {
+    const answer = this.#opens.get(one.id);
+    this.#opens.delete(one.id);
+    if (one.type === frame.OPENED) answer?.resolve(fieldU32(one, tag.FD) ?? -1);
+    else {
+      const code = errnoName(fieldU32(one, tag.ERRNO) ?? 0);
+      answer?.reject(
+        Object.assign(new Error(`${code}: the file cannot be opened beneath its directory`), { code }),
+      );
+    }
+    this.#restIfIdle();
+  }
+
+  #forget(id: number): void {
+    this.#jobs.delete(id);
+    this.#restIfIdle();
+  }
+
+  /** A program that waits for a job must not end meanwhile; one that waits for none may. */
+  #keepAlive(): void {
+    this.#socket.ref();
+  }
+
+  #restIfIdle(): void {
+    if (this.#jobs.size === 0 && this.#opens.size === 0) this.#socket.unref();
+  }
+
+  #nextId(): number {
+    // An id comes back after four thousand million starts; by then its first owner is long gone.
+    this.#lastId = (this.#lastId % 0xffff_ffff) + 1;
+    return this.#lastId;
+  }
+
+  /** It is over, but what it said last, and how it ended, may still be on the way. */
+  #fade(reason: string): void {
+    this.#fadeTimer ??= setTimeout(() => this.#die(this.#fadeReason!), lastWordsMs);
+    this.#fadeReason = reason;
+  }
+
+  #die(reason: string): void {
+    clearTimeout(this.#fadeTimer);
+    if (this.#deathReason !== undefined) return;
+    const said = this.#stderr.trim().split("\n").at(-1);
+    const why = said ? `${reason} (${said})` : reason;
+    this.#deathReason = why;
+    this.#child.kill("SIGKILL");
+    this.#socket.destroy();
+    const error = new LauncherLost(why);
+    this.#ready.reject(error);
+    for (const { start, end } of this.#jobs.values()) {
+      start.promise.catch(() => {});
+      start.reject(error);
+      end.resolve({ kind: "lost", reason: error.message });
+    }
+    for (const answer of this.#opens.values()) answer.reject(error);
+    this.#jobs.clear();
+    this.#opens.clear();
+    this.#gone.resolve(why);
+  }
+}

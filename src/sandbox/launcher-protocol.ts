@@ -1,0 +1,132 @@
+/**
+ * The numbers of launcher/protocol.h, under the same names. A test reads that file and compares, so that the two
+ * sides of the wire cannot drift apart.
+ */
+export const protocol = {
+  PROTOCOL_VERSION: 1,
+  /** Of all that follows a frame's first length. */
+  FRAME_BYTES_MAX: 4 * 1024 * 1024,
+  FRAME_HEAD_BYTES: 5,
+  FIELD_HEAD_BYTES: 5,
+  JOBS_MAX: 1024,
+  OPEN_FILES_MAX: 256,
+  ARGS_MAX: 65_536,
+  ENV_MAX: 16_384,
+  MOUNTS_MAX: 256,
+  RLIMITS_MAX: 16,
+  PATH_BYTES_MAX: 4095,
+  HOSTNAME_BYTES_MAX: 63,
+} as const;
+
+export const frame = {
+  START: 1,
+  SIGNAL: 2,
+  KILL: 3,
+  OPEN: 4,
+  CLOSE: 5,
+  READY: 64,
+  STARTED: 65,
+  FAILED: 66,
+  EXITED: 67,
+  OPENED: 68,
+  OPEN_FAILED: 69,
+  PROTOCOL_ERROR: 70,
+} as const;
+
+export const tag = {
+  ARG: 1,
+  ENV: 2,
+  CWD: 3,
+  PROTECTIONS: 4,
+  UID: 5,
+  GID: 6,
+  CGROUP: 7,
+  MOUNT: 8,
+  HOSTNAME: 9,
+  STDOUT_FILE: 10,
+  STDERR_FILE: 11,
+  STDOUT_MAX: 12,
+  STDERR_MAX: 13,
+  RLIMIT: 14,
+  SIGNO: 32,
+  DIR: 33,
+  PATH: 34,
+  HOW: 35,
+  FD: 36,
+  VERSION: 64,
+  PID: 65,
+  STEP: 66,
+  ERRNO: 67,
+  MESSAGE: 68,
+  EXIT_CODE: 69,
+  EXIT_SIGNAL: 70,
+  CPU_USER_US: 71,
+  CPU_SYSTEM_US: 72,
+  RSS_BYTES_MAX: 73,
+  START_US: 74,
+  END_US: 75,
+  STDOUT_BYTES: 76,
+  STDERR_BYTES: 77,
+  STDOUT_END: 78,
+  STDERR_END: 79,
+} as const;
+
+export const protect = {
+  PID_NS: 1 << 0,
+  MOUNT_NS: 1 << 1,
+  IPC_NS: 1 << 2,
+  UTS_NS: 1 << 3,
+  NET_NS: 1 << 4,
+  CGROUP_NS: 1 << 5,
+  IDS: 1 << 6,
+  CAPABILITIES: 1 << 7,
+  NO_NEW_PRIVS: 1 << 8,
+  SECCOMP: 1 << 9,
+  ALL: (1 << 10) - 1,
+} as const;
+
+export const mountKind = {
+  BIND_RO: 1,
+  BIND_RW: 2,
+  TMPFS: 3,
+  PROC: 4,
+  DEV: 5,
+  SYMLINK: 6,
+  FILE: 7,
+  DIR: 8,
+} as const;
+
+export const mountFlag = { SKIP_MISSING: 1 << 0, PER_JOB: 1 << 1 } as const;
+
+export const openHow = { READ: 1 << 0, CREATE: 1 << 1, DIRECTORY: 1 << 2, SAME_MOUNT: 1 << 3 } as const;
+
+export const outputEnd = { COMPLETE: 0, LIMIT: 1, WRITE_FAILED: 2 } as const;
+
+export type MountStep = {
+  kind: (typeof mountKind)[keyof typeof mountKind];
+  /** In the cage. */
+  target: string;
+  flags?: number;
+  mode?: number;
+  sizeBytes?: number;
+  /** A path on the host, where a link points, or the content of a file. */
+  source?: string;
+};
+
+/** Everything that the launcher is told about a job. */
+export type LauncherPlan = {
+  argv: readonly string[];
+  /** NAME=value */
+  env: readonly string[];
+  cwd: string;
+  protections: number;
+  ids?: { uid: number; gid: number };
+  cgroup?: string;
+  mounts: readonly MountStep[];
+  hostname?: string;
+  stdoutFile: string;
+  stderrFile: string;
+  stdoutBytesMax: number;
+  stderrBytesMax: number;
+  rlimits: readonly { resource: number; soft: number; hard: number }[];
+};

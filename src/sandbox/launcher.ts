@@ -1,0 +1,113 @@
+import { constants } from "node:fs";
+import { access, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../runtime/clock.ts";
+import { LauncherLink, LauncherLost, type StartAnswer } from "./launcher-link.ts";
+import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
+
+/** Where set-up puts it. */
+export const builtLauncherFile = join(import.meta.dirname, "../../node_modules/.writ/writ-launcher");
+
+export type OpenHow = "read" | "create" | "directory";
+
+export type LauncherDeps = {
+  file: string;
+  clock: Clock;
+  /** Hears of each launcher that died without being told to. */
+  onDeath?(reason: string): void;
+};
+
+const backOffMsFirst = 100;
+const backOffMsMax = 30_000;
+const howBits = { read: openHow.READ, create: openHow.CREATE, directory: openHow.DIRECTORY } as const;
+
+/**
+ * The one resident launcher of a worker. It is started when it is first needed; when it dies, whoever needs it next
+ * starts a new one. One that dies without having served anybody is not tried again before some time has passed,
+ * longer after each failure, so that a launcher that cannot work here costs no more than a message now and then.
+ */
+export class Launcher {
+  readonly #deps: LauncherDeps;
+  #link: Promise<LauncherLink> | undefined;
+  #failures = 0;
+  #notBeforeMs = 0;
+  #lastReason = "";
+  #isStopped = false;
+
+  constructor(deps: LauncherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Why there can be no launcher, or null when one is there to be started. */
+  async obstacle(): Promise<string | null> {
+    try {
+      await access(this.#deps.file, constants.X_OK);
+      return null;
+    } catch (error) {
+      return `${this.#deps.file}: ${(error as NodeJS.ErrnoException).code}`;
+    }
+  }
+
+  /** Rejects with LauncherLost or PlanRefused; a step of the cage that failed is an answer. */
+  async start(plan: LauncherPlan): Promise<StartAnswer> {
+    return (await this.#current()).start(plan);
+  }
+
+  /**
+   * Opens a file that lies beneath a directory: never through a symbolic link, never outside, even while somebody
+   * moves things about. Rejects with the kernel's code (ENOENT, ELOOP, EXDEV, EEXIST …).
+   */
+  async openBeneath(
+    dir: string,
+    path: string,
+    how: OpenHow,
+    options: { sameMount?: boolean } = {},
+  ): Promise<FileHandle> {
+    const bits = howBits[how] | (options.sameMount ? openHow.SAME_MOUNT : 0);
+    return (await this.#current()).openBeneath(dir, path, bits);
+  }
+
+  /** Ends the launcher and with it every job. Returns when it is gone. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const link = await this.#link?.catch(() => undefined);
+    await link?.stop();
+  }
+
+  async #current(): Promise<LauncherLink> {
+    if (this.#isStopped) throw new LauncherLost("it was stopped");
+    if (this.#link !== undefined) return this.#link;
+    const waitMs = this.#notBeforeMs - this.#deps.clock.monotonicMs();
+    if (waitMs > 0) throw new LauncherLost(`${this.#lastReason}; the next try is in ${Math.ceil(waitMs)} ms`);
+    // All who need one at the same time wait for the same one.
+    this.#link = this.#open();
+    return this.#link;
+  }
+
+  async #open(): Promise<LauncherLink> {
+    try {
+      const link = await LauncherLink.open(this.#deps.file);
+      void link.gone.then((reason) => this.#lost(link, reason));
+      return link;
+    } catch (error) {
+      this.#link = undefined;
+      this.#fail(error instanceof LauncherLost ? error.reason : String(error));
+      throw error;
+    }
+  }
+
+  #lost(link: LauncherLink, reason: string): void {
+    if (this.#isStopped) return;
+    this.#link = undefined;
+    if (link.hasServed) this.#failures = 0;
+    else this.#fail(reason);
+    this.#deps.onDeath?.(reason);
+  }
+
+  #fail(reason: string): void {
+    const pauseMs = Math.min(backOffMsMax, backOffMsFirst * 2 ** this.#failures);
+    this.#failures = Math.min(this.#failures + 1, 20);
+    this.#notBeforeMs = this.#deps.clock.monotonicMs() + pauseMs;
+    this.#lastReason = reason;
+  }
+}

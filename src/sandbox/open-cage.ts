@@ -1,0 +1,226 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { WritError } from "../core/errors.ts";
+import { uuidV7 } from "../core/ids.ts";
+import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { type Logger, silentLogger } from "../runtime/logger.ts";
+import { CagedSandbox } from "./caged-sandbox.ts";
+import { followFile } from "./follow-file.ts";
+import { plainSandbox } from "./plain-sandbox.ts";
+import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./sandbox.ts";
+import { createTerminator, type Terminator } from "./terminate.ts";
+
+export type OpenCageOptions = {
+  /** Where jobs have their files; a directory of its own is made in it and removed at the end. */
+  dir: string;
+  /** Strict where the host has all that it takes, else best-effort, unless told. */
+  isolation?: IsolationLevel;
+  /** Paths of the host that jobs may read, beside its programs and libraries. */
+  visiblePaths?: readonly string[];
+  /** Of each of the two streams; a job that says more is ended. 1 GiB unless told. */
+  outputBytesMax?: number;
+  /** Between SIGTERM and the end; 5 s unless told. */
+  stopGraceMs?: number;
+  logger?: Logger;
+};
+
+export type OutputStream = "stdout" | "stderr";
+
+export type JobStatus = {
+  id: string;
+  state: "running" | "ended";
+  /** Null while it runs, and when a signal ended it. */
+  exitCode: number | null;
+  signal: string | null;
+  /** Why it ended, when it did not end by itself. */
+  reason: "stopped" | "out of memory" | "output limit" | "lost" | null;
+  usage: Usage;
+  isolation: Isolation;
+};
+
+/** Processes in cages, for programs that want them without a hub. */
+export type Cage = {
+  readonly level: IsolationLevel;
+  /** Resolves with the job's id once its program runs; rejects when it cannot be executed or caged. */
+  startJob(command: readonly string[], limits?: LimitsText): Promise<string>;
+  /** SIGTERM, some grace, then everything that it started is killed. Returns when all of it is gone. */
+  stopJob(id: string): Promise<void>;
+  getStatus(id: string): JobStatus;
+  /** From the first byte, and live until the job has ended; as often and as late as you like. */
+  streamOutput(id: string, stream: OutputStream): AsyncIterable<Buffer>;
+  /** Ends every job and removes their files. */
+  close(): Promise<void>;
+};
+
+type Job = {
+  dir: string;
+  exited: Promise<ProcessExit>;
+  terminator: Terminator<"stopped">;
+  status: JobStatus;
+};
+
+const outputBytesMaxDefault = 1024 ** 3;
+const stopGraceMsDefault = 5_000;
+/** Of jobs that have ended only so many are remembered; the files of older ones go. */
+const endedMax = 1_000;
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const limitFields = {
+  cpu: "cpuMillis",
+  memory: "memoryBytes",
+  io: "ioBytesPerSec",
+  pids: "pidsMax",
+} as const;
+
+/** Opens a place to run processes in cages. Needs Linux; root and cgroup v2 for all of it. */
+export async function openCage(options: OpenCageOptions): Promise<Cage> {
+  await mkdir(options.dir, { recursive: true });
+  const root = await mkdtemp(join(options.dir, `cage-${process.pid}-`));
+  const sandbox = await openSandbox(options, root);
+  await sweepDeadCages(options.dir, sandbox);
+  const jobs = new Map<string, Job>();
+  const find = (id: string): Job => {
+    const job = jobs.get(id);
+    if (job === undefined) throw new WritError("NOT_FOUND", `there is no job ${id}`);
+    return job;
+  };
+  return {
+    level: sandbox.level,
+    async startJob(command, limits = {}) {
+      const { id, job } = await startJob(options, { sandbox, root }, { command, limits });
+      jobs.set(id, job);
+      void job.exited.then(() => forgetOldest(jobs));
+      return id;
+    },
+    async stopJob(id) {
+      const job = find(id);
+      await job.terminator.stop("stopped", { graceMs: options.stopGraceMs ?? stopGraceMsDefault });
+      await job.exited;
+    },
+    getStatus: (id) => ({ ...find(id).status }),
+    streamOutput(id, stream) {
+      const { dir, exited } = find(id);
+      return followFile(join(dir, `${stream}.log`), exited);
+    },
+    async close() {
+      const stops = [...jobs.values()].map((job) => job.terminator.stop("stopped", { graceMs: 0 }));
+      await Promise.allSettled(stops);
+      await Promise.all([...jobs.values()].map((job) => job.exited));
+      await sandbox.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function openSandbox(
+  { isolation, visiblePaths, logger }: OpenCageOptions,
+  workDir: string,
+): Promise<Sandbox> {
+  if (isolation === "none") return plainSandbox;
+  return CagedSandbox.open({
+    level: isolation,
+    workDir,
+    visiblePaths,
+    clock: systemClock,
+    logger: logger ?? silentLogger,
+    pid: process.pid,
+    uid: process.getuid?.() ?? -1,
+    // Somebody else's program stays in the cgroup that it was put into.
+    mayMove: false,
+  });
+}
+
+async function startJob(
+  options: OpenCageOptions,
+  { sandbox, root }: { sandbox: Sandbox; root: string },
+  { command, limits }: { command: readonly string[]; limits: LimitsText },
+): Promise<{ id: string; job: Job }> {
+  if (command.length === 0) throw new WritError("INVALID_ARGUMENT", "a command has at least one word");
+  const id = uuidV7(Date.now(), randomBytes(16));
+  const dir = join(root, "jobs", id);
+  const workDir = join(dir, "work");
+  await mkdir(workDir, { recursive: true, mode: 0o700 });
+  const running = await sandbox.start({
+    jobId: id,
+    attempt: 1,
+    argv: [...command],
+    env: { PATH: systemPath, HOME: "/tmp", JOB_ID: id },
+    cwd: sandbox.workDirInside(workDir),
+    stdoutFile: join(dir, "stdout.log"),
+    stderrFile: join(dir, "stderr.log"),
+    outputBytesMax: options.outputBytesMax ?? outputBytesMaxDefault,
+    limits: resolveLimits(limits),
+    asked: askedIn(limits),
+    workDir,
+  });
+  if (running.pid === 0) {
+    const { spawnError } = await running.exited;
+    throw new WritError("INVALID_ARGUMENT", `${command[0]} cannot be executed: ${spawnError?.message}`, {
+      code: spawnError?.code,
+    });
+  }
+  const { isolation } = running;
+  const status: JobStatus = {
+    id,
+    state: "running",
+    exitCode: null,
+    signal: null,
+    reason: null,
+    usage: {},
+    isolation,
+  };
+  const terminator = createTerminator<"stopped">(running, systemClock);
+  const exited = running.exited.then((exit) => {
+    const { exitCode, signal, usage } = exit;
+    Object.assign(status, {
+      state: "ended",
+      exitCode,
+      signal,
+      usage,
+      reason: reasonOf(exit, terminator.reason),
+    });
+    return exit;
+  });
+  return { id, job: { dir, exited, terminator, status } };
+}
+
+function askedIn(limits: LimitsText): (keyof Limits)[] {
+  const names = Object.keys(limitFields) as (keyof typeof limitFields)[];
+  return names.filter((name) => limits[name] !== undefined).map((name) => limitFields[name]);
+}
+
+function reasonOf(exit: ProcessExit, stopped: "stopped" | undefined): JobStatus["reason"] {
+  if (stopped !== undefined) return stopped;
+  if (exit.lost !== undefined) return "lost";
+  if (exit.outputLimited) return "output limit";
+  return exit.usage.oom === true ? "out of memory" : null;
+}
+
+function forgetOldest(jobs: Map<string, Job>): void {
+  const ended = [...jobs].filter(([, job]) => job.status.state === "ended");
+  for (const [id, job] of ended.slice(0, Math.max(0, ended.length - endedMax))) {
+    jobs.delete(id);
+    void rm(job.dir, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/** What a program left behind that was killed: its processes died with it, its files and cgroups did not. */
+async function sweepDeadCages(dir: string, sandbox: Sandbox): Promise<void> {
+  for (const name of await readdir(dir)) {
+    const pid = /^cage-(\d+)-\w+$/.exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const root = join(dir, name);
+    await sandbox.sweep(await readdir(join(root, "jobs")).catch(() => []));
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,146 @@
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { release } from "node:os";
+import { join } from "node:path";
+import { isProgramDir } from "./cage-mounts.ts";
+import { type LimitPart, limitParts } from "./cgroup-limits.ts";
+import { type DelegatedCgroup, delegateCgroup } from "./delegated-cgroup.ts";
+import { diskOf } from "./disk-of.ts";
+import {
+  type HostFacts,
+  isKernelNewEnough,
+  kernelMin,
+  type PartFinding,
+  type PartName,
+  partNames,
+  protectionBits,
+  type RootEntry,
+} from "./host-facts.ts";
+import type { Launcher } from "./launcher.ts";
+import { tryCage } from "./try-cage.ts";
+
+export type ProbeOptions = {
+  launcher: Launcher;
+  /** Where jobs have their files. */
+  workDir: string;
+  /** Must exist; what the try needs is made in it and removed again. */
+  scratchDir: string;
+  visiblePaths: readonly string[];
+  pid: number;
+  uid: number;
+  /** May this process move itself into a cgroup of its own? Only a worker that is about to run jobs should. */
+  mayMove: boolean;
+};
+
+/** Looks what this host can give, and tries it once with a process that does nothing. */
+export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
+  const cgroups = delegateCgroup(options);
+  const kernel = release();
+  const cgroupObstacle = isKernelNewEnough(kernel) ? cgroups.why : `Linux ${kernel} has no cgroup.kill`;
+  const base: HostFacts = {
+    parts: {} as HostFacts["parts"],
+    launcherObstacle: await options.launcher.obstacle(),
+    isRoot: options.uid === 0,
+    kernel,
+    rootEntries: readRootEntries(),
+    openFilesMax: readOpenFilesMax(),
+    jobsDir: cgroupObstacle === null ? cgroups.jobsDir : null,
+    controllers: [],
+    disk: diskOf(options.workDir).device,
+  };
+  const tried = await tryParts(base, options, cgroupObstacle);
+  const cgroup = tried.get("cgroup")!;
+  for (const part of limitParts) tried.set(part, limitFinding(part, { base, cgroup, cgroups, options }));
+  return {
+    ...base,
+    launcherObstacle: tried.obstacle,
+    controllers: cgroup.had ? limitParts.filter((part) => cgroups.limits[part].had) : [],
+    parts: Object.fromEntries(partNames.map((part) => [part, tried.get(part)!])) as HostFacts["parts"],
+  };
+}
+
+class Tried extends Map<PartName, PartFinding> {
+  obstacle: string | null = null;
+}
+
+/** Each round that fails at a part is repeated without it, so that one missing part does not hide the others. */
+async function tryParts(
+  base: HostFacts,
+  options: ProbeOptions,
+  cgroupObstacle: string | null,
+): Promise<Tried> {
+  const tried = new Tried();
+  tried.obstacle = base.launcherObstacle;
+  if (cgroupObstacle !== null) tried.set("cgroup", missing(base, "cgroup", cgroupObstacle));
+  const scratch = await mkdtemp(join(options.scratchDir, "probe-"));
+  try {
+    for (let round = 0; round <= launcherParts.length && tried.obstacle === null; round++) {
+      const parts = launcherParts.filter((part) => !tried.has(part));
+      const result = await tryCage({ base, options, parts, scratch, round });
+      if (result.kind === "works") {
+        for (const part of parts) tried.set(part, found);
+        break;
+      }
+      if (result.kind === "launcher") tried.obstacle = result.why;
+      else for (const part of result.parts) tried.set(part, missing(base, part, result.why));
+    }
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+  const why = tried.obstacle === null ? "it could not be tried" : `there is no launcher: ${tried.obstacle}`;
+  for (const part of launcherParts) if (!tried.has(part)) tried.set(part, missing(base, part, why));
+  return tried;
+}
+
+/** It is recorded on every job that does without the part. */
+const whyCharsMax = 400;
+const found: PartFinding = { had: true, why: "", advice: "" };
+const launcherParts = [...(Object.keys(protectionBits) as PartName[]), "cgroup" as const];
+
+type LimitFacts = { base: HostFacts; cgroup: PartFinding; cgroups: DelegatedCgroup; options: ProbeOptions };
+
+/** A limit is one of a cgroup, so where there is none there is no limit either. */
+function limitFinding(part: LimitPart, { base, cgroup, cgroups, options }: LimitFacts): PartFinding {
+  if (!cgroup.had) return missing(base, part, cgroup.why);
+  const { had, why } = cgroups.limits[part];
+  if (!had) return missing(base, part, why ?? "");
+  if (part !== "io" || base.disk !== null) return found;
+  const advice = "set WRIT_WORK_DIR to a folder on a disk";
+  return { had: false, why: diskOf(options.workDir).why ?? "", advice };
+}
+
+function missing(base: HostFacts, part: PartName, why: string): PartFinding {
+  return { had: false, why: why.slice(0, whyCharsMax), advice: adviceFor(base, part) };
+}
+
+function adviceFor(base: HostFacts, part: PartName): string {
+  if (base.launcherObstacle !== null && protectionBits[part] !== undefined)
+    return "install gcc and run npm run setup";
+  if (!isKernelNewEnough(base.kernel)) return `use Linux ${kernelMin.major}.${kernelMin.minor} or newer`;
+  if (!base.isRoot) return "run the worker as root, best as a service of its own with Delegate=yes";
+  if (protectionBits[part] !== undefined)
+    return "give the worker the rights of root on the host, not those of a container";
+  return "boot with systemd.unified_cgroup_hierarchy=1, and run the worker as a service of its own with Delegate=yes";
+}
+
+function readRootEntries(): RootEntry[] {
+  return readdirSync("/", { withFileTypes: true })
+    .filter((entry) => isProgramDir(entry.name))
+    .map(({ name }) => `/${name}`)
+    .filter((path) => lstatSync(path).isSymbolicLink() || lstatSync(path).isDirectory())
+    .map((path) => ({ path, linkTarget: lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null }))
+    .sort((left, right) => (left.path < right.path ? -1 : 1));
+}
+
+function readOpenFilesMax(): number {
+  try {
+    const limits = readFileSync("/proc/self/limits", "utf8");
+    const hard = Number(/^Max open files +\S+ +(\d+)/m.exec(limits)?.[1]);
+    return Number.isSafeInteger(hard) ? hard : openFilesLeast;
+  } catch {
+    return openFilesLeast;
+  }
+}
+
+/** What every Linux gives to everybody. */
+const openFilesLeast = 4096;

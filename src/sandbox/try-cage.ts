@@ -1,0 +1,112 @@
+import { mkdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { resolveLimits } from "../core/limits.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { errorCode } from "./cgroup-files.ts";
+import { type HostFacts, type PartName, protectionBits } from "./host-facts.ts";
+import type { JobCgroup } from "./job-cgroup.ts";
+import { JobCgroups } from "./job-cgroups.ts";
+import { launchPlan, workDirSeen } from "./launch-plan.ts";
+import type { LauncherPlan } from "./launcher-protocol.ts";
+import type { ProbeOptions } from "./probe-host.ts";
+import { ownWorkDir } from "./work-dir.ts";
+
+export type TryResult =
+  | { kind: "works" }
+  | { kind: "launcher"; why: string }
+  | { kind: "fails"; parts: readonly PartName[]; why: string };
+
+type Try = {
+  base: HostFacts;
+  options: ProbeOptions;
+  parts: readonly PartName[];
+  scratch: string;
+  round: number;
+};
+
+/** Which parts a step of the launcher stands for. */
+const partsOfStep: Record<string, readonly PartName[]> = {
+  cgroup: ["cgroup"],
+  clone: ["namespaces"],
+  namespace: ["jail", "namespaces", "network"],
+  mount: ["jail"],
+  hostname: ["namespaces"],
+  network: ["network"],
+  ids: ["user"],
+  capabilities: ["capabilities"],
+  "no-new-privs": ["no_new_privs", "seccomp"],
+  seccomp: ["seccomp"],
+};
+
+/** Runs `true` in a cage of these parts. */
+export async function tryCage(attempt: Try): Promise<TryResult> {
+  const { parts, scratch, round, base } = attempt;
+  const workDir = join(scratch, `work-${round}`);
+  let cgroup: JobCgroup | null = null;
+  // Each of these fails for a reason of its own, which must not be taken for the launcher's.
+  try {
+    mkdirSync(workDir, { mode: 0o700 });
+    if (parts.includes("user")) ownWorkDir(workDir);
+  } catch (error) {
+    return { kind: "fails", parts: ["user"], why: `files cannot be given to nobody: ${errorCode(error)}` };
+  }
+  try {
+    if (parts.includes("cgroup")) cgroup = makeCgroup(base, scratch);
+  } catch (error) {
+    return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be made: ${errorCode(error)}` };
+  }
+  try {
+    return await run(attempt, planTrue(attempt, workDir, cgroup));
+  } catch (error) {
+    return { kind: "launcher", why: (error as Error).message };
+  } finally {
+    await cgroup?.remove();
+  }
+}
+
+function planTrue({ base, options, parts, scratch, round }: Try, workDir: string, cgroup: JobCgroup | null) {
+  const protections = parts.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0);
+  const limits = resolveLimits({});
+  return launchPlan({
+    job: {
+      jobId: "probe",
+      attempt: 1,
+      argv: ["true"],
+      env: { PATH: "/usr/bin:/bin" },
+      cwd: workDirSeen(workDir, protections),
+      stdoutFile: join(scratch, `out-${round}`),
+      stderrFile: join(scratch, `err-${round}`),
+      outputBytesMax: 1024,
+      limits,
+      asked: [],
+      workDir,
+    },
+    facts: base,
+    decision: { isolation: { level: "best-effort", applied: [], missing: [] }, protections, limits },
+    visiblePaths: options.visiblePaths,
+    cgroup: cgroup?.path ?? null,
+  });
+}
+
+/** Named like the scratch directory, so that whoever sweeps that one up finds this one too. */
+function makeCgroup(base: HostFacts, scratch: string): JobCgroup {
+  return new JobCgroups(base.jobsDir!, systemClock).create(basename(scratch));
+}
+
+async function run({ options, parts: tried }: Try, plan: LauncherPlan): Promise<TryResult> {
+  const answer = await options.launcher.start(plan);
+  if (answer.kind === "failed") {
+    const why = `${answer.step}: ${answer.code}: ${answer.message}`;
+    // A new namespace is refused with EPERM; any other trouble of a birth is with the cgroup that it is born into.
+    const isCgroups = answer.step === "clone" && answer.code !== "EPERM" && tried.includes("cgroup");
+    const parts = isCgroups ? (["cgroup"] as const) : partsOfStep[answer.step];
+    return parts === undefined ? { kind: "launcher", why } : { kind: "fails", parts, why };
+  }
+  const end = await answer.job.ended;
+  if (end.kind === "lost") return { kind: "launcher", why: end.reason };
+  if (end.report.exitCode === 0) return { kind: "works" };
+  return {
+    kind: "launcher",
+    why: `"true" ended with ${end.report.exitCode ?? `signal ${end.report.signo}`} in a cage`,
+  };
+}

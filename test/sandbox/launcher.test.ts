@@ -1,0 +1,89 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Clock } from "../../src/runtime/clock.ts";
+import { Launcher } from "../../src/sandbox/launcher.ts";
+import { frame, type LauncherPlan, tag } from "../../src/sandbox/launcher-protocol.ts";
+
+let dir: string;
+let nowMs: number;
+const deaths: string[] = [];
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "writ-launcher-"));
+  nowMs = 0;
+  deaths.length = 0;
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+/** A program that is no launcher, but says what it is told to on descriptor 3. */
+function launcherThat(script: string): Launcher {
+  const file = join(dir, "launcher");
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+  return new Launcher({
+    file,
+    clock: { monotonicMs: () => nowMs } as Clock,
+    onDeath: (reason) => deaths.push(reason),
+  });
+}
+
+const ready = (version: number) =>
+  `printf '\\${octal(14)}\\0\\0\\0\\${octal(frame.READY)}\\0\\0\\0\\0\\${octal(tag.VERSION)}\\4\\0\\0\\0\\${octal(version)}\\0\\0\\0' >&3`;
+const octal = (value: number) => value.toString(8);
+
+const plan = {
+  argv: ["true"],
+  env: [],
+  cwd: "/",
+  protections: 0,
+  mounts: [],
+  stdoutFile: "/x",
+  stderrFile: "/y",
+  stdoutBytesMax: 0,
+  stderrBytesMax: 0,
+  rlimits: [],
+} satisfies LauncherPlan;
+
+test("a launcher that is not there says so", async () => {
+  const launcher = new Launcher({ file: join(dir, "none"), clock: { monotonicMs: () => 0 } as Clock });
+  expect(await launcher.obstacle()).toContain("ENOENT");
+  await expect(launcher.start(plan)).rejects.toThrow("the launcher is gone");
+});
+
+test("a launcher of another version is not used", async () => {
+  const launcher = launcherThat(`${ready(9)}; exec sleep 60`);
+  await expect(launcher.start(plan)).rejects.toThrow("it speaks version 9 and not 1; run set-up again");
+});
+
+test("one that says what no launcher says is not used", async () => {
+  await expect(launcherThat("echo hello >&3; exec sleep 60").start(plan)).rejects.toThrow("cannot be");
+});
+
+test("the last words of one that dies are told", async () => {
+  await expect(launcherThat("echo no such kernel >&2; exit 3").start(plan)).rejects.toThrow(
+    "it ended with status 3 (no such kernel)",
+  );
+});
+
+test("one that dies again and again is tried less and less often", async () => {
+  const launcher = launcherThat("exit 1");
+  await expect(launcher.start(plan)).rejects.toThrow("the launcher is gone");
+  await expect(launcher.start(plan)).rejects.toThrow("the next try is in 100 ms");
+  nowMs = 100;
+  await expect(launcher.start(plan)).rejects.not.toThrow("the next try");
+  await expect(launcher.start(plan)).rejects.toThrow("the next try is in 200 ms");
+});
+
+test("a start that was under way when the launcher died is not waited for", async () => {
+  const launcher = launcherThat(`${ready(1)}; head -c 1 <&3 >/dev/null; exit 5`);
+  await expect(launcher.start(plan)).rejects.toThrow("the launcher is gone");
+  expect(deaths).toHaveLength(1);
+});
+
+test("after its stop nothing is started any more", async () => {
+  const launcher = launcherThat(`${ready(1)}; exec sleep 60`);
+  await launcher.stop();
+  await expect(launcher.start(plan)).rejects.toThrow("it was stopped");
+});

@@ -1,0 +1,59 @@
+import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import type { OpenHow } from "../../src/sandbox/launcher.ts";
+import { cageTest, childNamed, setStage } from "./cage-stage.ts";
+
+const stage = setStage();
+
+async function codeOf(path: string, how: OpenHow = "read"): Promise<string> {
+  try {
+    await (await stage.sandbox.launcher.openBeneath(join(stage.dir, "base"), path, how)).close();
+    return "opened";
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
+}
+
+function layTree(): string {
+  const base = join(stage.dir, "base");
+  mkdirSync(join(base, "sub"), { recursive: true });
+  writeFileSync(join(stage.dir, "secret"), "secret");
+  writeFileSync(join(base, "sub/file"), "content");
+  symlinkSync("../secret", join(base, "out"));
+  symlinkSync("/etc/passwd", join(base, "absolute"));
+  symlinkSync("sub", join(base, "inside"));
+  return base;
+}
+
+cageTest("nothing leads out: not up, not by an absolute path, not through a link of any kind", async () => {
+  layTree();
+  for (const path of ["../secret", "sub/../../secret", "/etc/passwd"])
+    expect(await codeOf(path)).toMatch(/^E(XDEV|INVAL|ACCES)$/);
+  for (const path of ["out", "absolute", "inside/file"]) expect(await codeOf(path)).toBe("ELOOP");
+  expect(await codeOf("sub/none")).toBe("ENOENT");
+  expect(await codeOf("sub/file", "create")).toBe("EEXIST");
+  expect(await codeOf("out", "create")).toMatch(/^E(EXIST|LOOP)$/);
+});
+
+cageTest("a file beneath is read, and a new one is written", async () => {
+  const base = layTree();
+  const read = await stage.sandbox.launcher.openBeneath(base, "sub/file", "read");
+  expect(await read.readFile("utf8")).toBe("content");
+  await read.close();
+  const written = await stage.sandbox.launcher.openBeneath(base, "sub/new", "create");
+  await written.writeFile("fresh");
+  await written.close();
+  expect(readFileSync(join(base, "sub/new"), "utf8")).toBe("fresh");
+});
+
+cageTest("the launcher keeps nothing open for files that were taken", async () => {
+  const base = layTree();
+  linkSync(join(base, "sub/file"), join(base, "sub/again"));
+  for (let i = 0; i < 600; i++) {
+    await (
+      await stage.sandbox.launcher.openBeneath(base, i % 2 === 0 ? "sub/file" : "sub/again", "read")
+    ).close();
+  }
+  expect(readdirSync(`/proc/${childNamed("writ-launcher")}/fd`).length).toBeLessThan(40);
+});
