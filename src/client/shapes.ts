@@ -2,8 +2,10 @@ import type { z } from "zod";
 import type { tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
+import type { EventKind, Severity } from "../core/events.ts";
 import type { JobState } from "../core/job.ts";
 
+export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
 export type { OutputStream } from "../contract/job-routes.ts";
 export type {
   EventView as TimelineEvent,
@@ -22,6 +24,16 @@ export type NewToken = z.infer<typeof tokenAnswer>;
 export type Token = z.infer<typeof tokenView>;
 export type Identity = z.infer<typeof identityView>;
 export type SigningKey = z.infer<typeof keyView>;
+
+export type AuditFilter = {
+  event?: EventKind;
+  user_id?: string;
+  tenant_id?: string;
+  job_id?: string;
+  severity?: Severity;
+  since?: number;
+  until?: number;
+};
 
 export type ListFilter = { status?: JobState; type?: string; workerId?: string };
 

@@ -1,5 +1,7 @@
 import { adminRoutes } from "../contract/admin-routes.ts";
+import { auditRoutes } from "../contract/audit-routes.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
+import type { ReceiptView } from "../contract/view-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { isEnded } from "../core/job.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
@@ -7,11 +9,14 @@ import { HubConnection } from "./hub-connection.ts";
 import { optionsFromEnvironment, type WritOptions } from "./options.ts";
 import type {
   Accepted,
+  AuditFilter,
+  AuditRecord,
   Identity,
   Job,
   JobEvent,
   JobInput,
   ListFilter,
+  LockdownState,
   NewToken,
   SigningKey,
   TimelineEvent,
@@ -157,6 +162,46 @@ export class Writ {
   /** The public keys that jobs are signed with. */
   async keys(): Promise<SigningKey[]> {
     return ((await this.#hub.call(adminRoutes.listKeys)).body as { keys: SigningKey[] }).keys;
+  }
+
+  /** Makes a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
+  async rotateKeys(wish: { emergency?: boolean; notice_sec?: number } = {}): Promise<SigningKey> {
+    return (await this.#hub.call(adminRoutes.rotateKeys, { body: wish })).body as SigningKey;
+  }
+
+  /** Ends a key that was replaced; `now` also voids what was leased with it. */
+  async revokeKey(id: string, wish: { now?: boolean } = {}): Promise<SigningKey> {
+    return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: wish })).body as SigningKey;
+  }
+
+  /** The receipt of the last attempt that reported one, with all that it takes to check it. */
+  async receipt(id: string): Promise<ReceiptView> {
+    return (await this.#hub.call(jobRoutes.getReceipt, { params: { id } })).body as ReceiptView;
+  }
+
+  /** Records of the audit trail that fit, newest first, out of the hub's database and its files. */
+  async *audit(filter: AuditFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<AuditRecord> {
+    let cursor: string | undefined;
+    do {
+      const query = { ...filter, limit: pageSize, cursor };
+      const { body, headers } = await this.#hub.call(auditRoutes.searchAudit, { query });
+      yield* body as AuditRecord[];
+      const next = headers["x-next-cursor"];
+      cursor = typeof next === "string" && next !== "" ? next : undefined;
+    } while (cursor !== undefined);
+  }
+
+  async lockdown(): Promise<LockdownState> {
+    return (await this.#hub.call(auditRoutes.getLockdown)).body as LockdownState;
+  }
+
+  /** Nothing is claimed any more, and what runs is stopped and put back, until somebody lifts it. */
+  async lockDown(reason: string): Promise<void> {
+    await this.#hub.call(auditRoutes.lockDown, { body: { reason } });
+  }
+
+  async liftLockdown(): Promise<void> {
+    await this.#hub.call(auditRoutes.liftLockdown);
   }
 
   async whoAmI(): Promise<Identity> {

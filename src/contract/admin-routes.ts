@@ -1,8 +1,8 @@
 import { z } from "zod";
 import * as shapes from "./admin-shapes.ts";
-import { jobType, tenantId, text, workerId } from "./fields.ts";
+import { jobType, keyId, tenantId, text, workerId } from "./fields.ts";
 import { route } from "./route.ts";
-import { identityView, keyView, tokenView, workerView } from "./view-shapes.ts";
+import { identityView, keysView, keyView, tokenView, workerView } from "./view-shapes.ts";
 
 const admin = [] as const;
 const anyone = ["user", "worker", "viewer"] as const;
@@ -121,7 +121,28 @@ export const adminRoutes = {
     path: "/keys",
     who: anyone,
     summary: "The public keys that jobs are signed with",
-    answers: { 200: { description: "Keys", shape: z.object({ keys: z.array(keyView) }) } },
+    answers: { 200: { description: "Keys", shape: keysView } },
+  }),
+  rotateKeys: route({
+    method: "POST",
+    path: "/keys/rotate",
+    who: admin,
+    summary:
+      "Make a new signing key; the old one signs on beside it for 14 days, in an emergency for the notice only",
+    body: shapes.rotateRequest.optional(),
+    answers: { 200: { description: "The new key", shape: keyView } },
+  }),
+  revokeKey: route({
+    method: "POST",
+    path: "/keys/:id/revoke",
+    who: admin,
+    summary: "End a key that was replaced; with `now` what was leased with it is void",
+    params: z.strictObject({ id: keyId }),
+    body: shapes.revokeRequest.optional(),
+    answers: {
+      200: { description: "The key", shape: keyView },
+      409: { description: "It is the key that signs now" },
+    },
   }),
   getQuota: route({
     method: "GET",

@@ -33,6 +33,13 @@ export const quota = z.strictObject({
   max_artifact_bytes: integer(0, countMax).optional(),
 });
 
+/** How long the old key still counts in an emergency; 30 days are more than any notice needs. */
+export const rotateRequest = z.strictObject({
+  emergency: z.boolean().optional(),
+  notice_sec: integer(0, 30 * 86_400).optional(),
+});
+export const revokeRequest = z.strictObject({ now: z.boolean().optional() });
+
 export const queueSetting = z.strictObject({ paused: z.boolean() });
 export const queueView = z.object({
   tenant_id: z.string(),

@@ -3,7 +3,7 @@ import { jobStates } from "../core/job.ts";
 import { jobId, jobType, queryFlag, queryInteger, text, workerId } from "./fields.ts";
 import { bodyBytes, route } from "./route.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
-import { eventView, jobView, whyView } from "./view-shapes.ts";
+import { eventView, jobView, receiptView, whyView } from "./view-shapes.ts";
 
 export const outputStreams = ["stdout", "stderr"] as const;
 export type OutputStream = (typeof outputStreams)[number];
@@ -135,6 +135,6 @@ export const jobRoutes = {
     who: readers,
     summary: "The worker's account of the last attempt that reported one",
     params: jobParams,
-    answers: { 200: { description: "The receipt", shape: z.unknown() } },
+    answers: { 200: { description: "The receipt", shape: receiptView } },
   }),
 } as const;

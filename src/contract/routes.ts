@@ -1,8 +1,9 @@
 import { adminRoutes } from "./admin-routes.ts";
+import { auditRoutes } from "./audit-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
 
 /** The whole HTTP API below /api/v1 (and /api). */
-export const routes = { ...jobRoutes, ...workerRoutes, ...adminRoutes } as const;
+export const routes = { ...jobRoutes, ...workerRoutes, ...adminRoutes, ...auditRoutes } as const;
 
 export type RouteName = keyof typeof routes;

@@ -147,6 +147,36 @@ export const keyView = z.object({
   not_after: timeOrNull,
 });
 
+const keySignature = z.object({ key_id: z.string(), signature: z.string() });
+
+/** A hub from before there were key sets answers with its keys only. */
+export const keysView = z.object({
+  version: z.int().optional(),
+  keys: z.array(keyView),
+  /** Keys and version as one text, signed by every key that may sign. */
+  key_set: z.object({ text: z.string(), signatures: z.array(keySignature) }).optional(),
+  /** What revoked keys signed last: `{"revoke":"<key id>"}`. */
+  revocations: z.array(keySignature).optional(),
+});
+export type KeysView = z.infer<typeof keysView>;
+
+/** A receipt with all that it takes to check it without the hub. Texts are exactly what was signed. */
+export const receiptView = z.object({
+  job_id: z.string(),
+  attempt: z.int(),
+  document: z.string().nullable(),
+  signature: z.string().nullable(),
+  grant: z.string(),
+  grant_signature: z.string(),
+  key_id: z.string(),
+  worker: z.object({ worker_id: z.string(), public_key: z.string().nullable() }),
+  receipt: z.string(),
+  signed: z.string(),
+  receipt_signature: z.string(),
+  result: z.string().nullable(),
+});
+export type ReceiptView = z.infer<typeof receiptView>;
+
 export const errorBody = z.object({
   error: z.object({
     code: z.string(),

@@ -73,6 +73,8 @@ export const workerMetrics = z.strictObject({
   disk_free_bytes: integer(0, Number.MAX_SAFE_INTEGER),
   slots_used: integer(0, 1_000_000),
   slots: integer(0, 1_000_000),
+  /** Ed25519 verifications since the worker's start. */
+  signatures_verified: integer(0, Number.MAX_SAFE_INTEGER).optional(),
 });
 
 const claimFields = {
@@ -91,16 +93,22 @@ const claimedJob = {
   lease: z.string().meta({ description: "The lease: exactly the bytes that were signed" }),
 };
 
+/** While two keys are in use a claim carries the signatures of both. */
+const signatures = z
+  .array(z.object({ key_id: keyId, signature: z.string(), lease_signature: z.string().optional() }))
+  .optional();
+
 export const claimedJobBody = z.object({
   ...claimedJob,
   signature: z.string(),
   lease_signature: z.string(),
   key_id: keyId,
+  signatures,
 });
 
 export const claimedBatch = z.object({
   jobs: z.array(z.object(claimedJob)),
-  batch: z.object({ key_id: keyId, signature: z.string() }),
+  batch: z.object({ key_id: keyId, signature: z.string(), signatures }),
 });
 
 export type ClaimedJobBody = z.infer<typeof claimedJobBody>;
@@ -130,8 +138,12 @@ const attemptReport = {
   isolation: isolation.optional(),
   usage: usage.optional(),
   output_files: z.array(outputFile).max(10_000).optional(),
-  receipt: anyJson.optional(),
 };
+
+/** The receipt's exact text; a single ending brings its signature along, a batch has one for all. */
+const receiptText = text(2, 1024 ** 2);
+const receiptSignature = text(1, 200);
+const signedReceipt = z.strictObject({ text: receiptText, signature: receiptSignature }).optional();
 
 export const progressFields = {
   progress: decimal(0, 100).optional(),
@@ -156,8 +168,8 @@ const failFields = {
   ...attemptReport,
 };
 
-export const resultRequest = z.strictObject({ ...fence, ...resultFields });
-export const failRequest = z.strictObject({ ...fence, ...failFields });
+export const resultRequest = z.strictObject({ ...fence, ...resultFields, receipt: signedReceipt });
+export const failRequest = z.strictObject({ ...fence, ...failFields, receipt: signedReceipt });
 export type ResultRequest = z.infer<typeof resultRequest>;
 export type FailRequest = z.infer<typeof failRequest>;
 
@@ -168,15 +180,21 @@ const itemFence = { job_id: jobId, attempt: fence.attempt, token: fence.token };
 
 /** A batch of endings: each item is a result or, when it has a `reason`, a failure. */
 export const resultItem = z.union([
-  z.strictObject({ ...itemFence, ...failFields }),
-  z.strictObject({ ...itemFence, ...resultFields, idempotency_key: text(1, 200).optional() }),
+  z.strictObject({ ...itemFence, ...failFields, receipt: receiptText.optional() }),
+  z.strictObject({
+    ...itemFence,
+    ...resultFields,
+    receipt: receiptText.optional(),
+    idempotency_key: text(1, 200).optional(),
+  }),
 ]);
 
 /** Items are judged alone, so their shape is checked one by one and a bad one does not spoil the batch. */
 export const resultBatch = z.strictObject({
   worker_id: workerId,
   items: z.array(anyJson).min(1).max(256),
-  receipts: anyJson.optional(),
+  /** One signature over the list of the receipts' hashes, in the order of the items. */
+  receipts: z.strictObject({ signature: receiptSignature }).optional(),
 });
 
 export const resultBatchAnswer = z.object({

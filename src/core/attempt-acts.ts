@@ -17,7 +17,7 @@ const releasesMax = 10;
 
 export function claim(
   job: JobRecord,
-  change: { workerId: string; tokenHash: string },
+  change: { workerId: string; tokenHash: string; keyId?: string | null },
   rules: ChangeRules,
 ): Outcome {
   if (job.runAt > rules.nowMs) return refused("STATE_CONFLICT", "the job is not due yet");
@@ -27,6 +27,7 @@ export function claim(
     attempts: job.attempts + 1,
     workerId: change.workerId,
     leaseTokenHash: change.tokenHash,
+    leaseKeyId: change.keyId ?? null,
     leaseExpiresAt: rules.nowMs + rules.leaseMs,
     deadlineAt: deadline(job, rules),
     claimedAt: rules.nowMs,
@@ -82,6 +83,18 @@ export function release(job: JobRecord, change: { reason: string }, rules: Chang
     { ...unleased, status: "pending", attempts: job.attempts - 1, releases: job.releases + 1, runAt },
     [{ event: "JOB_RELEASED", details: { reason: change.reason, run_at: runAt } }],
   );
+}
+
+/**
+ * The hub takes the lease back, because what it was signed with is not to be trusted any more. It is nobody's fault,
+ * so nothing is charged and nothing counted; the delay lets the worker end what it has begun.
+ */
+export function recall(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
+  if (job.cancelRequestedAt !== null) return abandon(job, rules);
+  const runAt = rules.nowMs + Math.round(releaseDelayMs * rules.backoffScale);
+  return moved({ ...unleased, status: "pending", attempts: job.attempts - 1, runAt }, [
+    { event: "JOB_RELEASED", details: { reason: change.reason, by: "hub", run_at: runAt } },
+  ]);
 }
 
 export function result(

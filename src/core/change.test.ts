@@ -70,6 +70,7 @@ const changes: Change[] = [
   result,
   failure,
   { act: "disconnect" },
+  { act: "recall", reason: "the key is revoked" },
   { act: "cancel" },
   { act: "retry" },
 ];
@@ -94,6 +95,27 @@ describe("every change in every state", () => {
       });
     }
   }
+});
+
+describe("a recall", () => {
+  it("charges and counts nothing, and the token is void with it", () => {
+    const job = aJob("running");
+    const patch = patchOf(decideChange(job, { act: "recall", reason: "the key is revoked" }, rules));
+    expect(patch).toMatchObject({
+      status: "pending",
+      attempts: job.attempts - 1,
+      leaseTokenHash: null,
+      leaseKeyId: null,
+    });
+    expect(patch).not.toHaveProperty("releases");
+    expect(patch).not.toHaveProperty("failHistory");
+  });
+
+  it("ends a job whose cancel was asked for", () => {
+    const job = { ...aJob("running"), cancelRequestedAt: 1 };
+    const patch = patchOf(decideChange(job, { act: "recall", reason: "the key is revoked" }, rules));
+    expect(patch).toMatchObject({ status: "failed", failCode: "CANCELLED" });
+  });
 });
 
 describe("the fence", () => {

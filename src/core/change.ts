@@ -1,4 +1,4 @@
-import { claim, disconnect, fail, release, renewed, result, start } from "./attempt-acts.ts";
+import { claim, disconnect, fail, recall, release, renewed, result, start } from "./attempt-acts.ts";
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
@@ -19,7 +19,7 @@ export type AttemptReport = {
 
 /** Everything that can be asked of a job once it is in the store. JSON travels as canonical text. */
 export type Change =
-  | { act: "claim"; workerId: string; tokenHash: string }
+  | { act: "claim"; workerId: string; tokenHash: string; keyId?: string | null }
   | { act: "refuse" }
   | { act: "due" }
   | { act: "start"; fence: Fence; isolation: string | null }
@@ -42,6 +42,7 @@ export type Change =
       partialResult: string | null;
     } & AttemptReport)
   | { act: "disconnect" }
+  | { act: "recall"; reason: string }
   | { act: "cancel" }
   | { act: "retry" };
 
@@ -65,6 +66,8 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
       return job.status === "pending" ? refuse(job, rules) : conflict(job, "refuse");
     case "disconnect":
       return isActive(job.status) ? disconnect(job, rules) : conflict(job, "disconnect");
+    case "recall":
+      return isActive(job.status) ? recall(job, change, rules) : conflict(job, "recall");
     case "cancel":
       return cancel(job, rules);
     case "retry":

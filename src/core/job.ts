@@ -63,6 +63,8 @@ export type JobRecord = {
   workerId: string | null;
   /** SHA-256 of the token of the current lease, or of the last one once the job has ended. */
   leaseTokenHash: string | null;
+  /** Which key of the hub signed the current or the last lease; null when that is not known. */
+  leaseKeyId: string | null;
   leaseExpiresAt: number | null;
   deadlineAt: number | null;
 
@@ -138,6 +140,7 @@ export function newJobRecord(job: NewJob, seq: number): JobRecord {
     cancelRequestedAt: null,
     workerId: null,
     leaseTokenHash: null,
+    leaseKeyId: null,
     leaseExpiresAt: null,
     deadlineAt: null,
     result: null,

@@ -31,6 +31,7 @@ export function conflict(job: JobRecord, act: string): Outcome {
 export const unleased = {
   workerId: null,
   leaseTokenHash: null,
+  leaseKeyId: null,
   leaseExpiresAt: null,
   deadlineAt: null,
   claimedAt: null,
@@ -106,7 +107,8 @@ export function ended(
   );
 }
 
-function securityEvent(detail: string | null): EventKind {
+/** What the audit trail calls a violation. */
+export function securityEvent(detail: string | null): EventKind {
   return detail === "INVALID_SIGNATURE" || detail === "PATH_TRAVERSAL_ATTEMPT"
     ? detail
     : "SECURITY_VIOLATION";

@@ -14,6 +14,7 @@ export const transitions = [
   { act: "progress", from: ["assigned"], to: ["assigned"] },
   { act: "progress", from: ["running"], to: ["running"] },
   { act: "release", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
+  { act: "recall", from: ["assigned", "running"], to: ["pending", "failed"] },
   { act: "result", from: ["assigned", "running"], to: ["completed", "failed"] },
   { act: "fail", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
   { act: "disconnect", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },

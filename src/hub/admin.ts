@@ -1,4 +1,8 @@
+import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
+import { loadVerifyingKey } from "../signing/ed25519.ts";
+import { readRing } from "../signing/ring-file.ts";
+import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
 import { certsWish } from "./certs/certs-wish.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
 import { type IssuedCert, issueCert } from "./certs/manage-certs.ts";
@@ -7,6 +11,7 @@ import { type HubFile, hubFilePath } from "./home-lock.ts";
 import { urlOf } from "./http/server.ts";
 import { loadHubSettings } from "./settings.ts";
 
+export type { AuditFault, AuditVerdict } from "./audit/verify-audit.ts";
 export { expiringCerts, type ListedCert, listCerts, revokeCerts } from "./certs/manage-certs.ts";
 
 /** The door for commands that work on a home itself, whether or not its hub runs. */
@@ -61,4 +66,20 @@ async function hubPlace(call: IssueCall): Promise<{ url: string; grpcPort: numbe
     url: call.url ?? running?.url ?? urlOf(settings, settings.port),
     grpcPort: call.grpcPort ?? running?.grpc_port ?? settings.grpcPort,
   };
+}
+
+/** Checks the audit trail of a home: files, database and signed heads. A hub may be running. */
+export async function verifyAudit(input: {
+  home: string;
+  env: Record<string, string | undefined>;
+}): Promise<AuditVerdict> {
+  const { home } = input;
+  // A copy: the settings remove the secrets that they read.
+  const settings = await loadHubSettings({ home, flags: {}, env: { ...input.env } });
+  const { keys } = readRing(settings.keysDir ?? join(home, "keys"));
+  return verify({
+    home,
+    databasePath: settings.sqlitePath ?? join(home, "writ.sqlite"),
+    keys: new Map(keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)])),
+  });
 }

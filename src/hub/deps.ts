@@ -6,10 +6,12 @@ import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { KeyRing } from "../signing/key-ring.ts";
 import type { Quota, Store, TokenRecord, WorkerRecord } from "../store/store.ts";
+import type { WatchList } from "./alerts/watch-list.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
 import type { HubMetrics } from "./services/metrics.ts";
 import type { RateLimits } from "./services/rate-limits.ts";
+import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
 import type { HubSettings } from "./settings.ts";
 
@@ -32,6 +34,12 @@ export type HubDeps = {
   workers: RecordCache<WorkerRecord | null>;
   quotas: RecordCache<Quota>;
   metrics: HubMetrics;
+  /** Whose requests are recorded in full. */
+  watched: WatchList;
+  home: string;
+  /** The audit trail's files, one for each day that has left the database. */
+  auditDir: string;
+  receipts: ReceiptChecker;
   version: string;
 };
 

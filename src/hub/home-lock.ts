@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WritError } from "../core/errors.ts";
@@ -30,6 +30,8 @@ export function removeHubFile(home: string): void {
  */
 export function lockHome(home: string): { release(): void } {
   const path = join(home, "hub.lock");
+  // Before it is opened: SQLite gives the journal beside it the same mode.
+  closeSync(openSync(path, "a", 0o600));
   const lock = new DatabaseSync(path, { timeout: 0 });
   try {
     lock.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");

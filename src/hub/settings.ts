@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { WritError } from "../core/errors.ts";
 import {
   boolean,
   integer,
@@ -9,9 +10,14 @@ import {
   oneOf,
   type SettingValues,
   text,
+  type YamlFile,
 } from "../runtime/settings.ts";
 import { type FileSettings, takeFileSettings } from "./file-settings.ts";
 
+const mailAddresses = text({
+  pattern: /^[^\s@,]+@[^\s@,]+(?:\s*,\s*[^\s@,]+@[^\s@,]+)*$/,
+  allowed: "a mail address, or several with commas",
+});
 const dayCount = integer({ min: 1, max: 36_500 });
 
 /** Every setting of the hub, once. Flag beats environment beats writ.yaml beats the default. */
@@ -68,6 +74,46 @@ const declarations = {
   auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },
   jobRetentionDays: { name: "WRIT_JOB_RETENTION_DAYS", parse: dayCount, default: 30 },
   clientCa: { name: "WRIT_CLIENT_CA", parse: text(), default: null },
+  telegramBotToken: {
+    name: "WRIT_TELEGRAM_BOT_TOKEN",
+    parse: text({ pattern: /^[A-Za-z0-9:_-]{8,200}$/, allowed: "the token of a Telegram bot" }),
+    default: null,
+    isSecret: true,
+  },
+  telegramChatId: {
+    name: "WRIT_TELEGRAM_CHAT_ID",
+    parse: text({ pattern: /^(?:-?\d{1,20}|@\w{4,64})$/, allowed: "the id of a chat, or @channel" }),
+    default: null,
+  },
+  telegramApiUrl: {
+    name: "WRIT_TELEGRAM_API_URL",
+    parse: text({ pattern: /^https?:\/\/\S+$/, allowed: "an http(s) address" }),
+    default: "https://api.telegram.org",
+  },
+  smtpUrl: {
+    name: "WRIT_SMTP_URL",
+    parse: text({ pattern: /^smtps?:\/\/\S+$/, allowed: "smtp(s)://user:password@host:port" }),
+    default: null,
+    isSecret: true,
+  },
+  alertFrom: { name: "WRIT_ALERT_FROM", parse: mailAddresses, default: null },
+  alertTo: { name: "WRIT_ALERT_TO", parse: mailAddresses, default: null },
+  digestAt: {
+    name: "WRIT_DIGEST_AT",
+    parse: text({ pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, allowed: "a time of day such as 08:00" }),
+    default: "08:00",
+  },
+  webhookUrl: {
+    name: "WRIT_WEBHOOK_URL",
+    parse: text({ pattern: /^https?:\/\/\S+$/, allowed: "an http(s) address" }),
+    default: null,
+  },
+  webhookSecret: {
+    name: "WRIT_WEBHOOK_SECRET",
+    parse: text({ pattern: /^.{16,}$/, allowed: "at least 16 characters" }),
+    default: null,
+    isSecret: true,
+  },
   publicEvents: { name: "WRIT_PUBLIC_EVENTS", parse: boolean(), default: false },
   logLevel: {
     name: "WRIT_LOG_LEVEL",
@@ -86,11 +132,44 @@ export type SettingInput = {
 
 export async function loadHubSettings({ home, flags, env }: SettingInput): Promise<HubSettings> {
   const path = join(home, "writ.yaml");
-  const file = existsSync(path) ? await loadYamlFile(path, { mustBePrivate: false }) : undefined;
+  const file = existsSync(path) ? await loadSettingsFile(path) : undefined;
   const { taken, rest } = takeFileSettings(file);
   const settings = { ...loadSettings(declarations, { flags, env, file: rest }), ...taken };
+  checkAlertSettings(settings);
   // Secrets given by the environment are read once: nothing that this process starts later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];
+  for (const { name } of secrets) delete env[name];
   return settings;
+}
+
+/** What a file may hold and others must not read. */
+const secrets = [declarations.telegramBotToken, declarations.smtpUrl, declarations.webhookSecret];
+
+/** Only a file with a secret in it has to be kept from others. */
+async function loadSettingsFile(path: string): Promise<YamlFile> {
+  const file = await loadYamlFile(path, { mustBePrivate: false });
+  const names = secrets.flatMap(({ name }) => [name, name.replace(/^WRIT_/, "").toLowerCase()]);
+  const hasSecret = Object.keys(file.data).some((key) => names.includes(key));
+  return hasSecret ? loadYamlFile(path, { mustBePrivate: true }) : file;
+}
+
+/** Half a channel would be found out on the day when it is needed. */
+function checkAlertSettings(settings: HubSettings): void {
+  const channels = [
+    ["telegramBotToken", "telegramChatId"],
+    ["smtpUrl", "alertFrom", "alertTo"],
+    ["webhookUrl", "webhookSecret"],
+  ] as const;
+  for (const parts of channels) {
+    const missing = parts.filter((part) => settings[part] === null);
+    if (missing.length === 0 || missing.length === parts.length) continue;
+    const given = parts.filter((part) => settings[part] !== null);
+    const name = (part: (typeof parts)[number]): string => declarations[part].name;
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${given.map(name).join(" and ")} given without ${missing.map(name).join(" and ")}: no alert would arrive`,
+      { setting: name(missing[0]!) },
+    );
+  }
 }

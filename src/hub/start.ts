@@ -7,6 +7,12 @@ import { openLogger } from "../runtime/logger.ts";
 import { startAll, stopAll } from "../runtime/service.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
+import { openChannels } from "./alerts/channels.ts";
+import { createDigest } from "./alerts/digest.ts";
+import { createResponder } from "./alerts/responder.ts";
+import { createSender } from "./alerts/sender.ts";
+import { WatchList } from "./alerts/watch-list.ts";
+import { createSealer } from "./audit/sealer.ts";
 import { certPaths } from "./certs/cert-paths.ts";
 import { certsWish } from "./certs/certs-wish.ts";
 import { readClientAuthorities } from "./certs/client-authorities.ts";
@@ -20,9 +26,11 @@ import { type HttpServer, startHttpServer } from "./http/server.ts";
 import { type RpcServer, startRpcServer } from "./rpc/server.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
+import { createKeyWatch } from "./services/key-watch.ts";
 import { addLiveGauges, createMetrics } from "./services/metrics.ts";
 import { RateLimits } from "./services/rate-limits.ts";
 import { createReaper } from "./services/reaper.ts";
+import { ReceiptChecker } from "./services/receipt-checker.ts";
 import { RecordCache } from "./services/record-cache.ts";
 import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
@@ -76,7 +84,18 @@ async function startLocked(
   const streams = new OpenStreams(deps.clock, (error) =>
     logger.error({ err: error }, "a stream could not be looked at"),
   );
-  const services = [createReaper(deps), createScheduler(deps), createRetention(deps)];
+  const channels = openChannels(settings, deps.clock);
+  const services = [
+    // The last to stop: its last signed head covers what the others have written.
+    createSealer(deps),
+    createReaper(deps),
+    createScheduler(deps),
+    createRetention(deps),
+    createKeyWatch(deps),
+    createResponder({ ...deps, channels }),
+    ...createSender(deps, channels),
+    ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
+  ];
   let server: HttpServer | null = null;
   let rpc: RpcServer | null = null;
   const stop = async () => {
@@ -85,6 +104,7 @@ async function startLocked(
     deps.feed.stop();
     await streams.stop();
     await Promise.all([server?.stop(), rpc?.stop()]);
+    await deps.receipts.stop();
     await stopAll(services);
     await deps.outputs.close();
     await deps.store.close();
@@ -160,6 +180,10 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
     version,
     outputs: new OutputLog({ failpoint }),
     outputsDir: join(home, "outputs"),
+    home,
+    auditDir: join(home, "audit"),
+    watched: new WatchList(clock),
+    receipts: new ReceiptChecker({ store, clock, logger, outputsDir: join(home, "outputs") }),
     feed: new EventFeed(store),
     limits: new RateLimits(clock),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),

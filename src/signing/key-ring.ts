@@ -1,28 +1,38 @@
-import { readdirSync } from "node:fs";
 import { WritError } from "../core/errors.ts";
-import { toPlain } from "../core/json-value.ts";
-import { generateSigningKey, loadSigningKey, loadVerifyingKey, type SigningKey } from "./ed25519.ts";
-import { generateMacKey, MAC_KEY_BYTES } from "./mac.ts";
-import { parseJson } from "./parse-json.ts";
-import { createSecretFile, openSecretDirectory, readSecretFile, removeSecretFile } from "./secret-file.ts";
+import { generateSigningKey, loadSigningKey, type SigningKey, signText } from "./ed25519.ts";
+import { makeKeys, readMacKey, readSigningKey, signingFile } from "./key-files.ts";
+import { keySetText, revocationText, type SignedKeySet, signKeySet } from "./key-set.ts";
+import {
+  changeRing,
+  type KeyRecord,
+  RING_FILE,
+  type Ring,
+  type RingEntry,
+  readRing,
+  rejected,
+} from "./ring-file.ts";
+import {
+  createSecretFile,
+  openSecretDirectory,
+  readSecretFile,
+  removeSecretFile,
+  stampOf,
+} from "./secret-file.ts";
 
-/** One key as the world may see it. Times are milliseconds since the epoch; `not_after` is null while it is open. */
-export type KeyRecord = {
-  key_id: string;
-  public_key: string;
-  status: "active" | "retiring" | "revoked";
-  not_before: number;
-  not_after: number | null;
-};
+export type { KeyRecord } from "./ring-file.ts";
 
-/** The hub's keys: one that signs, one that seals, and the public record of all that ever signed. */
-export type KeyRing = { signing: SigningKey; macKey: Buffer; list(): KeyRecord[] };
+type Options = { nowMs: number; givenPrivateKeyPem?: string | undefined };
 
-type Options = { nowMs: number; givenPrivateKeyPem?: string };
+const DAY_MS = 86_400_000;
 
-const RING_FILE = "ring.json";
-const MAC_FILE = "mac.key";
-const STATUSES: readonly unknown[] = ["active", "retiring", "revoked"];
+/** For so long after a rotation claims carry the signatures of both keys. */
+export const GRACE_MS = 14 * DAY_MS;
+
+/** With the active one these are four: more signatures on one claim no worker looks at. */
+const RETIRING_MAX = 3;
+
+/** A key that has signed for longer than this should be replaced. */
+export const ROTATION_DUE_MS = 90 * DAY_MS;
 
 /**
  * Opens the keys in a directory, or makes them at the first start. The ring is written last, so a directory
@@ -31,108 +41,206 @@ const STATUSES: readonly unknown[] = ["active", "retiring", "revoked"];
 export function openKeyRing(dir: string, options: Options): KeyRing {
   const given = options.givenPrivateKeyPem === undefined ? null : loadSigningKey(options.givenPrivateKeyPem);
   openSecretDirectory(dir);
-  if (readSecretFile(dir, RING_FILE) === null) fillDirectory(dir, { given, nowMs: options.nowMs });
+  if (readSecretFile(dir, RING_FILE) === null) makeKeys(dir, { given, nowMs: options.nowMs });
+  return new KeyRing(dir, { given, nowMs: options.nowMs });
+}
 
-  const records = readRing(dir);
-  const active = records.find((record) => record.status === "active") as KeyRecord;
-  const signing = given ?? readSigningKey(dir, active.key_id);
-  if (signing.keyId !== active.key_id) {
-    throw rejected(dir, `the given key ${signing.keyId} is not its active key ${active.key_id}`);
+/** The hub's keys: those that sign, the one that seals, and the public record of all that ever signed. */
+export class KeyRing {
+  readonly macKey: Buffer;
+  readonly #dir: string;
+  readonly #given: SigningKey | null;
+  #stamp: string | null;
+  #ring: Ring;
+  #signing: Map<string, SigningKey>;
+  #keySet: SignedKeySet | null = null;
+
+  constructor(dir: string, { given, nowMs }: { given: SigningKey | null; nowMs: number }) {
+    this.#dir = dir;
+    this.#given = given;
+    this.#stamp = stampOf(dir, RING_FILE);
+    this.#ring = readRing(dir);
+    const record = this.#ring.keys.find(({ key_id }) => key_id === given?.keyId);
+    if (given !== null && (record === undefined || record.status === "revoked")) {
+      throw rejected(dir, `the given key ${given.keyId} is not one of its keys, or is revoked`);
+    }
+    this.#signing = this.#loadKeys(this.#ring, nowMs);
+    this.macKey = readMacKey(dir);
   }
-  return { signing, macKey: readMacKey(dir), list: () => records.map((record) => ({ ...record })) };
-}
 
-/**
- * Every file is created, never overwritten: of two hubs that start at once on one directory the first writer
- * wins, and both go on to read what is there. The order is MAC key, signing key, ring.
- */
-function fillDirectory(dir: string, first: { given: SigningKey | null; nowMs: number }): void {
-  const left = readdirSync(dir).filter((name) => /^signing-[0-9a-f]{16}\.pem$/.test(name));
-  const isMacKeyThere = readSecretFile(dir, MAC_FILE) !== null;
-  if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${MAC_FILE} and ${RING_FILE} are missing`);
-  if (left.length > 1)
-    throw rejected(dir, `${RING_FILE} is missing and ${left.length} signing keys are there`);
-  if (!isMacKeyThere) createSecretFile(dir, MAC_FILE, `${generateMacKey().toString("hex")}\n`);
-
-  // One signing key without a ring is what a crash between the two writes leaves behind.
-  const leftKeyId = left[0]?.slice("signing-".length, -".pem".length);
-  const leftKey = leftKeyId === undefined ? null : readSigningKey(dir, leftKeyId);
-  const madeKey = first.given === null && leftKey === null ? makeSigningKey(dir) : null;
-  const signing = (first.given ?? leftKey ?? madeKey) as SigningKey;
-  const isFirst = createSecretFile(dir, RING_FILE, ringText(signing, first.nowMs));
-  // Whoever lost the race leaves no key that the ring does not know.
-  if (!isFirst && madeKey !== null) dropUnlisted(dir, madeKey.keyId);
-}
-
-function makeSigningKey(dir: string): SigningKey {
-  const { signingKey, privateKeyPem } = generateSigningKey();
-  createSecretFile(dir, signingFile(signingKey.keyId), privateKeyPem);
-  return signingKey;
-}
-
-function dropUnlisted(dir: string, keyId: string): void {
-  if (!readRing(dir).some((record) => record.key_id === keyId)) removeSecretFile(dir, signingFile(keyId));
-}
-
-function ringText(signing: SigningKey, nowMs: number): string {
-  const record: KeyRecord = {
-    key_id: signing.keyId,
-    public_key: signing.publicKeyPem,
-    status: "active",
-    not_before: nowMs,
-    not_after: null,
-  };
-  return `${JSON.stringify({ keys: [record] }, null, 2)}\n`;
-}
-
-function readSigningKey(dir: string, keyId: string): SigningKey {
-  const name = signingFile(keyId);
-  const pem = readSecretFile(dir, name);
-  if (pem === null) throw rejected(dir, `${name} is missing; restore it, or give the same key at the start`);
-  const signing = loadSigningKey(pem);
-  if (signing.keyId !== keyId) throw rejected(dir, `${name} holds the key ${signing.keyId}`);
-  return signing;
-}
-
-function readMacKey(dir: string): Buffer {
-  const text = readSecretFile(dir, MAC_FILE);
-  if (text === null)
-    throw rejected(dir, `${MAC_FILE} is missing; restore it, every stored document needs it`);
-  const hex = text.trim();
-  if (!/^[0-9a-f]+$/.test(hex) || hex.length !== MAC_KEY_BYTES * 2) {
-    throw rejected(dir, `${MAC_FILE} does not hold ${MAC_KEY_BYTES} bytes in lower-case hex`);
+  /** The newest key. */
+  get signing(): SigningKey {
+    return this.#signing.get(this.#ring.keys.find(({ status }) => status === "active")!.key_id)!;
   }
-  return Buffer.from(hex, "hex");
-}
 
-function readRing(dir: string): KeyRecord[] {
-  const text = readSecretFile(dir, RING_FILE);
-  const ring = text === null ? null : (toPlain(parseJson(text)) as { keys?: unknown } | null);
-  const records: unknown[] = Array.isArray(ring?.keys) ? ring.keys : [];
-  if (!records.every(isKeyRecord)) throw rejected(dir, `${RING_FILE} holds a record that is not a key`);
-  if (records.filter((record) => record.status === "active").length !== 1) {
-    throw rejected(dir, `${RING_FILE} must hold exactly one active key`);
+  get version(): number {
+    return this.#ring.version;
   }
-  return records;
+
+  list(): KeyRecord[] {
+    return this.#ring.keys.map(({ key_id, public_key, status, not_before, not_after }) => {
+      return { key_id, public_key, status, not_before, not_after };
+    });
+  }
+
+  /** What revoked keys signed last, for workers that trust nobody who could tell them otherwise. */
+  revocations(): { key_id: string; signature: string }[] {
+    return this.#ring.keys.flatMap(({ key_id, revocation: signature }) =>
+      signature === undefined ? [] : [{ key_id, signature }],
+    );
+  }
+
+  /** The keys whose signatures count now, newest first. */
+  signers(nowMs: number): SigningKey[] {
+    const records = this.#ring.keys.filter((record) => maySign(record, nowMs));
+    // A clock that was set back may bring up a key that was over when the others were loaded.
+    const signers = records.map(({ key_id }) => this.#signing.get(key_id)).filter((key) => key !== undefined);
+    return signers.reverse();
+  }
+
+  /** The newest key that somebody trusts; the oldest for who names none, and null when none of those named may sign. */
+  signerFor(trustedIds: readonly string[], nowMs: number): SigningKey | null {
+    const signers = this.signers(nowMs);
+    if (trustedIds.length === 0) return signers.at(-1)!;
+    return signers.find(({ keyId }) => trustedIds.includes(keyId)) ?? null;
+  }
+
+  /** All keys under one version, signed by every key that may sign: how workers learn of new ones. */
+  keySet(nowMs: number): SignedKeySet {
+    const text = keySetText({ version: this.#ring.version, keys: this.list() });
+    const signers = this.signers(nowMs);
+    const isFresh = this.#keySet?.text === text && this.#keySet.signatures.length === signers.length;
+    if (!isFresh) this.#keySet = signKeySet(text, signers);
+    return this.#keySet!;
+  }
+
+  /** Makes a new key. The one before it signs on beside it until the grace is over. */
+  rotate({ nowMs, graceMs = GRACE_MS, emergency = false }: Rotation): KeyRecord {
+    const { signingKey, privateKeyPem } = generateSigningKey();
+    createSecretFile(this.#dir, signingFile(signingKey.keyId), privateKeyPem);
+    const made: RingEntry = {
+      key_id: signingKey.keyId,
+      public_key: signingKey.publicKeyPem,
+      status: "active",
+      not_before: nowMs,
+      not_after: null,
+    };
+    const grace = { nowMs, graceMs, emergency };
+    this.#take(
+      this.#changeRing(signingKey.keyId, (keys) => [...retireKeys(keys, grace), made]),
+      nowMs,
+    );
+    return made;
+  }
+
+  /** The key signs nothing more, and its private half is removed. The active one cannot go before another is there. */
+  revoke(keyId: string, { nowMs, emergency = false }: Omit<Rotation, "graceMs">): KeyRecord {
+    const record = this.#ring.keys.find(({ key_id }) => key_id === keyId);
+    if (record === undefined) throw new WritError("NOT_FOUND", `there is no key ${keyId}`);
+    if (record.status === "active") {
+      throw new WritError(
+        "STATE_CONFLICT",
+        `${keyId} is the key that signs now: rotate first, with --emergency if it is known to others`,
+      );
+    }
+    if (record.status === "revoked" && (record.emergency === true || !emergency)) return record;
+    const revoked: RingEntry = { ...record, status: "revoked", not_after: nowMs };
+    if (emergency) revoked.emergency = true;
+    const isKeyThere = readSecretFile(this.#dir, signingFile(keyId)) !== null;
+    if (isKeyThere || keyId === this.#given?.keyId) {
+      revoked.revocation = signText(this.#loadKey(keyId), revocationText(keyId));
+    }
+    const swap = (one: RingEntry) => (one.key_id === keyId ? revoked : one);
+    this.#take(
+      changeRing(this.#dir, (keys) => keys.map(swap)),
+      nowMs,
+    );
+    if (isKeyThere) removeSecretFile(this.#dir, signingFile(keyId));
+    return revoked;
+  }
+
+  /** Keys that were to be revoked by now. */
+  overdue(nowMs: number): KeyRecord[] {
+    return this.#ring.keys.filter(
+      ({ status, emergency, not_after }) =>
+        status === "retiring" && emergency === true && not_after !== null && not_after <= nowMs,
+    );
+  }
+
+  /** Revoked keys whose leases are void. */
+  voided(): string[] {
+    const records = this.#ring.keys.filter(
+      ({ status, emergency }) => status === "revoked" && emergency === true,
+    );
+    return records.map(({ key_id }) => key_id);
+  }
+
+  /**
+   * Takes over what another hub on the same directory has changed; true when it did. A ring that is refused is
+   * refused once, and the keys stay as they were.
+   */
+  reload(nowMs: number): boolean {
+    const stamp = stampOf(this.#dir, RING_FILE);
+    if (stamp === this.#stamp) return false;
+    this.#stamp = stamp;
+    const ring = readRing(this.#dir);
+    if (ring.version < this.#ring.version) {
+      throw rejected(
+        this.#dir,
+        `${RING_FILE} went back from version ${this.#ring.version} to ${ring.version}`,
+      );
+    }
+    if (ring.version === this.#ring.version) return false;
+    this.#take(ring, nowMs);
+    return true;
+  }
+
+  /** A key that did not get into the ring leaves nothing behind. */
+  #changeRing(madeKeyId: string, change: (keys: RingEntry[]) => RingEntry[]): Ring {
+    try {
+      return changeRing(this.#dir, change);
+    } catch (error) {
+      removeSecretFile(this.#dir, signingFile(madeKeyId));
+      throw error;
+    }
+  }
+
+  #take(ring: Ring, nowMs: number): void {
+    this.#signing = this.#loadKeys(ring, nowMs);
+    this.#ring = ring;
+    this.#stamp = stampOf(this.#dir, RING_FILE);
+  }
+
+  #loadKeys(ring: Ring, nowMs: number): Map<string, SigningKey> {
+    const wanted = ring.keys.filter((record) => maySign(record, nowMs));
+    return new Map(wanted.map(({ key_id }) => [key_id, this.#loadKey(key_id)]));
+  }
+
+  #loadKey(keyId: string): SigningKey {
+    return keyId === this.#given?.keyId ? this.#given : readSigningKey(this.#dir, keyId);
+  }
 }
 
-/** The public key is loaded again at every start, so an edited ring cannot bring in a weak or renamed one. */
-function isKeyRecord(value: unknown): value is KeyRecord {
-  if (typeof value !== "object" || value === null) return false;
-  const record = value as Record<string, unknown>;
-  return (
-    typeof record["public_key"] === "string" &&
-    loadVerifyingKey(record["public_key"]).keyId === record["key_id"] &&
-    STATUSES.includes(record["status"]) &&
-    Number.isSafeInteger(record["not_before"]) &&
-    (record["not_after"] === null || Number.isSafeInteger(record["not_after"]))
-  );
+export type Rotation = {
+  nowMs: number;
+  graceMs?: number;
+  /** The key before it is revoked when the grace is over, and what was leased with it is void then. */
+  emergency?: boolean;
+};
+
+function maySign({ status, not_after }: KeyRecord, nowMs: number): boolean {
+  return status === "active" || (status === "retiring" && not_after !== null && not_after > nowMs);
 }
 
-function signingFile(keyId: string): string {
-  return `signing-${keyId}.pem`;
-}
-
-function rejected(dir: string, reason: string): WritError {
-  return new WritError("KEY_REJECTED", `The key directory ${dir} is refused: ${reason}.`, { dir });
+/** The active key begins to retire. Whoever rotates often ends the oldest early, so that a claim stays small. */
+function retireKeys(
+  keys: RingEntry[],
+  { nowMs, graceMs = GRACE_MS, emergency = false }: Rotation,
+): RingEntry[] {
+  const retired = keys.map((record): RingEntry => {
+    if (record.status !== "active") return record;
+    return { ...record, status: "retiring", not_after: nowMs + graceMs, ...(emergency ? { emergency } : {}) };
+  });
+  const late = retired.filter((record) => maySign(record, nowMs)).slice(0, -RETIRING_MAX);
+  return retired.map((record) => (late.includes(record) ? { ...record, not_after: nowMs } : record));
 }

@@ -30,6 +30,20 @@ export function checkSeal(macKey: Buffer, sealed: Sealed, mac: Uint8Array): bool
   return mac.length === MAC_BYTES && timingSafeEqual(sealDocument(macKey, sealed), mac);
 }
 
+const RECEIPT_PURPOSE = "writ receipt seal 1\n";
+
+/** The MAC, in hex, that a receipt carries from the moment when its attempt was accepted. */
+export function sealReceipt(
+  macKey: Buffer,
+  receipt: { text: string; signedId: string; publicKey: string },
+): string {
+  const mac = createHmac("sha256", macKey).update(RECEIPT_PURPOSE);
+  for (const part of [receipt.text, receipt.signedId, receipt.publicKey]) {
+    mac.update(lengthPrefix(part)).update(part);
+  }
+  return mac.digest("hex");
+}
+
 export function generateMacKey(): Buffer {
   return randomBytes(MAC_KEY_BYTES);
 }

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   statSync,
   unlinkSync,
   writeFileSync,
@@ -18,6 +19,7 @@ import { WritError } from "../core/errors.ts";
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 const OTHERS_MASK = 0o077;
+const LOCK_FILE = "ring.lock";
 
 /** Key files are a few hundred bytes; a ring of many years stays far below this. */
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -63,6 +65,40 @@ export function createSecretFile(dir: string, name: string, content: string): bo
   }
   syncDirectory(dir);
   return true;
+}
+
+/** Puts new content in the place of old. A reader, or a crash, finds the one or the other and never a part. */
+export function replaceSecretFile(dir: string, name: string, content: string): void {
+  const temporary = join(dir, `.${name}.${randomUUID()}.tmp`);
+  writeDurably(temporary, content);
+  renameSync(temporary, join(dir, name));
+  syncDirectory(dir);
+}
+
+/** Differs whenever the file was replaced or written to; null when there is none. */
+export function stampOf(dir: string, name: string): string | null {
+  const status = statSync(join(dir, name), { bigint: true, throwIfNoEntry: false });
+  return status === undefined ? null : `${status.ino} ${status.mtimeNs} ${status.size}`;
+}
+
+/** A holder needs milliseconds; whoever is older than this was killed while it held the lock. */
+const STALE_LOCK_MS = 60_000;
+
+/** Does something that no other hub on the same directory does at the same time. Nobody waits: it is refused. */
+export function withDirectoryLock<T>(dir: string, act: () => T): T {
+  const lock = join(dir, LOCK_FILE);
+  const held = statSync(lock, { throwIfNoEntry: false });
+  if (held !== undefined && Date.now() - held.mtimeMs > STALE_LOCK_MS) unlinkSync(lock);
+  if (!createSecretFile(dir, LOCK_FILE, `${process.pid}\n`)) {
+    throw new WritError("STATE_CONFLICT", "another hub is changing the keys at this moment; try again", {
+      dir,
+    });
+  }
+  try {
+    return act();
+  } finally {
+    removeSecretFile(dir, LOCK_FILE);
+  }
 }
 
 export function removeSecretFile(dir: string, name: string): void {

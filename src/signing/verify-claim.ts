@@ -15,15 +15,23 @@ export type VerifiedClaim = {
 };
 
 /** Who checks, and when. */
-type Verifier = { trusted: VerifyingKey[]; workerId: string; nowMs: number; skewMs?: number };
+type Verifier = {
+  trusted: VerifyingKey[];
+  workerId: string;
+  nowMs: number;
+  skewMs?: number;
+  /** Counts what the checks cost. */
+  tally?: { verifications: number };
+};
 
-type Claim = {
+/** A signature by one of the keys; a single claim has one more over its lease. */
+type Signature = { key_id: string; signature: string; lease_signature?: string | undefined };
+
+type Claim = Signature & {
   document: string;
   lease: string;
-  signature: string;
   lease_signature: string;
-  key_id: string;
-  signatures?: { key_id: string; signature: string }[];
+  signatures?: Signature[] | undefined;
 };
 
 /** How far the clocks of hub and worker may be apart. */
@@ -34,43 +42,54 @@ const MAX_SIGNATURES = 4;
 
 /** Checks one claimed job. Bytes are verified before they are parsed; nothing is repaired or merely warned of. */
 export function verifyClaim(input: Verifier & { claim: Claim }): VerifiedClaim {
-  const { claim } = input;
-  const key = keyThatSigned(input.trusted, claim);
+  // Read once: what is checked, hashed and parsed below is the same text, whatever kind of object was passed.
+  const claim = { ...input.claim };
+  const { key, by } = keyThatSigned(input, claim, { text: claim.document, what: "The document" });
   // The same key must stand behind both, so that no half of a claim can be taken from another key's days.
-  if (!verifyText(key, claim.lease, claim.lease_signature)) throw badSignature("The lease");
+  if (!isSigned(input, key, claim.lease, by.lease_signature ?? claim.lease_signature)) {
+    throw badSignature("The lease");
+  }
   return checkContents(input, claim, sha256Hex(claim.document));
 }
 
 /** Checks a batch under one signature that covers every document, every lease and the worker's name. */
 export function verifyBatch(
   input: Verifier & {
-    batch: { key_id: string; signature: string };
+    batch: Signature & { signatures?: Signature[] | undefined };
     jobs: { document: string; lease: string }[];
   },
 ): VerifiedClaim[] {
-  const key = findTrusted(input.trusted, input.batch.key_id);
-  if (key === undefined) throw notTrusted();
-  const hashes = input.jobs.map((job) => sha256Hex(job.document));
-  const jobs = input.jobs.map((job, index) => ({
+  const read = input.jobs.map(({ document, lease }) => ({ document, lease }));
+  const hashes = read.map((job) => sha256Hex(job.document));
+  const jobs = read.map((job, index) => ({
     documentSha256: hashes[index] as string,
     leaseText: job.lease,
   }));
-  const signed = batchText({ workerId: input.workerId, jobs });
-  if (!verifyText(key, signed, input.batch.signature)) throw badSignature("The batch");
-  return input.jobs.map((job, index) => checkContents(input, job, hashes[index] as string));
+  const text = batchText({ workerId: input.workerId, jobs });
+  keyThatSigned(input, input.batch, { text, what: "The batch" });
+  return read.map((job, index) => checkContents(input, job, hashes[index] as string));
 }
 
 /** The key id is only a hint about which trusted key to try: an unknown one leads nowhere. */
-function keyThatSigned(trusted: VerifyingKey[], claim: Claim): VerifyingKey {
-  const others = Array.isArray(claim.signatures) ? claim.signatures.slice(0, MAX_SIGNATURES - 1) : [];
+function keyThatSigned(
+  verifier: Verifier,
+  offered: Signature & { signatures?: Signature[] | undefined },
+  signed: { text: string; what: string },
+): { key: VerifyingKey; by: Signature } {
+  const others = Array.isArray(offered.signatures) ? offered.signatures : [];
   let isAnyTrusted = false;
-  for (const candidate of [claim, ...others]) {
-    const key = findTrusted(trusted, candidate?.key_id);
+  for (const by of [offered, ...others.slice(0, MAX_SIGNATURES - 1)]) {
+    const key = findTrusted(verifier.trusted, by?.key_id);
     if (key === undefined) continue;
-    if (verifyText(key, claim.document, candidate.signature)) return key;
+    if (isSigned(verifier, key, signed.text, by.signature)) return { key, by };
     isAnyTrusted = true;
   }
-  throw isAnyTrusted ? badSignature("The document") : notTrusted();
+  throw isAnyTrusted ? badSignature(signed.what) : notTrusted();
+}
+
+function isSigned({ tally }: Verifier, key: VerifyingKey, text: string, signature: string): boolean {
+  if (tally !== undefined) tally.verifications++;
+  return verifyText(key, text, signature);
 }
 
 function findTrusted(trusted: VerifyingKey[], keyId: string): VerifyingKey | undefined {

@@ -5,6 +5,8 @@ import type { Role } from "../core/identity.ts";
 import type { JobRecord, JobState, NewJob } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { WorkerFacts } from "../core/queue-key.ts";
+import type { AuditStore } from "./audit-store.ts";
+import type { ResponseStore } from "./response-store.ts";
 
 /**
  * The seam to the database. Every method is one act: it happens whole, with its events, in one transaction, and is
@@ -12,103 +14,127 @@ import type { WorkerFacts } from "../core/queue-key.ts";
  * refused never takes its neighbours with it. Rules about jobs live in core/change.ts; a driver loads, asks there,
  * and writes under the fence. test/store-contract holds every driver to this page.
  */
-export type Store = {
-  /** Accepts all of these jobs or none. The same idempotency key with the same request gives the first job again. */
-  submitJobs(input: {
-    jobs: NewJob[];
-    maxPending: number | null;
-    origin: Origin | null;
-  }): Promise<SubmitOutcome>;
-  /** Leases the best jobs that fit the worker: tenants take turns, within one priority and then age decide. */
-  claimJobs(input: ClaimInput): Promise<ClaimOutcome>;
-  /** Applies each change alone; the answers are in the order of the changes. */
-  changeJobs(input: {
-    changes: JobChange[];
-    rules: ChangeRules;
-    origin: Origin | null;
-  }): Promise<ChangeAnswer[]>;
-  /** Settles jobs whose moment has come: expired, timed out, lost or abandoned. `more` says that the limit was hit. */
-  reapJobs(input: { rules: ChangeRules; limit: number }): Promise<{ reaped: number; more: boolean }>;
-  /** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
-  promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
-  /** After a restart every live lease, and every deadline, lasts at least one more full lease. */
-  graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: number }>;
+export type Store = AuditStore &
+  ResponseStore & {
+    /** Accepts all of these jobs or none. The same idempotency key with the same request gives the first job again. */
+    submitJobs(input: {
+      jobs: NewJob[];
+      maxPending: number | null;
+      origin: Origin | null;
+    }): Promise<SubmitOutcome>;
+    /** Leases the best jobs that fit the worker: tenants take turns, within one priority and then age decide. */
+    claimJobs(input: ClaimInput): Promise<ClaimOutcome>;
+    /**
+     * Applies each change alone; the answers are in the order of the changes. The signature behind the receipts in them
+     * is kept when at least one of them counted.
+     */
+    changeJobs(input: {
+      changes: JobChange[];
+      rules: ChangeRules;
+      origin: Origin | null;
+      receiptSignature?: ReceiptSignature | null;
+    }): Promise<ChangeAnswer[]>;
+    /** Settles jobs whose moment has come: expired, timed out, lost or abandoned. `more` says that the limit was hit. */
+    reapJobs(input: { rules: ChangeRules; limit: number }): Promise<{ reaped: number; more: boolean }>;
+    /**
+     * Takes leases back without charge: those made with one key, or all of them. A lease of which nobody knows the key
+     * counts as made with any. `more` says that the limit was hit.
+     */
+    recallJobs(input: RecallInput): Promise<{ recalled: number; more: boolean }>;
+    /** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
+    promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
+    /** After a restart every live lease, and every deadline, lasts at least one more full lease. */
+    graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: number }>;
 
-  getJob(input: { jobId: string }): Promise<StoredJob | null>;
-  /** Newest first. `before` is the seq of the last job of the page before. */
-  listJobs(input: JobFilter): Promise<StoredJob[]>;
-  /** How many claimable jobs of the same queue go first, and whether its type is paused. */
-  getQueuePosition(input: { jobId: string }): Promise<{ ahead: number; paused: boolean } | null>;
-  /** Forgets finished jobs, oldest first; returns their ids so that outputs can follow. */
-  pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
+    getJob(input: { jobId: string }): Promise<StoredJob | null>;
+    /** Newest first. `before` is the seq of the last job of the page before. */
+    listJobs(input: JobFilter): Promise<StoredJob[]>;
+    /** How many claimable jobs of the same queue go first, and whether its type is paused. */
+    getQueuePosition(input: { jobId: string }): Promise<{ ahead: number; paused: boolean } | null>;
+    /** Forgets finished jobs, oldest first; returns their ids so that outputs can follow. */
+    pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
 
-  registerWorker(input: {
-    worker: WorkerRegistration;
-    nowMs: number;
-    origin: Origin | null;
-  }): Promise<"ok" | "key_conflict">;
-  /** Notes that the worker lives and renews exactly the leases named. Null when it is not registered. */
-  heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
-  getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
-  listWorkers(): Promise<WorkerRecord[]>;
-  /** Null when there is no such worker. */
-  setWorker(input: {
-    workerId: string;
-    set: { blocked?: boolean; draining?: boolean };
-    nowMs: number;
-    origin: Origin | null;
-  }): Promise<WorkerRecord | null>;
-  /** Its jobs go the way of a lost lease. */
-  removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
-  /** Workers silent since then become inactive and their jobs go the way of a lost lease. */
-  retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
-  saveWorkerMetrics(input: {
-    workerId: string;
-    ts: number;
-    metrics: string;
-    keepSince: number;
-  }): Promise<boolean>;
-  listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
+    /** Does the stored document, with the columns that route it, still agree with its seal? */
+    isJobSealed(input: { jobId: string }): Promise<boolean>;
+    getReceiptSignature(input: { id: string }): Promise<ReceiptSignature | null>;
+    /** Forgets what was signed before then. */
+    pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
 
-  createToken(input: { token: NewToken; origin: Origin | null }): Promise<void>;
-  /** By SHA-256 of the secret, hex. Revoked and expired ones are returned too: the caller decides and says why. */
-  findToken(input: { secretHash: string }): Promise<TokenRecord | null>;
-  listTokens(): Promise<TokenRecord[]>;
-  /** False when there is no such token. Sessions made with it end too. */
-  revokeToken(input: { tokenId: string; nowMs: number; origin: Origin | null }): Promise<boolean>;
-  createSession(input: {
-    secretHash: string;
-    tokenId: string;
-    expiresAt: number;
-    origin: Origin | null;
-    nowMs: number;
-  }): Promise<void>;
-  findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
-  removeSession(input: { secretHash: string }): Promise<boolean>;
+    registerWorker(input: {
+      worker: WorkerRegistration;
+      nowMs: number;
+      origin: Origin | null;
+    }): Promise<"ok" | "key_conflict">;
+    /** Notes that the worker lives and renews exactly the leases named. Null when it is not registered. */
+    heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
+    getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
+    listWorkers(): Promise<WorkerRecord[]>;
+    /** Null when there is no such worker. */
+    setWorker(input: {
+      workerId: string;
+      set: { blocked?: boolean; draining?: boolean };
+      nowMs: number;
+      origin: Origin | null;
+    }): Promise<WorkerRecord | null>;
+    /** Its jobs go the way of a lost lease. */
+    removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
+    /** Workers silent since then become inactive and their jobs go the way of a lost lease. */
+    retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
+    saveWorkerMetrics(input: {
+      workerId: string;
+      ts: number;
+      metrics: string;
+      keepSince: number;
+    }): Promise<boolean>;
+    listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
 
-  getQuota(input: { tenantId: string }): Promise<Quota>;
-  putQuota(input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null }): Promise<void>;
-  listQueues(): Promise<QueueSummary[]>;
-  setQueuePaused(input: {
-    type: string;
-    paused: boolean;
-    nowMs: number;
-    origin: Origin | null;
-  }): Promise<void>;
+    createToken(input: { token: NewToken; origin: Origin | null }): Promise<void>;
+    /** By SHA-256 of the secret, hex. Revoked and expired ones are returned too: the caller decides and says why. */
+    findToken(input: { secretHash: string }): Promise<TokenRecord | null>;
+    listTokens(): Promise<TokenRecord[]>;
+    /** False when there is no such token. Sessions made with it end too. */
+    revokeToken(input: { tokenId: string; nowMs: number; origin: Origin | null }): Promise<boolean>;
+    /** A token takes the place of another in one act. False when the old one holds no more. */
+    refreshToken(input: {
+      tokenId: string;
+      token: NewToken;
+      nowMs: number;
+      origin: Origin | null;
+    }): Promise<boolean>;
+    createSession(input: {
+      secretHash: string;
+      tokenId: string;
+      expiresAt: number;
+      origin: Origin | null;
+      nowMs: number;
+    }): Promise<void>;
+    findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
+    removeSession(input: { secretHash: string }): Promise<boolean>;
 
-  recordEvents(input: { events: NewEvent[] }): Promise<void>;
-  /** In order of seq, after `afterSeq`. */
-  readEvents(input: EventFilter): Promise<LoggedEvent[]>;
-  /** The first and the last seq that the log still holds; zeros when it is empty. */
-  eventRange(): Promise<{ first: number; last: number }>;
-  pruneEvents(input: { before: number; limit: number }): Promise<{ removed: number }>;
+    getQuota(input: { tenantId: string }): Promise<Quota>;
+    putQuota(input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null }): Promise<void>;
+    listQueues(): Promise<QueueSummary[]>;
+    setQueuePaused(input: {
+      type: string;
+      paused: boolean;
+      nowMs: number;
+      origin: Origin | null;
+    }): Promise<void>;
 
-  /** Called after each commit that others may be waiting for. Returns the way to stop listening. */
-  onCommit(listener: (notice: CommitNotice) => void): () => void;
-  /** Rejects with STORE_UNAVAILABLE when the database does not answer. */
-  ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
-  close(): Promise<void>;
-};
+    recordEvents(input: { events: NewEvent[] }): Promise<void>;
+    /** In order of seq, after `afterSeq`. */
+    readEvents(input: EventFilter): Promise<LoggedEvent[]>;
+    /** The first and the last seq that the log still holds; zeros when it is empty. */
+    eventRange(): Promise<{ first: number; last: number }>;
+    /** Forgets the oldest events up to one, with their seals; the seal of the last one stays for its successor. */
+    pruneEvents(input: { throughSeq: number; limit: number }): Promise<{ removed: number }>;
+
+    /** Called after each commit that others may be waiting for. Returns the way to stop listening. */
+    onCommit(listener: (notice: CommitNotice) => void): () => void;
+    /** Rejects with STORE_UNAVAILABLE when the database does not answer. */
+    ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
+    close(): Promise<void>;
+  };
 
 export type SubmitOutcome =
   | { kind: "accepted"; jobs: { id: string; status: JobState; existed: boolean }[] }
@@ -123,7 +149,30 @@ export type ClaimInput = {
   bytesMax: number;
   /** One secret for each job that may be claimed; the store keeps only their hashes. */
   leaseTokens: string[];
+  /** Which key of the hub signs the leases. */
+  leaseKeyId?: string | null;
   rules: ChangeRules;
+};
+
+export type RecallInput = {
+  /** Null for every lease that there is. */
+  leaseKeyId: string | null;
+  reason: string;
+  rules: ChangeRules;
+  limit: number;
+  origin: Origin | null;
+};
+
+/** One signature of a worker over one receipt, or over the list of hashes of many. */
+export type ReceiptSignature = {
+  /** SHA-256 of the text. */
+  id: string;
+  text: string;
+  signature: string;
+  workerId: string;
+  /** The key that the worker had registered when it signed; it may be gone, or have another one, later. */
+  publicKey: string | null;
+  createdAt: number;
 };
 
 export type ClaimOutcome = {

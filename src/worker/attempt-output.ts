@@ -2,10 +2,12 @@ import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { EMPTY_SHA256 } from "../signing/receipt.ts";
 import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
 import type { OutputStream } from "./hub-calls.ts";
 import { hasCode } from "./hub-presence.ts";
 import { type ShipDeps, shipOutput } from "./output-shipper.ts";
+import { StreamHash } from "./stream-hash.ts";
 
 export type OutputDeps = ShipDeps & { logger: Logger };
 
@@ -17,6 +19,7 @@ export class AttemptOutput {
   readonly #bytesMax: number;
   readonly #ended = new AbortController();
   readonly #shipments = new Map<OutputStream, Promise<void>>();
+  readonly #hashes = new Map<OutputStream, StreamHash>();
   #file: number | undefined;
   #writtenBytes = 0;
 
@@ -55,6 +58,11 @@ export class AttemptOutput {
     await Promise.all(this.#shipments.values());
   }
 
+  /** The SHA-256 of what the hub has of a stream. Once, after `finish`. */
+  hashOf(stream: OutputStream): Promise<string> {
+    return this.#hashes.get(stream)?.digest() ?? Promise.resolve(EMPTY_SHA256);
+  }
+
   #open(): number {
     mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
     const file = openSync(this.#path("stdout"), "a", 0o600);
@@ -68,10 +76,13 @@ export class AttemptOutput {
 
   async #ship(stream: OutputStream): Promise<void> {
     const { lease, gone } = this.#held;
+    const hash = new StreamHash(this.#path(stream));
+    this.#hashes.set(stream, hash);
     try {
       await shipOutput(this.#deps, {
         lease,
         stream,
+        hash,
         path: this.#path(stream),
         bytesMax: this.#bytesMax,
         ended: this.#ended.signal,

@@ -1,5 +1,5 @@
-import type { z } from "zod";
-import { keyView } from "../contract/view-shapes.ts";
+import { z } from "zod";
+import { keysView } from "../contract/view-shapes.ts";
 import {
   type ClaimedBatch,
   claimedBatch,
@@ -11,6 +11,22 @@ import { WritError } from "../core/errors.ts";
 import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from "../runtime/http-client.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
+
+export type HubKeys = z.infer<typeof keysView>;
+
+/**
+ * A signature that is missing or is not even text is passed on as an empty one, so that it is refused and reported
+ * like any other that does not verify.
+ */
+const receivedBatch = claimedBatch.extend({
+  batch: z
+    .object({
+      key_id: z.string().catch(""),
+      signature: z.string().catch(""),
+      signatures: claimedBatch.shape.batch.shape.signatures.catch(undefined),
+    })
+    .catch({ key_id: "", signature: "" }),
+});
 
 export type Registration = z.input<typeof workerRegistration>;
 export type WorkerMetrics = z.input<typeof workerMetrics>;
@@ -41,9 +57,10 @@ export function createHubCalls(client: HttpClient, me: { workerId: string; timeo
   const fence = ({ attempt, token }: Lease) => ({ worker_id: workerId, attempt, token });
 
   return {
-    async listKeys(signal: AbortSignal): Promise<z.infer<typeof keyView>[]> {
-      const { keys } = (await send({ method: "GET", path: "/keys", signal })).json<{ keys: unknown[] }>();
-      return keys.map((key) => keyView.parse(key));
+    async listKeys(signal: AbortSignal): Promise<HubKeys> {
+      const keys = keysView.safeParse((await send({ method: "GET", path: "/keys", signal })).json());
+      if (keys.success) return keys.data;
+      throw new WritError("HTTP_ERROR", "the hub's answer about its keys is not understood");
     },
 
     async register(registration: Registration, signal: AbortSignal): Promise<void> {
@@ -60,7 +77,7 @@ export function createHubCalls(client: HttpClient, me: { workerId: string; timeo
         signal: ask.signal,
       });
       if (response.status === 204) return null;
-      const batch = claimedBatch.safeParse(response.json());
+      const batch = receivedBatch.safeParse(response.json());
       if (batch.success) return batch.data.jobs.length === 0 ? null : batch.data;
       throw new WritError("HTTP_ERROR", "the hub's answer to a claim does not have the shape of a batch");
     },
@@ -107,8 +124,13 @@ export function createHubCalls(client: HttpClient, me: { workerId: string; timeo
     },
 
     /** The items are JSON text already, because results must arrive as they were written. */
-    async finishJobs(items: readonly string[], signal: AbortSignal): Promise<ResultAnswer[]> {
-      const text = `{"worker_id":${JSON.stringify(workerId)},"items":[${items.join(",")}]}`;
+    async finishJobs(
+      items: readonly string[],
+      signal: AbortSignal,
+      signature?: string,
+    ): Promise<ResultAnswer[]> {
+      const receipts = signature === undefined ? "" : `,"receipts":${JSON.stringify({ signature })}`;
+      const text = `{"worker_id":${JSON.stringify(workerId)}${receipts},"items":[${items.join(",")}]}`;
       const response = await send({
         method: "POST",
         path: "/jobs/results",

@@ -1,21 +1,23 @@
 import { WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
-import { loadVerifyingKey, type VerifyingKey } from "../signing/ed25519.ts";
-import type { HubCalls, Registration } from "./hub-calls.ts";
+import type { HubCalls, HubKeys, Registration } from "./hub-calls.ts";
 import { backoffMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
+import type { TrustedKeys } from "./trusted-keys.ts";
 
 export type HubLinkDeps = RetryDeps & {
   calls: Pick<HubCalls, "listKeys" | "register" | "openCommands">;
   logger: Logger;
-  /** PEM; when empty the hub is asked once, over the authenticated channel. */
-  signingKeys: readonly string[];
+  keys: TrustedKeys;
   registration: Omit<Registration, "key_ids">;
   onRegistered(): void;
   /** True when commands can be heard. */
   onStream(isOpen: boolean): void;
   onCommand(command: string, data: Record<string, unknown>): void;
 };
+
+/** As many as a registration may name; the newest are last. */
+const keyIdsMax = 16;
 
 /**
  * The worker's standing with the hub: whose signatures it trusts, its registration, and the stream of commands. It
@@ -24,18 +26,12 @@ export type HubLinkDeps = RetryDeps & {
 export class HubLink {
   readonly #deps: HubLinkDeps;
   readonly #stopping = new AbortController();
-  #trusted: VerifyingKey[];
   #reconnect = new AbortController();
   #isConnected = false;
   #over: Promise<void> = Promise.resolve();
 
   constructor(deps: HubLinkDeps) {
     this.#deps = deps;
-    this.#trusted = deps.signingKeys.map(loadVerifyingKey);
-  }
-
-  trusted(): VerifyingKey[] {
-    return this.#trusted;
   }
 
   /** Rejects when the hub answers that it will not have this worker. A hub that is away is waited for. */
@@ -60,6 +56,17 @@ export class HubLink {
     this.#reconnect.abort();
   }
 
+  /** The hub has other keys now. Those that may be believed are, and the hub is told which these are. */
+  async refreshKeys(): Promise<void> {
+    const { signal } = this.#stopping;
+    try {
+      if (await this.#learnKeys(signal)) await this.#register(signal);
+    } catch (error) {
+      // The stream that brought the news would not have been there without a hub; a new one brings them again.
+      if (!signal.aborted) this.#deps.logger.warn({ err: error }, "the hub's keys could not be looked at");
+    }
+  }
+
   async #run(): Promise<void> {
     const { clock, random, onStream } = this.#deps;
     let failures = 0;
@@ -79,27 +86,54 @@ export class HubLink {
   }
 
   async #connect(): Promise<void> {
-    const { calls, registration, presence, onRegistered } = this.#deps;
+    const { presence, onRegistered } = this.#deps;
     const { signal } = this.#stopping;
-    if (this.#trusted.length === 0) this.#trusted = await this.#fetchKeys(signal);
-    const key_ids = this.#trusted.map(({ keyId }) => keyId).slice(0, 16);
-    await calls.register({ ...registration, key_ids }, signal);
+    await this.#learnKeys(signal);
+    await this.#register(signal);
     this.#isConnected = true;
     presence.back();
     onRegistered();
   }
 
-  /** Pinned from here on: a hub that later shows other keys, or somebody in its place, is not believed. */
-  async #fetchKeys(signal: AbortSignal): Promise<VerifyingKey[]> {
-    const keys = (await this.#deps.calls.listKeys(signal)).filter(({ status }) => status !== "revoked");
+  /** The hub signs with a key that it knows this worker to trust, so it must be told which these are. */
+  async #register(signal: AbortSignal): Promise<void> {
+    const { calls, registration, keys } = this.#deps;
+    await calls.register({ ...registration, key_ids: keys.names().slice(-keyIdsMax) }, signal);
+  }
+
+  /** True when other keys are trusted than before. */
+  async #learnKeys(signal: AbortSignal): Promise<boolean> {
+    const { calls, keys, logger } = this.#deps;
+    const shown = await calls.listKeys(signal);
+    if (!keys.hasRoots) this.#pin(shown);
+    const isLess = await keys.drop(shown.revocations ?? []);
+    if (isLess)
+      logger.error({ key_ids: keyIds(keys) }, "a key of the hub was revoked; these are still trusted");
+    if (shown.key_set === undefined) return isLess;
+    try {
+      const isNew = await keys.take(shown.key_set);
+      if (isNew)
+        logger.info({ version: keys.version, key_ids: keyIds(keys) }, "these keys of the hub are trusted");
+      return isNew || isLess;
+    } catch (error) {
+      if (!(error instanceof WritError)) throw error;
+      logger.error(
+        { err: error, key_ids: keyIds(keys) },
+        "the hub's key set is refused; the keys stay as they were",
+      );
+      return isLess;
+    }
+  }
+
+  /** A hub that later shows other keys, or somebody in its place, is not believed. */
+  #pin({ keys: shown }: HubKeys): void {
+    const keys = shown.filter(({ status }) => status !== "revoked");
     if (keys.length === 0) throw new WritError("KEY_NOT_TRUSTED", "the hub names no key that signs its jobs");
-    const trusted = keys.map(({ public_key }) => loadVerifyingKey(public_key));
-    const key_ids = trusted.map(({ keyId }) => keyId);
+    this.#deps.keys.pin(keys.map(({ public_key }) => public_key));
     this.#deps.logger.info(
-      { key_ids },
+      { key_ids: keyIds(this.#deps.keys) },
       "no signing keys were given; these of the hub are trusted until the end",
     );
-    return trusted;
   }
 
   async #followCommands(onOpen: () => void): Promise<void> {
@@ -131,4 +165,8 @@ export class HubLink {
     else
       this.#deps.logger.warn({ err: error }, "the command stream is not available; asking for work instead");
   }
+}
+
+function keyIds(keys: TrustedKeys): string[] {
+  return keys.trusted().map(({ keyId }) => keyId);
 }

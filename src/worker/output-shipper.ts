@@ -3,6 +3,7 @@ import { followOutput } from "../output/follow-output.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { HubCalls, OutputStream } from "./hub-calls.ts";
 import { backoffMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import type { StreamHash } from "./stream-hash.ts";
 
 export type Shipment = {
   lease: Lease;
@@ -12,6 +13,8 @@ export type Shipment = {
   bytesMax: number;
   /** Aborted when nothing more will be written. */
   ended: AbortSignal;
+  /** Hears what the hub has taken. */
+  hash?: StreamHash;
   /** Aborted when the attempt's output does not count any more. */
   signal: AbortSignal;
 };
@@ -34,6 +37,7 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
     // The hub counts otherwise than we do: it had our chunk already, or it has lost some. It is right either way.
     surprises = atHub > offset ? 0 : surprises + 1;
     offset = atHub;
+    shipment.hash?.jump(atHub);
     if (surprises > 1) await deps.clock.sleep(backoffMs(surprises, deps.random), shipment.signal);
   }
 }
@@ -47,6 +51,7 @@ async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promi
     if (bytes.length === 0) return "done";
     const size = await sendChunk(deps, shipment, { offset, bytes });
     if (size !== offset + bytes.length) return size;
+    shipment.hash?.keep(offset, bytes);
     offset = size;
   }
   return "done";

@@ -10,6 +10,8 @@ export type PushMetricsDeps = {
   intervalMs: number;
   workDir: string;
   slots(): { used: number; size: number };
+  /** Signatures checked since the start. */
+  verifications(): number;
 };
 
 /** Reports now and then how loaded the machine is. A report that fails is dropped; the next one is fresher anyway. */
@@ -36,6 +38,7 @@ async function measure(deps: PushMetricsDeps, cpuPercent: number): Promise<Worke
     disk_free_bytes: disk.bavail * disk.bsize,
     slots_used: used,
     slots: size,
+    signatures_verified: deps.verifications(),
   };
 }
 

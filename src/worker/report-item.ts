@@ -6,10 +6,10 @@ const reasonCharsMax = 4000;
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
 /** One ending as the hub takes it, as JSON text: results go in as they were written, to the byte. */
-export function reportItem(lease: Lease, outcome: Ended): string {
+export function reportItem(lease: Lease, outcome: Ended, receipt?: string): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation } = outcome;
-  const common = { job_id, attempt, token, exit_code, usage, isolation };
+  const common = { job_id, attempt, token, exit_code, usage, isolation, receipt };
   if (outcome.kind === "succeeded") {
     const fields = { ...common, idempotency_key: `${job_id}:${attempt}` };
     return withJson(fields, "result", outcome.resultJson);

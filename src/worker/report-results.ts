@@ -9,7 +9,19 @@ export type Reported =
   | { kind: "lost" }
   | { kind: "refused"; code: string; message: string };
 
-type Waiting = { text: string; bytes: number; signal: AbortSignal; settle(reported: Reported): void };
+type Waiting = {
+  text: string;
+  receipt: string | undefined;
+  bytes: number;
+  signal: AbortSignal;
+  settle(reported: Reported): void;
+};
+
+export type ReporterDeps = RetryDeps & {
+  calls: Pick<HubCalls, "finishJobs">;
+  /** One signature for all receipts of a call. */
+  signReceipts?(receipts: string[]): string;
+};
 
 const itemsMax = 256;
 /** Below the hub's 8 MiB, with room for the frame around the items. */
@@ -20,23 +32,23 @@ const bodyBytesMax = 7 * 1024 ** 2;
  * needs few calls and an idle one waits for nobody. How many can wait is bounded by how many jobs a worker holds.
  */
 export class ResultReporter {
-  readonly #deps: RetryDeps & { calls: Pick<HubCalls, "finishJobs"> };
+  readonly #deps: ReporterDeps;
   readonly #signal: AbortSignal;
   #waiting: Waiting[] = [];
   #isSending = false;
 
   /** When the signal is aborted, whatever still waits is given up as lost. */
-  constructor(deps: RetryDeps & { calls: Pick<HubCalls, "finishJobs"> }, signal: AbortSignal) {
+  constructor(deps: ReporterDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
     signal.addEventListener("abort", () => this.#giveUp(this.#waiting.splice(0)), { once: true });
   }
 
-  /** `text` is the item as JSON. Comes when the hub has answered for it; its own signal gives it up as lost. */
-  report(text: string, signal: AbortSignal): Promise<Reported> {
+  /** `text` is the item as JSON, with its receipt in it when there is one. Comes when the hub has answered for it; its own signal gives it up as lost. */
+  report(text: string, signal: AbortSignal, receipt?: string): Promise<Reported> {
     if (signal.aborted || this.#signal.aborted) return Promise.resolve({ kind: "lost" });
     return new Promise((settle) => {
-      this.#waiting.push({ text, bytes: Buffer.byteLength(text), signal, settle });
+      this.#waiting.push({ text, receipt, bytes: Buffer.byteLength(text), signal, settle });
       if (this.#isSending) return;
       this.#isSending = true;
       // What ends in the same turn of the loop shares the call.
@@ -68,9 +80,11 @@ export class ResultReporter {
 
   async #sendBatch(batch: Waiting[]): Promise<void> {
     const texts = batch.map((item) => item.text);
+    const receipts = batch.map((item) => item.receipt).filter((receipt) => receipt !== undefined);
+    const signature = receipts.length === 0 ? undefined : this.#deps.signReceipts?.(receipts);
     try {
       const answers = await retryWhileAway(this.#deps, this.#signal, (signal) =>
-        this.#deps.calls.finishJobs(texts, signal),
+        this.#deps.calls.finishJobs(texts, signal, signature),
       );
       await this.#settleAll(batch, answers);
     } catch (error) {

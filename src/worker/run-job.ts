@@ -22,6 +22,7 @@ import type { HubCalls } from "./hub-calls.ts";
 import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import type { Ledger } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";
+import { type AttemptFacts, receiptOf } from "./receipt.ts";
 import { reportItem } from "./report-item.ts";
 import { ProgressReporter } from "./report-progress.ts";
 import type { ResultReporter } from "./report-results.ts";
@@ -37,6 +38,8 @@ export type RunDeps = RetryDeps & {
   sandbox: Sandbox;
   runnerFor: RunnerFor;
   trusted(): VerifyingKey[];
+  /** Counts what checking claims costs. */
+  tally: { verifications: number };
   ledger: Ledger;
   held: HeldJobs;
   heartbeat: Pick<Heartbeat, "setPid">;
@@ -58,7 +61,9 @@ const announceAfterMs = 20;
  */
 export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
   const { workerId } = deps.settings;
-  const verified = verifyClaims({ trusted: deps.trusted(), workerId, nowMs: deps.clock.nowMs() }, batch);
+  const { tally } = deps;
+  const verifier = { trusted: deps.trusted(), workerId, nowMs: deps.clock.nowMs(), tally };
+  const verified = verifyClaims(verifier, batch);
   for (const { lease, detail, reason } of verified.refused) refuseClaim(deps, lease, { detail, reason });
   for (const { lease, reason } of verified.returned) void releaseLease(deps, lease, reason, deps.quit);
   if (verified.unreadable > 0) {
@@ -85,7 +90,8 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax });
   try {
     held.phase = "running";
-    const { outcome, isInProcess } = await carryOut(deps, held, { dir, output });
+    const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, { dir, output });
+    const endedAtMs = deps.clock.nowMs();
     held.phase = "ending";
     // Only a process has something on disk, whose amount the slots bound; a function's end frees its slot at once.
     if (isInProcess) freeSlot();
@@ -94,7 +100,12 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     await deps.failpoint("worker.afterRun");
     await output.finish();
     await deps.failpoint("worker.beforeReport");
-    await reportOutcome(deps, held, outcome);
+    await reportOutcome(deps, held, outcome, {
+      startedAtMs,
+      endedAtMs,
+      stdoutSha256: await output.hashOf("stdout"),
+      stderrSha256: await output.hashOf("stderr"),
+    });
     if (!isInProcess || output.hasFiles) await removeAttemptDir(dir);
   } catch (error) {
     deps.logger.error(
@@ -109,18 +120,20 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
 }
 
 type Place = { dir: string; output: AttemptOutput };
-type CarriedOut = { outcome: RunOutcome; isInProcess: boolean };
+type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: number | null };
 
 async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<CarriedOut> {
   const timers: { cancel(): void }[] = [];
   const progress = new ProgressReporter(deps, held);
   let isInProcess = false;
+  let startedAtMs: number | null = null;
   try {
     if (held.stop.signal.aborted)
-      return { outcome: stoppedOutcome(stopReasonOf(held.stop.signal), held), isInProcess };
+      return { outcome: stoppedOutcome(stopReasonOf(held.stop.signal), held), isInProcess, startedAtMs };
     const document = readDocument(held.claim.document, deps.settings);
     const runner = deps.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
+    if (isInProcess) startedAtMs = deps.clock.nowMs();
     if (isInProcess) timers.push(armTimeout(deps, held), announceLater(deps, held));
     else await makeAttemptDir(place.dir);
 
@@ -133,15 +146,16 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<Car
         await retryWhileAway(deps, signal, (callSignal) =>
           deps.calls.start(held.lease, isolation, callSignal),
         );
+        startedAtMs = deps.clock.nowMs();
         await deps.failpoint("worker.started");
         timers.push(armTimeout(deps, held));
         place.output.follow("stdout");
         place.output.follow("stderr");
       },
     });
-    return { outcome, isInProcess };
+    return { outcome, isInProcess, startedAtMs };
   } catch (error) {
-    return { outcome: outcomeOfError(deps, held, error), isInProcess };
+    return { outcome: outcomeOfError(deps, held, error), isInProcess, startedAtMs };
   } finally {
     for (const timer of timers) timer.cancel();
     progress.stop();
@@ -195,15 +209,21 @@ function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcom
   return { kind: "released", reason: `the worker could not run it: ${what}`.slice(0, 500).toWellFormed() };
 }
 
-async function reportOutcome(deps: RunDeps, held: HeldJob, outcome: RunOutcome): Promise<void> {
-  const { lease, gone } = held;
+async function reportOutcome(
+  deps: RunDeps,
+  held: HeldJob,
+  outcome: RunOutcome,
+  facts: AttemptFacts,
+): Promise<void> {
+  const { lease, gone, claim } = held;
   if (gone.signal.aborted) return;
   if (outcome.kind === "released") {
     if (outcome.isHostDown) deps.onSandboxDown(outcome.reason);
     return releaseLease(deps, lease, outcome.reason, gone.signal);
   }
 
-  const reported = await deps.reporter.report(reportItem(lease, outcome), gone.signal);
+  const receipt = receiptOf(claim, outcome, facts);
+  const reported = await deps.reporter.report(reportItem(lease, outcome, receipt), gone.signal, receipt);
   if (reported.kind !== "refused") return;
   const { code, message } = reported;
   deps.logger.error(
@@ -212,8 +232,9 @@ async function reportOutcome(deps: RunDeps, held: HeldJob, outcome: RunOutcome):
   );
   if (outcome.kind === "failed") return;
   const reason = `the hub refused the result: ${code}: ${message}`;
-  const item = reportItem(lease, { kind: "failed", code: "EXECUTION_ERROR", reason });
-  await deps.reporter.report(item, gone.signal);
+  const failed = { kind: "failed", code: "EXECUTION_ERROR", reason } as const;
+  const second = receiptOf(claim, failed, facts);
+  await deps.reporter.report(reportItem(lease, failed, second), gone.signal, second);
 }
 
 /** Gives an attempt back that was never begun. */

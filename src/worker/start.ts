@@ -13,6 +13,7 @@ import type { SigningKey } from "../signing/ed25519.ts";
 import { sweepWorkDir } from "./attempt-dir.ts";
 import { Ledger } from "./ledger.ts";
 import type { WorkerSettings } from "./settings.ts";
+import { TrustedKeys } from "./trusted-keys.ts";
 import { WorkerEngine } from "./worker-engine.ts";
 import { openWorkerKey } from "./worker-key.ts";
 import { lockWorkerDir } from "./worker-lock.ts";
@@ -64,7 +65,8 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     handlers: options.handlers ?? new Map(),
     sandbox: place.sandbox,
     ledger: place.ledger,
-    publicKey: place.key.publicKeyPem,
+    key: place.key,
+    keys: place.keys,
   });
   const close = async (): Promise<void> => {
     client.close();
@@ -103,7 +105,13 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   };
 }
 
-type Place = { key: SigningKey; ledger: Ledger; sandbox: Sandbox; close(): Promise<void> };
+type Place = {
+  key: SigningKey;
+  keys: TrustedKeys;
+  ledger: Ledger;
+  sandbox: Sandbox;
+  close(): Promise<void>;
+};
 
 /** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
 async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Place> {
@@ -127,9 +135,14 @@ async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Pla
     await sandbox.sweep(await namesIn(join(settings.workDir, "jobs")));
     await sweepWorkDir(settings.workDir);
     const key = await openWorkerKey(dir);
+    const keys = await TrustedKeys.open({
+      path: join(dir, "trusted-keys.json"),
+      roots: settings.signingKeys,
+      nowMs: () => clock.nowMs(),
+    });
     const ledger = await Ledger.open(join(dir, "ledger.log"), () => clock.nowMs());
     closers.push(() => ledger.close());
-    return { key, ledger, sandbox, close };
+    return { key, keys, ledger, sandbox, close };
   } catch (error) {
     await close();
     throw error;

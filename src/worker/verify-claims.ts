@@ -21,7 +21,12 @@ export type VerifiedBatch = {
   unreadable: number;
 };
 
-type Verifier = { trusted: VerifyingKey[]; workerId: string; nowMs: number };
+type Verifier = {
+  trusted: VerifyingKey[];
+  workerId: string;
+  nowMs: number;
+  tally?: { verifications: number };
+};
 type Job = ClaimedBatch["jobs"][number];
 
 /** Checks a batch before anything of it is believed. Whatever does not verify is sorted by whom to tell. */

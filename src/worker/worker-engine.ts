@@ -6,6 +6,8 @@ import type { HttpClient, HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { RepeatedService } from "../runtime/service.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
+import { type SigningKey, signText } from "../signing/ed25519.ts";
+import { receiptListText } from "../signing/receipt.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { Drain } from "./drain.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -21,6 +23,7 @@ import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
 import { SandboxWatch } from "./sandbox-watch.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Slots } from "./slots.ts";
+import type { TrustedKeys } from "./trusted-keys.ts";
 
 export type EngineParts = {
   settings: WorkerSettings;
@@ -34,7 +37,9 @@ export type EngineParts = {
   handlers: ReadonlyMap<string, HandlerFunction>;
   sandbox: Sandbox;
   ledger: Ledger;
-  publicKey: string;
+  /** The worker's own key. */
+  key: SigningKey;
+  keys: TrustedKeys;
 };
 
 /** After trouble of its own, a worker leaves the work to others for so long. */
@@ -54,6 +59,8 @@ export class WorkerEngine {
   readonly #run: RunDeps;
   readonly #drain: Drain;
   readonly #sandboxWatch: SandboxWatch;
+  /** What checking claims has cost. */
+  readonly #tally = { verifications: 0 };
   #isToldToDrain = false;
   #isInTrouble = false;
 
@@ -80,10 +87,18 @@ export class WorkerEngine {
       ...retry,
       calls,
       runnerFor: createRunners(parts.handlers),
-      trusted: () => this.#link.trusted(),
+      trusted: () => parts.keys.trusted(),
+      tally: this.#tally,
       held: this.#held,
       heartbeat: this.#heartbeat,
-      reporter: new ResultReporter({ ...retry, calls }, this.#quit.signal),
+      reporter: new ResultReporter(
+        {
+          ...retry,
+          calls,
+          signReceipts: (texts) => signText(parts.key, receiptListText(settings.workerId, texts)),
+        },
+        this.#quit.signal,
+      ),
       quit: this.#quit.signal,
       onTrouble: (error) => this.#pauseForTrouble(error),
       onSandboxDown: (reason) => this.#sandboxWatch.down(reason),
@@ -110,6 +125,7 @@ export class WorkerEngine {
       clock,
       intervalMs: settings.pushIntervalMs,
       workDir: settings.workDir,
+      verifications: () => this.#tally.verifications,
       slots: () => ({ used: this.#slots.used, size: settings.slots }),
     });
     this.#drain = new Drain({ clock, settings, held: this.#held });
@@ -161,13 +177,17 @@ export class WorkerEngine {
   }
 
   #createLink(retry: { clock: Clock; random: () => number; presence: HubPresence }): HubLink {
-    const { settings, logger, version, publicKey, handlers } = this.#parts;
+    const { settings, logger, version, key, keys, handlers } = this.#parts;
     return new HubLink({
       ...retry,
       calls: this.#calls,
       logger,
-      signingKeys: settings.signingKeys,
-      registration: registrationOf(settings, { version, publicKey, handlerTypes: [...handlers.keys()] }),
+      keys,
+      registration: registrationOf(settings, {
+        version,
+        publicKey: key.publicKeyPem,
+        handlerTypes: [...handlers.keys()],
+      }),
       onRegistered: () => {
         this.#claims.isRegistered = true;
       },
@@ -194,9 +214,8 @@ export class WorkerEngine {
     else if (command === "lost") for (const held of jobs) this.#lose(held, "hub");
     else if (command === "drain") this.#setToldToDrain(true);
     else if (command === "keys") {
-      this.#parts.logger.info(
-        "the hub has changed its signing keys; this worker keeps to those that it trusts",
-      );
+      // To register anew would end a drain; it is made up for when the drain is over.
+      if (!this.#isToldToDrain) void this.#link.refreshKeys();
     }
   }
 
@@ -239,6 +258,7 @@ export class WorkerEngine {
     this.#isToldToDrain = isTold;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
+    else void this.#link.refreshKeys();
     this.#applyPause();
   }
 

@@ -15,7 +15,13 @@ export const rooms: Record<string, Room> = {
   client: { imports: ["core", "contract", "runtime"] },
   cli: {
     imports: ["client", "core", "runtime", "contract", "registry"],
-    doors: ["src/hub/start.ts", "src/hub/admin.ts", "src/worker/start.ts", "src/worker/doctor.ts"],
+    doors: [
+      "src/hub/start.ts",
+      "src/hub/admin.ts",
+      "src/worker/start.ts",
+      "src/worker/doctor.ts",
+      "src/signing/verify-bundle.ts",
+    ],
   },
   dashboard: { imports: ["core", "contract"], packages: "browser" },
 };

@@ -14,6 +14,7 @@ import {
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
+import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { issueTokens, type Tokens } from "../support/tokens.ts";
 
 let hub: TestHub;
@@ -189,12 +190,14 @@ describe("what a job shows", () => {
   });
 
   test("its receipt, once there is one", async () => {
-    const { id, fence } = await runningJob(hub, { token: tokens.alice });
+    const held = await signedRunningJob(hub, { token: tokens.alice });
+    const { id, fence } = held;
     const read = () => hub.call("GET", `/jobs/${id}/receipt`, { token: tokens.alice });
     expect(await read()).toMatchObject({ status: 404, code: "NOT_FOUND" });
-    const body = { ...fence, result: null, receipt: { n: 1.5, by: "w" } };
+    const receipt = await receiptFor(hub, held, { result: null });
+    const body = { ...fence, result: null, receipt };
     await hub.must("POST", `/jobs/${id}/result`, { token: hub.admin, body });
-    expect((await read()).json()).toEqual({ by: "w", n: 1.5 });
+    expect((await read()).json()).toMatchObject({ job_id: id, receipt: receipt.text, result: "null" });
   });
 
   test("why it waits, without a word about workers of other tenants", async () => {

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import type { RouteName } from "../../src/contract/routes.ts";
 import type { TestHub } from "../support/hub.ts";
 import { claimedJob, failedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { issueToken, type Tokens } from "../support/tokens.ts";
 
 export type World = { hub: TestHub; tokens: Tokens };
@@ -46,10 +47,10 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   }),
   explainJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
   getReceipt: async ({ hub, tokens }) => {
-    const { id, fence } = await runningJob(hub, { token: tokens.alice });
-    const body = { ...fence, result: 1, receipt: { signed: "by the worker" } };
-    await hub.must("POST", `/jobs/${id}/result`, { token: hub.admin, body });
-    return { token: tokens.alice, params: { id } };
+    const held = await signedRunningJob(hub, { token: tokens.alice });
+    const body = { ...held.fence, result: 1, receipt: await receiptFor(hub, held, { result: 1 }) };
+    await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
+    return { token: tokens.alice, params: { id: held.id } };
   },
 
   registerWorker: async ({ tokens }) => ({ token: tokens.worker, body: fullRegistration() }),
@@ -124,21 +125,19 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     };
   },
   finishJob: async (world) =>
-    fenced(world, { result: { a: 1.5 }, result_hash: "a".repeat(64), ...fullReport }),
+    reported(world, { result: { a: 1.5 } }, { result: { a: 1.5 }, result_hash: "a".repeat(64) }),
   failJob: async (world) =>
-    fenced(world, {
-      reason: "bad luck",
-      code: "TIMEOUT",
-      detail: "d",
-      partial_result: [1],
-      ...fullReport,
-    }),
+    reported(
+      world,
+      { result: [1] },
+      { reason: "bad luck", code: "TIMEOUT", detail: "d", partial_result: [1] },
+    ),
   finishJobs: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
     const { worker_id, ...lease } = fence;
     return {
       token: tokens.worker,
-      body: { worker_id, items: [{ job_id: id, ...lease, result: 1 }], receipts: {} },
+      body: { worker_id, items: [{ job_id: id, ...lease, result: 1 }], receipts: { signature: "base64:x" } },
     };
   },
 
@@ -177,6 +176,16 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     params: { id: (await issueToken(hub, { role: "user" })).id },
   }),
   listKeys: async ({ tokens }) => ({ token: tokens.alice }),
+  rotateKeys: async ({ hub }) => ({ token: hub.admin, body: { emergency: true, notice_sec: 3600 } }),
+  revokeKey: async ({ hub }) => {
+    await hub.must("POST", "/keys/rotate", { token: hub.admin, body: {} });
+    const { keys } = (await hub.must("GET", "/keys", { token: hub.admin })).json<{ keys: Key[] }>();
+    return {
+      token: hub.admin,
+      params: { id: keys.find(({ status }) => status === "retiring")!.key_id },
+      body: { now: true },
+    };
+  },
   getQuota: async ({ hub }) => ({ token: hub.admin, params: { id: "acme" } }),
   putQuota: async ({ hub }) => ({
     token: hub.admin,
@@ -195,7 +204,26 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     params: { type: freshName("type") },
     body: { paused: true },
   }),
+  searchAudit: async ({ hub, tokens }) => ({
+    token: hub.admin,
+    query: {
+      event: "JOB_CREATED",
+      user_id: "alice",
+      tenant_id: "acme",
+      job_id: (await submitJob(hub, { token: tokens.alice })).id,
+      severity: "LOW",
+      since: "0",
+      until: "9000000000000",
+      cursor: "1000000",
+      limit: "10",
+    },
+  }),
+  getLockdown: async ({ tokens }) => ({ token: tokens.viewer }),
+  lockDown: async ({ hub }) => ({ token: hub.admin, body: { reason: "a drill" } }),
+  liftLockdown: async ({ hub }) => ({ token: hub.admin }),
 };
+
+type Key = { key_id: string; status: string };
 
 async function aliceJob({ hub, tokens }: World): Promise<string> {
   return (await submitJob(hub, { token: tokens.alice })).id;
@@ -204,6 +232,21 @@ async function aliceJob({ hub, tokens }: World): Promise<string> {
 async function fenced({ hub, tokens }: World, body: Record<string, unknown>): Promise<Example> {
   const { id, fence } = await runningJob(hub, { token: tokens.alice });
   return { token: tokens.worker, params: { id }, body: { ...fence, ...body } };
+}
+
+/** An ending with everything that may come with one, a true receipt included. */
+async function reported(
+  { hub, tokens }: World,
+  says: { result: unknown },
+  body: Record<string, unknown>,
+): Promise<Example> {
+  const held = await signedRunningJob(hub, { token: tokens.alice });
+  const receipt = await receiptFor(hub, held, { ...says, exit_code: fullReport.exit_code });
+  return {
+    token: tokens.worker,
+    params: { id: held.id },
+    body: { ...held.fence, ...body, ...fullReport, receipt },
+  };
 }
 
 async function onWorker({ hub }: World): Promise<Example> {
@@ -216,7 +259,6 @@ const fullReport = {
   isolation: fullIsolation,
   usage: { cpu_ms: 1, memory_peak_bytes: 2, oom: false },
   output_files: [{ folder_id: "f", object_key: "k", sha256: "b".repeat(64), size: 1 }],
-  receipt: { any: "thing" },
 };
 
 /** Every optional field that an exec job may have, so that each one is put to the test. */

@@ -1,11 +1,14 @@
 import { describe } from "vitest";
 import { describeAccess } from "./describe-access.ts";
 import { describeAttempts } from "./describe-attempts.ts";
+import { describeAudit } from "./describe-audit.ts";
 import { describeClaims } from "./describe-claims.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeLife } from "./describe-life.ts";
 import { describeQueues } from "./describe-queues.ts";
+import { describeRecalls } from "./describe-recalls.ts";
+import { describeResponse } from "./describe-response.ts";
 import { describeSeals } from "./describe-seals.ts";
 import { describeSubmits } from "./describe-submits.ts";
 import { describeWorkers } from "./describe-workers.ts";
@@ -19,10 +22,13 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeAttempts(create);
     describeEndings(create);
     describeQueues(create);
+    describeRecalls(create);
     describeSeals(create);
     describeWorkers(create);
     describeAccess(create);
     describeEvents(create);
+    describeAudit(create);
+    describeResponse(create);
     describeLife(create);
   });
 }

@@ -65,7 +65,7 @@ describe("the SQLite driver opens", () => {
     const failing = sqliteUnderTest({ path: under.path, failpointModule });
     await expect(failing.open()).rejects.toMatchObject(unavailable);
     const store = await under.open();
-    expect((await store.ping()).schemaVersion).toBe(1);
+    expect((await store.ping()).schemaVersion).toBe(3);
     await store.close();
     await under.remove();
     await failing.remove();

@@ -35,6 +35,11 @@ export const jobctlShape: ProgramShape = {
     },
     events: { summary: "show what happens to one job, or follow all", load: () => import("./events.ts") },
     why: { summary: "explain why a job is where it is", load: () => import("./why.ts") },
+    verify: {
+      summary: "check what was ordered, who could run it and what came out",
+      load: () => import("./verify.ts"),
+    },
+    audit: { summary: "search the audit trail", load: () => import("./audit.ts") },
     workers: { summary: "list the workers", load: () => import("./workers.ts") },
     completion: {
       summary: "print a completion script for your shell",

@@ -22,7 +22,7 @@ export function define(command: Command, context: CliContext): void {
         ...(await examineHost(context, home)),
         ...(await examineHome(home)),
         ...(await examineCerts(home, systemClock.nowMs())),
-        ...(await examineHub(writ)),
+        ...(await examineHub(writ, systemClock.nowMs())),
       ];
       for (const finding of findings) print(context, command, finding, (each) => showFinding(context, each));
       if (findings.some(({ state }) => state === "problem")) context.exitCode = 1;
@@ -57,19 +57,35 @@ async function examineMode(path: string): Promise<Finding | undefined> {
   return { check: "home", state: "problem", says: `others can reach ${path}; run: chmod go= ${path}` };
 }
 
-async function examineHub(writ: Writ): Promise<Finding[]> {
+async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
   try {
     const { role, user_id } = await writ.whoAmI();
     const hub: Finding = { check: "hub", state: "ok", says: `answers; you are ${user_id} (${role})` };
-    return [hub, ...(await examineKeys(writ)), ...(await examineWorkers(writ))];
+    return [
+      hub,
+      ...(await examineKeys(writ, nowMs)),
+      ...(await examineWorkers(writ)),
+      ...(await examineAlerts(writ)),
+    ];
   } catch (error) {
     return [{ check: "hub", state: "problem", says: (error as Error).message }];
   }
 }
 
-async function examineKeys(writ: Writ): Promise<Finding[]> {
-  const count = (await writ.keys()).filter(({ status }) => status !== "revoked").length;
-  return [{ check: "keys", state: count > 0 ? "ok" : "problem", says: `${count} signing keys are valid` }];
+const ROTATION_DUE_DAYS = 90;
+
+async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
+  const keys = await writ.keys();
+  const count = keys.filter(({ status }) => status !== "revoked").length;
+  if (count === 0) return [{ check: "keys", state: "problem", says: "no signing key is valid" }];
+  const madeAt = keys.find(({ status }) => status === "active")?.not_before ?? 0;
+  const ageDays = Math.floor((nowMs - madeAt) / 86_400_000);
+  if (ageDays < ROTATION_DUE_DAYS)
+    return [
+      { check: "keys", state: "ok", says: `${count} signing keys are valid, the newest for ${ageDays} days` },
+    ];
+  const says = `the signing key is ${ageDays} days old; run: writ keys rotate`;
+  return [{ check: "keys", state: "warning", says }];
 }
 
 async function examineWorkers(writ: Writ): Promise<Finding[]> {
@@ -77,6 +93,18 @@ async function examineWorkers(writ: Writ): Promise<Finding[]> {
   const active = workers.filter(({ status }) => status === "active").length;
   const says = `${active} of ${workers.length} workers are active`;
   return [{ check: "workers", state: active > 0 ? "ok" : "warning", says }];
+}
+
+async function examineAlerts(writ: Writ): Promise<Finding[]> {
+  const { locked, reason, alert_channels: channels } = await writ.lockdown();
+  const says = "nothing would carry a HIGH alert; set WRIT_TELEGRAM_*, WRIT_SMTP_URL or WRIT_WEBHOOK_URL";
+  const carried: Finding =
+    channels.length === 0
+      ? { check: "alerts", state: "warning", says }
+      : { check: "alerts", state: "ok", says: `go out by ${channels.join(", ")}` };
+  if (!locked) return [carried];
+  const why = `the hub is locked: ${reason}; when that is settled: writ lockdown --lift`;
+  return [carried, { check: "lockdown", state: "problem", says: why }];
 }
 
 function showFinding(context: CliContext, { check, state, says }: Finding): string {

@@ -14,6 +14,12 @@ const writShape: ProgramShape = {
     workers: { summary: "enrol workers of other machines", load: () => import("./workers.ts") },
     tokens: { summary: "issue, list and revoke tokens", load: () => import("./tokens.ts") },
     certs: { summary: "issue, list, renew and revoke certificates", load: () => import("./certs.ts") },
+    keys: { summary: "list, rotate, revoke and export the signing keys", load: () => import("./keys.ts") },
+    audit: { summary: "check the audit trail", load: () => import("./audit.ts") },
+    lockdown: {
+      summary: "lock the hub, lift it, or show why it is locked",
+      load: () => import("./lockdown.ts"),
+    },
     doctor: { summary: "check this machine and its hub", load: () => import("./doctor.ts") },
   },
 };

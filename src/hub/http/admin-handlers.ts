@@ -9,7 +9,9 @@ import { workerView } from "../views/worker-view.ts";
 import type { Call, Handlers } from "./call.ts";
 import { sessionCookie } from "./credentials.ts";
 
-export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
+export const adminHandlers: Handlers<
+  Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey">
+> = {
   async listWorkers({ deps, identity }) {
     const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));
     return Response.json(await Promise.all(workers.map((worker) => workerView(deps.store, worker))));
@@ -90,10 +92,6 @@ export const adminHandlers: Handlers<keyof typeof adminRoutes> = {
   async revokeToken({ deps, identity, origin, params }) {
     await revokeToken(deps, { identity, tokenId: params.id, origin });
     return done();
-  },
-
-  async listKeys({ deps }) {
-    return Response.json({ keys: deps.keys.list() });
   },
 
   async getQuota({ deps, params, identity }) {

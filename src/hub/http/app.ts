@@ -6,11 +6,13 @@ import type { Identity } from "../../core/identity.ts";
 import { authenticate } from "../use-cases/authenticate.ts";
 import { recordDenial } from "../use-cases/record-denial.ts";
 import { adminHandlers } from "./admin-handlers.ts";
+import { auditHandlers } from "./audit-handlers.ts";
 import { apiPrefixes, bindRoutes } from "./bind-routes.ts";
 import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { credentialsOf, originOf } from "./credentials.ts";
 import { errorResponse } from "./error-response.ts";
 import { jobHandlers } from "./job-handlers.ts";
+import { keyHandlers } from "./key-handlers.ts";
 import { openApi } from "./openapi.ts";
 import { pageHeaders, referencePage, welcomePage } from "./pages.ts";
 import { workerHandlers } from "./worker-handlers.ts";
@@ -26,7 +28,13 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
   app.notFound((context) => refuse(deps, context, unmatched(context)));
   bindHealth(app, deps);
   bindPages(app, deps.version);
-  bindRoutes(app, deps, { ...jobHandlers, ...workerHandlers, ...adminHandlers });
+  bindRoutes(app, deps, {
+    ...jobHandlers,
+    ...workerHandlers,
+    ...adminHandlers,
+    ...keyHandlers,
+    ...auditHandlers,
+  });
   return app;
 }
 
@@ -99,7 +107,10 @@ function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
 async function health(deps: HttpDeps): Promise<Response> {
   try {
     const { schemaVersion } = await deps.store.ping();
-    return Response.json({ status: "ok", version: deps.version, schema_version: schemaVersion });
+    const lockdown = await deps.store.getLockdown();
+    const locked = lockdown && { lockdown: { reason: lockdown.reason, since: lockdown.since } };
+    const status = lockdown === null ? "ok" : "locked";
+    return Response.json({ status, version: deps.version, schema_version: schemaVersion, ...locked });
   } catch {
     return Response.json({ status: "store unavailable", version: deps.version }, { status: 503 });
   }

@@ -7,6 +7,7 @@ import type { Identity } from "../../core/identity.ts";
 import { authenticate, type Credentials } from "../use-cases/authenticate.ts";
 import { parseShape } from "../use-cases/parse-shape.ts";
 import { recordDenial } from "../use-cases/record-denial.ts";
+import { type RecordedRequest, recordRequest } from "../use-cases/record-request.ts";
 import type { Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
 import { readBytes, readJson } from "./read-body.ts";
@@ -41,6 +42,7 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
   const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
   const credentials = credentialsOf(incoming);
   const caller = { identity: nobody, origin };
+  let request: Partial<RecordedRequest> = {};
   try {
     caller.identity = await admit(deps, { ...served, credentials, origin });
     caller.origin = { ...origin, userId: caller.identity.userId };
@@ -59,14 +61,22 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
         return hangUpSignal(context);
       },
     };
+    request = call;
     const handler = handlers[name] as (call: Call<RouteName>) => Promise<Response>;
-    return await handler(call as Call<RouteName>);
+    const response = await handler(call as Call<RouteName>);
+    await recordRequest(deps, { ...request, ...caller, outcome: String(response.status) });
+    return response;
   } catch (error) {
     await recordDenial(deps, caller, error);
+    await recordRequest(deps, { ...request, ...caller, outcome: outcomeOf(error) });
     throw error;
   } finally {
     deps.metrics.requestSeconds.observe({ route: name }, (deps.clock.monotonicMs() - startedAt) / 1000);
   }
+}
+
+function outcomeOf(error: unknown): string {
+  return error instanceof WritError ? error.code : "INTERNAL";
 }
 
 const nobody: Identity = { tokenId: "", role: "viewer", tenantId: null, userId: "anonymous", workerId: null };

@@ -1,11 +1,16 @@
 import { type ErrorCode, errorTable, WritError } from "../../core/errors.ts";
 import type { Logger } from "../../runtime/logger.ts";
+import { redactText } from "../../runtime/redact.ts";
 
 /** The one place where an error becomes an answer. What we did not foresee is logged and says nothing to strangers. */
 export function errorResponse(error: unknown, requestId: string, logger: Logger): Response {
   const known = error instanceof WritError ? error : unforeseen(error, requestId, logger);
   const { http } = errorTable[known.code];
-  const { retry_after_sec: _, ...details } = known.details ?? {};
+  const { retry_after_sec: _, ...details } = http < 500 ? (known.details ?? {}) : {};
+  // What is our own fault may tell of files and statements: it is for the log, and the request id leads there.
+  if (http >= 500 && known.details !== undefined) {
+    logger.error({ code: known.code, details: known.details, request_id: requestId }, "a request failed");
+  }
   const body = {
     error: {
       code: known.code,
@@ -14,7 +19,11 @@ export function errorResponse(error: unknown, requestId: string, logger: Logger)
       request_id: requestId,
     },
   };
-  return Response.json(body, { status: http, headers: headersFor(known.code, known.details) });
+  // A message or the name of a field may quote what the caller sent, and callers send tokens to wrong places.
+  return new Response(redactText(JSON.stringify(body)), {
+    status: http,
+    headers: { "Content-Type": "application/json", ...headersFor(known.code, known.details) },
+  });
 }
 
 function headersFor(code: ErrorCode, details: WritError["details"] = {}): Record<string, string> {

@@ -1,7 +1,7 @@
 import type { jobRoutes } from "../../contract/job-routes.ts";
-import { WritError } from "../../core/errors.ts";
 import { cancelJob, retryJob } from "../use-cases/end-jobs.ts";
 import { explainJob } from "../use-cases/explain-job.ts";
+import { exportBundle } from "../use-cases/export-bundle.ts";
 import { findJob } from "../use-cases/find-job.ts";
 import { listJobs } from "../use-cases/list-jobs.ts";
 import { submitJobs } from "../use-cases/submit-jobs.ts";
@@ -61,13 +61,12 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async getReceipt(call) {
-    const { job } = await readable(call);
-    if (job.receipt === null) throw new WritError("NOT_FOUND", `job ${job.id} has no receipt yet`);
-    return new Response(job.receipt, { headers: { "Content-Type": "application/json" } });
+    const { deps, identity, origin, params } = call;
+    return Response.json(await exportBundle(deps, { identity, origin, jobId: params.id }));
   },
 };
 
-function readable(call: Call<"getJob" | "listJobEvents" | "explainJob" | "getReceipt">) {
+function readable(call: Call<"getJob" | "listJobEvents" | "explainJob">) {
   const { deps, identity, origin, params } = call;
   return findJob(deps, { identity, origin, jobId: params.id, to: "read" });
 }

@@ -39,10 +39,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   async streamCommands(call) {
     const { deps, identity, params, context } = call;
     await findActingWorker(deps, { identity, workerId: params.id });
+    const isAllowed = stillAllowed(call);
     const stream = deps.streams.open(context.env.outgoing, {
       headers: sseHeaders,
       ping: ssePing,
-      isStillAllowed: stillAllowed(call),
+      isStillAllowed: async () => (await isAllowed()) && !(await isBlocked(deps, params.id)),
     });
     const stopListening = deps.dispatcher.listen(params.id, (command, data) => {
       // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not bring.
@@ -121,7 +122,8 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   },
 
   async finishJobs({ deps, identity, origin, body }) {
-    const call = { identity, origin, workerId: body.worker_id, items: body.items };
+    const receiptSignature = body.receipts?.signature;
+    const call = { identity, origin, workerId: body.worker_id, items: body.items, receiptSignature };
     const answers = await finishJobs(deps, call);
     const items = answers.map((answer) => {
       if ("error" in answer) {
@@ -142,6 +144,10 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
 
 function done(): Response {
   return new Response(null, { status: 204 });
+}
+
+async function isBlocked(deps: Call<"streamCommands">["deps"], workerId: string): Promise<boolean> {
+  return (await deps.workers.get(workerId))?.blocked === true;
 }
 
 function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]) {

@@ -85,6 +85,11 @@ export class Dispatcher {
     this.#listeners.get(workerId)?.(command, data);
   }
 
+  /** The same to every worker whose command stream is open here. */
+  tellAll(command: Command, data: Record<string, unknown>): void {
+    for (const listener of [...this.#listeners.values()]) listener(command, data);
+  }
+
   /** Something may have made jobs claimable without a commit saying so: everybody looks again. */
   wakeAll(): void {
     for (const waiter of [...this.#waiters]) waiter.wake();

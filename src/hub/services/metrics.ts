@@ -36,6 +36,12 @@ export function createMetrics(version: string) {
       registers,
     }),
     signatures: new Counter({ name: "writ_signatures_total", help: "Ed25519 signatures made", registers }),
+    alerts: new Counter({
+      name: "writ_alerts_total",
+      help: "Attempts to send an alert, by channel and outcome",
+      labelNames: ["channel", "outcome"],
+      registers,
+    }),
     outputBytes: new Counter({
       name: "writ_output_bytes_total",
       help: "Output received from workers",

@@ -1,11 +1,12 @@
 import { repeat, type Service } from "../../runtime/service.ts";
+import { moveCold } from "../audit/move-cold.ts";
 import type { HubDeps } from "../deps.ts";
 
 const dayMs = 86_400_000;
 const roundMs = 600_000;
 const itemsPerTurn = 500;
 
-/** Forgets what has been kept long enough: finished jobs with their output, dead letters, events. */
+/** Forgets what has been kept long enough: finished jobs with their output, dead letters, records of the audit. */
 export function createRetention(deps: HubDeps): Service {
   const { clock, logger, settings } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "old jobs could not be removed");
@@ -18,10 +19,12 @@ export function createRetention(deps: HubDeps): Service {
       for (const jobId of removed) await deps.outputs.removeOutputs(deps.outputsDir, jobId);
       if (removed.length < itemsPerTurn) break;
     }
-    const before = nowMs - settings.auditColdDays * dayMs;
+    // A job that is kept longer than the audit keeps the signature behind its receipt.
+    const signedBefore = nowMs - Math.max(settings.auditColdDays, settings.jobRetentionDays) * dayMs;
     while (!signal.aborted) {
-      const { removed } = await deps.store.pruneEvents({ before, limit: itemsPerTurn });
-      if (removed < itemsPerTurn) break;
+      const turn = { before: signedBefore, limit: itemsPerTurn };
+      if ((await deps.store.pruneReceiptSignatures(turn)).removed < itemsPerTurn) break;
     }
+    await moveCold(deps, signal);
   });
 }

@@ -2,6 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
+import { securityEvent } from "../../core/outcome.ts";
 import type { ChangeAnswer, JobChange } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
@@ -76,6 +77,7 @@ const staleNotesPerSecond = 1 / 60;
 async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobRecord): Promise<void> {
   const fence = "fence" in change ? change.fence : null;
   if (deps.limits.take(`stale ${jobId} ${fence?.attempt}`, staleNotesPerSecond) > 0) return;
+  await noteViolation(deps, { jobId, change }, job);
   await recordEvent(deps, {
     event: "STALE_RESULT_REJECTED",
     tenantId: job.tenantId,
@@ -86,6 +88,27 @@ async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobRe
       worker_id: fence?.workerId ?? null,
       attempt: fence?.attempt ?? null,
       current_attempt: job.attempt,
+    },
+  });
+}
+
+/**
+ * A worker that was handed a replayed or stolen claim says so for an attempt that is not its own, and the job must not
+ * suffer for it. What it saw is worth knowing all the same.
+ */
+async function noteViolation(deps: HubDeps, { jobId, change }: JobChange, job: JobRecord): Promise<void> {
+  if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;
+  await recordEvent(deps, {
+    event: securityEvent(change.detail),
+    tenantId: job.tenantId,
+    jobId,
+    origin: null,
+    details: {
+      violation_type: change.detail,
+      job_id: jobId,
+      worker_id: change.fence.workerId,
+      attempt: change.fence.attempt,
+      error: change.reason,
     },
   });
 }

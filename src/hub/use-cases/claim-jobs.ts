@@ -1,6 +1,7 @@
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { WorkerFacts } from "../../core/queue-key.ts";
+import type { SigningKey } from "../../signing/ed25519.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import type { ClaimedJob, WorkerRecord } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
@@ -16,6 +17,9 @@ export type ClaimRequest = {
   /** Aborted when the caller has gone: nothing may be leased to nobody. */
   signal: AbortSignal;
 };
+
+/** With the keys that the worker named when it registered. */
+type Claiming = ClaimRequest & { keyIds: readonly string[] };
 
 const claimsPerSecondMax = 2_000;
 /** Below the 8 MiB of an answer, with room for the leases and for escaping. */
@@ -35,8 +39,9 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<C
   }
   if (worker.draining) return [];
   const facts = claimFacts(worker, request);
+  const claiming = { ...request, keyIds: worker.keyIds };
   const claimed =
-    request.waitMs === 0 ? await claimNow(deps, request, facts) : await claimOrWait(deps, request, facts);
+    request.waitMs === 0 ? await claimNow(deps, claiming, facts) : await claimOrWait(deps, claiming, facts);
   if (claimed.length < request.max) deps.dispatcher.hungry(worker.id, facts, request.max - claimed.length);
   return claimed;
 }
@@ -52,35 +57,46 @@ function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
   };
 }
 
-async function claimNow(deps: HubDeps, request: ClaimRequest, facts: WorkerFacts): Promise<ClaimedJob[]> {
+async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
   if (request.signal.aborted) return [];
+  const signer = deps.keys.signerFor(request.keyIds, deps.clock.nowMs());
+  // It could only refuse what it is given, and each refusal would end a job as a violation.
+  if (signer === null) {
+    deps.dispatcher.tell(request.workerId, "keys", { version: deps.keys.version });
+    return [];
+  }
   await deps.failpoint("claim.beforeCommit");
   const { claimed } = await deps.store.claimJobs({
     workerId: request.workerId,
     worker: facts,
     max: request.max,
     bytesMax: claimBytesMax,
+    leaseKeyId: signer.keyId,
     leaseTokens: Array.from({ length: request.max }, () => deps.ids.leaseToken()),
     rules: rulesNow(deps),
   });
   await deps.failpoint("claim.afterCommit");
   deps.metrics.claimed.inc(claimed.length);
-  if (!request.signal.aborted) return claimed;
-  await giveBack(deps, claimed);
+  if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
+  else if (!maySign(deps, signer)) await giveBack(deps, claimed, "the key was revoked in the same moment");
+  else return claimed;
   return [];
 }
 
-/** The caller hung up while its claim was being written: nobody knows of these leases, so they need not run out. */
-async function giveBack(deps: HubDeps, claimed: ClaimedJob[]): Promise<void> {
+function maySign(deps: HubDeps, { keyId }: SigningKey): boolean {
+  return deps.keys.signers(deps.clock.nowMs()).some((key) => key.keyId === keyId);
+}
+
+/** Nobody will hear of these leases, so they need not run out. */
+async function giveBack(deps: HubDeps, claimed: ClaimedJob[], reason: string): Promise<void> {
   const changes = claimed.map(({ job, leaseToken }) => {
     const fence = { workerId: job.workerId!, attempt: job.attempt, tokenHash: sha256Hex(leaseToken) };
-    const reason = "the worker hung up before it was answered";
     return { jobId: job.id, change: { act: "release" as const, fence, reason } };
   });
   if (changes.length > 0) await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
 }
 
-async function claimOrWait(deps: HubDeps, request: ClaimRequest, facts: WorkerFacts): Promise<ClaimedJob[]> {
+async function claimOrWait(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
   const endsAt = deps.clock.monotonicMs() + request.waitMs;
   while (!request.signal.aborted && !deps.dispatcher.isStopped) {
     // Waiting begins before the look, so that a job that comes between the two is not slept through.

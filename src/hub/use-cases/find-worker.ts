@@ -19,6 +19,7 @@ export async function checkActsAs(
     throw new WritError(
       "PERMISSION_DENIED",
       `this token speaks for worker ${identity.workerId}, not for ${workerId}`,
+      { token_worker_id: identity.workerId },
     );
   }
   const worker = await deps.workers.get(workerId);

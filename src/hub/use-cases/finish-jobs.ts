@@ -14,6 +14,7 @@ import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { settled } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
+import { keptReceipt, type Signed, signedList, signedReceipt, toCheck } from "./keep-receipts.ts";
 import { parseShape } from "./parse-shape.ts";
 
 type Caller = { identity: Identity; origin: Origin };
@@ -24,17 +25,22 @@ export async function finishJob(
   deps: HubDeps,
   call: Call & { body: ResultRequest; idempotencyKey: string | null },
 ): Promise<{ job: JobRecord; duplicate: boolean }> {
-  await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
-  const change = resultChange(call.identity, call.body, call.idempotencyKey);
-  const answer = await finish(deps, call, { jobId: call.jobId, change });
-  return { job: answer.job, duplicate: answer.duplicate };
+  const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
+  const signed = signedReceipt(worker, call.body.receipt);
+  const change = resultChange(
+    call.identity,
+    { ...call.body, receipt: keptReceipt(deps, signed) },
+    call.idempotencyKey,
+  );
+  return finish(deps, { ...call, signed }, { jobId: call.jobId, change });
 }
 
 /** The attempt failed; core decides whether it is tried again. */
 export async function failJob(deps: HubDeps, call: Call & { body: FailRequest }): Promise<JobRecord> {
-  await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
-  const change = failChange(call.identity, call.body);
-  return (await finish(deps, call, { jobId: call.jobId, change })).job;
+  const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
+  const signed = signedReceipt(worker, call.body.receipt);
+  const change = failChange(call.identity, { ...call.body, receipt: keptReceipt(deps, signed) });
+  return (await finish(deps, { ...call, signed }, { jobId: call.jobId, change })).job;
 }
 
 export type ItemAnswer =
@@ -44,12 +50,13 @@ export type ItemAnswer =
 /** Many endings in one call, each judged alone: a bad item spoils nobody else's. */
 export async function finishJobs(
   deps: HubDeps,
-  call: Caller & { workerId: string; items: unknown[] },
+  call: Caller & { workerId: string; items: unknown[]; receiptSignature?: string },
 ): Promise<ItemAnswer[]> {
-  await findActingWorker(deps, call);
-  const asked = call.items.map((item) => changeOf(call, item));
+  const worker = await findActingWorker(deps, call);
+  const signed = signedList(worker, call);
+  const asked = call.items.map((item) => changeOf(deps, { ...call, signed }, item));
   const changes = asked.filter((one): one is JobChange => !(one instanceof WritError));
-  const answers = changes.length === 0 ? [] : await apply(deps, changes);
+  const answers = changes.length === 0 ? [] : await apply(deps, changes, signed);
   let next = 0;
   return Promise.all(
     asked.map(async (one, index): Promise<ItemAnswer> => {
@@ -69,10 +76,15 @@ export async function finishJobs(
   );
 }
 
-function changeOf(call: { identity: Identity; workerId: string }, raw: unknown): JobChange | WritError {
+function changeOf(
+  deps: HubDeps,
+  call: { identity: Identity; workerId: string; signed: Signed | null },
+  raw: unknown,
+): JobChange | WritError {
   try {
     const item = parseShape(resultItem, raw);
-    const body = { ...item, worker_id: call.workerId };
+    const receipt = keptReceipt(deps, call.signed, item.receipt);
+    const body = { ...item, receipt, worker_id: call.workerId };
     const change =
       "reason" in body
         ? failChange(call.identity, body)
@@ -91,18 +103,22 @@ function jobIdOf(item: unknown): string | null {
 
 async function finish(
   deps: HubDeps,
-  { identity, origin }: Caller,
+  { identity, origin, signed }: Caller & { signed: Signed | null },
   asked: JobChange,
 ): Promise<{ job: JobRecord; duplicate: boolean }> {
-  const [answer] = await apply(deps, [asked]);
+  const [answer] = await apply(deps, [asked], signed);
   const job = await ending(deps, { identity, origin, ...asked }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };
 }
 
-async function apply(deps: HubDeps, changes: JobChange[]): Promise<ChangeAnswer[]> {
+async function apply(deps: HubDeps, changes: JobChange[], signed: Signed | null): Promise<ChangeAnswer[]> {
   await deps.failpoint("result.beforeCommit");
-  const answers = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
+  const rules = rulesNow(deps);
+  const receiptSignature = signed && { ...signed, createdAt: rules.nowMs };
+  const answers = await deps.store.changeJobs({ changes, rules, origin: null, receiptSignature });
   await deps.failpoint("result.afterCommit");
+  if (signed !== null)
+    await deps.receipts.add({ ...signed, signed: signed.text, receipts: toCheck(answers) });
   return answers;
 }
 
@@ -113,7 +129,9 @@ async function ending(deps: HubDeps, asked: Caller & JobChange, answer: ChangeAn
 }
 
 type Fields = { worker_id: string; attempt?: number; token?: string };
-type ResultFields = Omit<ResultRequest, keyof Fields> & Fields;
+type Kept = { receipt: string | null };
+type ResultFields = Omit<ResultRequest, keyof Fields | "receipt"> & Fields & Kept;
+type FailFields = Omit<FailRequest, "receipt"> & Kept;
 
 function resultChange(
   identity: Identity,
@@ -131,7 +149,7 @@ function resultChange(
   };
 }
 
-function failChange(identity: Identity, body: FailRequest): Extract<Change, { act: "fail" }> {
+function failChange(identity: Identity, body: FailFields): Extract<Change, { act: "fail" }> {
   const { code, detail } = classify(body.code ?? "EXECUTION_ERROR");
   return {
     act: "fail",
@@ -144,10 +162,8 @@ function failChange(identity: Identity, body: FailRequest): Extract<Change, { ac
   };
 }
 
-type ReportFields = Pick<
-  z.infer<typeof resultItem>,
-  "exit_code" | "isolation" | "usage" | "output_files" | "receipt"
->;
+type ReportFields = Pick<z.infer<typeof resultItem>, "exit_code" | "isolation" | "usage" | "output_files"> &
+  Kept;
 
 function reportOf(body: ReportFields): AttemptReport {
   return {
@@ -155,7 +171,7 @@ function reportOf(body: ReportFields): AttemptReport {
     isolation: textOf(body.isolation),
     usage: textOf(body.usage),
     outputFiles: textOf(body.output_files),
-    receipt: body.receipt === undefined ? null : canonicalize(body.receipt as JsonValue),
+    receipt: body.receipt,
   };
 }
 

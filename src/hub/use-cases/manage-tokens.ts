@@ -2,7 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import { defaultTenant, type Identity, type Role } from "../../core/identity.ts";
 import { sha256Hex } from "../../signing/mac.ts";
-import type { TokenRecord } from "../../store/store.ts";
+import type { NewToken, TokenRecord } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
 import { isHidden } from "./tenant-wall.ts";
 
@@ -27,26 +27,32 @@ export async function createToken(
   if (identity.tenantId !== null && tenantId !== identity.tenantId) {
     throw new WritError("PERMISSION_DENIED", `this token administers tenant ${identity.tenantId} only`);
   }
-  const nowMs = deps.clock.nowMs();
-  const id = deps.ids.recordId();
-  const secret = `sk_${wish.role}_${deps.ids.secret()}`;
-  await deps.store.createToken({
-    token: {
-      id,
-      secretHash: sha256Hex(secret),
-      role: wish.role,
-      tenantId,
-      userId: wish.userId ?? (wish.role === "worker" ? "worker" : identity.userId),
-      workerId: wish.workerId ?? null,
-      createdAt: nowMs,
-      expiresAt: wish.expiresInSec === undefined ? null : nowMs + wish.expiresInSec * 1000,
-    },
-    origin: call.origin,
-  });
-  return { id, secret };
+  const userId = wish.userId ?? (wish.role === "worker" ? "worker" : identity.userId);
+  const { token, secret } = makeToken(deps, { ...wish, tenantId, userId, workerId: wish.workerId ?? null });
+  await deps.store.createToken({ token, origin: call.origin });
+  return { id: token.id, secret };
 }
 
-/** The calling token makes way for a new one with the same rights. */
+type TokenParts = Pick<NewToken, "role" | "tenantId" | "userId" | "workerId"> & { expiresInSec?: number };
+
+function makeToken(
+  deps: HubDeps,
+  { role, tenantId, userId, workerId, expiresInSec }: TokenParts,
+): { token: NewToken; secret: string } {
+  const createdAt = deps.clock.nowMs();
+  const secret = `sk_${role}_${deps.ids.secret()}`;
+  const expiresAt = expiresInSec === undefined ? null : createdAt + expiresInSec * 1000;
+  const id = deps.ids.recordId();
+  return {
+    token: { id, secretHash: sha256Hex(secret), role, tenantId, userId, workerId, createdAt, expiresAt },
+    secret,
+  };
+}
+
+/**
+ * The calling token makes way for a new one with the same rights, in one act: of two that ask at the same moment one
+ * gets the new token, and the other hears that the old one is no longer good.
+ */
 export async function refreshToken(
   deps: HubDeps,
   call: { identity: Identity; expiresInSec?: number; origin: Origin },
@@ -54,16 +60,13 @@ export async function refreshToken(
   const { role, tenantId, userId, workerId, tokenId } = call.identity;
   const own = (await deps.store.listTokens()).find(({ id }) => id === tokenId);
   if (own === undefined) throw unknownToken(tokenId);
-  const wish = {
-    role,
-    tenantId: tenantId ?? undefined,
-    userId,
-    workerId: workerId ?? undefined,
-    expiresInSec: lifetimeSec(own, call.expiresInSec),
-  };
-  const issued = await createToken(deps, { identity: call.identity, wish, origin: call.origin });
-  await revokeToken(deps, { identity: call.identity, tokenId, origin: call.origin });
-  return issued;
+  const expiresInSec = lifetimeSec(own, call.expiresInSec);
+  const { token, secret } = makeToken(deps, { role, tenantId, userId, workerId, expiresInSec });
+  const nowMs = token.createdAt;
+  const isDone = await deps.store.refreshToken({ tokenId, token, nowMs, origin: call.origin });
+  deps.tokens.forgetAll();
+  if (!isDone) throw new WritError("UNAUTHENTICATED", "the token has been exchanged or has ended already");
+  return { id: token.id, secret };
 }
 
 /** A token that was made to end cannot make itself one that lives longer. */

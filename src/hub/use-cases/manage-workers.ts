@@ -6,6 +6,7 @@ import { sha256Hex } from "../../signing/mac.ts";
 import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { checkActsAs, findActingWorker } from "./find-worker.ts";
+import { recordKeyRejected } from "./manage-keys.ts";
 
 const heartbeatsPerSecondMax = 2_000;
 
@@ -15,7 +16,7 @@ export async function registerWorker(
   call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
 ): Promise<void> {
   await checkActsAs(deps, { identity: call.identity, workerId: call.worker.id });
-  if (call.worker.publicKey !== null) loadVerifyingKey(call.worker.publicKey);
+  if (call.worker.publicKey !== null) await checkKey(deps, call.worker.publicKey, call.origin);
   const outcome = await deps.store.registerWorker({
     worker: call.worker,
     nowMs: deps.clock.nowMs(),
@@ -27,6 +28,15 @@ export async function registerWorker(
     "WORKER_KEY_CONFLICT",
     `worker ${call.worker.id} is known with another key: remove it first (DELETE /workers/${call.worker.id}) if that is meant`,
   );
+}
+
+async function checkKey(deps: HubDeps, publicKey: string, origin: Origin): Promise<void> {
+  try {
+    loadVerifyingKey(publicKey);
+  } catch (error) {
+    if (error instanceof WritError) await recordKeyRejected(deps, origin, error);
+    throw error;
+  }
 }
 
 export type HeartbeatCall = {

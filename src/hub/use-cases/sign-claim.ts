@@ -1,55 +1,68 @@
-import { signText } from "../../signing/ed25519.ts";
+import { type SigningKey, signText } from "../../signing/ed25519.ts";
 import { batchText, type Lease, leaseText } from "../../signing/lease.ts";
 import type { ClaimedJob } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
 
-export type SignedClaim = {
+type Signature = { key_id: string; signature: string };
+
+export type SignedClaim = Signature & {
   document: string;
-  signature: string;
-  key_id: string;
   lease: string;
   lease_signature: string;
+  signatures?: (Signature & { lease_signature: string })[];
 };
 
 export type SignedBatch = {
   jobs: { id: string; document: string; lease: string }[];
-  batch: { key_id: string; signature: string };
+  batch: Signature & { signatures?: Signature[] };
 };
 
-/** One claimed job: the document and its lease each carry a signature. */
-export function signClaim(deps: Pick<HubDeps, "keys" | "metrics">, claimed: ClaimedJob): SignedClaim {
+type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
+
+/** One claimed job: the document and its lease each carry a signature, in the days of a rotation one by each key. */
+export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
   const lease = leaseText(leaseOf(claimed));
-  const { signing } = deps.keys;
-  deps.metrics.signatures.inc(2);
-  return {
-    document: claimed.document,
-    signature: signText(signing, claimed.document),
-    key_id: signing.keyId,
-    lease,
-    lease_signature: signText(signing, lease),
-  };
+  const [first, ...others] = signersOf(deps, claimed).map((key) => ({
+    key_id: key.keyId,
+    signature: sign(deps, key, claimed.document),
+    lease_signature: sign(deps, key, lease),
+  }));
+  const all = others.length === 0 ? {} : { signatures: [first!, ...others] };
+  return { document: claimed.document, lease, ...first!, ...all };
 }
 
 /** Many claimed jobs under one signature, over the hashes of all documents and leases. */
-export function signBatch(
-  deps: Pick<HubDeps, "keys" | "metrics">,
-  workerId: string,
-  claimed: ClaimedJob[],
-): SignedBatch {
+export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): SignedBatch {
   const jobs = claimed.map((one) => ({
     id: one.job.id,
     document: one.document,
     lease: leaseText(leaseOf(one)),
   }));
-  const signed = batchText({
+  const text = batchText({
     workerId,
     jobs: jobs.map(({ lease }, index) => ({
       documentSha256: claimed[index]!.job.documentSha256,
       leaseText: lease,
     })),
   });
-  deps.metrics.signatures.inc();
-  return { jobs, batch: { key_id: deps.keys.signing.keyId, signature: signText(deps.keys.signing, signed) } };
+  const [first, ...others] = signersOf(deps, claimed[0]!).map((key) => ({
+    key_id: key.keyId,
+    signature: sign(deps, key, text),
+  }));
+  const all = others.length === 0 ? {} : { signatures: [first!, ...others] };
+  return { jobs, batch: { ...first!, ...all } };
+}
+
+/** The key under which the lease was noted comes first: it is the newest that this worker trusts. */
+function signersOf({ keys, clock }: Deps, { job }: ClaimedJob): SigningKey[] {
+  const signers = keys.signers(clock.nowMs());
+  const first = signers.find(({ keyId }) => keyId === job.leaseKeyId) ?? signers[0]!;
+  return [first, ...signers.filter((key) => key !== first)];
+}
+
+function sign({ metrics }: Deps, key: SigningKey, text: string): string {
+  metrics.signatures.inc();
+  return signText(key, text);
 }
 
 export function leaseOf({ job, leaseToken }: ClaimedJob): Lease {

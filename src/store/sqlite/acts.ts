@@ -1,17 +1,30 @@
 import type { Store } from "../store.ts";
 import type { ActName } from "./act-names.ts";
+import { advanceLogReader, getLogReader, listWatched, nextMessage, settleMessage } from "./alert-acts.ts";
+import {
+  countEvents,
+  findAuditMark,
+  readSealed,
+  saveAuditMark,
+  sealEvents,
+  searchAudit,
+} from "./audit-acts.ts";
 import { changeJobs } from "./change-jobs.ts";
 import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
+import { isJobSealed } from "./is-job-sealed.ts";
+import { getLockdown, liftLockdown, lockDown } from "./lockdown-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
 import { getQuota, listQueues, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
 import { getJob, getQueuePosition, listJobs } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
+import { recallJobs } from "./recall-jobs.ts";
+import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createSession, findSession, removeSession } from "./session-acts.ts";
 import { submitJobs } from "./submit-jobs.ts";
-import { createToken, findToken, listTokens, revokeToken } from "./token-acts.ts";
+import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import {
   heartbeatWorker,
   registerWorker,
@@ -36,6 +49,10 @@ const acts: Acts = {
   reapJobs,
   promoteJobs,
   graceLeases,
+  recallJobs,
+  isJobSealed,
+  getReceiptSignature,
+  pruneReceiptSignatures,
   getJob,
   listJobs,
   getQueuePosition,
@@ -53,6 +70,7 @@ const acts: Acts = {
   findToken,
   listTokens,
   revokeToken,
+  refreshToken,
   createSession,
   findSession,
   removeSession,
@@ -64,6 +82,20 @@ const acts: Acts = {
   readEvents,
   eventRange,
   pruneEvents,
+  sealEvents,
+  saveAuditMark,
+  findAuditMark,
+  readSealed,
+  searchAudit,
+  countEvents,
+  lockDown,
+  getLockdown,
+  liftLockdown,
+  getLogReader,
+  advanceLogReader,
+  nextMessage,
+  settleMessage,
+  listWatched,
   ping,
 };
 

@@ -5,6 +5,7 @@ import { type Candidate, Candidates } from "./claim-candidates.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
 import { isSealed } from "./job-seal.ts";
+import { refuseInLockdown } from "./lockdown-acts.ts";
 import { promoteDue } from "./promote-jobs.ts";
 import type { Queue, Tenant } from "./queue-book.ts";
 import { writeJob } from "./write-job.ts";
@@ -17,6 +18,7 @@ type Claim = ClaimOutcome & { context: Context; input: ClaimInput; bytes: number
 
 /** Tenants take turns job by job, the one served longest ago first. */
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
+  refuseInLockdown(context);
   promoteDue(context, input.rules.nowMs, promotedMax);
   const claim: Claim = { context, input, claimed: [], refused: [], bytes: 0 };
   const line = lineOfTenants(context, input);
@@ -105,7 +107,8 @@ function refuse(claim: Claim, job: JobRecord): void {
 function lease(claim: Claim, job: JobRecord, document: string): boolean {
   const { context, input } = claim;
   const leaseToken = input.leaseTokens[claim.claimed.length]!;
-  const change = { act: "claim", workerId: input.workerId, tokenHash: sha256Hex(leaseToken) } as const;
+  const { workerId, leaseKeyId: keyId = null } = input;
+  const change = { act: "claim", workerId, keyId, tokenHash: sha256Hex(leaseToken) } as const;
   const answer = writeJob(context, job, change, { rules: input.rules, origin: null });
   if (answer.kind !== "moved") {
     // Ready but not due: the clock was set back since. It waits again, and the next candidate is tried.

@@ -50,7 +50,7 @@ function nextJobSeq(context: Context, jobId: string): number | null {
   return row?.event_count ?? null;
 }
 
-type EventRow = {
+export type EventRow = {
   seq: number;
   ts: number;
   event: EventKind;
@@ -78,7 +78,7 @@ export function readEvents(context: Context, filter: EventFilter): LoggedEvent[]
   return context.sql.all<EventRow>(text, ...values, filter.limit).map(readEvent);
 }
 
-function readEvent(row: EventRow): LoggedEvent {
+export function readEvent(row: EventRow): LoggedEvent {
   return {
     seq: row.seq,
     jobSeq: row.job_seq,
@@ -99,11 +99,20 @@ export function eventRange(context: Context): { first: number; last: number } {
   return { first: first ?? 0, last: last ?? 0 };
 }
 
-export function pruneEvents(context: Context, input: { before: number; limit: number }): { removed: number } {
+/**
+ * Forgets the oldest events, up to one and not beyond. The seal of the last one stays: the next record follows it.
+ */
+export function pruneEvents(
+  context: Context,
+  { throughSeq, limit }: { throughSeq: number; limit: number },
+): { removed: number } {
   const removed = context.sql.run(
-    `DELETE FROM events WHERE ts < ? AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)`,
-    input.before,
-    input.limit,
+    "DELETE FROM events WHERE seq <= ? AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?)",
+    throughSeq,
+    limit,
   );
+  const { first } = eventRange(context);
+  const kept = first === 0 ? throughSeq : first - 1;
+  context.sql.run("DELETE FROM audit_seals WHERE seq < ?", Math.min(kept, throughSeq));
   return { removed };
 }

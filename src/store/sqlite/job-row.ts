@@ -33,6 +33,7 @@ const columnOf = {
   cancelRequestedAt: "cancel_requested_at",
   workerId: "worker_id",
   leaseTokenHash: "lease_token_hash",
+  leaseKeyId: "lease_key_id",
   leaseExpiresAt: "lease_expires_at",
   deadlineAt: "deadline_at",
   result: "result",

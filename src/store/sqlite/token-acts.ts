@@ -6,6 +6,16 @@ import { appendPlainEvent } from "./event-log.ts";
 
 export function createToken(context: Context, input: { token: NewToken; origin: Origin | null }): void {
   const { token, origin } = input;
+  insertToken(context, token);
+  const event = token.role === "worker" ? "WORKER_TOKEN_ISSUED" : "TOKEN_ISSUED";
+  appendPlainEvent(
+    context,
+    { event, ts: token.createdAt, tenantId: token.tenantId, origin },
+    { token_id: token.id, role: token.role, user_id: token.userId, worker_id: token.workerId },
+  );
+}
+
+function insertToken(context: Context, token: NewToken): void {
   context.sql.run(
     `INSERT INTO tokens (id, secret_hash, role, tenant_id, user_id, worker_id, created_at, expires_at)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -17,12 +27,6 @@ export function createToken(context: Context, input: { token: NewToken; origin: 
     token.workerId,
     token.createdAt,
     token.expiresAt,
-  );
-  const event = token.role === "worker" ? "WORKER_TOKEN_ISSUED" : "TOKEN_ISSUED";
-  appendPlainEvent(
-    context,
-    { event, ts: token.createdAt, tenantId: token.tenantId, origin },
-    { token_id: token.id, role: token.role, user_id: token.userId, worker_id: token.workerId },
   );
 }
 
@@ -59,6 +63,32 @@ export function findToken(context: Context, { secretHash }: { secretHash: string
 
 export function listTokens(context: Context): TokenRecord[] {
   return context.sql.all<TokenRow>("SELECT * FROM tokens ORDER BY created_at, id").map(readToken);
+}
+
+/** One token takes the place of another. False when the old one holds no more: of two who ask at once, one wins. */
+export function refreshToken(
+  context: Context,
+  input: { tokenId: string; token: NewToken; nowMs: number; origin: Origin | null },
+): boolean {
+  const { tokenId, token, nowMs, origin } = input;
+  const old = context.sql.first<TokenRow>("SELECT * FROM tokens WHERE id = ?", tokenId);
+  if (old === null || old.revoked_at !== null) return false;
+  if (old.expires_at !== null && old.expires_at <= nowMs) return false;
+  insertToken(context, token);
+  context.sql.run("DELETE FROM sessions WHERE token_id = ?", tokenId);
+  context.sql.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", nowMs, tokenId);
+  appendPlainEvent(
+    context,
+    { event: "TOKEN_REFRESH", ts: nowMs, tenantId: token.tenantId, origin },
+    {
+      token_id: token.id,
+      replaces: tokenId,
+      role: token.role,
+      user_id: token.userId,
+      worker_id: token.workerId,
+    },
+  );
+  return true;
 }
 
 export function revokeToken(

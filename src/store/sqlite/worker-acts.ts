@@ -8,6 +8,9 @@ import { loadJobs } from "./job-row.ts";
 import { getWorker } from "./worker-row.ts";
 import { writeJob } from "./write-job.ts";
 
+/** A worker that is heard of is active, but nobody is as long as the hub is locked. */
+const statusNow = "CASE WHEN EXISTS (SELECT 1 FROM lockdown) THEN 'inactive' ELSE 'active' END";
+
 type RegisterInput = { worker: WorkerRegistration; nowMs: number; origin: Origin | null };
 
 /**
@@ -22,10 +25,10 @@ export function registerWorker(context: Context, input: RegisterInput): "ok" | "
   context.sql.run(
     `INSERT INTO workers (id, name, facts, slots, key_ids, public_key, version, status, blocked, draining,
         registered_at, last_heartbeat, completed, failed)
-      VALUES (?, ?, ?, ?, ?, ?, ?, 'active', 0, 0, ?, ?, 0, 0)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ${statusNow}, 0, 0, ?, ?, 0, 0)
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, facts = excluded.facts, slots = excluded.slots,
         key_ids = excluded.key_ids, public_key = coalesce(excluded.public_key, public_key),
-        version = excluded.version, status = 'active', draining = 0, last_heartbeat = excluded.last_heartbeat`,
+        version = excluded.version, status = excluded.status, draining = 0, last_heartbeat = excluded.last_heartbeat`,
     worker.id,
     worker.name,
     JSON.stringify(worker.facts),
@@ -56,7 +59,7 @@ export function heartbeatWorker(context: Context, input: HeartbeatInput): Heartb
   const worker = getWorker(context, { workerId });
   if (worker === null) return null;
   context.sql.run(
-    "UPDATE workers SET last_heartbeat = ?, status = 'active', facts = ? WHERE id = ?",
+    `UPDATE workers SET last_heartbeat = ?, status = ${statusNow}, facts = ? WHERE id = ?`,
     rules.nowMs,
     JSON.stringify(capabilities === null ? worker.facts : { ...worker.facts, capabilities }),
     workerId,

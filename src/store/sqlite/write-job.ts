@@ -96,7 +96,7 @@ function countMove(context: Context, { before, after, change }: Written): void {
 }
 
 function outcomeOf(after: JobRecord, change: Change): { completed?: 1; failed?: 1 } {
-  if (change.act === "release") return {};
+  if (change.act === "release" || change.act === "recall") return {};
   return after.status === "completed" ? { completed: 1 } : { failed: 1 };
 }
 
@@ -115,7 +115,7 @@ function tellWorker(context: Context, { before, after, change, events }: Written
   if (events.some(({ event }) => event === "JOB_CANCEL_REQUESTED")) {
     context.notice.signal(before.workerId, after.id, "cancel");
   }
-  const takenAway = change.act === "due" || change.act === "disconnect";
+  const takenAway = change.act === "due" || change.act === "disconnect" || change.act === "recall";
   if (takenAway && isActive(before.status) && !isActive(after.status)) {
     context.notice.signal(before.workerId, after.id, "lost");
   }

@@ -1,0 +1,92 @@
+import { type Command, Option } from "commander";
+import type { AuditRecord, Writ } from "../../client/index.ts";
+import { type EventKind, eventTable } from "../../core/events.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { parseDuration, parseMoment } from "../duration.ts";
+import { wantsJson, writeSlowly } from "../print.ts";
+import { parsed, wholeNumber } from "../program.ts";
+import { resolveJobId, shortId } from "../short-id.ts";
+import { neutraliseLine, safeJson } from "../terminal.ts";
+
+type Flags = {
+  event?: EventKind;
+  user?: string;
+  tenant?: string;
+  job?: string;
+  severity?: AuditRecord["severity"];
+  since?: number;
+  until?: number;
+  limit: number;
+  all?: boolean;
+};
+
+const pageRecords = 500;
+
+export function define(command: Command, context: CliContext): void {
+  const moment = parsed(momentOf, "a date, or a time ago such as 2h or 7d");
+  command
+    .addOption(new Option("--event <name>", "only events of this kind").choices(Object.keys(eventTable)))
+    .option("--user <id>", "only what this user did")
+    .option("--tenant <id>", "only events of this tenant")
+    .option("--job <id>", "only events of this job")
+    .addOption(
+      new Option("--severity <level>", "only this level").choices(["LOW", "MEDIUM", "HIGH", "CRITICAL"]),
+    )
+    .option("--since <time>", "a date, or so long ago: 2h, 7d", moment)
+    .option("--until <time>", "a date, or so long ago", moment)
+    .option("--limit <n>", "at most so many", wholeNumber(1, 1_000_000), 100)
+    .option("--all", "all of them")
+    .action((flags: Flags) =>
+      withWrit(context, command, (writ) => search(writ, { context, command, flags })),
+    );
+}
+
+/** The files of the hub are searched too, so this may reach back a year. */
+async function search(
+  writ: Writ,
+  { context, command, flags }: { context: CliContext; command: Command; flags: Flags },
+): Promise<void> {
+  const { event, user, tenant, severity, since, until, limit, all = false } = flags;
+  const jobId = flags.job === undefined ? undefined : await resolveJob(writ, flags.job);
+  const filter = { event, user_id: user, tenant_id: tenant, job_id: jobId, severity, since, until };
+  const pageSize = all ? pageRecords : Math.min(limit, pageRecords);
+  const signal = context.stops.asked;
+  let count = 0;
+  for await (const record of writ.audit(filter, { pageSize })) {
+    signal.throwIfAborted();
+    const line = wantsJson(command) ? safeJson(record) : showRecord(record);
+    await writeSlowly(context, `${line}\n`, signal);
+    if (++count === limit && !all) break;
+  }
+  if (count === 0 && context.stdout.isTTY) context.stderr.write("no records\n");
+}
+
+/** A job that is gone from the queue is still in the trail, under its whole id. */
+async function resolveJob(writ: Writ, id: string): Promise<string> {
+  return id.length === 36 ? id : resolveJobId(writ, id);
+}
+
+function momentOf(text: string): number | undefined {
+  const nowMs = Date.now();
+  const agoMs = /^\d{12,}$/.test(text) ? undefined : parseDuration(text);
+  return agoMs === undefined ? parseMoment(text, nowMs) : nowMs - agoMs;
+}
+
+function showRecord(record: AuditRecord): string {
+  const { job_id: _, status: __, type: ___, priority: ____, attempt: _____, ...details } = record.details;
+  const told = Object.entries(details)
+    .filter(([, value]) => value !== null && value !== "")
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const words = [
+    record.timestamp,
+    String(record.seq).padStart(7),
+    record.severity.padEnd(8),
+    record.event.padEnd(22),
+    record.tenant_id,
+    record.user_id,
+    record.job_id && shortId(record.job_id),
+    ...told,
+  ];
+  return neutraliseLine(words.filter((word) => word !== null && word !== "").join("  "));
+}

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { auditQuery, auditView, lockdownRequest, lockdownView } from "./audit-shapes.ts";
+import { route } from "./route.ts";
+
+const admin = [] as const;
+const empty = { 204: { description: "Done" } };
+
+export const auditRoutes = {
+  searchAudit: route({
+    method: "GET",
+    path: "/audit",
+    who: admin,
+    summary: "Search the audit trail, newest first; the next page is in X-Next-Cursor",
+    query: auditQuery,
+    answers: { 200: { description: "Records", shape: z.array(auditView) } },
+  }),
+  getLockdown: route({
+    method: "GET",
+    path: "/lockdown",
+    who: ["user", "worker", "viewer"],
+    summary: "Whether the hub is locked, and why",
+    answers: { 200: { description: "The state", shape: lockdownView } },
+  }),
+  lockDown: route({
+    method: "POST",
+    path: "/lockdown",
+    who: admin,
+    summary: "Lock the hub: no claims, all workers offline, their jobs pending again",
+    body: lockdownRequest,
+    answers: empty,
+  }),
+  liftLockdown: route({
+    method: "DELETE",
+    path: "/lockdown",
+    who: admin,
+    summary: "Lift the lockdown",
+    answers: empty,
+  }),
+} as const;

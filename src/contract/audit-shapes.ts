@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { type EventKind, eventTable, type Severity } from "../core/events.ts";
+import { jobId, queryInteger, tenantId, text, userId } from "./fields.ts";
+
+const kinds = Object.keys(eventTable) as [EventKind, ...EventKind[]];
+const severities = ["LOW", "MEDIUM", "HIGH", "CRITICAL"] as const satisfies readonly Severity[];
+const moment = queryInteger(0, Number.MAX_SAFE_INTEGER);
+
+export const auditQuery = z.strictObject({
+  event: z.enum(kinds, "must be the name of an event").optional(),
+  user_id: userId.optional(),
+  tenant_id: tenantId.optional(),
+  job_id: jobId.optional(),
+  severity: z.enum(severities, "must be LOW, MEDIUM, HIGH or CRITICAL").optional(),
+  since: moment.optional(),
+  until: moment.optional(),
+  cursor: moment.optional(),
+  limit: queryInteger(1, 1_000).optional(),
+});
+
+/** One record of the audit trail with its place in the hash chain. */
+export const auditView = z.object({
+  seq: z.int(),
+  event: z.string(),
+  timestamp: z.string(),
+  severity: z.enum(severities),
+  user_id: z.string().nullable(),
+  tenant_id: z.string().nullable(),
+  ip_address: z.string().nullable(),
+  user_agent: z.string().nullable(),
+  job_id: z.string().nullable(),
+  job_seq: z.int().nullable(),
+  owner_id: z.string().nullable(),
+  details: z.record(z.string(), z.unknown()),
+  context: z.object({ endpoint: z.string().nullable(), method: z.string().nullable() }),
+  prev_hash: z.string(),
+  hash: z.string(),
+});
+export type AuditView = z.infer<typeof auditView>;
+
+export const lockdownRequest = z.strictObject({ reason: text(1, 500) });
+
+export const lockdownView = z.object({
+  locked: z.boolean(),
+  reason: z.string().nullable(),
+  user_id: z.string().nullable(),
+  since: z.int().nullable(),
+  /** By which ways administrators would hear of something grave. */
+  alert_channels: z.array(z.string()),
+});
+export type LockdownView = z.infer<typeof lockdownView>;

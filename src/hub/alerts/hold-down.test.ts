@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import type { LoggedEvent } from "../../core/events.ts";
+import { type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
+
+const minuteMs = 60_000;
+
+function event(seq: number): LoggedEvent {
+  const rest = { ts: seq, tenantId: "acme", jobId: null, ownerId: null, jobSeq: null, origin: null };
+  return { seq, event: "INVALID_SIGNATURE", details: {}, ...rest };
+}
+
+const take = (held: HeldAlerts, seq: number, nowMs: number, key = "a") =>
+  holdDown(held, event(seq), { key, level: "HIGH", nowMs });
+
+test("the first is told at once, the rest together when the time is over", () => {
+  const held: HeldAlerts = {};
+  expect(take(held, 1, 0)).toMatchObject({ count: 1, firstSeq: 1 });
+  expect(take(held, 2, minuteMs)).toBeNull();
+  expect(take(held, 3, 2 * minuteMs)).toBeNull();
+  expect(takeDue(held, 9 * minuteMs)).toEqual([]);
+  expect(takeDue(held, 10 * minuteMs)).toMatchObject([{ count: 2, firstSeq: 2, lastSeq: 3 }]);
+  expect(takeDue(held, 20 * minuteMs)).toEqual([]);
+  expect(held).toEqual({});
+});
+
+test("another subject is another alert, but there is an end to how many are kept apart", () => {
+  const held: HeldAlerts = {};
+  for (let key = 0; key < 400; key++) take(held, key, 0, `key ${key}`);
+  expect(Object.keys(held).length).toBeLessThanOrEqual(257);
+  expect(takeDue(held, 10 * minuteMs)).toMatchObject([{ count: 400 - 257 }]);
+});

@@ -1,0 +1,139 @@
+import type { LoggedEvent } from "../../core/events.ts";
+import { repeat, type Service } from "../../runtime/service.ts";
+import type { HubDeps } from "../deps.ts";
+import { enforceLockdown, lockDown } from "../use-cases/lockdown.ts";
+import { alertText } from "./alert-text.ts";
+import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
+import { answeredKinds, responseTo } from "./response-rules.ts";
+import { waitingMax } from "./sender.ts";
+import { addFailure, type Failure } from "./signature-storm.ts";
+
+const roundMs = 500;
+const eventsPerTurn = 500;
+const watchMs = 24 * 3_600_000;
+
+type Memory = { failures: Failure[]; held: HeldAlerts };
+type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
+
+/** Reads the log from its own place in it and answers each event by its level. A restart loses and repeats nothing. */
+export function createResponder(deps: ResponderDeps): Service {
+  const { clock, logger } = deps;
+  const onError = (error: unknown) => logger.error({ err: error }, "security events could not be answered");
+  let place: Place;
+  const rounds = repeat({ name: "responder", intervalMs: roundMs, clock, onError }, async (signal) => {
+    while (!signal.aborted) {
+      const lastSeq = deps.feed.lastSeq;
+      const overdue = Object.values(place.memory.held).some(({ until }) => until <= clock.nowMs());
+      if (lastSeq <= place.seq && !overdue) return;
+      const events = await readNew(deps, place.seq);
+      const seq = events.length === eventsPerTurn ? events.at(-1)!.seq : Math.max(place.seq, lastSeq);
+      place = { seq, memory: await answer(deps, { events, seq, memory: place.memory }) };
+    }
+  });
+  return {
+    name: rounds.name,
+    /** Before anybody can call: a new reader begins at the end of the log, and must not begin too late. */
+    async start() {
+      place = await takePlace(deps);
+      await rounds.start();
+    },
+    stop: () => rounds.stop(),
+  };
+}
+
+type Place = { seq: number; memory: Memory };
+
+async function takePlace(deps: ResponderDeps): Promise<Place> {
+  const { store } = deps;
+  // What a crash left half done is done first.
+  if ((await store.getLockdown()) !== null) await enforceLockdown(deps);
+  await deps.watched.load(store);
+  const { seq, memory: text } = await store.getLogReader({ name: "responder" });
+  const memory: Memory = text === "" ? { failures: [], held: {} } : JSON.parse(text);
+  if (text === "") {
+    await advance(deps, { seq, memory, alerts: [], watch: new Set(), nowMs: deps.clock.nowMs() });
+  }
+  return { seq, memory };
+}
+
+function readNew(deps: ResponderDeps, afterSeq: number): Promise<LoggedEvent[]> {
+  return deps.store.readEvents({ afterSeq, kinds: answeredKinds, limit: eventsPerTurn });
+}
+
+type Turn = { events: LoggedEvent[]; seq: number; memory: Memory };
+
+/** What cannot be done twice, the messages, is stored together with the new place; the rest may be done again. */
+async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promise<Memory> {
+  const nowMs = deps.clock.nowMs();
+  const held = structuredClone(memory.held);
+  let { failures } = memory;
+  const alerts: Alert[] = [];
+  const watch = new Set<string>();
+  for (const event of events) {
+    const response = responseTo(event);
+    if (response.alert !== null) {
+      const alert = holdDown(held, event, { ...response.alert, nowMs });
+      if (alert !== null) alerts.push(alert);
+    }
+    if (response.watch !== null) watch.add(response.watch);
+    if (response.block !== null) await block(deps, response.block);
+    let alarm = response.lockdown;
+    if (event.event === "INVALID_SIGNATURE") {
+      const counted = addFailure(failures, event);
+      failures = counted.failures;
+      alarm ??= counted.alarm;
+    }
+    if (alarm !== null) await lockDown(deps, { reason: alarm, userId: null, origin: null, rotate: true });
+  }
+  alerts.push(...takeDue(held, nowMs));
+  const next = { failures, held };
+  await advance(deps, { seq, memory: next, alerts, watch, nowMs });
+  return next;
+}
+
+async function block(deps: ResponderDeps, workerId: string): Promise<void> {
+  const nowMs = deps.clock.nowMs();
+  const worker = await deps.store.setWorker({ workerId, set: { blocked: true }, nowMs, origin: null });
+  deps.workers.forget(workerId);
+  if (worker !== null) deps.logger.warn({ worker: workerId }, "a worker is blocked on evidence against it");
+}
+
+async function advance(
+  deps: ResponderDeps,
+  turn: { seq: number; memory: Memory; alerts: Alert[]; watch: Set<string>; nowMs: number },
+): Promise<void> {
+  const { nowMs } = turn;
+  const watch = [...turn.watch].map((subject) => ({ subject, until: nowMs + watchMs }));
+  const texts = turn.alerts.map((alert) => alertText(alert, deps.settings.publicUrl));
+  const messages = deps.channels.flatMap(({ name: channel }) => texts.map((text) => ({ ...text, channel })));
+  const { dropped } = await deps.store.advanceLogReader({
+    name: "responder",
+    seq: turn.seq,
+    memory: JSON.stringify(turn.memory),
+    messages,
+    waitingMax,
+    watch,
+    nowMs,
+  });
+  if (dropped > 0) deps.logger.error({ dropped }, "too many alerts wait already; these will not be sent");
+  await raiseMonitoring(deps, watch);
+}
+
+async function raiseMonitoring(
+  deps: ResponderDeps,
+  watch: { subject: string; until: number }[],
+): Promise<void> {
+  const fresh = watch.filter(({ subject }) => !deps.watched.has(subject));
+  for (const { subject, until } of watch) deps.watched.add(subject, until);
+  if (fresh.length === 0) return;
+  const events = fresh.map(({ subject, until }) => ({
+    event: "MONITORING_RAISED" as const,
+    ts: deps.clock.nowMs(),
+    tenantId: subject.startsWith("tenant:") ? subject.slice("tenant:".length) : null,
+    jobId: null,
+    ownerId: null,
+    origin: null,
+    details: { subject, until },
+  }));
+  await deps.store.recordEvents({ events });
+}

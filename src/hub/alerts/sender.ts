@@ -1,0 +1,74 @@
+import { repeat, type Service } from "../../runtime/service.ts";
+import type { OutboxMessage } from "../../store/response-store.ts";
+import type { HubDeps } from "../deps.ts";
+import { recordEvent } from "../use-cases/record-event.ts";
+import { type Channel, type SendError, withoutAddress } from "./channel.ts";
+
+const roundMs = 1_000;
+/** A channel that is away for a day keeps no more than this. */
+export const waitingMax = 1_000;
+const sendMsMax = 30_000;
+const firstRetryMs = 2_000;
+const retryMsMax = 600_000;
+/** After that nobody waits for it any more, and it would keep the newer ones waiting. */
+const givenUpMs = 24 * 3_600_000;
+
+/**
+ * Empties the outbox, each channel for itself and in order: what comes later waits for what came first. Nothing of
+ * the queue ever waits for any of this.
+ */
+export function createSender(deps: HubDeps, channels: readonly Channel[]): Service[] {
+  return channels.map((channel) => {
+    const onError = (error: unknown) =>
+      deps.logger.error({ err: error, channel: channel.name }, "the outbox could not be read");
+    return repeat(
+      { name: `sender ${channel.name}`, intervalMs: roundMs, clock: deps.clock, onError },
+      async (signal) => {
+        while (!signal.aborted && (await sendNext(deps, channel, signal)));
+      },
+    );
+  });
+}
+
+/** False when there is nothing to do now. */
+async function sendNext(deps: HubDeps, channel: Channel, stopping: AbortSignal): Promise<boolean> {
+  const message = await deps.store.nextMessage({ channel: channel.name });
+  if (message === null || message.dueAt > deps.clock.nowMs()) return false;
+  const failure = await attempt(channel, message, stopping);
+  if (failure === null) {
+    deps.metrics.alerts.inc({ channel: channel.name, outcome: "sent" });
+    await deps.store.settleMessage({ id: message.id, retryAt: null });
+    return true;
+  }
+  if (stopping.aborted) return false;
+  deps.metrics.alerts.inc({ channel: channel.name, outcome: "failed" });
+  return handleFailure(deps, message, failure);
+}
+
+async function attempt(
+  channel: Channel,
+  message: OutboxMessage,
+  stopping: AbortSignal,
+): Promise<SendError | null> {
+  try {
+    await channel.send(message, AbortSignal.any([stopping, AbortSignal.timeout(sendMsMax)]));
+    return null;
+  } catch (error) {
+    return withoutAddress(channel.name, error);
+  }
+}
+
+async function handleFailure(deps: HubDeps, message: OutboxMessage, failure: SendError): Promise<boolean> {
+  const { id, channel, tries, subject } = message;
+  const nowMs = deps.clock.nowMs();
+  if (nowMs - message.createdAt < givenUpMs) {
+    const backoffMs = Math.min(retryMsMax, firstRetryMs * 2 ** Math.min(tries, 20));
+    await deps.store.settleMessage({ id, retryAt: nowMs + Math.max(backoffMs, failure.retryAfterMs ?? 0) });
+    deps.logger.warn({ channel, tries: tries + 1, why: failure.message }, "an alert was not taken; it waits");
+    return false;
+  }
+  await deps.store.settleMessage({ id, retryAt: null });
+  const details = { channel, subject, tries: tries + 1, error: failure.message };
+  await recordEvent(deps, { event: "ALERT_FAILED", origin: null, details });
+  return true;
+}

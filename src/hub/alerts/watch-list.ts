@@ -1,0 +1,34 @@
+import type { Clock } from "../../runtime/clock.ts";
+import type { Store } from "../../store/store.ts";
+
+/** Whose requests are recorded in full, in memory, because every request asks. The store keeps it over a restart. */
+export class WatchList {
+  readonly #clock: Clock;
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async load(store: Pick<Store, "listWatched">): Promise<void> {
+    for (const { subject, until } of await store.listWatched({ nowMs: this.#clock.nowMs() })) {
+      this.add(subject, until);
+    }
+  }
+
+  add(subject: string, until: number): void {
+    this.#until.set(subject, until);
+  }
+
+  get isEmpty(): boolean {
+    return this.#until.size === 0;
+  }
+
+  has(subject: string): boolean {
+    const until = this.#until.get(subject);
+    if (until === undefined) return false;
+    if (until > this.#clock.nowMs()) return true;
+    this.#until.delete(subject);
+    return false;
+  }
+}

@@ -1,0 +1,70 @@
+import { open, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { writePrivateFile } from "../../runtime/home.ts";
+import { canonicalize } from "../../signing/canonical.ts";
+import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../signing/ed25519.ts";
+import type { AuditMark } from "../../store/audit-store.ts";
+
+/** Beside the database, so that somebody who can only reach the database cannot cut the tail unnoticed. */
+export const marksPath = (home: string): string => join(home, "audit-heads.ndjson");
+
+/** A year of heads would be large and the newest covers all before it; every so often the file is cut to these. */
+const linesKept = 1_000;
+const linesMax = 2 * linesKept;
+
+export function signMark(key: SigningKey, said: Pick<AuditMark, "audit" | "seq" | "hash" | "ts">): AuditMark {
+  return { ...said, key_id: key.keyId, signature: signText(key, textOf(said)) };
+}
+
+export function isMarkValid(mark: AuditMark, keys: ReadonlyMap<string, VerifyingKey>): boolean {
+  const key = keys.get(mark.key_id);
+  return key !== undefined && verifyText(key, textOf(mark), mark.signature);
+}
+
+/** The field `audit` keeps it apart from everything else that the key signs. */
+function textOf({ audit, seq, hash, ts }: Pick<AuditMark, "audit" | "seq" | "hash" | "ts">): string {
+  return canonicalize({ audit, hash, seq, ts });
+}
+
+/** Adds a line that survives a power cut once this returns. */
+export async function appendMark(home: string, mark: AuditMark): Promise<void> {
+  const file = await open(marksPath(home), "a", 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(mark)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Where the chain starts must stay known; of the heads the newest are enough. */
+export async function shortenMarks(home: string): Promise<void> {
+  const { marks, torn } = await readMarks(home);
+  if (marks.length <= linesMax && torn === 0) return;
+  const start = marks.filter(({ audit }) => audit === "start").slice(-1);
+  const heads = marks.filter(({ audit }) => audit === "head").slice(-linesKept);
+  const lines = [...start, ...heads].map((mark) => `${JSON.stringify(mark)}\n`);
+  await writePrivateFile(marksPath(home), lines.join(""));
+}
+
+/** Lines that cannot be read are counted: a crash in the middle of a write leaves one at the end. */
+export async function readMarks(home: string): Promise<{ marks: AuditMark[]; torn: number }> {
+  const text = await readFile(marksPath(home), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  const lines = text.split("\n").filter((line) => line !== "");
+  const marks = lines.map(parseMark).filter((mark) => mark !== null);
+  return { marks, torn: lines.length - marks.length };
+}
+
+function parseMark(line: string): AuditMark | null {
+  try {
+    const mark = JSON.parse(line) as AuditMark;
+    const isWhole = Number.isSafeInteger(mark.seq) && Number.isSafeInteger(mark.ts);
+    const texts = [mark.audit, mark.hash, mark.key_id, mark.signature];
+    return isWhole && texts.every((text) => typeof text === "string") ? mark : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,127 @@
+import { type AuditRecord, firstHash } from "../../store/audit-record.ts";
+import type { AuditMark } from "../../store/audit-store.ts";
+import type { AuditFault, AuditVerdict } from "./verify-audit.ts";
+
+/** Enough to see what happened; a log that was rewritten as a whole has a fault in every record. */
+const faultsMax = 100;
+
+/** Follows the chain record by record. After a fault it goes on from what is stored, so that each is found once. */
+export class ChainCheck {
+  readonly #faults: AuditFault[] = [];
+  readonly #heads: Map<number, AuditMark>;
+  readonly #start: AuditMark | null;
+  readonly #lastHead: number;
+  #faultCount = 0;
+  #records = 0;
+  #first = 0;
+  #goodHead = 0;
+  #pending: number[] = [];
+  #unsealedCount = 0;
+  lastSeq: number;
+  lastHash: string;
+
+  constructor(marks: AuditMark[]) {
+    const newest = (audit: string) =>
+      marks.filter((mark) => mark.audit === audit).reduce((best, mark) => Math.max(best, mark.seq), 0);
+    this.#heads = new Map(marks.filter(({ audit }) => audit === "head").map((mark) => [mark.seq, mark]));
+    this.#lastHead = newest("head");
+    this.#start = marks.find(({ audit, seq }) => audit === "start" && seq === newest("start")) ?? null;
+    this.lastSeq = (this.#start?.seq ?? 1) - 1;
+    this.lastHash = this.#start?.hash ?? firstHash;
+  }
+
+  fault(seq: number | null, what: string): void {
+    this.#faultCount++;
+    if (this.#faults.length < faultsMax) this.#faults.push({ seq, what });
+  }
+
+  /** A sealed record with the hash that is stored and the hash that it has. */
+  record(record: AuditRecord, stored: string, computed: string): void {
+    const { seq } = record;
+    this.#inserted();
+    if (seq <= this.lastSeq) {
+      // Below the signed start lies what retention was about to remove.
+      if (this.#records > 0) this.fault(seq, "stands where it does not belong: inserted twice or reordered");
+      return;
+    }
+    const isGap = this.#missing(seq);
+    if (!isGap && record.prev_hash !== this.lastHash) this.fault(seq, "does not follow the record before it");
+    // In the table a record knows its predecessor only by its place; when that is gone, its hash proves nothing.
+    else if (stored !== computed && !(isGap && record.prev_hash === this.lastHash))
+      this.fault(seq, "was changed after it was sealed");
+    this.#take(seq, stored);
+  }
+
+  /** A record that is in a file and in the table must be the same in both. */
+  again(seq: number, hash: string | null): void {
+    if (seq === this.lastSeq && hash !== null && this.#records > 0 && hash !== this.lastHash) {
+      this.fault(seq, "has another seal in the database than in its file");
+    }
+  }
+
+  removed(seq: number, stored: string): void {
+    this.#inserted();
+    this.#missing(seq);
+    this.fault(seq, "was removed; its seal is still there");
+    this.#take(seq, stored);
+  }
+
+  unsealed(seq: number): void {
+    this.#pending.push(seq);
+    if (this.#pending.length > faultsMax) this.#pending.splice(faultsMax / 2, 1);
+    this.#unsealedCount++;
+  }
+
+  /** `lastWritten` is how far the hub says it has counted. */
+  end(lastWritten: number): void {
+    const seen = this.#pending.at(-1) ?? this.lastSeq;
+    if (this.#lastHead > this.lastSeq) {
+      const cut = `${this.lastSeq + 1} to ${this.#lastHead}`;
+      this.fault(
+        this.lastSeq + 1,
+        `the tail was cut: records ${cut} are covered by a signed head and missing`,
+      );
+    } else if (lastWritten > seen) {
+      this.fault(seen + 1, `the tail was cut: the hub has counted ${lastWritten} records`);
+    } else if (lastWritten < seen) {
+      this.fault(seen, `was inserted: the hub has counted only ${lastWritten} records`);
+    }
+  }
+
+  verdict(): AuditVerdict {
+    return {
+      faults: this.#faults,
+      more: this.#faultCount > this.#faults.length,
+      records: this.#records,
+      first: this.#first,
+      last: this.lastSeq,
+      unsealed: this.#unsealedCount,
+      signedThrough: this.#goodHead,
+    };
+  }
+
+  #take(seq: number, hash: string): void {
+    if (this.#records === 0) this.#first = seq;
+    this.#records++;
+    this.lastSeq = seq;
+    this.lastHash = hash;
+    const head = this.#heads.get(seq);
+    if (head === undefined) return;
+    if (head.hash === hash) this.#goodHead = seq;
+    else this.fault(seq, `the chain was made anew: something after record ${this.#goodHead} was changed`);
+  }
+
+  #missing(seq: number): boolean {
+    const from = this.lastSeq + 1;
+    if (seq === from) return false;
+    this.fault(from, seq === from + 1 ? "was removed" : `was removed, and so were all up to ${seq - 1}`);
+    return true;
+  }
+
+  /** The hub seals in order, so a record without a seal before a sealed one is not the hub's. */
+  #inserted(): void {
+    for (const seq of this.#pending) this.fault(seq, "was inserted: it has no seal, but a later one has");
+    this.#pending = [];
+    this.#unsealedCount = 0;
+  }
+}

@@ -1,0 +1,78 @@
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createGunzip, gzip } from "node:zlib";
+import type { SealedRecord } from "../../store/audit-record.ts";
+
+const compress = promisify(gzip);
+const fileName = /^(\d{4}-\d{2}-\d{2})\.ndjson\.gz$/;
+
+export function dayOf(ts: number): string {
+  return new Date(ts).toISOString().slice(0, 10);
+}
+
+/** The days of which there is a file, oldest first. */
+export async function listColdDays(auditDir: string): Promise<string[]> {
+  const names = await readdir(auditDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return names.flatMap((name) => fileName.exec(name)?.[1] ?? []).sort();
+}
+
+/**
+ * Adds records to the file of a day. The new file is written whole beside the old one and takes its place by a
+ * rename, so a crash leaves the old or the new one, never half of it. Compressed pieces may simply be joined.
+ */
+export async function appendCold(auditDir: string, day: string, records: SealedRecord[]): Promise<void> {
+  await mkdir(auditDir, { recursive: true, mode: 0o700 });
+  const path = coldPath(auditDir, day);
+  const temporary = join(auditDir, `.${day}.tmp`);
+  const before = await readFile(path).catch(() => Buffer.alloc(0));
+  const added = await compress(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  const file = await open(temporary, "w", 0o600);
+  try {
+    await file.writeFile(Buffer.concat([before, added]));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  const folder = await open(auditDir, "r");
+  await folder.sync().finally(() => folder.close());
+}
+
+export async function removeCold(auditDir: string, day: string): Promise<void> {
+  await unlink(coldPath(auditDir, day));
+}
+
+/** A longer line was not written by us. */
+const lineBytesMax = 4 * 1024 ** 2;
+
+/** The lines of a day, one by one: a busy day does not fit into memory. */
+export async function* readColdLines(auditDir: string, day: string): AsyncGenerator<string> {
+  const source = createReadStream(coldPath(auditDir, day));
+  const text = source.pipe(createGunzip()).setEncoding("utf8");
+  source.once("error", (error) => text.destroy(error));
+  let rest = "";
+  try {
+    for await (const chunk of text as AsyncIterable<string>) {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop()!;
+      if (rest.length > lineBytesMax) throw new Error(`a line is longer than ${lineBytesMax} bytes`);
+      yield* lines;
+    }
+  } finally {
+    source.destroy();
+  }
+  if (rest !== "") yield rest;
+}
+
+export async function* readCold(auditDir: string, day: string): AsyncGenerator<SealedRecord> {
+  for await (const line of readColdLines(auditDir, day)) yield JSON.parse(line) as SealedRecord;
+}
+
+export function coldPath(auditDir: string, day: string): string {
+  return join(auditDir, `${day}.ndjson.gz`);
+}

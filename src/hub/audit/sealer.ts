@@ -1,0 +1,101 @@
+import { repeat, type Service } from "../../runtime/service.ts";
+import { firstHash } from "../../store/audit-record.ts";
+import type { AuditMark } from "../../store/audit-store.ts";
+import type { HubDeps } from "../deps.ts";
+import { appendMark, shortenMarks, signMark } from "./audit-marks.ts";
+
+const roundMs = 1_000;
+/** One act seals no more: the thread of the database has others to serve. */
+const recordsPerTurn = 500;
+/** So much may lie between two signed heads, and be cut off unnoticed after a crash. */
+const recordsPerHead = 1_000;
+const headMs = 60_000;
+
+export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "logger" | "feed"> & { home: string };
+
+/** Seals what is new in the log each second, and signs how far the chain has come. */
+export function createSealer(deps: SealerDeps): Service {
+  const { clock, logger } = deps;
+  const onError = (error: unknown) => logger.error({ err: error }, "the event log could not be sealed");
+  const chain = new Chain(deps);
+  const rounds = repeat({ name: "sealer", intervalMs: roundMs, clock, onError }, async (signal) => {
+    await chain.seal(signal);
+    if (chain.isHeadDue()) await chain.signHead();
+  });
+  return {
+    name: rounds.name,
+    async start() {
+      await chain.open();
+      await rounds.start();
+    },
+    /** It stops after everybody who writes events, so the last head covers all of them. */
+    async stop() {
+      await rounds.stop();
+      try {
+        await chain.seal();
+        await chain.signHead();
+      } catch (error) {
+        // The next start seals the rest; a hub that cannot write must still be able to stop.
+        onError(error);
+      }
+    },
+  };
+}
+
+class Chain {
+  readonly #deps: SealerDeps;
+  #head: { seq: number; hash: string } | null = null;
+  #signedSeq = 0;
+  #signedAt = 0;
+
+  constructor(deps: SealerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whoever finds no statement about the start has a chain that begins with the next record. */
+  async open(): Promise<void> {
+    const { store } = this.#deps;
+    await shortenMarks(this.#deps.home);
+    this.#signedSeq = (await store.findAuditMark({ audit: "head" }))?.seq ?? 0;
+    this.#signedAt = this.#deps.clock.monotonicMs();
+    if ((await store.findAuditMark({ audit: "start" })) !== null) return;
+    const { first } = await store.eventRange();
+    await this.#sign({ audit: "start", seq: Math.max(1, first), hash: firstHash });
+  }
+
+  async seal(signal?: AbortSignal): Promise<void> {
+    const { store, feed } = this.#deps;
+    // Without a signal it is the last time, when the feed hears of nothing any more.
+    let more = signal === undefined || this.#head === null || feed.lastSeq > this.#head.seq;
+    while (more && !signal?.aborted) {
+      const sealed = await store.sealEvents({ limit: recordsPerTurn });
+      this.#head = sealed.head;
+      more = sealed.more;
+    }
+  }
+
+  isHeadDue(): boolean {
+    const unsigned = (this.#head?.seq ?? 0) - this.#signedSeq;
+    if (unsigned >= recordsPerHead) return true;
+    return unsigned > 0 && this.#deps.clock.monotonicMs() - this.#signedAt >= headMs;
+  }
+
+  async signHead(): Promise<void> {
+    if (this.#head === null || this.#head.seq <= this.#signedSeq) return;
+    const { seq, hash } = this.#head;
+    await this.#sign({ audit: "head", seq, hash });
+    this.#signedSeq = seq;
+    this.#signedAt = this.#deps.clock.monotonicMs();
+  }
+
+  async #sign(said: Pick<AuditMark, "audit" | "seq" | "hash">): Promise<void> {
+    const { store, keys, clock, home } = this.#deps;
+    await saveMark({ store, home }, signMark(keys.signing, { ...said, ts: clock.nowMs() }));
+  }
+}
+
+/** Into the home first: a head that only the database knew would go with the tail that somebody cuts off. */
+export async function saveMark(deps: Pick<SealerDeps, "store" | "home">, mark: AuditMark): Promise<void> {
+  await appendMark(deps.home, mark);
+  await deps.store.saveAuditMark({ mark });
+}

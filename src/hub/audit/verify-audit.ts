@@ -1,0 +1,87 @@
+import { join } from "node:path";
+import type { VerifyingKey } from "../../signing/ed25519.ts";
+import { type AuditRecord, auditHash, auditRecord } from "../../store/audit-record.ts";
+import type { AuditMark } from "../../store/audit-store.ts";
+import { type HotRow, openAuditReader } from "../../store/sqlite/audit-reader.ts";
+import { isMarkValid, readMarks } from "./audit-marks.ts";
+import { ChainCheck } from "./chain-check.ts";
+import { listColdDays, readColdLines } from "./cold-files.ts";
+
+export type AuditPlace = {
+  home: string;
+  databasePath: string;
+  keys: ReadonlyMap<string, VerifyingKey>;
+};
+
+/** What is wrong, and at which record; a stretch when it cannot be told more exactly. */
+export type AuditFault = { seq: number | null; what: string };
+
+export type AuditVerdict = {
+  faults: AuditFault[];
+  /** More was found than is listed. */
+  more: boolean;
+  records: number;
+  first: number;
+  last: number;
+  /** At the end, not sealed yet: a running hub seals within a second. */
+  unsealed: number;
+  signedThrough: number;
+};
+
+/** Goes through the whole audit trail, files and database, and names everything that does not fit. */
+export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
+  const reader = openAuditReader(place.databasePath);
+  try {
+    const marks = await collectMarks(place, reader.marks());
+    const check = new ChainCheck(marks.valid);
+    for (const fault of marks.faults) check.fault(fault.seq, fault.what);
+    await checkCold(join(place.home, "audit"), check);
+    for (const row of reader.rows(0)) checkHot(check, row);
+    check.end(reader.lastSeq());
+    return check.verdict();
+  } finally {
+    reader.close();
+  }
+}
+
+async function collectMarks(
+  { home, keys }: AuditPlace,
+  stored: AuditMark[],
+): Promise<{ valid: AuditMark[]; faults: AuditFault[] }> {
+  const { marks: kept } = await readMarks(home);
+  const faults: AuditFault[] = [];
+  const valid = [...stored, ...kept].filter((mark) => {
+    const isValid = isMarkValid(mark, keys);
+    if (!isValid) faults.push({ seq: mark.seq, what: `the signed ${mark.audit} has no valid signature` });
+    return isValid;
+  });
+  // A file that is a little behind the database is a backup's; one that is empty was emptied.
+  if (stored.length > 0 && kept.length === 0) {
+    faults.push({ seq: null, what: "the signed heads are missing in audit-heads.ndjson" });
+  }
+  return { valid, faults };
+}
+
+async function checkCold(auditDir: string, check: ChainCheck): Promise<void> {
+  for (const day of await listColdDays(auditDir)) {
+    try {
+      for await (const line of readColdLines(auditDir, day)) {
+        const { hash, ...record } = JSON.parse(line) as AuditRecord & { hash: string };
+        check.record(record, hash, auditHash(record));
+      }
+    } catch (error) {
+      check.fault(null, `the file audit/${day}.ndjson.gz cannot be read: ${(error as Error).message}`);
+    }
+  }
+}
+
+function checkHot(check: ChainCheck, { seq, event, seal }: HotRow): void {
+  // What was moved into a file is still in the table for a moment, and the seal of the last one stays.
+  if (seq <= check.lastSeq) check.again(seq, seal?.hash ?? null);
+  else if (event === null) check.removed(seq, seal!.hash);
+  else if (seal === null) check.unsealed(seq);
+  else {
+    const record = auditRecord(event, { severity: seal.severity, prevHash: check.lastHash });
+    check.record(record, seal.hash, auditHash(record));
+  }
+}

@@ -1,0 +1,41 @@
+import type { auditRoutes } from "../../contract/audit-routes.ts";
+import { openChannels } from "../alerts/channels.ts";
+import { liftLockdown, lockDown, readLockdown, requireHubAdmin } from "../use-cases/lockdown.ts";
+import { readAudit } from "../use-cases/read-audit.ts";
+import type { Handlers } from "./call.ts";
+
+export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
+  async searchAudit({ deps, identity, query, signal }) {
+    const {
+      user_id: userId,
+      tenant_id: tenantId,
+      job_id: jobId,
+      cursor: before,
+      limit = 100,
+      ...rest
+    } = query;
+    const search = { ...rest, userId, tenantId, jobId, before, limit };
+    const { records, next } = await readAudit(deps, { identity, search, signal });
+    const headers: Record<string, string> = next === null ? {} : { "X-Next-Cursor": String(next) };
+    return Response.json(records, { headers });
+  },
+
+  async getLockdown({ deps }) {
+    const lockdown = await readLockdown(deps);
+    const { reason = null, userId = null, since = null } = lockdown ?? {};
+    const channels = openChannels(deps.settings, deps.clock).map(({ name }) => name);
+    const state = { locked: lockdown !== null, reason, user_id: userId, since };
+    return Response.json({ ...state, alert_channels: channels });
+  },
+
+  async lockDown({ deps, identity, origin, body }) {
+    requireHubAdmin(identity);
+    await lockDown(deps, { reason: body.reason, userId: identity.userId, origin, rotate: false });
+    return new Response(null, { status: 204 });
+  },
+
+  async liftLockdown({ deps, identity, origin }) {
+    await liftLockdown(deps, { identity, origin });
+    return new Response(null, { status: 204 });
+  },
+};

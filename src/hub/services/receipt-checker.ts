@@ -1,0 +1,70 @@
+import type { Logger } from "../../runtime/logger.ts";
+import type { HubDeps } from "../deps.ts";
+import { checkReceipts, type ReceiptBatch, type ReceiptRefusal } from "../use-cases/check-receipts.ts";
+import { recordEvent } from "../use-cases/record-event.ts";
+
+type Deps = Pick<HubDeps, "store" | "clock" | "outputsDir"> & { logger: Logger };
+
+/** More batches than this wait for nobody: whoever brings the next one waits until it is checked. */
+const waitingMax = 1_000;
+
+/**
+ * Checks receipts behind the worker's back: an answer never waits for it. A receipt that does not hold leaves the
+ * job as it is, writes an event that names the worker, and is told to whoever asked to hear of it.
+ */
+export class ReceiptChecker {
+  readonly #deps: Deps;
+  readonly #listeners = new Set<(refusal: ReceiptRefusal) => void>();
+  #waiting = 0;
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the way to stop listening. */
+  onReceiptRefused(listener: (refusal: ReceiptRefusal) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Resolves at once as long as not too much waits. */
+  async add(batch: ReceiptBatch): Promise<void> {
+    if (batch.receipts.length === 0) return;
+    this.#waiting++;
+    this.#tail = this.#tail
+      .then(() => this.#check(batch))
+      .catch((error: unknown) => this.#deps.logger.error({ err: error }, "receipts could not be checked"))
+      .finally(() => {
+        this.#waiting--;
+      });
+    if (this.#waiting > waitingMax) await this.#tail;
+  }
+
+  /** Comes when everything that waits is checked. */
+  async stop(): Promise<void> {
+    await this.#tail;
+  }
+
+  async #check(batch: ReceiptBatch): Promise<void> {
+    for (const refusal of await checkReceipts(this.#deps, batch)) {
+      const { workerId, job, reason } = refusal;
+      this.#deps.logger.error({ worker: workerId, job_id: job.id, reason }, "a receipt is refused");
+      await recordEvent(this.#deps, {
+        event: "INVALID_SIGNATURE",
+        tenantId: job.tenantId,
+        jobId: job.id,
+        origin: null,
+        details: {
+          violation_type: "RECEIPT",
+          evidence_against: workerId,
+          job_id: job.id,
+          worker_id: workerId,
+          attempt: job.attempt,
+          error: reason,
+        },
+      });
+      for (const listener of [...this.#listeners]) listener(refusal);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import type { ReceiptView } from "../../contract/view-shapes.ts";
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import { type Identity, mayReadEnv } from "../../core/identity.ts";
+import type { JobRecord } from "../../core/job.ts";
+import { signText } from "../../signing/ed25519.ts";
+import { parseReceipt } from "../../signing/receipt.ts";
+import { grantText } from "../../signing/verify-bundle.ts";
+import type { HubDeps } from "../deps.ts";
+import { findJob } from "./find-job.ts";
+import { type KeptReceipt, sealOf } from "./keep-receipts.ts";
+import { recordEvent } from "./record-event.ts";
+
+/**
+ * The receipt of the last attempt that reported one, with all that it takes to check it without the hub. The hub
+ * signs the document and the grant now; what it signs must still agree with the seals, or somebody with access to the
+ * database could have anything signed.
+ */
+export async function exportBundle(
+  deps: HubDeps,
+  call: { identity: Identity; origin: Origin; jobId: string },
+): Promise<ReceiptView> {
+  const { job, document } = await findJob(deps, { ...call, to: "read" });
+  if (job.receipt === null) throw new WritError("NOT_FOUND", `job ${job.id} has no receipt yet`);
+  const kept = JSON.parse(job.receipt) as KeptReceipt;
+  await checkSeals(deps, job, kept);
+  const signature = await deps.store.getReceiptSignature({ id: kept.signed });
+  if (signature === null)
+    throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt is gone`);
+
+  const { attempt, worker_id } = parseReceipt(kept.text);
+  const key = deps.keys.signing;
+  const isShown = mayReadEnv(call.identity, job) || !document.includes('"env":');
+  const grant = grantText({
+    job_id: job.id,
+    attempt,
+    worker_id,
+    worker_public_key: kept.public_key,
+    document_sha256: job.documentSha256,
+  });
+  deps.metrics.signatures.inc(isShown ? 2 : 1);
+  return {
+    job_id: job.id,
+    attempt,
+    document: isShown ? document : null,
+    signature: isShown ? signText(key, document) : null,
+    grant,
+    grant_signature: signText(key, grant),
+    key_id: key.keyId,
+    worker: { worker_id, public_key: kept.public_key },
+    receipt: kept.text,
+    signed: signature.text,
+    receipt_signature: signature.signature,
+    result: job.result ?? job.partialResult,
+  };
+}
+
+async function checkSeals(deps: HubDeps, job: JobRecord, kept: KeptReceipt): Promise<void> {
+  const isReceiptSealed = sealOf(deps, kept) === kept.mac && parseReceipt(kept.text).job_id === job.id;
+  if (isReceiptSealed && (await deps.store.isJobSealed({ jobId: job.id }))) return;
+  const what = isReceiptSealed ? "document" : "receipt";
+  await recordEvent(deps, {
+    event: "INVALID_SIGNATURE",
+    tenantId: job.tenantId,
+    jobId: job.id,
+    origin: null,
+    details: {
+      violation_type: "SEAL",
+      job_id: job.id,
+      error: `the stored ${what} does not agree with its seal`,
+    },
+  });
+  throw new WritError(
+    "INVALID_SIGNATURE",
+    `the stored ${what} of job ${job.id} does not agree with its seal`,
+  );
+}

@@ -1,0 +1,69 @@
+import { readdirSync } from "node:fs";
+import { generateSigningKey, loadSigningKey, type SigningKey } from "./ed25519.ts";
+import { generateMacKey, MAC_KEY_BYTES } from "./mac.ts";
+import { RING_FILE, type RingEntry, readRing, rejected, ringText } from "./ring-file.ts";
+import { createSecretFile, readSecretFile, removeSecretFile } from "./secret-file.ts";
+
+const MAC_FILE = "mac.key";
+
+/**
+ * Every file is created, never overwritten: of two hubs that start at once on one directory the first writer
+ * wins, and both go on to read what is there. The order is MAC key, signing key, ring.
+ */
+export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: number }): void {
+  const left = readdirSync(dir).filter((name) => /^signing-[0-9a-f]{16}\.pem$/.test(name));
+  const isMacKeyThere = readSecretFile(dir, MAC_FILE) !== null;
+  if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${MAC_FILE} and ${RING_FILE} are missing`);
+  if (left.length > 1)
+    throw rejected(dir, `${RING_FILE} is missing and ${left.length} signing keys are there`);
+  if (!isMacKeyThere) createSecretFile(dir, MAC_FILE, `${generateMacKey().toString("hex")}\n`);
+
+  // One signing key without a ring is what a crash between the two writes leaves behind.
+  const leftKeyId = left[0]?.slice("signing-".length, -".pem".length);
+  const leftKey = leftKeyId === undefined ? null : readSigningKey(dir, leftKeyId);
+  const madeKey = first.given === null && leftKey === null ? makeSigningKey(dir) : null;
+  const signing = (first.given ?? leftKey ?? madeKey) as SigningKey;
+  const ring = { version: 1, keys: [firstEntry(signing, first.nowMs)] };
+  const isFirst = createSecretFile(dir, RING_FILE, ringText(ring));
+  // Whoever lost the race leaves no key that the ring does not know.
+  if (!isFirst && madeKey !== null) dropUnlisted(dir, madeKey.keyId);
+}
+
+function makeSigningKey(dir: string): SigningKey {
+  const { signingKey, privateKeyPem } = generateSigningKey();
+  createSecretFile(dir, signingFile(signingKey.keyId), privateKeyPem);
+  return signingKey;
+}
+
+function dropUnlisted(dir: string, keyId: string): void {
+  if (!readRing(dir).keys.some((record) => record.key_id === keyId))
+    removeSecretFile(dir, signingFile(keyId));
+}
+
+function firstEntry({ keyId, publicKeyPem }: SigningKey, nowMs: number): RingEntry {
+  return { key_id: keyId, public_key: publicKeyPem, status: "active", not_before: nowMs, not_after: null };
+}
+
+export function readSigningKey(dir: string, keyId: string): SigningKey {
+  const name = signingFile(keyId);
+  const pem = readSecretFile(dir, name);
+  if (pem === null) throw rejected(dir, `${name} is missing; restore it, or give the same key at the start`);
+  const signing = loadSigningKey(pem);
+  if (signing.keyId !== keyId) throw rejected(dir, `${name} holds the key ${signing.keyId}`);
+  return signing;
+}
+
+export function readMacKey(dir: string): Buffer {
+  const text = readSecretFile(dir, MAC_FILE);
+  if (text === null)
+    throw rejected(dir, `${MAC_FILE} is missing; restore it, every stored document needs it`);
+  const hex = text.trim();
+  if (!/^[0-9a-f]+$/.test(hex) || hex.length !== MAC_KEY_BYTES * 2) {
+    throw rejected(dir, `${MAC_FILE} does not hold ${MAC_KEY_BYTES} bytes in lower-case hex`);
+  }
+  return Buffer.from(hex, "hex");
+}
+
+export function signingFile(keyId: string): string {
+  return `signing-${keyId}.pem`;
+}

@@ -1,0 +1,84 @@
+import { WritError } from "../core/errors.ts";
+import type { JsonObject, JsonValue } from "../core/json-value.ts";
+import { canonicalize, canonicalString } from "./canonical.ts";
+import { type VerifyingKey, verifyText } from "./ed25519.ts";
+import { sha256Hex } from "./mac.ts";
+import { parseJson } from "./parse-json.ts";
+
+/** What a worker signs when an attempt has ended. Hashes are of bytes, times are milliseconds since the epoch. */
+export type Receipt = {
+  job_id: string;
+  attempt: number;
+  worker_id: string;
+  document_sha256: string;
+  exit_code: number | null;
+  /** Of the canonical form of the result, or of the partial result; null when there is neither. */
+  result_sha256: string | null;
+  stdout_sha256: string;
+  stderr_sha256: string;
+  output_files: JsonValue;
+  isolation: JsonValue;
+  usage: JsonValue;
+  started_at: number | null;
+  ended_at: number;
+};
+
+const FIELDS: readonly (keyof Receipt)[] = [
+  "job_id",
+  "attempt",
+  "worker_id",
+  "document_sha256",
+  "exit_code",
+  "result_sha256",
+  "stdout_sha256",
+  "stderr_sha256",
+  "output_files",
+  "isolation",
+  "usage",
+  "started_at",
+  "ended_at",
+];
+
+export const EMPTY_SHA256 = sha256Hex("");
+
+export function receiptText(receipt: Receipt): string {
+  return canonicalize(receipt as unknown as JsonValue);
+}
+
+/** Reads exactly what `receiptText` writes. Whether it is true is for the caller to compare. */
+export function parseReceipt(text: string): Receipt {
+  const value = parseJson(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!isObject || canonicalize(value) !== text) throw invalid("It is not a canonical JSON object.");
+  const receipt = value as JsonObject;
+  const hasFields = FIELDS.every((field) => Object.hasOwn(receipt, field));
+  if (!hasFields || Object.keys(receipt).length !== FIELDS.length) {
+    throw invalid("It has other fields than a receipt has.");
+  }
+  return receipt as unknown as Receipt;
+}
+
+/** What one signature covers for many receipts: the hash of each. */
+export function receiptListText(workerId: string, texts: readonly string[]): string {
+  const hashes = texts.map((text) => `"${sha256Hex(text)}"`);
+  return `{"receipts":[${hashes.join(",")}],"worker_id":${canonicalString(workerId)}}`;
+}
+
+/** Does this signature stand behind this receipt, alone or in a list of the same worker? */
+export function isReceiptSigned(
+  key: VerifyingKey,
+  { text, signed, signature }: { text: string; signed: string; signature: string },
+): boolean {
+  if (!verifyText(key, signed, signature)) return false;
+  if (signed === text) return true;
+  const list = parseJson(signed) as { receipts?: JsonValue; worker_id?: JsonValue } | null;
+  return (
+    Array.isArray(list?.receipts) &&
+    list.receipts.includes(sha256Hex(text)) &&
+    list.worker_id === parseReceipt(text).worker_id
+  );
+}
+
+function invalid(reason: string): WritError {
+  return new WritError("INVALID_DOCUMENT", `The receipt is refused. ${reason}`);
+}

@@ -1,0 +1,75 @@
+import { WritError } from "../core/errors.ts";
+import { toPlain } from "../core/json-value.ts";
+import { loadVerifyingKey } from "./ed25519.ts";
+import { parseJson } from "./parse-json.ts";
+import { readSecretFile, replaceSecretFile, withDirectoryLock } from "./secret-file.ts";
+
+/** One key as the world may see it. Times are milliseconds since the epoch; `not_after` is null while it is open. */
+export type KeyRecord = {
+  key_id: string;
+  public_key: string;
+  status: "active" | "retiring" | "revoked";
+  not_before: number;
+  not_after: number | null;
+};
+
+/**
+ * `emergency`: when its time is over the key is revoked, and what was leased with it is void from then on.
+ * `revocation`: the last thing that a revoked key signed.
+ */
+export type RingEntry = KeyRecord & { emergency?: true; revocation?: string };
+
+/** All keys that ever signed, oldest first. The version rises with every change and is never given twice. */
+export type Ring = { version: number; keys: RingEntry[] };
+
+export const RING_FILE = "ring.json";
+const STATUSES: readonly unknown[] = ["active", "retiring", "revoked"];
+
+export function readRing(dir: string): Ring {
+  const text = readSecretFile(dir, RING_FILE);
+  const ring =
+    text === null ? null : (toPlain(parseJson(text)) as { keys?: unknown; version?: unknown } | null);
+  const keys: unknown[] = Array.isArray(ring?.keys) ? ring.keys : [];
+  // A ring from before there were versions is the first one.
+  const version = ring?.version ?? 1;
+  if (!Number.isSafeInteger(version) || (version as number) < 1)
+    throw rejected(dir, `${RING_FILE} has no version`);
+  if (!keys.every(isRingEntry)) throw rejected(dir, `${RING_FILE} holds a record that is not a key`);
+  if (keys.filter((key) => key.status === "active").length !== 1) {
+    throw rejected(dir, `${RING_FILE} must hold exactly one active key`);
+  }
+  return { version: version as number, keys };
+}
+
+/** Reads the ring, changes it and puts it back with the next version, while no other hub does the same. */
+export function changeRing(dir: string, change: (keys: RingEntry[]) => RingEntry[]): Ring {
+  return withDirectoryLock(dir, () => {
+    const { version, keys } = readRing(dir);
+    const next = { version: version + 1, keys: change(keys) };
+    replaceSecretFile(dir, RING_FILE, ringText(next));
+    return readRing(dir);
+  });
+}
+
+export function ringText(ring: Ring): string {
+  return `${JSON.stringify(ring, null, 2)}\n`;
+}
+
+/** The public key is loaded again at every look, so an edited ring cannot bring in a weak or renamed one. */
+function isRingEntry(value: unknown): value is RingEntry {
+  if (typeof value !== "object" || value === null) return false;
+  const record = value as Record<string, unknown>;
+  return (
+    typeof record["public_key"] === "string" &&
+    loadVerifyingKey(record["public_key"]).keyId === record["key_id"] &&
+    STATUSES.includes(record["status"]) &&
+    Number.isSafeInteger(record["not_before"]) &&
+    (record["not_after"] === null || Number.isSafeInteger(record["not_after"])) &&
+    (record["emergency"] === undefined || record["emergency"] === true) &&
+    (record["revocation"] === undefined || typeof record["revocation"] === "string")
+  );
+}
+
+export function rejected(dir: string, reason: string): WritError {
+  return new WritError("KEY_REJECTED", `The key directory ${dir} is refused: ${reason}.`, { dir });
+}

@@ -1,0 +1,189 @@
+import { WritError } from "../core/errors.ts";
+import type { JsonObject, JsonValue } from "../core/json-value.ts";
+import { canonicalize } from "./canonical.ts";
+import { loadVerifyingKey, type VerifyingKey, verifyText } from "./ed25519.ts";
+import { sha256Hex } from "./mac.ts";
+import { parseJson } from "./parse-json.ts";
+import { isReceiptSigned, parseReceipt, type Receipt } from "./receipt.ts";
+import type { KeyRecord } from "./ring-file.ts";
+
+/** Everything that somebody without the hub needs to check what was ordered, who could run it, and what came out. */
+export type ReceiptBundle = {
+  job_id: string;
+  attempt: number;
+  /** The document, its grant to a worker, and the hub's signatures over both, all by one key. */
+  document: string | null;
+  signature: string | null;
+  grant: string;
+  grant_signature: string;
+  key_id: string;
+  worker: { worker_id: string; public_key: string | null };
+  /** The receipt, the text that the worker signed for it, and that signature. */
+  receipt: string;
+  signed: string;
+  receipt_signature: string;
+  /** Canonical text; null when there is none. */
+  result: string | null;
+};
+
+/** `isFine` is null for what could not be checked because it is not there. */
+export type BundleStep = { step: string; isFine: boolean | null; says: string };
+
+/** What the hub attests: this worker, with this key, held the lease of this attempt of this document. */
+export function grantText(grant: {
+  job_id: string;
+  attempt: number;
+  worker_id: string;
+  worker_public_key: string | null;
+  document_sha256: string;
+}): string {
+  return canonicalize({ ...grant } as JsonValue);
+}
+
+/** The public keys in a PEM file, as `writ keys export` writes it. */
+export function readPublicKeys(pem: string): { key_id: string; public_key: string; status: "active" }[] {
+  const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? [];
+  return blocks.map((block) => ({
+    key_id: loadVerifyingKey(block).keyId,
+    public_key: block,
+    status: "active",
+  }));
+}
+
+type Given = {
+  bundle: ReceiptBundle;
+  /** The hub's keys that the reader trusts. */
+  keys: readonly Pick<KeyRecord, "key_id" | "public_key" | "status">[];
+  /** SHA-256 of the output that the reader has; left out when there is none at hand. */
+  outputs?: { stdout: string; stderr: string };
+};
+
+/** Checks the whole chain and tells of each link. A link that cannot even be read counts as broken. */
+export function verifyBundle(given: Given): BundleStep[] {
+  const { bundle, outputs } = given;
+  const hubKey = findKey(given);
+  const receipt = readReceipt(bundle.receipt);
+  return [
+    hubKey.step,
+    checkDocument(bundle, hubKey.key, receipt),
+    checkGrant(bundle, hubKey.key, receipt),
+    checkReceipt(bundle, receipt),
+    checkResult(bundle, receipt),
+    checkOutput("stdout", receipt?.stdout_sha256, outputs?.stdout),
+    checkOutput("stderr", receipt?.stderr_sha256, outputs?.stderr),
+  ];
+}
+
+function findKey({ bundle, keys }: Given): { key: VerifyingKey | null; step: BundleStep } {
+  const step = "hub key";
+  const record = keys.find(({ key_id }) => key_id === bundle.key_id);
+  if (record === undefined) {
+    return {
+      key: null,
+      step: { step, isFine: false, says: `${bundle.key_id} is not among the trusted keys` },
+    };
+  }
+  if (record.status === "revoked") {
+    return { key: null, step: { step, isFine: false, says: `${bundle.key_id} is revoked` } };
+  }
+  const key = attempt(() => loadVerifyingKey(record.public_key));
+  const isFine = key !== null && key.keyId === bundle.key_id;
+  return {
+    key: isFine ? key : null,
+    step: {
+      step,
+      isFine,
+      says: isFine ? `${bundle.key_id} is trusted` : `${bundle.key_id} names another key`,
+    },
+  };
+}
+
+function checkDocument(bundle: ReceiptBundle, key: VerifyingKey | null, receipt: Receipt | null): BundleStep {
+  const step = "document";
+  const { document, signature } = bundle;
+  if (document === null || signature === null) {
+    return { step, isFine: null, says: "you may not read it, so only its hash is compared" };
+  }
+  if (key === null || !verifyText(key, document, signature)) {
+    return { step, isFine: false, says: "the hub's signature over it does not verify" };
+  }
+  const jobId = attempt(() => (parseJson(document) as JsonObject)["job_id"]);
+  const isSame = jobId === bundle.job_id && sha256Hex(document) === receipt?.document_sha256;
+  return {
+    step,
+    isFine: isSame,
+    says: isSame
+      ? "signed by the hub; the receipt is for exactly this text"
+      : "the receipt is for another one",
+  };
+}
+
+function checkGrant(bundle: ReceiptBundle, key: VerifyingKey | null, receipt: Receipt | null): BundleStep {
+  const step = "grant";
+  if (key === null || !verifyText(key, bundle.grant, bundle.grant_signature)) {
+    return { step, isFine: false, says: "the hub's signature over it does not verify" };
+  }
+  const said = receipt && {
+    job_id: bundle.job_id,
+    attempt: receipt.attempt,
+    worker_id: receipt.worker_id,
+    worker_public_key: bundle.worker.public_key,
+    document_sha256: receipt.document_sha256,
+  };
+  const isSame =
+    said !== null && receipt?.job_id === bundle.job_id && attempt(() => grantText(said)) === bundle.grant;
+  return {
+    step,
+    isFine: isSame,
+    says: isSame
+      ? `worker ${receipt?.worker_id} held the lease of attempt ${receipt?.attempt}`
+      : "the receipt speaks of another worker, attempt or job",
+  };
+}
+
+function checkReceipt(bundle: ReceiptBundle, receipt: Receipt | null): BundleStep {
+  const step = "receipt";
+  const { public_key: pem } = bundle.worker;
+  if (receipt === null) return { step, isFine: false, says: "it cannot be read" };
+  if (pem === null) return { step, isFine: false, says: "the worker had registered no key" };
+  const { receipt: text, signed, receipt_signature: signature } = bundle;
+  const isSigned =
+    attempt(() => isReceiptSigned(loadVerifyingKey(pem), { text, signed, signature })) === true;
+  return {
+    step,
+    isFine: isSigned,
+    says: isSigned ? "signed by the worker" : "the worker's signature does not verify",
+  };
+}
+
+function checkResult({ result }: ReceiptBundle, receipt: Receipt | null): BundleStep {
+  const found = result === null ? null : sha256Hex(result);
+  const isSame = receipt !== null && receipt.result_sha256 === found;
+  const fine =
+    found === null ? "there is none, and the receipt says so" : `is the one in the receipt (${found})`;
+  return { step: "result", isFine: isSame, says: isSame ? fine : "is not the one in the receipt" };
+}
+
+function checkOutput(step: string, expected: string | undefined, found: string | undefined): BundleStep {
+  if (found === undefined) return { step, isFine: null, says: `not at hand; the receipt names ${expected}` };
+  const isSame = expected === found;
+  return {
+    step,
+    isFine: isSame,
+    says: isSame ? `is what the receipt names (${found})` : "is not what was signed for",
+  };
+}
+
+function readReceipt(text: string): Receipt | null {
+  return attempt(() => parseReceipt(text));
+}
+
+/** Null for whatever a stranger may have put there. */
+function attempt<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WritError || error instanceof TypeError) return null;
+    throw error;
+  }
+}

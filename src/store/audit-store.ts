@@ -1,0 +1,47 @@
+import type { EventKind, Severity } from "../core/events.ts";
+import type { SealedRecord } from "./audit-record.ts";
+
+/** The part of the store that keeps the audit trail: the event log with its hash chain. */
+export type AuditStore = {
+  /** Chains the oldest events that are not sealed yet. `head` is the newest seal after that. */
+  sealEvents(input: {
+    limit: number;
+  }): Promise<{ sealed: number; head: { seq: number; hash: string } | null; more: boolean }>;
+  /** Keeps a signed statement about the chain; of each kind only the newest thousand stay. */
+  saveAuditMark(input: { mark: AuditMark }): Promise<void>;
+  findAuditMark(input: { audit: AuditMark["audit"] }): Promise<AuditMark | null>;
+  readSealed(input: { afterSeq: number; limit: number }): Promise<SealedRecord[]>;
+  /** Looks through a window of sealed records, newest first; `next` is where the next window begins. */
+  searchAudit(input: AuditFilter): Promise<AuditPage>;
+  /** Events of these kinds in a stretch of the log, counted by tenant and user. */
+  countEvents(input: { afterSeq: number; throughSeq: number; kinds: EventKind[] }): Promise<EventCount[]>;
+};
+
+export type EventCount = { event: EventKind; tenantId: string | null; userId: string | null; count: number };
+
+/** What the hub has signed about the chain: where it begins, or how far it had come. */
+export type AuditMark = {
+  audit: "start" | "head";
+  seq: number;
+  hash: string;
+  ts: number;
+  key_id: string;
+  signature: string;
+};
+
+export type AuditFilter = {
+  /** Only records below this seq. */
+  before: number;
+  /** How many records are looked at. */
+  window: number;
+  limit: number;
+  event?: EventKind;
+  severity?: Severity;
+  tenantId?: string;
+  userId?: string;
+  jobId?: string;
+  since?: number;
+  until?: number;
+};
+
+export type AuditPage = { records: SealedRecord[]; next: number | null };

@@ -1,0 +1,41 @@
+import type { Origin } from "../core/events.ts";
+
+/** The part of the store that remembers what was answered to security events: lockdown, alerts, who is watched. */
+export type ResponseStore = {
+  /** Nothing is claimed any more and all workers are offline. False when it was so already. */
+  lockDown(input: {
+    reason: string;
+    userId: string | null;
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<boolean>;
+  getLockdown(): Promise<Lockdown | null>;
+  liftLockdown(input: { nowMs: number; origin: Origin | null }): Promise<boolean>;
+
+  /** Where a reader of the log stands that must not read anything twice. A new one begins at the end. */
+  getLogReader(input: { name: string }): Promise<LogReader>;
+  /** Moves it on together with what came of what it read. `dropped` messages found their channel full. */
+  advanceLogReader(input: AdvanceInput): Promise<{ dropped: number }>;
+  nextMessage(input: { channel: string }): Promise<OutboxMessage | null>;
+  /** Without a moment to try it again, the message is gone. */
+  settleMessage(input: { id: number; retryAt: number | null }): Promise<void>;
+  /** Whose requests are recorded in full now. */
+  listWatched(input: { nowMs: number }): Promise<{ subject: string; until: number }[]>;
+};
+
+export type Lockdown = { reason: string; userId: string | null; since: number };
+
+export type LogReader = { seq: number; memory: string };
+
+export type NewMessage = { channel: string; subject: string; body: string; data: string };
+
+export type OutboxMessage = NewMessage & { id: number; createdAt: number; dueAt: number; tries: number };
+
+export type AdvanceInput = LogReader & {
+  name: string;
+  messages: NewMessage[];
+  /** No channel ever has more messages waiting than this. */
+  waitingMax: number;
+  watch: { subject: string; until: number }[];
+  nowMs: number;
+};

@@ -1,0 +1,135 @@
+import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../../core/events.ts";
+import { auditHash, auditRecord, firstHash, type SealedRecord } from "../audit-record.ts";
+import type { AuditFilter, AuditMark, AuditPage } from "../audit-store.ts";
+import type { SqlValue } from "./connection.ts";
+import type { Context } from "./context.ts";
+import { type EventRow, readEvent, readEvents } from "./event-log.ts";
+
+type Seal = { seq: number; severity: Severity; hash: string };
+
+/** Chains the oldest events that are not sealed yet, in order. */
+export function sealEvents(
+  context: Context,
+  { limit }: { limit: number },
+): { sealed: number; head: { seq: number; hash: string } | null; more: boolean } {
+  let head = lastSeal(context);
+  const events = readEvents(context, { afterSeq: head?.seq ?? 0, limit });
+  for (const event of events) {
+    const { severity } = eventTable[event.event];
+    const hash = auditHash(auditRecord(event, { severity, prevHash: head?.hash ?? firstHash }));
+    context.sql.run(
+      "INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)",
+      event.seq,
+      severity,
+      hash,
+    );
+    head = { seq: event.seq, severity, hash };
+  }
+  return {
+    sealed: events.length,
+    head: head && { seq: head.seq, hash: head.hash },
+    more: events.length === limit,
+  };
+}
+
+function lastSeal(context: Context): Seal | null {
+  return context.sql.first<Seal>("SELECT seq, severity, hash FROM audit_seals ORDER BY seq DESC LIMIT 1");
+}
+
+/** Only the newest heads are worth keeping: each covers everything before it. */
+const headsMax = 1_000;
+
+export function saveAuditMark(context: Context, { mark }: { mark: AuditMark }): void {
+  context.sql.run(
+    `INSERT INTO audit_marks (audit, seq, hash, ts, key_id, signature) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (audit, seq) DO NOTHING`,
+    mark.audit,
+    mark.seq,
+    mark.hash,
+    mark.ts,
+    mark.key_id,
+    mark.signature,
+  );
+  context.sql.run(
+    `DELETE FROM audit_marks WHERE audit = ?1 AND seq <
+      (SELECT seq FROM audit_marks WHERE audit = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
+    mark.audit,
+    headsMax,
+  );
+}
+
+/** The newest statement of this kind. */
+export function findAuditMark(context: Context, { audit }: { audit: AuditMark["audit"] }): AuditMark | null {
+  return context.sql.first<AuditMark>(
+    "SELECT * FROM audit_marks WHERE audit = ? ORDER BY seq DESC LIMIT 1",
+    audit,
+  );
+}
+
+type AuditRow = EventRow & { severity: Severity; hash: string; prev_hash: string | null };
+
+const sealedColumns = `SELECT events.*, audit_seals.severity, audit_seals.hash,
+    (SELECT hash FROM audit_seals AS before WHERE before.seq = events.seq - 1) AS prev_hash
+  FROM events JOIN audit_seals USING (seq)`;
+
+/** Sealed records in order, for whoever moves them elsewhere. */
+export function readSealed(
+  context: Context,
+  { afterSeq, limit }: { afterSeq: number; limit: number },
+): SealedRecord[] {
+  const text = `${sealedColumns} WHERE events.seq > ? ORDER BY events.seq LIMIT ?`;
+  return context.sql.all<AuditRow>(text, afterSeq, limit).map(sealedRecord);
+}
+
+/**
+ * Looks at no more than `window` records, newest first, and returns those that fit. A search for something rare
+ * takes many short acts instead of one that would keep everybody waiting.
+ */
+export function searchAudit(context: Context, filter: AuditFilter): AuditPage {
+  const range = context.sql.first<{ last: number | null }>(
+    "SELECT max(seq) AS last FROM audit_seals WHERE seq < ?",
+    filter.before,
+  )!;
+  if (range.last === null) return { records: [], next: null };
+  const from = range.last - filter.window;
+  const conditions = ["events.seq > ?", "events.seq <= ?"];
+  const values: SqlValue[] = [from, range.last];
+  const add = (condition: string, value: SqlValue | undefined): void => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  add("events.event = ?", filter.event);
+  add("audit_seals.severity = ?", filter.severity);
+  add("events.tenant_id = ?", filter.tenantId);
+  add("events.job_id = ?", filter.jobId);
+  add("events.ts >= ?", filter.since);
+  add("events.ts < ?", filter.until);
+  add("json_extract(events.origin, '$.userId') = ?", filter.userId);
+  const text = `${sealedColumns} WHERE ${conditions.join(" AND ")} ORDER BY events.seq DESC LIMIT ?`;
+  const records = context.sql.all<AuditRow>(text, ...values, filter.limit).map(sealedRecord);
+  const seen = records.length === filter.limit ? records.at(-1)!.seq : from + 1;
+  const isOlder = context.sql.first("SELECT 1 FROM events WHERE seq < ? LIMIT 1", seen) !== null;
+  return { records, next: isOlder ? seen : null };
+}
+
+function sealedRecord(row: AuditRow): SealedRecord {
+  const event: LoggedEvent = readEvent(row);
+  const prevHash = row.prev_hash ?? firstHash;
+  return { ...auditRecord(event, { severity: row.severity, prevHash }), hash: row.hash };
+}
+
+/** The events of these kinds in a stretch of the log, counted: the digest of a day needs no more. */
+export function countEvents(
+  context: Context,
+  input: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
+): { event: EventKind; tenantId: string | null; userId: string | null; count: number }[] {
+  return context.sql.all(
+    `SELECT event, tenant_id AS tenantId, json_extract(origin, '$.userId') AS userId, count(*) AS count
+      FROM events WHERE seq > ? AND seq <= ? AND event IN (SELECT value FROM json_each(?))
+      GROUP BY 1, 2, 3 ORDER BY 4 DESC`,
+    input.afterSeq,
+    input.throughSeq,
+    JSON.stringify(input.kinds),
+  );
+}

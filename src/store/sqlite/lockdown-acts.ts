@@ -1,0 +1,55 @@
+import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Lockdown } from "../response-store.ts";
+import type { Context } from "./context.ts";
+import { appendPlainEvent } from "./event-log.ts";
+
+type LockInput = { reason: string; userId: string | null; nowMs: number; origin: Origin | null };
+
+/** Locks the hub and takes every worker offline. False when it was locked already: the first reason stands. */
+export function lockDown(context: Context, input: LockInput): boolean {
+  const { reason, userId, nowMs, origin } = input;
+  if (getLockdown(context) !== null) return false;
+  context.sql.run(
+    "INSERT INTO lockdown (one, reason, user_id, since) VALUES (1, ?, ?, ?)",
+    reason,
+    userId,
+    nowMs,
+  );
+  const workers = context.sql.run("UPDATE workers SET status = 'inactive' WHERE status = 'active'");
+  appendPlainEvent(context, { event: "LOCKDOWN", ts: nowMs, tenantId: null, origin }, { reason, workers });
+  return true;
+}
+
+export function getLockdown(context: Context): Lockdown | null {
+  return context.sql.first<Lockdown>("SELECT reason, user_id AS userId, since FROM lockdown");
+}
+
+/** False when there was none. Whoever waits for work is told that there may be some. */
+export function liftLockdown(
+  context: Context,
+  { nowMs, origin }: { nowMs: number; origin: Origin | null },
+): boolean {
+  const lockdown = getLockdown(context);
+  if (lockdown === null) return false;
+  context.sql.run("DELETE FROM lockdown");
+  appendPlainEvent(
+    context,
+    { event: "LOCKDOWN_LIFTED", ts: nowMs, tenantId: null, origin },
+    { reason: lockdown.reason, since: lockdown.since },
+  );
+  for (const queue of context.book.all()) {
+    if (queue.pending > 0) context.notice.ready(queue.key, queue.pending);
+  }
+  return true;
+}
+
+/** Asked inside the act that leases, so that not one job slips out between a look and the claim. */
+export function refuseInLockdown(context: Context): void {
+  const lockdown = getLockdown(context);
+  if (lockdown !== null) throw lockedDown(lockdown);
+}
+
+function lockedDown({ reason, since }: Lockdown): WritError {
+  return new WritError("LOCKDOWN", `the hub is locked: ${reason}`, { reason, since });
+}

@@ -1,0 +1,56 @@
+import { WritError } from "../core/errors.ts";
+import type { JsonValue } from "../core/json-value.ts";
+import type { RunOutcome } from "../runners/runner.ts";
+import { canonicalize } from "../signing/canonical.ts";
+import { sha256Hex } from "../signing/mac.ts";
+import { parseJson } from "../signing/parse-json.ts";
+import { receiptText } from "../signing/receipt.ts";
+import type { VerifiedClaim } from "../signing/verify-claim.ts";
+
+type Ended = Exclude<RunOutcome, { kind: "released" }>;
+
+export type AttemptFacts = {
+  startedAtMs: number | null;
+  endedAtMs: number;
+  stdoutSha256: string;
+  stderrSha256: string;
+};
+
+/** The worker's account of an attempt, as the text that it signs. */
+export function receiptOf(
+  { lease, documentSha256 }: VerifiedClaim,
+  outcome: Ended,
+  facts: AttemptFacts,
+): string {
+  const resultJson = outcome.kind === "succeeded" ? outcome.resultJson : outcome.partialResultJson;
+  return receiptText({
+    job_id: lease.job_id,
+    attempt: lease.attempt,
+    worker_id: lease.worker_id,
+    document_sha256: documentSha256,
+    exit_code: outcome.exitCode ?? null,
+    result_sha256: resultJson === undefined ? null : resultHash(resultJson),
+    stdout_sha256: facts.stdoutSha256,
+    stderr_sha256: facts.stderrSha256,
+    output_files: [],
+    isolation: plain(outcome.isolation),
+    usage: plain(outcome.usage),
+    started_at: facts.startedAtMs,
+    ended_at: facts.endedAtMs,
+  });
+}
+
+/** What cannot be read has no canonical form; the hub will refuse it, and its hash with it. */
+function resultHash(json: string): string {
+  try {
+    return sha256Hex(canonicalize(parseJson(json)));
+  } catch (error) {
+    if (error instanceof WritError) return sha256Hex(json);
+    throw error;
+  }
+}
+
+/** Without the fields that are undefined, as it is reported to the hub. */
+function plain(value: object | undefined): JsonValue {
+  return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as JsonValue);
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { auditHash, firstHash } from "../../src/store/audit-record.ts";
+import type { AuditFilter, AuditMark } from "../../src/store/audit-store.ts";
+import { type StoreUnderTest, startMs } from "./scene.ts";
+import { useScene } from "./use-scene.ts";
+
+export function describeAudit(create: () => StoreUnderTest): void {
+  describe("the audit trail", () => {
+    const scene = useScene(create);
+    const search = (filter: Partial<AuditFilter>) =>
+      scene().store.searchAudit({ before: 1_000, window: 1_000, limit: 100, ...filter });
+
+    it("has nothing to seal at first", async () => {
+      expect(await scene().store.sealEvents({ limit: 9 })).toEqual({ sealed: 0, head: null, more: false });
+      expect(await search({})).toEqual({ records: [], next: null });
+    });
+
+    it("is sealed in order, each record after the one before, over several acts and a restart", async () => {
+      for (let count = 0; count < 5; count++) await scene().submit();
+      expect(await scene().store.sealEvents({ limit: 3 })).toMatchObject({ sealed: 3, more: true });
+      await scene().reopen();
+      const { sealed, head, more } = await scene().store.sealEvents({ limit: 3 });
+      expect({ sealed, more }).toEqual({ sealed: 2, more: false });
+      const records = await scene().store.readSealed({ afterSeq: 0, limit: 9 });
+      expect(records.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
+      let previous = firstHash;
+      for (const { hash, ...record } of records) {
+        expect(record.prev_hash).toBe(previous);
+        expect(auditHash(record)).toBe(hash);
+        previous = hash;
+      }
+      expect(head).toEqual({ seq: 5, hash: previous });
+    });
+
+    it("loses its oldest records with their seals, but the next one still follows the last that left", async () => {
+      for (let count = 0; count < 4; count++) await scene().submit();
+      await scene().store.sealEvents({ limit: 9 });
+      const before = await scene().store.readSealed({ afterSeq: 2, limit: 9 });
+      expect(await scene().store.pruneEvents({ throughSeq: 2, limit: 9 })).toEqual({ removed: 2 });
+      expect(await scene().store.readSealed({ afterSeq: 0, limit: 9 })).toEqual(before);
+      await scene().store.pruneEvents({ throughSeq: 4, limit: 9 });
+      await scene().submit();
+      await scene().store.sealEvents({ limit: 9 });
+      const [next] = await scene().store.readSealed({ afterSeq: 0, limit: 9 });
+      expect(next).toMatchObject({ seq: 5, prev_hash: before.at(-1)!.hash });
+    });
+
+    it("is searched newest first, a window at a time, by every field", async () => {
+      const id = await scene().submit();
+      scene().nowMs += 1_000;
+      await scene().submit({ tenantId: "other" });
+      await scene().register();
+      await scene().store.sealEvents({ limit: 9 });
+      const seqs = async (filter: Partial<AuditFilter>) =>
+        (await search(filter)).records.map(({ seq }) => seq);
+      expect(await seqs({})).toEqual([3, 2, 1]);
+      expect(await seqs({ event: "JOB_CREATED" })).toEqual([2, 1]);
+      expect(await seqs({ tenantId: "other" })).toEqual([2]);
+      expect(await seqs({ jobId: id })).toEqual([1]);
+      expect(await seqs({ userId: "u1" })).toEqual([3, 2, 1]);
+      expect(await seqs({ userId: "nobody" })).toEqual([]);
+      expect(await seqs({ severity: "HIGH" })).toEqual([]);
+      expect(await seqs({ since: startMs + 1 })).toEqual([3, 2]);
+      expect(await seqs({ until: startMs + 1 })).toEqual([1]);
+      expect(await search({ window: 1, tenantId: "acme" })).toEqual({ records: [], next: 3 });
+      expect(await search({ limit: 1 })).toMatchObject({ records: [{ seq: 3 }], next: 3 });
+      expect(await search({ before: 2 })).toMatchObject({ records: [{ seq: 1 }], next: null });
+    });
+
+    it("counts the events of a stretch", async () => {
+      await scene().submit();
+      await scene().submit();
+      await scene().submit({ tenantId: "other" });
+      const counts = await scene().store.countEvents({ afterSeq: 1, throughSeq: 3, kinds: ["JOB_CREATED"] });
+      expect(counts).toHaveLength(2);
+      expect(counts).toContainEqual({ event: "JOB_CREATED", tenantId: "other", userId: "u1", count: 1 });
+    });
+
+    it("keeps the newest statements about itself", async () => {
+      const mark = (seq: number): AuditMark => ({
+        audit: "head",
+        seq,
+        hash: `hash ${seq}`,
+        ts: seq,
+        key_id: "k",
+        signature: "s",
+      });
+      expect(await scene().store.findAuditMark({ audit: "head" })).toBeNull();
+      for (const seq of [1, 2, 2]) await scene().store.saveAuditMark({ mark: mark(seq) });
+      await scene().reopen();
+      expect(await scene().store.findAuditMark({ audit: "head" })).toEqual(mark(2));
+      expect(await scene().store.findAuditMark({ audit: "start" })).toBeNull();
+    });
+  });
+}

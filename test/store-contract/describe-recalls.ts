@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { plainWorker, resultOf, type StoreUnderTest, sha256 } from "./scene.ts";
+import { useScene } from "./use-scene.ts";
+
+export function describeRecalls(create: () => StoreUnderTest): void {
+  describe("leases that are taken back", () => {
+    const scene = useScene(create);
+
+    async function claimWith(leaseKeyId: string | null, workerId = "w1") {
+      await scene().submit();
+      const { claimed } = await scene().store.claimJobs({
+        workerId,
+        worker: plainWorker,
+        max: 1,
+        bytesMax: 1024,
+        leaseTokens: [`token-${workerId}-${leaseKeyId}`],
+        leaseKeyId,
+        rules: scene().rules,
+      });
+      return claimed[0]!;
+    }
+
+    const recall = (leaseKeyId: string | null, limit = 10) =>
+      scene().store.recallJobs({ leaseKeyId, reason: "revoked", rules: scene().rules, limit, origin: null });
+
+    it("are those of the key, and those whose key nobody knows", async () => {
+      const [mine, other, unknown] = [await claimWith("a"), await claimWith("b"), await claimWith(null)];
+      expect(mine.job.leaseKeyId).toBe("a");
+      expect(await recall("a")).toEqual({ recalled: 2, more: false });
+      expect(await scene().job(mine.job.id)).toMatchObject({
+        status: "pending",
+        attempt: 1,
+        attempts: 0,
+        leaseKeyId: null,
+      });
+      expect(await scene().job(other.job.id)).toMatchObject({ status: "assigned", leaseKeyId: "b" });
+      expect(await scene().job(unknown.job.id)).toMatchObject({ status: "pending" });
+    });
+
+    it("are all of them when no key is named, turn by turn", async () => {
+      await claimWith("a");
+      await claimWith("b");
+      expect(await recall(null, 1)).toEqual({ recalled: 1, more: true });
+      expect(await recall(null, 5)).toEqual({ recalled: 1, more: false });
+      expect(await recall(null)).toEqual({ recalled: 0, more: false });
+    });
+
+    it("count for nobody any more, and their worker is told", async () => {
+      const claimed = await claimWith("a", "w7");
+      await recall("a");
+      expect(await scene().change(claimed, resultOf("{}"))).toMatchObject({
+        kind: "refused",
+        code: "LEASE_LOST",
+      });
+      const signals = scene().notices.flatMap((notice) => notice.signals);
+      expect(signals).toContainEqual({ workerId: "w7", jobId: claimed.job.id, signal: "lost" });
+      expect(await scene().eventNames(claimed.job.id)).toContain("JOB_RELEASED");
+    });
+  });
+
+  describe("the signature behind receipts", () => {
+    const scene = useScene(create);
+    const signed = (text: string) => ({
+      id: sha256(text),
+      text,
+      signature: "base64:x",
+      workerId: "w1",
+      publicKey: "PEM",
+      createdAt: scene().nowMs,
+    });
+
+    it("is kept with an ending that counts, and not with one that is refused", async () => {
+      const claimed = await scene().submitAndStart();
+      const fence = { workerId: "w1", attempt: 1, tokenHash: sha256(claimed.leaseToken) };
+      const finish = (tokenHash: string, text: string) =>
+        scene().store.changeJobs({
+          changes: [{ jobId: claimed.job.id, change: { ...resultOf("{}"), fence: { ...fence, tokenHash } } }],
+          rules: scene().rules,
+          origin: null,
+          receiptSignature: signed(text),
+        });
+      await finish("00", "refused");
+      expect(await scene().store.getReceiptSignature({ id: sha256("refused") })).toBeNull();
+      await finish(fence.tokenHash, "kept");
+      expect(await scene().store.getReceiptSignature({ id: sha256("kept") })).toEqual(signed("kept"));
+      const { nowMs } = scene();
+      expect(await scene().store.pruneReceiptSignatures({ before: nowMs, limit: 10 })).toEqual({
+        removed: 0,
+      });
+      expect(await scene().store.pruneReceiptSignatures({ before: nowMs + 1, limit: 10 })).toEqual({
+        removed: 1,
+      });
+    });
+
+    it("is asked for with a seal that still holds, or not at all", async () => {
+      const id = await scene().submit();
+      expect(await scene().store.isJobSealed({ jobId: id })).toBe(true);
+      await scene().under.execute(`UPDATE jobs SET priority = 9 WHERE id = '${id}'`);
+      expect(await scene().store.isJobSealed({ jobId: id })).toBe(false);
+      expect(await scene().store.isJobSealed({ jobId: scene().newId() })).toBe(false);
+    });
+  });
+}

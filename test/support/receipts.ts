@@ -1,0 +1,53 @@
+import type { JsonValue } from "../../src/core/json-value.ts";
+import { canonicalize } from "../../src/signing/canonical.ts";
+import { generateSigningKey, type SigningKey, signText } from "../../src/signing/ed25519.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
+import { EMPTY_SHA256, type Receipt, receiptText } from "../../src/signing/receipt.ts";
+import type { TestHub } from "./hub.ts";
+import { type HeldJob, registerWorker, runningJob } from "./jobs.ts";
+
+/** A worker whose key the test holds. */
+export async function signingWorker(
+  hub: TestHub,
+  wish: Parameters<typeof registerWorker>[1] = {},
+): Promise<{ workerId: string; key: SigningKey }> {
+  const key = generateSigningKey().signingKey;
+  return { key, workerId: await registerWorker(hub, { ...wish, public_key: key.publicKeyPem }) };
+}
+
+/** A running job of such a worker. */
+export async function signedRunningJob(hub: TestHub, wish: Parameters<typeof runningJob>[1] = {}) {
+  const { workerId, key } = await signingWorker(hub);
+  return { ...(await runningJob(hub, { ...wish, workerId })), key };
+}
+
+/** A true receipt of an attempt without output, unless the test wishes otherwise. */
+export async function receiptFor(
+  hub: TestHub,
+  held: HeldJob & { key: SigningKey },
+  says: Partial<Receipt> & { result?: unknown } = {},
+): Promise<{ text: string; signature: string }> {
+  const { result, ...fields } = says;
+  const text = receiptText({
+    job_id: held.id,
+    attempt: held.fence.attempt,
+    worker_id: held.fence.worker_id,
+    document_sha256: await documentHash(hub, held.id),
+    exit_code: null,
+    result_sha256: result === undefined ? null : sha256Hex(canonicalize(result as JsonValue)),
+    stdout_sha256: EMPTY_SHA256,
+    stderr_sha256: EMPTY_SHA256,
+    output_files: [],
+    isolation: null,
+    usage: null,
+    started_at: 1,
+    ended_at: 2,
+    ...fields,
+  });
+  return { text, signature: signText(held.key, text) };
+}
+
+async function documentHash(hub: TestHub, id: string): Promise<string> {
+  const job = await hub.must("GET", `/jobs/${id}`, { token: hub.admin });
+  return job.json<{ document_sha256: string }>().document_sha256;
+}

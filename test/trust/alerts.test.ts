@@ -1,0 +1,183 @@
+import { createHmac } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startHub } from "../../src/hub/start.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { startBotServer, type TestServer } from "../support/bot-server.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { completedJob, failedJob, runningJob } from "../support/jobs.ts";
+import { type MailServer, startMailServer } from "../support/mail-server.ts";
+
+const botToken = "123456:bot-token-of-the-test";
+const webhookSecret = "the secret of the webhook";
+
+let bot: TestServer;
+let hook: TestServer;
+let mail: MailServer;
+let hub: TestHub;
+
+beforeEach(async () => {
+  [bot, hook, mail] = await Promise.all([
+    startBotServer(),
+    startBotServer(),
+    startMailServer({ user: "writ", password: "mail-password" }),
+  ]);
+});
+afterEach(async () => {
+  await hub?.stop();
+  await Promise.all([bot.stop(), hook.stop(), mail.stop()]);
+});
+
+const telegram = () => ({
+  WRIT_TELEGRAM_BOT_TOKEN: botToken,
+  WRIT_TELEGRAM_CHAT_ID: "-100200",
+  WRIT_TELEGRAM_API_URL: bot.url,
+});
+const smtp = () => ({
+  WRIT_SMTP_URL: mail.url,
+  WRIT_ALERT_FROM: "writ@example.org",
+  WRIT_ALERT_TO: "ops@example.org, lead@example.org",
+});
+const webhook = () => ({ WRIT_WEBHOOK_URL: `${hook.url}/hook`, WRIT_WEBHOOK_SECRET: webhookSecret });
+
+const securityViolation = (id = hub) => failedJob(id, { code: "PATH_TRAVERSAL_ATTEMPT" });
+
+describe("settings", () => {
+  test.each([
+    ["a bot without a chat", { WRIT_TELEGRAM_BOT_TOKEN: botToken }, "WRIT_TELEGRAM_CHAT_ID"],
+    ["a mail server without addresses", { WRIT_SMTP_URL: "smtp://u:pass-canary@h" }, "WRIT_ALERT_FROM"],
+    ["a webhook without a secret", { WRIT_WEBHOOK_URL: "http://127.0.0.1:1" }, "WRIT_WEBHOOK_SECRET"],
+    ["a time that there is not", { WRIT_DIGEST_AT: "24:00" }, "WRIT_DIGEST_AT"],
+  ])("refuse %s", async (_, env, named) => {
+    const failed = await startTestHub(env).then(
+      () => null,
+      (error: Error) => error,
+    );
+    expect(failed).toMatchObject({ code: "CONFIG_INVALID" });
+    expect(failed!.message).toContain(named);
+    expect(failed!.message).not.toMatch(/pass-canary|bot-token/);
+  });
+
+  test("a secret in a file that others can read stops the start", async () => {
+    const home = mkdtempSync(join(tmpdir(), "writ-alerts-"));
+    onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+    const { chmodSync, writeFileSync } = await import("node:fs");
+    writeFileSync(
+      join(home, "writ.yaml"),
+      "webhook_url: http://127.0.0.1:1\nwebhook_secret: 0123456789abcdef\n",
+    );
+    chmodSync(join(home, "writ.yaml"), 0o644);
+    await expect(startTestHub({}, { home })).rejects.toThrow(/chmod 600/);
+  });
+});
+
+describe("a HIGH event", () => {
+  test("goes out at once by every channel, once, and the webhook's signature can be checked", async () => {
+    hub = await startTestHub({ ...stillEnv, ...telegram(), ...smtp(), ...webhook() });
+    const { id } = await securityViolation();
+    await eventually("all have heard", () => bot.heard[0] && hook.heard[0] && mail.mails[0]);
+
+    expect(bot.heard[0]!.path).toBe(`/bot${botToken}/sendMessage`);
+    const message = JSON.parse(bot.heard[0]!.body);
+    expect(message.chat_id).toBe("-100200");
+    expect(message.text).toContain("[HIGH] PATH_TRAVERSAL_ATTEMPT");
+    expect(message.text).toContain(id);
+
+    expect(mail.mails[0]).toMatchObject({
+      from: "writ@example.org",
+      to: ["ops@example.org", "lead@example.org"],
+    });
+    expect(mail.mails[0]!.text).toContain("Subject: Writ: [HIGH] PATH_TRAVERSAL_ATTEMPT");
+
+    const { headers, body, path } = hook.heard[0]!;
+    const expected = createHmac("sha256", webhookSecret).update(`${headers["writ-timestamp"]}.${body}`);
+    expect(path).toBe("/hook");
+    expect(headers["writ-signature"]).toBe(`sha256=${expected.digest("hex")}`);
+    expect(JSON.parse(body)).toMatchObject({ level: "HIGH", event: "PATH_TRAVERSAL_ATTEMPT", job_id: id });
+    expect(headers["writ-delivery"]).toBe(String(JSON.parse(body).id));
+  });
+
+  test("is one message however many follow it in a storm", async () => {
+    hub = await startTestHub({ ...stillEnv, ...telegram() });
+    for (let count = 0; count < 8; count++) await securityViolation();
+    await failedJob(hub, { code: "SECURITY_VIOLATION" });
+    await eventually("the last one is told", () =>
+      bot.heard.some(({ body }) => body.includes("SECURITY_VIOLATION")),
+    );
+    expect(bot.heard.filter(({ body }) => body.includes("PATH_TRAVERSAL_ATTEMPT"))).toHaveLength(1);
+  });
+});
+
+test("a job that ends as INVALID_JOB is told to the administrators, one that merely fails is not", async () => {
+  hub = await startTestHub({ ...stillEnv, ...telegram() });
+  await failedJob(hub, { code: "EXECUTION_ERROR", max_attempts: 1 });
+  const { id } = await failedJob(hub, { code: "INVALID_JOB" });
+  await eventually("it is told", () => bot.heard.length > 0);
+  expect(bot.heard).toHaveLength(1);
+  expect(JSON.parse(bot.heard[0]!.body).text).toContain(id);
+});
+
+describe("F-49: a channel that is away", () => {
+  test("gets everything in order when it is back, and no job waits for it", async () => {
+    hub = await startTestHub({ ...stillEnv, ...telegram(), ...webhook() });
+    bot.answerNext({ status: 500 }, { status: 429, body: { ok: false, parameters: { retry_after: 1 } } });
+    await securityViolation();
+    await failedJob(hub, { code: "INVALID_JOB" });
+    await completedJob(hub);
+    await eventually("the other channel has both", () => hook.heard.length === 2);
+    await eventually("it has both", () => bot.heard.length === 2);
+    const told = bot.heard.map(({ body }) => JSON.parse(body).text.split("\n")[0]);
+    expect(told).toEqual(["[HIGH] PATH_TRAVERSAL_ATTEMPT", "[LOW] JOB_FAILED"]);
+  });
+
+  test("gets what waited over a restart, and nothing twice", async () => {
+    hub = await startTestHub({ ...stillEnv, ...smtp() });
+    mail.refuseNext(1);
+    await securityViolation();
+    await eventually("it was tried", async () => {
+      const { text } = await hub.must("GET", "//metrics", { token: hub.admin });
+      return /writ_alerts_total\{channel="smtp",outcome="failed"\} 1/.test(text);
+    });
+    await hub.stop({ keepHome: true });
+    hub = await startTestHub({ ...stillEnv, ...smtp() }, { home: hub.home });
+    await eventually("it arrives", () => mail.mails.length > 0);
+    await failedJob(hub, { code: "INVALID_JOB" });
+    await eventually("the next one too", () => mail.mails.length > 1);
+    expect(mail.mails).toHaveLength(2);
+    const log = readFileSync(join(hub.home, "logs", "hub.log"), "utf8");
+    expect(log).toContain("an alert was not taken");
+    expect(log).not.toContain("mail-password");
+  });
+});
+
+test("the daily digest tells by mail what was refused since the last one", async () => {
+  const home = mkdtempSync(join(tmpdir(), "writ-digest-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  hub = await startTestHub({ ...stillEnv, ...smtp() }, { home });
+  const held = await runningJob(hub);
+  const body = { role: "user", tenant_id: "acme", user_id: "mallory" };
+  const { token } = (await hub.must("POST", "/tokens", { token: hub.admin, body })).json<{ token: string }>();
+  for (let count = 0; count < 3; count++) {
+    expect((await hub.call("GET", `/workers/${held.fence.worker_id}`, { token })).status).toBe(403);
+  }
+  await hub.stop({ keepHome: true });
+  expect(mail.mails).toEqual([]);
+
+  const clock = { ...systemClock, nowMs: () => Date.now() + 86_400_000 };
+  const env = { ...stillEnv, ...smtp(), WRIT_LOG_LEVEL: "warn" };
+  const tomorrow = await startHub({ home, flags: { port: "0" }, env, osUser: "root", version: "0", clock });
+  await eventually("the digest arrives", () => mail.mails.length > 0);
+  await tomorrow.stop();
+  expect(mail.mails[0]!.text).toMatch(/Subject: Writ: daily digest: 3 security events/);
+  expect(mail.mails[0]!.text).toMatch(/3 {2}PERMISSION_DENIED {2}tenant acme {2}user mallory/);
+  hub = await startTestHub(stillEnv);
+});
+
+test("the hub says by which ways it would be heard", async () => {
+  hub = await startTestHub({ ...stillEnv, ...webhook() });
+  const state = (await hub.must("GET", "/lockdown", { token: hub.admin })).json();
+  expect(state).toMatchObject({ locked: false, alert_channels: ["webhook"] });
+});

@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { HubProcess } from "../support/hub-process.ts";
+
+const hub = new HubProcess({ WRIT_LOG_LEVEL: "warn" });
+beforeAll(() => hub.start());
+afterAll(() => hub.remove());
+
+type Outcome = { code: number; stdout: string; stderr: string };
+
+function run(program: "writ" | "jobctl", ...args: string[]): Promise<Outcome> {
+  const path = join(import.meta.dirname, "../../bin", program);
+  return new Promise((resolve) => {
+    execFile(path, ["--home", hub.home, ...args], (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    );
+  });
+}
+
+test("jobctl audit shows what happened, filtered, and as JSON", async () => {
+  expect(await run("jobctl", "submit", "cli", "--exec", "--", "true")).toMatchObject({ code: 0 });
+  const shown = await eventually("the record is sealed", async () => {
+    const outcome = await run("jobctl", "audit", "--event", "JOB_CREATED", "--since", "1h");
+    return outcome.stdout !== "" && outcome;
+  });
+  expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(shown.stdout).toMatch(/^\S+Z +\d+ {2}LOW +JOB_CREATED/);
+  const json = await run("jobctl", "audit", "--event", "JOB_CREATED", "--json");
+  expect(JSON.parse(json.stdout.split("\n")[0]!)).toMatchObject({ event: "JOB_CREATED", severity: "LOW" });
+  expect((await run("jobctl", "audit", "--severity", "CRITICAL")).stdout).toBe("");
+  expect(await run("jobctl", "audit", "--event", "NO_SUCH")).toMatchObject({ code: 2 });
+  expect(await run("jobctl", "audit", "--since", "yesterday-ish")).toMatchObject({ code: 2 });
+});
+
+test("writ doctor warns that nothing would carry an alert, and says why the hub is locked", async () => {
+  expect((await run("writ", "doctor")).stdout).toMatch(/warning +alerts +nothing would carry a HIGH alert/);
+  const locked = await run("writ", "lockdown", "--reason", "a drill");
+  expect(locked.stdout).toMatch(/^locked since \S+Z by \S+: a drill\n$/);
+  const doctor = await run("writ", "doctor");
+  expect(doctor).toMatchObject({ code: 1 });
+  expect(doctor.stdout).toMatch(/problem +lockdown +the hub is locked: a drill/);
+  expect((await run("writ", "lockdown", "--lift")).stdout).toBe("not locked\n");
+});
+
+test("writ audit verify works beside the hub and without it, and exits 1 when it finds something", async () => {
+  expect(await run("writ", "audit", "verify")).toMatchObject({ code: 0 });
+  await hub.kill("SIGTERM");
+  const whole = await run("writ", "audit", "verify");
+  expect(whole).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^the audit trail is whole: \d+ records/),
+  });
+
+  const database = new DatabaseSync(join(hub.home, "writ.sqlite"));
+  database.exec("UPDATE events SET ts = ts + 1 WHERE seq = 3");
+  database.close();
+  const broken = await run("writ", "audit", "verify");
+  expect(broken).toMatchObject({ code: 1, stdout: expect.stringContaining("record 3: was changed") });
+  const json = JSON.parse((await run("writ", "audit", "verify", "--json")).stdout);
+  expect(json).toMatchObject({ ok: false, faults: [{ seq: 3, what: "was changed after it was sealed" }] });
+});
+
+test("after a kill -9 the trail is whole, and the next start seals the rest", async () => {
+  const fresh = new HubProcess({ WRIT_LOG_LEVEL: "warn" });
+  try {
+    await fresh.start();
+    await fresh.kill("SIGKILL");
+    const verify = () =>
+      new Promise<Outcome>((resolve) => {
+        const path = join(import.meta.dirname, "../../bin/writ");
+        execFile(path, ["audit", "verify", "--json", "--home", fresh.home], (error, stdout, stderr) =>
+          resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+        );
+      });
+    expect(await verify()).toMatchObject({ code: 0 });
+    await fresh.start();
+    await fresh.kill("SIGTERM");
+    const after = await verify();
+    expect(after.code).toBe(0);
+    expect(JSON.parse(after.stdout)).toMatchObject({ unsealed: 0, faults: [] });
+  } finally {
+    await fresh.remove();
+  }
+});

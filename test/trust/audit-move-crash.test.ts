@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { expect, onTestFinished, test } from "vitest";
+import { verifyAudit } from "../../src/hub/admin.ts";
+import { dayOf, listColdDays } from "../../src/hub/audit/cold-files.ts";
+import { moveCold } from "../../src/hub/audit/move-cold.ts";
+import { EventFeed } from "../../src/hub/services/event-feed.ts";
+import { loadHubSettings } from "../../src/hub/settings.ts";
+import { startHub } from "../../src/hub/start.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { openKeyRing } from "../../src/signing/key-ring.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+
+const dayMs = 86_400_000;
+
+test("a crash between the file and the table leaves a record in both, and the next round in one", async () => {
+  const home = mkdtempSync(join(tmpdir(), "writ-move-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const clock = { ...systemClock, nowMs: () => Date.now() - 10 * dayMs };
+  const env = { WRIT_LOG_LEVEL: "warn" };
+  const old = await startHub({ home, flags: { port: "0" }, env, osUser: "root", version: "0", clock });
+  await old.stop();
+
+  const keys = openKeyRing(join(home, "keys"), { nowMs: Date.now() });
+  const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey: keys.macKey });
+  onTestFinished(() => store.close());
+  const settings = await loadHubSettings({ home, flags: {}, env: {} });
+  const auditDir = join(home, "audit");
+  const feed = new EventFeed(store);
+  const deps = { store, keys, clock: systemClock, logger: silentLogger, feed, home, settings, auditDir };
+  const { signal } = new AbortController();
+  const { last } = await store.eventRange();
+  expect(last).toBeGreaterThan(0);
+
+  const dying = { ...store, pruneEvents: () => Promise.reject(new Error("the power is gone")) };
+  await expect(moveCold({ ...deps, store: dying }, signal)).rejects.toThrow("the power is gone");
+  expect(await listColdDays(auditDir)).toEqual([dayOf(Date.now() - 10 * dayMs)]);
+  expect((await store.eventRange()).last).toBe(last);
+  expect((await verifyAudit({ home, env: {} })).faults).toEqual([]);
+
+  await moveCold(deps, signal);
+  expect(await store.eventRange()).toEqual({ first: 0, last: 0 });
+  const [day] = await listColdDays(auditDir);
+  const lines = gunzipSync(readFileSync(join(auditDir, `${day}.ndjson.gz`)))
+    .toString()
+    .trim()
+    .split("\n");
+  expect(lines).toHaveLength(last);
+  expect((await verifyAudit({ home, env: {} })).faults).toEqual([]);
+});

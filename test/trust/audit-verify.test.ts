@@ -1,0 +1,193 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { verifyAudit } from "../../src/hub/admin.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { completedJob, submitJob } from "../support/jobs.ts";
+
+let whole: string;
+
+/** A home with a few dozen records, stopped cleanly. */
+beforeAll(async () => {
+  const hub = await startTestHub(stillEnv);
+  for (let count = 0; count < 5; count++) await completedJob(hub);
+  await hub.call("GET", "/jobs", { token: "sk_user_nobody" });
+  await hub.stop({ keepHome: true });
+  whole = hub.home;
+});
+afterAll(() => rmSync(whole, { recursive: true, force: true }));
+
+/** A copy that a test may damage. */
+function copyHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "writ-audit-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  cpSync(whole, home, { recursive: true, preserveTimestamps: true });
+  return home;
+}
+
+function tamper(home: string, ...statements: string[]): void {
+  const database = new DatabaseSync(join(home, "writ.sqlite"));
+  for (const statement of statements) database.exec(statement);
+  database.close();
+}
+
+const verify = (home: string) => verifyAudit({ home, env: {} });
+
+describe("L-06: the audit trail", () => {
+  test("is whole after a clean stop, sealed and signed to its last record", async () => {
+    const verdict = await verify(whole);
+    expect(verdict).toMatchObject({ faults: [], unsealed: 0, first: 1 });
+    expect(verdict.records).toBeGreaterThan(20);
+    expect(verdict.signedThrough).toBe(verdict.last);
+    expect(statSync(join(whole, "audit-heads.ndjson")).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    ["its details", "UPDATE events SET details = json_set(details, '$.type', 'other') WHERE seq = 7"],
+    ["spaces in its details", "UPDATE events SET details = ' ' || details WHERE seq = 7"],
+    ["its kind", "UPDATE events SET event = 'JOB_FAILED' WHERE seq = 7"],
+    ["its time", "UPDATE events SET ts = ts + 1 WHERE seq = 7"],
+    ["its tenant", "UPDATE events SET tenant_id = 'other' WHERE seq = 7"],
+    ["its job", "UPDATE events SET job_id = 'other' WHERE seq = 7"],
+    ["its owner", "UPDATE events SET owner_id = 'other' WHERE seq = 7"],
+    ["where it came from", `UPDATE events SET origin = '{"userId":"eve"}' WHERE seq = 7`],
+    ["the severity of its seal", "UPDATE audit_seals SET severity = 'HIGH' WHERE seq = 7"],
+  ])("shows an edited record: %s", async (_, statement) => {
+    const home = copyHome();
+    tamper(home, statement);
+    expect((await verify(home)).faults).toEqual([{ seq: 7, what: "was changed after it was sealed" }]);
+  });
+
+  test("shows a removed record, with or without its seal", async () => {
+    const alone = copyHome();
+    tamper(alone, "DELETE FROM events WHERE seq = 9");
+    expect((await verify(alone)).faults).toEqual([{ seq: 9, what: "was removed; its seal is still there" }]);
+    const both = copyHome();
+    tamper(both, "DELETE FROM events WHERE seq = 9", "DELETE FROM audit_seals WHERE seq = 9");
+    expect((await verify(both)).faults).toEqual([{ seq: 9, what: "was removed" }]);
+  });
+
+  test("shows an inserted record at the end and one that took another's place", async () => {
+    const atEnd = copyHome();
+    tamper(
+      atEnd,
+      `INSERT INTO events SELECT (SELECT max(seq) + 1 FROM events), ts, event, tenant_id, job_id, owner_id,
+        job_seq, details, origin FROM events WHERE seq = 7`,
+    );
+    expect((await verify(atEnd)).faults[0]).toMatchObject({ what: expect.stringMatching(/^was inserted/) });
+    const between = copyHome();
+    tamper(
+      between,
+      "UPDATE events SET seq = -seq WHERE seq > 9",
+      "UPDATE events SET seq = 1 - seq WHERE seq < 0",
+      `INSERT INTO events SELECT 10, ts, event, tenant_id, job_id, owner_id, job_seq, details, origin
+        FROM events WHERE seq = 9`,
+    );
+    expect((await verify(between)).faults[0]).toMatchObject({ seq: 10 });
+  });
+
+  test("shows two records that changed places", async () => {
+    const home = copyHome();
+    tamper(
+      home,
+      "UPDATE events SET seq = -1 WHERE seq = 7",
+      "UPDATE events SET seq = 7 WHERE seq = 8",
+      "UPDATE events SET seq = 8 WHERE seq = -1",
+    );
+    expect((await verify(home)).faults.map(({ seq }) => seq)).toEqual([7, 8]);
+  });
+
+  test("shows a tail that was cut, also when the database no longer knows of it", async () => {
+    const home = copyHome();
+    const { last } = await verify(whole);
+    tamper(
+      home,
+      `DELETE FROM events WHERE seq > ${last - 3}`,
+      `DELETE FROM audit_seals WHERE seq > ${last - 3}`,
+      "DELETE FROM audit_marks WHERE audit = 'head'",
+      `UPDATE tallies SET value = ${last - 3} WHERE name = 'event_seq'`,
+    );
+    const { faults } = await verify(home);
+    expect(faults).toEqual([{ seq: last - 2, what: expect.stringMatching(/^the tail was cut/) }]);
+  });
+
+  test("shows a chain that was made anew, because the signed head does not fit", async () => {
+    const home = copyHome();
+    tamper(
+      home,
+      "UPDATE events SET owner_id = 'other' WHERE seq = 7",
+      "DELETE FROM audit_seals WHERE seq >= 7",
+    );
+    // The hub itself seals the forged record again; only the signature of the old head stands against it.
+    const hub = await startTestHub(stillEnv, { home });
+    await hub.stop({ keepHome: true });
+    const { faults } = await verify(home);
+    expect(faults.map(({ what }) => what).join()).toMatch(/the chain was made anew/);
+  });
+
+  test("shows a signed head that was edited, and a file of heads that is gone", async () => {
+    const edited = copyHome();
+    tamper(
+      edited,
+      "UPDATE audit_marks SET hash = replace(hash, substr(hash, 1, 1), '0') WHERE audit = 'head'",
+    );
+    expect((await verify(edited)).faults[0]).toMatchObject({
+      what: expect.stringMatching(/no valid signature/),
+    });
+    const gone = copyHome();
+    rmSync(join(gone, "audit-heads.ndjson"));
+    expect((await verify(gone)).faults).toMatchObject([
+      { what: expect.stringMatching(/are missing in audit-heads/) },
+    ]);
+  });
+
+  test("is not troubled by a line that a crash has left half written", async () => {
+    const home = copyHome();
+    const path = join(home, "audit-heads.ndjson");
+    writeFileSync(path, `${readFileSync(path, "utf8")}{"audit":"he`);
+    expect((await verify(home)).faults).toEqual([]);
+  });
+});
+
+describe("beside a running hub", () => {
+  let hub: TestHub;
+  beforeAll(async () => {
+    hub = await startTestHub(stillEnv);
+  });
+  afterAll(() => hub.stop());
+
+  test("the trail is whole at every moment, and sealed soon", async () => {
+    for (let count = 0; count < 20; count++) {
+      await submitJob(hub);
+      expect((await verify(hub.home)).faults).toEqual([]);
+    }
+    await eventually("everything is sealed", async () => {
+      const { unsealed, last } = await verify(hub.home);
+      return unsealed === 0 && last >= 20;
+    });
+  });
+
+  test("what is sealed is found by the search, with its hash", async () => {
+    const { id } = await submitJob(hub);
+    const records = await eventually("the record is sealed", async () => {
+      const answer = await hub.must("GET", `/audit?job_id=${id}`, { token: hub.admin });
+      const found = answer.json<Record<string, unknown>[]>();
+      return found.length > 0 && found;
+    });
+    expect(records).toMatchObject([
+      {
+        event: "JOB_CREATED",
+        severity: "LOW",
+        user_id: "root",
+        job_id: id,
+        details: { job_id: id },
+        context: { endpoint: "/jobs", method: "POST" },
+        prev_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ]);
+  });
+});

@@ -1,0 +1,83 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { Writ } from "../../src/client/index.ts";
+import { eventually } from "../support/eventually.ts";
+import { HubProcess } from "../support/hub-process.ts";
+import { WorkerProcess } from "../support/worker-process.ts";
+
+const hub = new HubProcess({ WRIT_BACKOFF_SCALE: "0", WRIT_LOG_LEVEL: "warn" });
+let writ: Writ;
+let worker: WorkerProcess;
+let made = 0;
+
+beforeAll(async () => {
+  await hub.start();
+  writ = new Writ({ url: hub.url, token: hub.token });
+});
+afterAll(async () => {
+  writ.close();
+  await hub.remove();
+});
+beforeEach(async () => {
+  worker = new WorkerProcess(hub, `locked-${++made}`, { JOB_POLL_INTERVAL_MS: "200" });
+  await worker.enrol();
+  worker.start();
+});
+afterEach(() => worker.remove());
+
+/** A job that does not end by itself, with the id of its process. */
+async function endlessJob(): Promise<{ id: string; pid: string }> {
+  const argv = ["sh", "-c", "echo $$; exec sleep 600"];
+  const { id } = await writ.submit({ type: "endless", run: { kind: "exec", argv } });
+  const pid = await eventually("the job runs", async () => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of writ.streamOutput(id, { follow: false })) chunks.push(chunk);
+    return Buffer.concat(chunks).toString().trim() || null;
+  });
+  return { id, pid };
+}
+
+async function finish(type: string): Promise<string> {
+  const { id } = await writ.submit({ type, run: { kind: "exec", argv: ["true"] } });
+  return (await writ.wait(id)).status;
+}
+
+test("a lockdown kills what runs on a real worker and charges nothing; lifted, the worker goes on", async () => {
+  const { id, pid } = await endlessJob();
+  await writ.lockDown("a drill");
+  await eventually("its process is gone", () => !existsSync(`/proc/${pid}`));
+  expect(await writ.get(id)).toMatchObject({ status: "pending", attempts: 0, worker_id: null });
+  await writ.cancel(id);
+  await writ.liftLockdown();
+  expect(await finish("after")).toBe("completed");
+});
+
+test("one that the hub decides brings new keys, and the worker runs jobs under them once it is lifted", async () => {
+  const { id, pid } = await endlessJob();
+  const [before] = (await writ.keys()).filter(({ status }) => status === "active");
+  const requires = { tags: ["nobody-has-this"] };
+  const run = { kind: "exec" as const, argv: ["true"] };
+  await writ.submitBatch(Array.from({ length: 10 }, () => ({ type: "forged", run, requires })));
+  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
+  database.exec("UPDATE documents SET document = replace(document, 'true', 'evil')");
+  database.close();
+  const call = (path: string, body: object) =>
+    fetch(`${hub.url}/api/v1${path}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${hub.token}`, "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  const forger = { worker_id: "forger", cores: 1, ram_gb: 1, tags: requires.tags };
+  await call("/workers/register", { ...forger, types: ["forged"] });
+  await call("/jobs/claim", { worker_id: "forger" });
+  await eventually("the hub has locked itself", async () => (await writ.lockdown()).locked);
+  await eventually("a new key is active", async () =>
+    (await writ.keys()).some(({ status, key_id }) => status === "active" && key_id !== before!.key_id),
+  );
+  await eventually("the process is gone", () => !existsSync(`/proc/${pid}`));
+  await writ.cancel(id);
+  await writ.liftLockdown();
+  expect(await finish("under.the.new.key")).toBe("completed");
+});

@@ -1,0 +1,117 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { generateSigningKey, signText } from "../../src/signing/ed25519.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
+import { receiptListText } from "../../src/signing/receipt.ts";
+import { readEvents } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { claimJob, freshName, submitJob } from "../support/jobs.ts";
+import { receiptFor, signedRunningJob, signingWorker } from "../support/receipts.ts";
+
+// A hub for each: one that sees many of these in a row locks itself.
+let hub: TestHub;
+beforeEach(async () => {
+  hub = await startTestHub(stillEnv);
+});
+afterEach(() => hub.stop());
+
+async function readJob(id: string): Promise<{ status: string }> {
+  return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<{ status: string }>();
+}
+
+function refusals(jobId: string) {
+  return readEvents(hub.home).filter(
+    ({ job_id, event }) => job_id === jobId && event === "INVALID_SIGNATURE",
+  );
+}
+
+function rows(sql: string, value: string): unknown[] {
+  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
+  try {
+    return database.prepare(sql).all(value);
+  } finally {
+    database.close();
+  }
+}
+
+describe("a receipt that does not hold", () => {
+  const cases: [string, object][] = [
+    ["another attempt", { attempt: 2 }],
+    ["another worker", { worker_id: "somebody" }],
+    ["another job", { job_id: "00000000-0000-4000-8000-000000000009" }],
+    ["another document", { document_sha256: "a".repeat(64) }],
+    ["another exit code", { exit_code: 7 }],
+    ["another result", { result: { other: 1 } }],
+    ["another output", { stdout_sha256: "b".repeat(64) }],
+  ];
+
+  test.each(cases)("about %s leaves the job as it is and names the worker", async (_what, says) => {
+    const held = await signedRunningJob(hub);
+    const receipt = await receiptFor(hub, held, { result: 1, ...says });
+    await hub.must("POST", `/jobs/${held.id}/result`, {
+      token: hub.admin,
+      body: { ...held.fence, result: 1, receipt },
+    });
+    const [event] = await eventually("the refusal", () => refusals(held.id).length > 0 && refusals(held.id));
+    expect(event!.details).toMatchObject({
+      violation_type: "RECEIPT",
+      worker_id: held.fence.worker_id,
+      attempt: 1,
+    });
+    expect(await readJob(held.id)).toMatchObject({ status: "completed" });
+  });
+
+  test.each([
+    ["by another key", () => signText(generateSigningKey().signingKey, "x")],
+    ["that is no signature", () => "base64:nonsense"],
+  ])("with a signature %s", async (_what, signature) => {
+    const held = await signedRunningJob(hub);
+    const receipt = { ...(await receiptFor(hub, held, { result: 1 })), signature: signature() };
+    await hub.must("POST", `/jobs/${held.id}/result`, {
+      token: hub.admin,
+      body: { ...held.fence, result: 1, receipt },
+    });
+    await eventually("the refusal", () => refusals(held.id).length === 1);
+    expect(await readJob(held.id)).toMatchObject({ status: "completed" });
+  });
+
+  test("of an attempt that does not count is not kept at all", async () => {
+    const held = await signedRunningJob(hub);
+    await hub.must("POST", `/jobs/${held.id}/release`, { token: hub.admin, body: held.fence });
+    const receipt = await receiptFor(hub, held, { result: 1 });
+    const body = { ...held.fence, result: 1, receipt };
+    expect(await hub.call("POST", `/jobs/${held.id}/result`, { token: hub.admin, body })).toMatchObject({
+      code: "LEASE_LOST",
+    });
+    expect(rows("SELECT id FROM receipt_signatures WHERE id = ?", sha256Hex(receipt.text))).toEqual([]);
+  });
+
+  test("in a batch whose list was signed by somebody else is told of once", async () => {
+    const { workerId } = await signingWorker(hub);
+    const other = generateSigningKey().signingKey;
+    const two = freshName("two");
+    const ids = [await submitJob(hub, { type: two }), await submitJob(hub, { type: two })];
+    const held = await Promise.all(ids.map(() => claimJob(hub, { workerId, type: two })));
+    const receipts = await Promise.all(
+      held.map((one) => receiptFor(hub, { ...one, key: other }, { result: 1 })),
+    );
+    const items = held.map(({ id, fence: { attempt, token } }, index) => {
+      return { job_id: id, attempt, token, result: 1, receipt: receipts[index]!.text };
+    });
+    const signature = signText(
+      other,
+      receiptListText(
+        workerId,
+        receipts.map(({ text }) => text),
+      ),
+    );
+    await hub.must("POST", "/jobs/results", {
+      token: hub.admin,
+      body: { worker_id: workerId, items, receipts: { signature } },
+    });
+    await eventually("the refusal", () => held.some(({ id }) => refusals(id).length === 1));
+    expect(held.flatMap(({ id }) => refusals(id))).toHaveLength(1);
+  });
+});
