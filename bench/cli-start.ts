@@ -19,7 +19,7 @@ const up = spawn(join(root, "bin/writ"), ["up", "--home", home, "--port", "0", "
   stdio: ["ignore", "pipe", "inherit"],
 });
 try {
-  await once(up.stdout, "data");
+  await Promise.race([once(up.stdout, "data"), once(up, "exit").then(() => refuse("writ up has ended"))]);
   const jobctl = join(root, "bin/jobctl");
   const id = spawnSync(jobctl, ["start", "true"], { env, encoding: "utf8" }).stdout.trim();
   const cases = {
@@ -43,9 +43,14 @@ try {
   }
   figure("jobctl status ÷ node -e 0", median("jobctl status") / median("node -e 0"), "times", { goal: 3 });
 } finally {
+  const exited = up.exitCode === null ? once(up, "exit") : undefined;
   up.kill("SIGTERM");
-  await once(up, "exit");
+  await exited;
   rmSync(home, { recursive: true, force: true });
+}
+
+function refuse(why: string): never {
+  throw new Error(why);
 }
 
 function timed(program: string, args: readonly string[]): number {

@@ -17,7 +17,7 @@ export const bundleJobctl = {
     const args = [join(root, "scripts", "build-jobctl.mjs")];
     const { status, stderr } = spawnSync(pinnedNode, args, { cwd: root, encoding: "utf8", timeout: 60_000 });
     if (status !== 0) {
-      const why = (stderr ?? "").trim().split("\n")[0] || "the builder did not end";
+      const why = /^.*\berror:.*$/im.exec(stderr ?? "")?.[0].trim() ?? "the builder did not end well";
       process.stderr.write(`writ: jobctl could not be bundled (${why}); it starts more slowly\n`);
       return;
     }

@@ -79,11 +79,11 @@ describe("writ up", () => {
     ]);
     expect(done.code).toBe(0);
     const { id } = JSON.parse(done.stdout.trim().split("\n").at(-1)!);
-    expect((await run("bin/jobctl", ["output", id])).stdout).toBe("out\n");
-    expect((await run("bin/jobctl", ["output", id, "--stderr"])).stdout).toBe("err\n");
+    expect((await run("bin/jobctl", ["stream", id])).stdout).toBe("out\n");
+    expect((await run("bin/jobctl", ["stream", id, "--stderr"])).stdout).toBe("err\n");
     expect(JSON.parse((await run("bin/jobctl", ["result", id])).stdout)).toEqual({ answer: 42 });
     expect(JSON.parse((await run("bin/jobctl", ["status", id, "--json"])).stdout)).toMatchObject({
-      status: "completed",
+      state: "EXITED",
       exit_code: 0,
       isolation: expect.objectContaining({ level: expect.any(String) }),
     });
@@ -96,9 +96,9 @@ describe("writ up", () => {
     expect(failed.code).toBe(1);
     const missing = await run("bin/jobctl", ["status", "01890000-0000-7000-8000-000000000000"]);
     expect(missing.code).toBe(4);
-    const denied = await run("bin/jobctl", ["list", "--token", "sk_user_wrong"]);
+    const denied = await run("bin/jobctl", ["workers", "--token", "sk_user_wrong"]);
     expect(denied.code).toBe(5);
-    const nowhere = await run("bin/jobctl", ["list", "--hub", "http://127.0.0.1:1"]);
+    const nowhere = await run("bin/jobctl", ["workers", "--hub", "http://127.0.0.1:1"]);
     expect(nowhere.code).toBe(6);
     for (const { stderr } of [missing, denied, nowhere]) expect(stderr.trim().split("\n")).toHaveLength(1);
   });

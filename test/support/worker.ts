@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
 import { loadSigningKey, type SigningKey } from "../../src/signing/ed25519.ts";
 import { loadWorkerSettings } from "../../src/worker/settings.ts";
 import { startWorker } from "../../src/worker/start.ts";
@@ -27,7 +28,10 @@ type Wish = {
   logger?: Logger;
 };
 
-/** A real worker in this process. It trusts the hub's active key unless told otherwise. */
+/**
+ * A real worker in this process. It trusts the hub's active key unless told otherwise, and runs without a cage: its
+ * jobs leave marks on the host, by which a test sees that something was, or was not, executed.
+ */
 export async function startTestWorker(hub: TestHub, wish: Wish = {}): Promise<TestWorker> {
   const { workerId = freshName("real"), url = hub.url, slots = 4 } = wish;
   const home = wish.home ?? mkdtempSync(join(tmpdir(), "writ-trust-worker-"));
@@ -50,6 +54,7 @@ export async function startTestWorker(hub: TestHub, wish: Wish = {}): Promise<Te
     version: "0.0.0-test",
     logger: wish.logger ?? silentLogger,
     clock: wish.clock,
+    sandbox: plainSandbox,
   });
   return {
     workerId,

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -27,16 +27,17 @@ beforeEach(async () => {
 });
 afterEach(() => worker.remove());
 
-/** A job that does not end by itself, with the id of its process. */
-async function endlessJob(): Promise<{ id: string; pid: string }> {
-  const argv = ["sh", "-c", "echo $$; exec sleep 600"];
+/** A job that does not end by itself, with words by which its process is found on the host. */
+async function endlessJob(): Promise<{ id: string; words: string }> {
+  const words = `600.${process.pid}${++made}`;
+  const argv = ["sh", "-c", `echo begun; exec sleep ${words}`];
   const { id } = await writ.submit({ type: "endless", run: { kind: "exec", argv } });
-  const pid = await eventually("the job runs", async () => {
+  await eventually("the job runs", async () => {
     const chunks: Buffer[] = [];
     for await (const chunk of writ.streamOutput(id, { follow: false })) chunks.push(chunk);
     return Buffer.concat(chunks).toString().trim() || null;
   });
-  return { id, pid };
+  return { id, words };
 }
 
 async function finish(type: string): Promise<string> {
@@ -45,9 +46,9 @@ async function finish(type: string): Promise<string> {
 }
 
 test("a lockdown kills what runs on a real worker and charges nothing; lifted, the worker goes on", async () => {
-  const { id, pid } = await endlessJob();
+  const { id, words } = await endlessJob();
   await writ.lockDown("a drill");
-  await eventually("its process is gone", () => !existsSync(`/proc/${pid}`));
+  await eventually("its process is gone", () => !isRunning(words));
   expect(await writ.get(id)).toMatchObject({ status: "pending", attempts: 0, worker_id: null });
   await writ.cancel(id);
   await writ.liftLockdown();
@@ -55,7 +56,7 @@ test("a lockdown kills what runs on a real worker and charges nothing; lifted, t
 });
 
 test("one that the hub decides brings new keys, and the worker runs jobs under them once it is lifted", async () => {
-  const { id, pid } = await endlessJob();
+  const { id, words } = await endlessJob();
   const [before] = (await writ.keys()).filter(({ status }) => status === "active");
   const requires = { tags: ["nobody-has-this"] };
   const run = { kind: "exec" as const, argv: ["true"] };
@@ -76,8 +77,20 @@ test("one that the hub decides brings new keys, and the worker runs jobs under t
   await eventually("a new key is active", async () =>
     (await writ.keys()).some(({ status, key_id }) => status === "active" && key_id !== before!.key_id),
   );
-  await eventually("the process is gone", () => !existsSync(`/proc/${pid}`));
+  await eventually("the process is gone", () => !isRunning(words));
   await writ.cancel(id);
   await writ.liftLockdown();
   expect(await finish("under.the.new.key")).toBe("completed");
 });
+
+/** A caged process has another number inside its cage, so it is looked for by what it was told to do. */
+function isRunning(words: string): boolean {
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return processes.some((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(words);
+    } catch {
+      return false;
+    }
+  });
+}

@@ -2,8 +2,8 @@
 // @generated from file writ/v1/job_service.proto (package writ.v1, syntax proto3)
 /* eslint-disable */
 
-import type { Message } from "@bufbuild/protobuf";
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file writ/v1/job_service.proto.
@@ -585,7 +585,7 @@ export declare const JobService: GenService<{
     methodKind: "unary";
     input: typeof StartJobRequestSchema;
     output: typeof StartJobResponseSchema;
-  };
+  },
   /**
    * Stops a job and answers when its process tree is dead.
    *
@@ -595,7 +595,7 @@ export declare const JobService: GenService<{
     methodKind: "unary";
     input: typeof StopJobRequestSchema;
     output: typeof StopJobResponseSchema;
-  };
+  },
   /**
    * @generated from rpc writ.v1.JobService.GetStatus
    */
@@ -603,7 +603,7 @@ export declare const JobService: GenService<{
     methodKind: "unary";
     input: typeof GetStatusRequestSchema;
     output: typeof JobStatusSchema;
-  };
+  },
   /**
    * The output from the beginning, or from an offset, and on until the attempt has ended and every byte is sent.
    *
@@ -613,7 +613,7 @@ export declare const JobService: GenService<{
     methodKind: "server_streaming";
     input: typeof StreamOutputRequestSchema;
     output: typeof StreamOutputResponseSchema;
-  };
+  },
   /**
    * Newest first.
    *
@@ -623,5 +623,6 @@ export declare const JobService: GenService<{
     methodKind: "unary";
     input: typeof ListJobsRequestSchema;
     output: typeof ListJobsResponseSchema;
-  };
+  },
 }>;
+

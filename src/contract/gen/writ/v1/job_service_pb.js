@@ -7,121 +7,137 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/
 /**
  * Describes the file writ/v1/job_service.proto.
  */
-export const file_writ_v1_job_service =
-  /*@__PURE__*/
-  fileDesc(
-    "Chl3cml0L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgd3cml0LnYxIlgKDlJlc291cmNlTGltaXRzEgsKA2NwdRgBIAEoCRIOCgZtZW1vcnkYAiABKAkSCgoCaW8YAyABKAkSDAoEcGlkcxgEIAEoDRIPCgduZXR3b3JrGAUgASgJIikKCFJlcXVpcmVzEgwKBHRhZ3MYASADKAkSDwoHc2Vzc2lvbhgCIAEoCSKdAgoPU3RhcnRKb2JSZXF1ZXN0Eg8KB2NvbW1hbmQYASADKAkSJwoGbGltaXRzGAIgASgLMhcud3JpdC52MS5SZXNvdXJjZUxpbWl0cxIuCgNlbnYYAyADKAsyIS53cml0LnYxLlN0YXJ0Sm9iUmVxdWVzdC5FbnZFbnRyeRILCgNjd2QYBCABKAkSEwoLdGltZW91dF9zZWMYBSABKA0SIwoIcmVxdWlyZXMYBiABKAsyES53cml0LnYxLlJlcXVpcmVzEhcKD2lkZW1wb3RlbmN5X2tleRgHIAEoCRIUCgxtYXhfYXR0ZW1wdHMYCCABKA0aKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIiChBTdGFydEpvYlJlc3BvbnNlEg4KBmpvYl9pZBgBIAEoCSIgCg5TdG9wSm9iUmVxdWVzdBIOCgZqb2JfaWQYASABKAkiNQoPU3RvcEpvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLndyaXQudjEuSm9iU3RhdHVzIiIKEEdldFN0YXR1c1JlcXVlc3QSDgoGam9iX2lkGAEgASgJIscDCglKb2JTdGF0dXMSDgoGam9iX2lkGAEgASgJEgwKBHVzZXIYAiABKAkSHQoFc3RhdGUYAyABKA4yDi53cml0LnYxLlN0YXRlEhYKCWV4aXRfY29kZRgEIAEoBUgAiAEBEg4KBnJlYXNvbhgFIAEoCRIOCgZ0ZW5hbnQYBiABKAkSDAoEdHlwZRgHIAEoCRIPCgdjb21tYW5kGAggAygJEicKBmxpbWl0cxgJIAEoCzIXLndyaXQudjEuUmVzb3VyY2VMaW1pdHMSDgoGd29ya2VyGAogASgJEiUKCWlzb2xhdGlvbhgLIAEoCzISLndyaXQudjEuSXNvbGF0aW9uEhIKCmNyZWF0ZWRfYXQYDCABKAMSEgoKc3RhcnRlZF9hdBgNIAEoAxIQCghlbmRlZF9hdBgOIAEoAxIPCgdhdHRlbXB0GA8gASgNEhUKCHByb2dyZXNzGBAgASgBSAGIAQESFAoMc3Rkb3V0X2J5dGVzGBEgASgEEhQKDHN0ZGVycl9ieXRlcxgSIAEoBBIdCgV1c2FnZRgTIAEoCzIOLndyaXQudjEuVXNhZ2VCDAoKX2V4aXRfY29kZUILCglfcHJvZ3Jlc3MiUgoJSXNvbGF0aW9uEg0KBWxldmVsGAEgASgJEg8KB2FwcGxpZWQYAiADKAkSJQoHbWlzc2luZxgDIAMoCzIULndyaXQudjEuTWlzc2luZ1BhcnQiKAoLTWlzc2luZ1BhcnQSDAoEcGFydBgBIAEoCRILCgN3aHkYAiABKAkiPwoFVXNhZ2USDgoGY3B1X21zGAEgASgEEhkKEW1lbW9yeV9wZWFrX2J5dGVzGAIgASgEEgsKA29vbRgDIAEoCCKAAQoTU3RyZWFtT3V0cHV0UmVxdWVzdBIOCgZqb2JfaWQYASABKAkSHwoGc3RyZWFtGAIgASgOMg8ud3JpdC52MS5TdHJlYW0SDgoGb2Zmc2V0GAMgASgEEg8KB2F0dGVtcHQYBCABKA0SFwoPbWF4X2NodW5rX2J5dGVzGAUgASgNIkUKFFN0cmVhbU91dHB1dFJlc3BvbnNlEgwKBGRhdGEYASABKAwSDgoGb2Zmc2V0GAIgASgEEg8KB2F0dGVtcHQYAyABKA0idQoPTGlzdEpvYnNSZXF1ZXN0Eh0KBXN0YXRlGAEgASgOMg4ud3JpdC52MS5TdGF0ZRIMCgR0eXBlGAIgASgJEg4KBndvcmtlchgDIAEoCRIRCglwYWdlX3NpemUYBCABKA0SEgoKcGFnZV90b2tlbhgFIAEoCSJNChBMaXN0Sm9ic1Jlc3BvbnNlEiAKBGpvYnMYASADKAsyEi53cml0LnYxLkpvYlN0YXR1cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqUgoFU3RhdGUSCwoHVU5LTk9XThAAEgsKB1JVTk5JTkcQARIKCgZFWElURUQQAhILCgdTVE9QUEVEEAMSCgoGRkFJTEVEEAQSCgoGUVVFVUVEEAUqIAoGU3RyZWFtEgoKBlNURE9VVBAAEgoKBlNUREVSUhABMtcCCgpKb2JTZXJ2aWNlEj8KCFN0YXJ0Sm9iEhgud3JpdC52MS5TdGFydEpvYlJlcXVlc3QaGS53cml0LnYxLlN0YXJ0Sm9iUmVzcG9uc2USPAoHU3RvcEpvYhIXLndyaXQudjEuU3RvcEpvYlJlcXVlc3QaGC53cml0LnYxLlN0b3BKb2JSZXNwb25zZRI6CglHZXRTdGF0dXMSGS53cml0LnYxLkdldFN0YXR1c1JlcXVlc3QaEi53cml0LnYxLkpvYlN0YXR1cxJNCgxTdHJlYW1PdXRwdXQSHC53cml0LnYxLlN0cmVhbU91dHB1dFJlcXVlc3QaHS53cml0LnYxLlN0cmVhbU91dHB1dFJlc3BvbnNlMAESPwoITGlzdEpvYnMSGC53cml0LnYxLkxpc3RKb2JzUmVxdWVzdBoZLndyaXQudjEuTGlzdEpvYnNSZXNwb25zZWIGcHJvdG8z",
-  );
+export const file_writ_v1_job_service = /*@__PURE__*/
+  fileDesc("Chl3cml0L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgd3cml0LnYxIlgKDlJlc291cmNlTGltaXRzEgsKA2NwdRgBIAEoCRIOCgZtZW1vcnkYAiABKAkSCgoCaW8YAyABKAkSDAoEcGlkcxgEIAEoDRIPCgduZXR3b3JrGAUgASgJIikKCFJlcXVpcmVzEgwKBHRhZ3MYASADKAkSDwoHc2Vzc2lvbhgCIAEoCSKdAgoPU3RhcnRKb2JSZXF1ZXN0Eg8KB2NvbW1hbmQYASADKAkSJwoGbGltaXRzGAIgASgLMhcud3JpdC52MS5SZXNvdXJjZUxpbWl0cxIuCgNlbnYYAyADKAsyIS53cml0LnYxLlN0YXJ0Sm9iUmVxdWVzdC5FbnZFbnRyeRILCgNjd2QYBCABKAkSEwoLdGltZW91dF9zZWMYBSABKA0SIwoIcmVxdWlyZXMYBiABKAsyES53cml0LnYxLlJlcXVpcmVzEhcKD2lkZW1wb3RlbmN5X2tleRgHIAEoCRIUCgxtYXhfYXR0ZW1wdHMYCCABKA0aKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIiChBTdGFydEpvYlJlc3BvbnNlEg4KBmpvYl9pZBgBIAEoCSIgCg5TdG9wSm9iUmVxdWVzdBIOCgZqb2JfaWQYASABKAkiNQoPU3RvcEpvYlJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLndyaXQudjEuSm9iU3RhdHVzIiIKEEdldFN0YXR1c1JlcXVlc3QSDgoGam9iX2lkGAEgASgJIscDCglKb2JTdGF0dXMSDgoGam9iX2lkGAEgASgJEgwKBHVzZXIYAiABKAkSHQoFc3RhdGUYAyABKA4yDi53cml0LnYxLlN0YXRlEhYKCWV4aXRfY29kZRgEIAEoBUgAiAEBEg4KBnJlYXNvbhgFIAEoCRIOCgZ0ZW5hbnQYBiABKAkSDAoEdHlwZRgHIAEoCRIPCgdjb21tYW5kGAggAygJEicKBmxpbWl0cxgJIAEoCzIXLndyaXQudjEuUmVzb3VyY2VMaW1pdHMSDgoGd29ya2VyGAogASgJEiUKCWlzb2xhdGlvbhgLIAEoCzISLndyaXQudjEuSXNvbGF0aW9uEhIKCmNyZWF0ZWRfYXQYDCABKAMSEgoKc3RhcnRlZF9hdBgNIAEoAxIQCghlbmRlZF9hdBgOIAEoAxIPCgdhdHRlbXB0GA8gASgNEhUKCHByb2dyZXNzGBAgASgBSAGIAQESFAoMc3Rkb3V0X2J5dGVzGBEgASgEEhQKDHN0ZGVycl9ieXRlcxgSIAEoBBIdCgV1c2FnZRgTIAEoCzIOLndyaXQudjEuVXNhZ2VCDAoKX2V4aXRfY29kZUILCglfcHJvZ3Jlc3MiUgoJSXNvbGF0aW9uEg0KBWxldmVsGAEgASgJEg8KB2FwcGxpZWQYAiADKAkSJQoHbWlzc2luZxgDIAMoCzIULndyaXQudjEuTWlzc2luZ1BhcnQiKAoLTWlzc2luZ1BhcnQSDAoEcGFydBgBIAEoCRILCgN3aHkYAiABKAkiPwoFVXNhZ2USDgoGY3B1X21zGAEgASgEEhkKEW1lbW9yeV9wZWFrX2J5dGVzGAIgASgEEgsKA29vbRgDIAEoCCKAAQoTU3RyZWFtT3V0cHV0UmVxdWVzdBIOCgZqb2JfaWQYASABKAkSHwoGc3RyZWFtGAIgASgOMg8ud3JpdC52MS5TdHJlYW0SDgoGb2Zmc2V0GAMgASgEEg8KB2F0dGVtcHQYBCABKA0SFwoPbWF4X2NodW5rX2J5dGVzGAUgASgNIkUKFFN0cmVhbU91dHB1dFJlc3BvbnNlEgwKBGRhdGEYASABKAwSDgoGb2Zmc2V0GAIgASgEEg8KB2F0dGVtcHQYAyABKA0idQoPTGlzdEpvYnNSZXF1ZXN0Eh0KBXN0YXRlGAEgASgOMg4ud3JpdC52MS5TdGF0ZRIMCgR0eXBlGAIgASgJEg4KBndvcmtlchgDIAEoCRIRCglwYWdlX3NpemUYBCABKA0SEgoKcGFnZV90b2tlbhgFIAEoCSJNChBMaXN0Sm9ic1Jlc3BvbnNlEiAKBGpvYnMYASADKAsyEi53cml0LnYxLkpvYlN0YXR1cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqUgoFU3RhdGUSCwoHVU5LTk9XThAAEgsKB1JVTk5JTkcQARIKCgZFWElURUQQAhILCgdTVE9QUEVEEAMSCgoGRkFJTEVEEAQSCgoGUVVFVUVEEAUqIAoGU3RyZWFtEgoKBlNURE9VVBAAEgoKBlNUREVSUhABMtcCCgpKb2JTZXJ2aWNlEj8KCFN0YXJ0Sm9iEhgud3JpdC52MS5TdGFydEpvYlJlcXVlc3QaGS53cml0LnYxLlN0YXJ0Sm9iUmVzcG9uc2USPAoHU3RvcEpvYhIXLndyaXQudjEuU3RvcEpvYlJlcXVlc3QaGC53cml0LnYxLlN0b3BKb2JSZXNwb25zZRI6CglHZXRTdGF0dXMSGS53cml0LnYxLkdldFN0YXR1c1JlcXVlc3QaEi53cml0LnYxLkpvYlN0YXR1cxJNCgxTdHJlYW1PdXRwdXQSHC53cml0LnYxLlN0cmVhbU91dHB1dFJlcXVlc3QaHS53cml0LnYxLlN0cmVhbU91dHB1dFJlc3BvbnNlMAESPwoITGlzdEpvYnMSGC53cml0LnYxLkxpc3RKb2JzUmVxdWVzdBoZLndyaXQudjEuTGlzdEpvYnNSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * Describes the message writ.v1.ResourceLimits.
  * Use `create(ResourceLimitsSchema)` to create a new message.
  */
-export const ResourceLimitsSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 0);
+export const ResourceLimitsSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 0);
 
 /**
  * Describes the message writ.v1.Requires.
  * Use `create(RequiresSchema)` to create a new message.
  */
-export const RequiresSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 1);
+export const RequiresSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 1);
 
 /**
  * Describes the message writ.v1.StartJobRequest.
  * Use `create(StartJobRequestSchema)` to create a new message.
  */
-export const StartJobRequestSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 2);
+export const StartJobRequestSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 2);
 
 /**
  * Describes the message writ.v1.StartJobResponse.
  * Use `create(StartJobResponseSchema)` to create a new message.
  */
-export const StartJobResponseSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 3);
+export const StartJobResponseSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 3);
 
 /**
  * Describes the message writ.v1.StopJobRequest.
  * Use `create(StopJobRequestSchema)` to create a new message.
  */
-export const StopJobRequestSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 4);
+export const StopJobRequestSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 4);
 
 /**
  * Describes the message writ.v1.StopJobResponse.
  * Use `create(StopJobResponseSchema)` to create a new message.
  */
-export const StopJobResponseSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 5);
+export const StopJobResponseSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 5);
 
 /**
  * Describes the message writ.v1.GetStatusRequest.
  * Use `create(GetStatusRequestSchema)` to create a new message.
  */
-export const GetStatusRequestSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 6);
+export const GetStatusRequestSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 6);
 
 /**
  * Describes the message writ.v1.JobStatus.
  * Use `create(JobStatusSchema)` to create a new message.
  */
-export const JobStatusSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 7);
+export const JobStatusSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 7);
 
 /**
  * Describes the message writ.v1.Isolation.
  * Use `create(IsolationSchema)` to create a new message.
  */
-export const IsolationSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 8);
+export const IsolationSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 8);
 
 /**
  * Describes the message writ.v1.MissingPart.
  * Use `create(MissingPartSchema)` to create a new message.
  */
-export const MissingPartSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 9);
+export const MissingPartSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 9);
 
 /**
  * Describes the message writ.v1.Usage.
  * Use `create(UsageSchema)` to create a new message.
  */
-export const UsageSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 10);
+export const UsageSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 10);
 
 /**
  * Describes the message writ.v1.StreamOutputRequest.
  * Use `create(StreamOutputRequestSchema)` to create a new message.
  */
-export const StreamOutputRequestSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 11);
+export const StreamOutputRequestSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 11);
 
 /**
  * Describes the message writ.v1.StreamOutputResponse.
  * Use `create(StreamOutputResponseSchema)` to create a new message.
  */
-export const StreamOutputResponseSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 12);
+export const StreamOutputResponseSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 12);
 
 /**
  * Describes the message writ.v1.ListJobsRequest.
  * Use `create(ListJobsRequestSchema)` to create a new message.
  */
-export const ListJobsRequestSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 13);
+export const ListJobsRequestSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 13);
 
 /**
  * Describes the message writ.v1.ListJobsResponse.
  * Use `create(ListJobsResponseSchema)` to create a new message.
  */
-export const ListJobsResponseSchema = /*@__PURE__*/ messageDesc(file_writ_v1_job_service, 14);
+export const ListJobsResponseSchema = /*@__PURE__*/
+  messageDesc(file_writ_v1_job_service, 14);
 
 /**
  * Describes the enum writ.v1.State.
  */
-export const StateSchema = /*@__PURE__*/ enumDesc(file_writ_v1_job_service, 0);
+export const StateSchema = /*@__PURE__*/
+  enumDesc(file_writ_v1_job_service, 0);
 
 /**
  * @generated from enum writ.v1.State
  */
-export const State = /*@__PURE__*/ tsEnum(StateSchema);
+export const State = /*@__PURE__*/
+  tsEnum(StateSchema);
 
 /**
  * Describes the enum writ.v1.Stream.
  */
-export const StreamSchema = /*@__PURE__*/ enumDesc(file_writ_v1_job_service, 1);
+export const StreamSchema = /*@__PURE__*/
+  enumDesc(file_writ_v1_job_service, 1);
 
 /**
  * @generated from enum writ.v1.Stream
  */
-export const Stream = /*@__PURE__*/ tsEnum(StreamSchema);
+export const Stream = /*@__PURE__*/
+  tsEnum(StreamSchema);
 
 /**
  * Commands run as jobs: start, follow, ask, stop. Callers are known by their client certificate: CN is the user,
@@ -129,4 +145,6 @@ export const Stream = /*@__PURE__*/ tsEnum(StreamSchema);
  *
  * @generated from service writ.v1.JobService
  */
-export const JobService = /*@__PURE__*/ serviceDesc(file_writ_v1_job_service, 0);
+export const JobService = /*@__PURE__*/
+  serviceDesc(file_writ_v1_job_service, 0);
+

@@ -2,8 +2,8 @@
 // @generated from file grpc/reflection/v1alpha/reflection.proto (package grpc.reflection.v1alpha, syntax proto3)
 /* eslint-disable */
 
-import type { Message } from "@bufbuild/protobuf";
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file grpc/reflection/v1alpha/reflection.proto.
@@ -22,43 +22,37 @@ export declare type ServerReflectionRequest = Message<"grpc.reflection.v1alpha.S
   /**
    * @generated from oneof grpc.reflection.v1alpha.ServerReflectionRequest.message_request
    */
-  messageRequest:
-    | {
-        /**
-         * @generated from field: string file_by_filename = 3;
-         */
-        value: string;
-        case: "fileByFilename";
-      }
-    | {
-        /**
-         * @generated from field: string file_containing_symbol = 4;
-         */
-        value: string;
-        case: "fileContainingSymbol";
-      }
-    | {
-        /**
-         * @generated from field: grpc.reflection.v1alpha.ExtensionRequest file_containing_extension = 5;
-         */
-        value: ExtensionRequest;
-        case: "fileContainingExtension";
-      }
-    | {
-        /**
-         * @generated from field: string all_extension_numbers_of_type = 6;
-         */
-        value: string;
-        case: "allExtensionNumbersOfType";
-      }
-    | {
-        /**
-         * @generated from field: string list_services = 7;
-         */
-        value: string;
-        case: "listServices";
-      }
-    | { case: undefined; value?: undefined };
+  messageRequest: {
+    /**
+     * @generated from field: string file_by_filename = 3;
+     */
+    value: string;
+    case: "fileByFilename";
+  } | {
+    /**
+     * @generated from field: string file_containing_symbol = 4;
+     */
+    value: string;
+    case: "fileContainingSymbol";
+  } | {
+    /**
+     * @generated from field: grpc.reflection.v1alpha.ExtensionRequest file_containing_extension = 5;
+     */
+    value: ExtensionRequest;
+    case: "fileContainingExtension";
+  } | {
+    /**
+     * @generated from field: string all_extension_numbers_of_type = 6;
+     */
+    value: string;
+    case: "allExtensionNumbersOfType";
+  } | {
+    /**
+     * @generated from field: string list_services = 7;
+     */
+    value: string;
+    case: "listServices";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -105,36 +99,31 @@ export declare type ServerReflectionResponse = Message<"grpc.reflection.v1alpha.
   /**
    * @generated from oneof grpc.reflection.v1alpha.ServerReflectionResponse.message_response
    */
-  messageResponse:
-    | {
-        /**
-         * @generated from field: grpc.reflection.v1alpha.FileDescriptorResponse file_descriptor_response = 4;
-         */
-        value: FileDescriptorResponse;
-        case: "fileDescriptorResponse";
-      }
-    | {
-        /**
-         * @generated from field: grpc.reflection.v1alpha.ExtensionNumberResponse all_extension_numbers_response = 5;
-         */
-        value: ExtensionNumberResponse;
-        case: "allExtensionNumbersResponse";
-      }
-    | {
-        /**
-         * @generated from field: grpc.reflection.v1alpha.ListServiceResponse list_services_response = 6;
-         */
-        value: ListServiceResponse;
-        case: "listServicesResponse";
-      }
-    | {
-        /**
-         * @generated from field: grpc.reflection.v1alpha.ErrorResponse error_response = 7;
-         */
-        value: ErrorResponse;
-        case: "errorResponse";
-      }
-    | { case: undefined; value?: undefined };
+  messageResponse: {
+    /**
+     * @generated from field: grpc.reflection.v1alpha.FileDescriptorResponse file_descriptor_response = 4;
+     */
+    value: FileDescriptorResponse;
+    case: "fileDescriptorResponse";
+  } | {
+    /**
+     * @generated from field: grpc.reflection.v1alpha.ExtensionNumberResponse all_extension_numbers_response = 5;
+     */
+    value: ExtensionNumberResponse;
+    case: "allExtensionNumbersResponse";
+  } | {
+    /**
+     * @generated from field: grpc.reflection.v1alpha.ListServiceResponse list_services_response = 6;
+     */
+    value: ListServiceResponse;
+    case: "listServicesResponse";
+  } | {
+    /**
+     * @generated from field: grpc.reflection.v1alpha.ErrorResponse error_response = 7;
+     */
+    value: ErrorResponse;
+    case: "errorResponse";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -246,5 +235,6 @@ export declare const ServerReflection: GenService<{
     methodKind: "bidi_streaming";
     input: typeof ServerReflectionRequestSchema;
     output: typeof ServerReflectionResponseSchema;
-  };
+  },
 }>;
+

@@ -7,73 +7,70 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 /**
  * Describes the file grpc/reflection/v1alpha/reflection.proto.
  */
-export const file_grpc_reflection_v1alpha_reflection =
-  /*@__PURE__*/
-  fileDesc(
-    "CihncnBjL3JlZmxlY3Rpb24vdjFhbHBoYS9yZWZsZWN0aW9uLnByb3RvEhdncnBjLnJlZmxlY3Rpb24udjFhbHBoYSKKAgoXU2VydmVyUmVmbGVjdGlvblJlcXVlc3QSDAoEaG9zdBgBIAEoCRIaChBmaWxlX2J5X2ZpbGVuYW1lGAMgASgJSAASIAoWZmlsZV9jb250YWluaW5nX3N5bWJvbBgEIAEoCUgAEk4KGWZpbGVfY29udGFpbmluZ19leHRlbnNpb24YBSABKAsyKS5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5FeHRlbnNpb25SZXF1ZXN0SAASJwodYWxsX2V4dGVuc2lvbl9udW1iZXJzX29mX3R5cGUYBiABKAlIABIXCg1saXN0X3NlcnZpY2VzGAcgASgJSABCEQoPbWVzc2FnZV9yZXF1ZXN0IkUKEEV4dGVuc2lvblJlcXVlc3QSFwoPY29udGFpbmluZ190eXBlGAEgASgJEhgKEGV4dGVuc2lvbl9udW1iZXIYAiABKAUi0QMKGFNlcnZlclJlZmxlY3Rpb25SZXNwb25zZRISCgp2YWxpZF9ob3N0GAEgASgJEkoKEG9yaWdpbmFsX3JlcXVlc3QYAiABKAsyMC5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5TZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBJTChhmaWxlX2Rlc2NyaXB0b3JfcmVzcG9uc2UYBCABKAsyLy5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5GaWxlRGVzY3JpcHRvclJlc3BvbnNlSAASWgoeYWxsX2V4dGVuc2lvbl9udW1iZXJzX3Jlc3BvbnNlGAUgASgLMjAuZ3JwYy5yZWZsZWN0aW9uLnYxYWxwaGEuRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2VIABJOChZsaXN0X3NlcnZpY2VzX3Jlc3BvbnNlGAYgASgLMiwuZ3JwYy5yZWZsZWN0aW9uLnYxYWxwaGEuTGlzdFNlcnZpY2VSZXNwb25zZUgAEkAKDmVycm9yX3Jlc3BvbnNlGAcgASgLMiYuZ3JwYy5yZWZsZWN0aW9uLnYxYWxwaGEuRXJyb3JSZXNwb25zZUgAQhIKEG1lc3NhZ2VfcmVzcG9uc2UiNwoWRmlsZURlc2NyaXB0b3JSZXNwb25zZRIdChVmaWxlX2Rlc2NyaXB0b3JfcHJvdG8YASADKAwiSwoXRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2USFgoOYmFzZV90eXBlX25hbWUYASABKAkSGAoQZXh0ZW5zaW9uX251bWJlchgCIAMoBSJQChNMaXN0U2VydmljZVJlc3BvbnNlEjkKB3NlcnZpY2UYASADKAsyKC5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5TZXJ2aWNlUmVzcG9uc2UiHwoPU2VydmljZVJlc3BvbnNlEgwKBG5hbWUYASABKAkiOgoNRXJyb3JSZXNwb25zZRISCgplcnJvcl9jb2RlGAEgASgFEhUKDWVycm9yX21lc3NhZ2UYAiABKAkykwEKEFNlcnZlclJlZmxlY3Rpb24SfwoUU2VydmVyUmVmbGVjdGlvbkluZm8SMC5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5TZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBoxLmdycGMucmVmbGVjdGlvbi52MWFscGhhLlNlcnZlclJlZmxlY3Rpb25SZXNwb25zZSgBMAFiBnByb3RvMw",
-  );
+export const file_grpc_reflection_v1alpha_reflection = /*@__PURE__*/
+  fileDesc("CihncnBjL3JlZmxlY3Rpb24vdjFhbHBoYS9yZWZsZWN0aW9uLnByb3RvEhdncnBjLnJlZmxlY3Rpb24udjFhbHBoYSKKAgoXU2VydmVyUmVmbGVjdGlvblJlcXVlc3QSDAoEaG9zdBgBIAEoCRIaChBmaWxlX2J5X2ZpbGVuYW1lGAMgASgJSAASIAoWZmlsZV9jb250YWluaW5nX3N5bWJvbBgEIAEoCUgAEk4KGWZpbGVfY29udGFpbmluZ19leHRlbnNpb24YBSABKAsyKS5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5FeHRlbnNpb25SZXF1ZXN0SAASJwodYWxsX2V4dGVuc2lvbl9udW1iZXJzX29mX3R5cGUYBiABKAlIABIXCg1saXN0X3NlcnZpY2VzGAcgASgJSABCEQoPbWVzc2FnZV9yZXF1ZXN0IkUKEEV4dGVuc2lvblJlcXVlc3QSFwoPY29udGFpbmluZ190eXBlGAEgASgJEhgKEGV4dGVuc2lvbl9udW1iZXIYAiABKAUi0QMKGFNlcnZlclJlZmxlY3Rpb25SZXNwb25zZRISCgp2YWxpZF9ob3N0GAEgASgJEkoKEG9yaWdpbmFsX3JlcXVlc3QYAiABKAsyMC5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5TZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBJTChhmaWxlX2Rlc2NyaXB0b3JfcmVzcG9uc2UYBCABKAsyLy5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5GaWxlRGVzY3JpcHRvclJlc3BvbnNlSAASWgoeYWxsX2V4dGVuc2lvbl9udW1iZXJzX3Jlc3BvbnNlGAUgASgLMjAuZ3JwYy5yZWZsZWN0aW9uLnYxYWxwaGEuRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2VIABJOChZsaXN0X3NlcnZpY2VzX3Jlc3BvbnNlGAYgASgLMiwuZ3JwYy5yZWZsZWN0aW9uLnYxYWxwaGEuTGlzdFNlcnZpY2VSZXNwb25zZUgAEkAKDmVycm9yX3Jlc3BvbnNlGAcgASgLMiYuZ3JwYy5yZWZsZWN0aW9uLnYxYWxwaGEuRXJyb3JSZXNwb25zZUgAQhIKEG1lc3NhZ2VfcmVzcG9uc2UiNwoWRmlsZURlc2NyaXB0b3JSZXNwb25zZRIdChVmaWxlX2Rlc2NyaXB0b3JfcHJvdG8YASADKAwiSwoXRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2USFgoOYmFzZV90eXBlX25hbWUYASABKAkSGAoQZXh0ZW5zaW9uX251bWJlchgCIAMoBSJQChNMaXN0U2VydmljZVJlc3BvbnNlEjkKB3NlcnZpY2UYASADKAsyKC5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5TZXJ2aWNlUmVzcG9uc2UiHwoPU2VydmljZVJlc3BvbnNlEgwKBG5hbWUYASABKAkiOgoNRXJyb3JSZXNwb25zZRISCgplcnJvcl9jb2RlGAEgASgFEhUKDWVycm9yX21lc3NhZ2UYAiABKAkykwEKEFNlcnZlclJlZmxlY3Rpb24SfwoUU2VydmVyUmVmbGVjdGlvbkluZm8SMC5ncnBjLnJlZmxlY3Rpb24udjFhbHBoYS5TZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBoxLmdycGMucmVmbGVjdGlvbi52MWFscGhhLlNlcnZlclJlZmxlY3Rpb25SZXNwb25zZSgBMAFiBnByb3RvMw");
 
 /**
  * Describes the message grpc.reflection.v1alpha.ServerReflectionRequest.
  * Use `create(ServerReflectionRequestSchema)` to create a new message.
  */
-export const ServerReflectionRequestSchema =
-  /*@__PURE__*/
+export const ServerReflectionRequestSchema = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1alpha_reflection, 0);
 
 /**
  * Describes the message grpc.reflection.v1alpha.ExtensionRequest.
  * Use `create(ExtensionRequestSchema)` to create a new message.
  */
-export const ExtensionRequestSchema = /*@__PURE__*/ messageDesc(file_grpc_reflection_v1alpha_reflection, 1);
+export const ExtensionRequestSchema = /*@__PURE__*/
+  messageDesc(file_grpc_reflection_v1alpha_reflection, 1);
 
 /**
  * Describes the message grpc.reflection.v1alpha.ServerReflectionResponse.
  * Use `create(ServerReflectionResponseSchema)` to create a new message.
  */
-export const ServerReflectionResponseSchema =
-  /*@__PURE__*/
+export const ServerReflectionResponseSchema = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1alpha_reflection, 2);
 
 /**
  * Describes the message grpc.reflection.v1alpha.FileDescriptorResponse.
  * Use `create(FileDescriptorResponseSchema)` to create a new message.
  */
-export const FileDescriptorResponseSchema =
-  /*@__PURE__*/
+export const FileDescriptorResponseSchema = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1alpha_reflection, 3);
 
 /**
  * Describes the message grpc.reflection.v1alpha.ExtensionNumberResponse.
  * Use `create(ExtensionNumberResponseSchema)` to create a new message.
  */
-export const ExtensionNumberResponseSchema =
-  /*@__PURE__*/
+export const ExtensionNumberResponseSchema = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1alpha_reflection, 4);
 
 /**
  * Describes the message grpc.reflection.v1alpha.ListServiceResponse.
  * Use `create(ListServiceResponseSchema)` to create a new message.
  */
-export const ListServiceResponseSchema =
-  /*@__PURE__*/
+export const ListServiceResponseSchema = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1alpha_reflection, 5);
 
 /**
  * Describes the message grpc.reflection.v1alpha.ServiceResponse.
  * Use `create(ServiceResponseSchema)` to create a new message.
  */
-export const ServiceResponseSchema = /*@__PURE__*/ messageDesc(file_grpc_reflection_v1alpha_reflection, 6);
+export const ServiceResponseSchema = /*@__PURE__*/
+  messageDesc(file_grpc_reflection_v1alpha_reflection, 6);
 
 /**
  * Describes the message grpc.reflection.v1alpha.ErrorResponse.
  * Use `create(ErrorResponseSchema)` to create a new message.
  */
-export const ErrorResponseSchema = /*@__PURE__*/ messageDesc(file_grpc_reflection_v1alpha_reflection, 7);
+export const ErrorResponseSchema = /*@__PURE__*/
+  messageDesc(file_grpc_reflection_v1alpha_reflection, 7);
 
 /**
  * The same service under its older name, which many tools still ask for first.
  *
  * @generated from service grpc.reflection.v1alpha.ServerReflection
  */
-export const ServerReflection = /*@__PURE__*/ serviceDesc(file_grpc_reflection_v1alpha_reflection, 0);
+export const ServerReflection = /*@__PURE__*/
+  serviceDesc(file_grpc_reflection_v1alpha_reflection, 0);
+
