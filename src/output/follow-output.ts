@@ -12,6 +12,11 @@ export type FollowOptions = {
   offset: number;
   /** The largest piece that is yielded, 256 KiB unless told. */
   chunkBytes?: number;
+  /**
+   * All pieces are read into one buffer, so each is good only until the next is asked for. Left to itself, the
+   * collector keeps tens of megabytes of such pieces around before it looks at them.
+   */
+  reusesBuffer?: boolean;
   /** Says that nothing more will be written: a promise that is asked for once, or a signal. */
   ended: AbortSignal | (() => Promise<void>);
   /** Ends the following from outside with the signal's reason; the only way while it waits for growth. */
@@ -36,6 +41,8 @@ export async function* followOutput(options: FollowOptions): AsyncGenerator<Buff
   signal?.addEventListener("abort", bell.ring);
   let handle: FileHandle | undefined;
   let position = options.offset;
+  const chunkBytes = options.chunkBytes ?? CHUNK_BYTES;
+  const buffer = options.reusesBuffer ? Buffer.allocUnsafe(chunkBytes) : undefined;
   try {
     while (true) {
       signal?.throwIfAborted();
@@ -48,11 +55,8 @@ export async function* followOutput(options: FollowOptions): AsyncGenerator<Buff
       if (handle !== undefined) {
         const { size, nlink } = await handle.stat();
         while (position < size) {
-          const chunk = await readChunk(
-            handle,
-            position,
-            Math.min(size - position, options.chunkBytes ?? CHUNK_BYTES),
-          );
+          const length = Math.min(size - position, chunkBytes);
+          const chunk = await readChunk(handle, position, length, buffer);
           // Cut back after a failed append: the same bytes will come again at the same place.
           if (chunk.length === 0) break;
           position += chunk.length;

@@ -32,9 +32,13 @@ export async function* readRange(
   }
 }
 
-/** Reads at most `length` bytes into a buffer that belongs to the caller; empty at the end of the file. */
-export async function readChunk(handle: FileHandle, position: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length);
+/** Reads at most `length` bytes into the buffer, else into one that belongs to the caller; empty at the file's end. */
+export async function readChunk(
+  handle: FileHandle,
+  position: number,
+  length: number,
+  buffer = Buffer.allocUnsafe(length),
+): Promise<Buffer> {
   const { bytesRead } = await handle.read(buffer, 0, length, position);
-  return bytesRead === length ? buffer : buffer.subarray(0, bytesRead);
+  return bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead);
 }

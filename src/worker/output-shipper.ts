@@ -46,7 +46,9 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
 async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promise<"done" | number> {
   const { path, ended, signal, bytesMax } = shipment;
   let offset = from;
-  for await (const chunk of followOutput({ path, offset, chunkBytes, ended, signal })) {
+  // The next piece is read when the hub has answered that it has this one; any other answer ends the loop.
+  const options = { path, offset, chunkBytes, reusesBuffer: true, ended, signal };
+  for await (const chunk of followOutput(options)) {
     const bytes = chunk.subarray(0, Math.max(0, bytesMax - offset));
     if (bytes.length === 0) return "done";
     const size = await sendChunk(deps, shipment, { offset, bytes });
