@@ -21,9 +21,9 @@ export function greet(context: CliContext, { url, home, homeFlag, workerId }: Gr
     `  home    ${neutraliseLine(home)}`,
     "",
     "Try in another terminal:",
-    `  ${jobctl} submit hello --exec --wait -- echo hello`,
+    `  ${jobctl} run echo hello`,
     `  ${jobctl} list`,
-    `  ${jobctl} workers`,
+    `  ${jobctl} watch`,
   ];
   context.stdout.write(`${lines.join("\n")}\n`);
 }
