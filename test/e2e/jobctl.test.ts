@@ -255,9 +255,11 @@ describe("jobctl run", () => {
       said += text;
     });
     await eventually("it says so", () => said.includes("going on with attempt 2"));
+    // Listened for before the stop: it may end before the stop has been answered.
+    const exited = once(streaming, "exit");
     // The second attempt would come in half a minute; nobody has to wait for it.
     await run(["stop", id]);
-    expect(await once(streaming, "exit")).toEqual([0, null]);
+    expect(await exited).toEqual([0, null]);
   });
 });
 

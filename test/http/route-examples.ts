@@ -73,6 +73,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       disk_free_bytes: 3,
       slots_used: 0,
       slots: 4,
+      signatures_verified: 1,
     },
   }),
   streamCommands: async ({ hub, tokens }) => ({
