@@ -2,7 +2,7 @@ import type { JsonValue } from "../../src/core/json-value.ts";
 import { canonicalize } from "../../src/signing/canonical.ts";
 import { generateSigningKey, type SigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { EMPTY_SHA256, type Receipt, receiptText } from "../../src/signing/receipt.ts";
+import { EMPTY_SHA256, type Receipt, receiptListText, receiptText } from "../../src/signing/receipt.ts";
 import type { TestHub } from "./hub.ts";
 import { type HeldJob, registerWorker, runningJob } from "./jobs.ts";
 
@@ -45,6 +45,22 @@ export async function receiptFor(
     ...fields,
   });
   return { text, signature: signText(held.key, text) };
+}
+
+/** Delivers the result 1 of every attempt in one call, all their receipts under one signature by this key. */
+export async function finishTogether(
+  hub: TestHub,
+  batch: { workerId: string; key: SigningKey; held: HeldJob[] },
+): Promise<void> {
+  const { workerId, key, held } = batch;
+  const receipts = await Promise.all(held.map((one) => receiptFor(hub, { ...one, key }, { result: 1 })));
+  const texts = receipts.map(({ text }) => text);
+  const items = held.map(({ id, fence: { attempt, token } }, index) => {
+    return { job_id: id, attempt, token, result: 1, receipt: texts[index] };
+  });
+  const signature = signText(key, receiptListText(workerId, texts));
+  const body = { worker_id: workerId, items, receipts: { signature } };
+  await hub.must("POST", "/jobs/results", { token: hub.admin, body });
 }
 
 async function documentHash(hub: TestHub, id: string): Promise<string> {

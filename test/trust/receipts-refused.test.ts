@@ -3,12 +3,11 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { generateSigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { receiptListText } from "../../src/signing/receipt.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, freshName, submitJob } from "../support/jobs.ts";
-import { receiptFor, signedRunningJob, signingWorker } from "../support/receipts.ts";
+import { finishTogether, receiptFor, signedRunningJob, signingWorker } from "../support/receipts.ts";
 
 // A hub for each: one that sees many of these in a row locks itself.
 let hub: TestHub;
@@ -94,23 +93,7 @@ describe("a receipt that does not hold", () => {
     const two = freshName("two");
     const ids = [await submitJob(hub, { type: two }), await submitJob(hub, { type: two })];
     const held = await Promise.all(ids.map(() => claimJob(hub, { workerId, type: two })));
-    const receipts = await Promise.all(
-      held.map((one) => receiptFor(hub, { ...one, key: other }, { result: 1 })),
-    );
-    const items = held.map(({ id, fence: { attempt, token } }, index) => {
-      return { job_id: id, attempt, token, result: 1, receipt: receipts[index]!.text };
-    });
-    const signature = signText(
-      other,
-      receiptListText(
-        workerId,
-        receipts.map(({ text }) => text),
-      ),
-    );
-    await hub.must("POST", "/jobs/results", {
-      token: hub.admin,
-      body: { worker_id: workerId, items, receipts: { signature } },
-    });
+    await finishTogether(hub, { workerId, key: other, held });
     await eventually("the refusal", () => held.some(({ id }) => refusals(id).length === 1));
     expect(held.flatMap(({ id }) => refusals(id))).toHaveLength(1);
   });

@@ -8,9 +8,9 @@ import { createContext } from "../../src/cli/create-context.ts";
 import { runJobctl } from "../../src/cli/jobctl/program.ts";
 import { runWrit } from "../../src/cli/writ/program.ts";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
-import { generateSigningKey, loadVerifyingKey, signText } from "../../src/signing/ed25519.ts";
+import { generateSigningKey, loadVerifyingKey } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { parseReceipt, receiptListText } from "../../src/signing/receipt.ts";
+import { parseReceipt } from "../../src/signing/receipt.ts";
 import { verifyBundle } from "../../src/signing/verify-bundle.ts";
 import { verifyClaims } from "../../src/worker/verify-claims.ts";
 import { readEvents } from "../support/database.ts";
@@ -18,7 +18,7 @@ import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
 import type { ClaimAnswer } from "../support/middleman.ts";
-import { receiptFor, signingWorker } from "../support/receipts.ts";
+import { finishTogether, signingWorker } from "../support/receipts.ts";
 import { issueToken } from "../support/tokens.ts";
 import { activeKey, startTestWorker, type TestWorker } from "../support/worker.ts";
 
@@ -93,21 +93,7 @@ describe("a batch", () => {
       key,
       fence: { worker_id: workerId, attempt: lease.attempt, token: lease.token },
     }));
-    const receipts = await Promise.all(held.map((one) => receiptFor(hub, one, { result: 1 })));
-    const items = held.map(({ id, fence: { attempt, token } }, index) => {
-      return { job_id: id, attempt, token, result: 1, receipt: receipts[index]!.text };
-    });
-    const signature = signText(
-      key,
-      receiptListText(
-        workerId,
-        receipts.map(({ text }) => text),
-      ),
-    );
-    await hub.must("POST", "/jobs/results", {
-      token: hub.admin,
-      body: { worker_id: workerId, items, receipts: { signature } },
-    });
+    await finishTogether(hub, { workerId, key, held });
     expect(rows("SELECT id FROM receipt_signatures WHERE worker_id = ?", workerId)).toHaveLength(1);
     for (const { id } of [held[0]!, held[255]!]) {
       const steps = verifyBundle({ bundle: await receiptOf(id), keys: hubKeys() });
