@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "give-away.h"
 #include "job-process.h"
 #include "loopback.h"
 #include "mount-step.h"
@@ -19,6 +20,7 @@
 
 static bool build_cage(const struct cage *cage, struct failure *failure);
 static bool die_with_launcher(const struct cage *cage, struct failure *failure);
+static bool give_directory(const struct plan *plan, struct failure *failure);
 static bool open_own_sources(const struct plan *plan, int *bind_fds, struct failure *failure);
 static bool enter_namespaces(const struct cage *cage, struct failure *failure);
 static bool apply_own_mounts(const struct plan *plan, const int *bind_fds, struct failure *failure);
@@ -42,6 +44,7 @@ static bool build_cage(const struct cage *cage, struct failure *failure) {
   const struct plan *plan = cage->plan;
   int bind_fds[MOUNTS_MAX];
   return die_with_launcher(cage, failure)                         //
+         && give_directory(plan, failure)                         //
          && open_own_sources(plan, bind_fds, failure)             //
          && enter_namespaces(cage, failure)                       //
          && apply_own_mounts(plan, bind_fds, failure)             //
@@ -59,6 +62,11 @@ static bool die_with_launcher(const struct cage *cage, struct failure *failure) 
   if (ready < 0) return fail(failure, STEP_LAUNCHER, "looking after the launcher");
   errno = ECHILD;
   return ready == 0 || fail(failure, STEP_LAUNCHER, "the launcher is gone");
+}
+
+/* Here and not before the clone: the launcher's own time is what all jobs share. */
+static bool give_directory(const struct plan *plan, struct failure *failure) {
+  return plan->give_dir == NULL || give_away(plan->give_dir, plan->uid, plan->gid, failure);
 }
 
 static bool open_own_sources(const struct plan *plan, int *bind_fds, struct failure *failure) {

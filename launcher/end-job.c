@@ -14,7 +14,7 @@ static void take_report(struct launcher *launcher, struct job *job, const struct
 static void say_started(struct launcher *launcher, struct job *job, uint64_t at_us);
 static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage);
-static void say_exited(struct launcher *launcher, const struct job *job);
+static void say_exited(struct launcher *launcher, struct job *job);
 static void close_job(struct job *job);
 
 void hear_report(struct launcher *launcher, struct job *job) {
@@ -107,7 +107,7 @@ static void reply_output_end(struct wire *wire, uint8_t tag, const struct output
   reply_bytes(wire, tag, bytes, sizeof bytes);
 }
 
-static void say_exited(struct launcher *launcher, const struct job *job) {
+static void say_exited(struct launcher *launcher, struct job *job) {
   struct wire *wire = &launcher->wire;
   const struct report *ended = &job->ended;
   reply_begin(wire, FRAME_EXITED, job->id);
@@ -125,10 +125,12 @@ static void say_exited(struct launcher *launcher, const struct job *job) {
   reply_u64(wire, TAG_STDERR_BYTES, job->outputs[1].bytes);
   reply_output_end(wire, TAG_STDOUT_END, &job->outputs[0]);
   reply_output_end(wire, TAG_STDERR_END, &job->outputs[1]);
+  job_cgroup_end(&job->cgroup, wire);
   reply_end(wire);
 }
 
 static void close_job(struct job *job) {
   for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
   close_report(job);
+  job_cgroup_close(&job->cgroup);
 }

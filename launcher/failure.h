@@ -10,6 +10,7 @@
 #define STEP_CGROUP "cgroup"
 #define STEP_CLONE "clone"
 #define STEP_LAUNCHER "launcher"
+#define STEP_GIVE "give"
 #define STEP_NAMESPACE "namespace"
 #define STEP_MOUNT "mount"
 #define STEP_HOSTNAME "hostname"

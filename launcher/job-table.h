@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "job-cgroup.h"
 #include "output.h"
 #include "protocol.h"
 #include "report.h"
@@ -21,6 +22,7 @@ struct job {
   int report_fd;
   uint64_t start_us;
   struct report ended;
+  struct job_cgroup cgroup;
   struct output outputs[STREAMS];
 };
 

@@ -12,11 +12,11 @@
  *   serve.c             one loop: frames from the worker, reports from cages, output, the dead
  *     plan.c              START: the frame becomes a plan, checked as a whole
  *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts; clone3
- *       cage.c              pid 1: namespaces, the job's own mounts, host name, loopback
+ *       cage.c              pid 1: namespaces, the job's own files and mounts, host name, loopback
  *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec
  *       supervise.c         pid 1 again: reaps, passes signals on, reports the end
  *     output.c            pipes into files, to the byte
- *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said
+ *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said; job-cgroup.c ends its cgroup
  *     open-beneath.c      OPEN: a file beneath a directory, whatever is moved about meanwhile
  */
 int main(void) {

@@ -42,6 +42,12 @@ static bool check_texts(const struct plan *plan, struct failure *failure) {
   if (plan->cgroup != NULL && !is_host_path(plan->cgroup)) {
     return fail(failure, STEP_PLAN, "the cgroup is no absolute path");
   }
+  if (plan->give_dir != NULL && !is_host_path(plan->give_dir)) {
+    return fail(failure, STEP_PLAN, "the directory to give is no absolute path");
+  }
+  if (plan->cgroup_io_lift != NULL && plan->cgroup == NULL) {
+    return fail(failure, STEP_PLAN, "there is no cgroup whose limit could be lifted");
+  }
   if (plan->hostname != NULL && (plan->hostname[0] == '\0' || strlen(plan->hostname) > HOSTNAME_BYTES_MAX)) {
     return fail(failure, STEP_PLAN, "the hostname has not 1 to %u bytes", HOSTNAME_BYTES_MAX);
   }
@@ -54,6 +60,9 @@ static bool check_parts(const struct plan *plan, struct failure *failure) {
   }
   if (plan->hostname != NULL && !plan_asks(plan, PROTECT_UTS_NS)) {
     return fail(failure, STEP_PLAN, "a hostname needs a uts namespace");
+  }
+  if (plan->give_dir != NULL && !plan_asks(plan, PROTECT_IDS)) {
+    return fail(failure, STEP_PLAN, "there is nobody to give a directory to");
   }
   if (plan_asks(plan, PROTECT_SECCOMP) && !plan_asks(plan, PROTECT_NO_NEW_PRIVS)) {
     return fail(failure, STEP_PLAN, "seccomp needs no-new-privs");

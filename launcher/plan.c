@@ -63,7 +63,7 @@ static size_t most_of(uint8_t tag) {
     case TAG_ENV: return ENV_MAX;
     case TAG_MOUNT: return MOUNTS_MAX;
     case TAG_RLIMIT: return RLIMITS_MAX;
-    default: return tag >= TAG_ARG && tag <= TAG_RLIMIT ? 1 : 0;
+    default: return tag >= TAG_ARG && tag <= TAG_GIVE_DIR ? 1 : 0;
   }
 }
 
@@ -115,6 +115,8 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
     case TAG_ENV: return read_text(plan, field, (const char **)&plan->env[(*envs)++]);
     case TAG_CWD: return read_text(plan, field, &plan->cwd);
     case TAG_CGROUP: return read_text(plan, field, &plan->cgroup);
+    case TAG_CGROUP_IO_LIFT: return read_text(plan, field, &plan->cgroup_io_lift);
+    case TAG_GIVE_DIR: return read_text(plan, field, &plan->give_dir);
     case TAG_HOSTNAME: return read_text(plan, field, &plan->hostname);
     case TAG_STDOUT_FILE: return read_text(plan, field, &plan->stdout_file);
     case TAG_STDERR_FILE: return read_text(plan, field, &plan->stderr_file);

@@ -17,7 +17,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -73,6 +73,13 @@ enum field_tag {
   TAG_STDOUT_MAX = 12,     /* u64 bytes; exactly so many are kept, one more ends the job */
   TAG_STDERR_MAX = 13,     /* u64 bytes */
   TAG_RLIMIT = 14,         /* repeat: u32 resource as in <sys/resource.h>, u64 soft, u64 hard */
+  /*
+   * With TAG_CGROUP and only then: that cgroup is this job's own, and goes with it. When it is not empty, it is first
+   * written to io.max, to lift a limit.
+   */
+  TAG_CGROUP_IO_LIFT = 15,
+  /* Absolute path of a fresh directory on the host: it and all in it is given to TAG_UID and TAG_GID. Not without them. */
+  TAG_GIVE_DIR = 16,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */
@@ -98,6 +105,11 @@ enum field_tag {
   TAG_STDERR_BYTES = 77,    /* u64 */
   TAG_STDOUT_END = 78,      /* u32 OUTPUT_…, u32 errno (0 unless OUTPUT_WRITE_FAILED) */
   TAG_STDERR_END = 79,      /* the same */
+  /* Of a job's own cgroup, as the kernel wrote them: the start of each file, left out where there is none. */
+  TAG_CGROUP_CPU_STAT = 80,
+  TAG_CGROUP_MEMORY_PEAK = 81,
+  TAG_CGROUP_MEMORY_EVENTS = 82,
+  TAG_CGROUP_REMOVED = 83, /* u32: 1 when it is gone, 0 when that is left to the worker, which may have to wait */
 };
 
 /* Each is given in full or the job does not start. What a host cannot give, the worker leaves out. */

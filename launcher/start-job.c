@@ -17,14 +17,12 @@
 struct start {
   struct job *job;
   struct plan *plan;
-  int cgroup_fd;
   struct cage cage;
 };
 
 static bool prepare(struct start *start, struct failure *failure);
 static bool open_streams(struct start *start, struct failure *failure);
 static bool open_report(struct start *start, struct failure *failure);
-static bool open_cgroup(struct start *start, struct failure *failure);
 static bool watch_all(const struct job *job, struct failure *failure);
 static bool clone_cage(struct start *start, struct failure *failure);
 static void close_ours(struct start *start);
@@ -33,7 +31,6 @@ static void close_fd(int fd);
 bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, struct failure *failure) {
   struct start start = {
       .plan = plan,
-      .cgroup_fd = -1,
       .cage = {.plan = plan,
                .template_fd = -1,
                .report_fd = -1,
@@ -56,6 +53,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
   if (is_started) return true;
   for (int stream = 0; stream < STREAMS; stream++) output_close(&start.job->outputs[stream]);
   close_report(start.job);
+  job_cgroup_close(&start.job->cgroup);
   job_remove(start.job);
   return false;
 }
@@ -65,7 +63,7 @@ static bool prepare(struct start *start, struct failure *failure) {
   struct plan *plan = start->plan;
   return open_streams(start, failure)                                                                          //
          && open_report(start, failure)                                                                        //
-         && open_cgroup(start, failure)                                                                        //
+         && job_cgroup_open(&start->job->cgroup, plan, failure)                                                //
          && (!plan_asks(plan, PROTECT_MOUNT_NS) || template_for(plan, &start->cage.template_fd, failure))       //
          && watch_all(start->job, failure);
 }
@@ -79,7 +77,7 @@ static bool open_streams(struct start *start, struct failure *failure) {
   if (!plan_asks(plan, PROTECT_IDS)) return true;
   // Its own, or the job could not open /dev/stdout.
   if (fchown(*stdout_fd, plan->uid, plan->gid) != 0 || fchown(*stderr_fd, plan->uid, plan->gid) != 0) {
-    return fail(failure, STEP_OUTPUT, "giving the pipes to uid %u", plan->uid);
+    return fail(failure, STEP_GIVE, "giving the pipes to uid %u", plan->uid);
   }
   return true;
 }
@@ -90,13 +88,6 @@ static bool open_report(struct start *start, struct failure *failure) {
   start->job->report_fd = ends[0];
   start->cage.report_fd = ends[1];
   return true;
-}
-
-static bool open_cgroup(struct start *start, struct failure *failure) {
-  const char *path = start->cage.plan->cgroup;
-  if (path == NULL) return true;
-  start->cgroup_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  return start->cgroup_fd >= 0 || fail(failure, STEP_CGROUP, "opening %s", path);
 }
 
 static bool watch_all(const struct job *job, struct failure *failure) {
@@ -111,9 +102,10 @@ static bool watch_all(const struct job *job, struct failure *failure) {
 
 static bool clone_cage(struct start *start, struct failure *failure) {
   uint64_t flags = plan_asks(start->cage.plan, PROTECT_PID_NS) ? CLONE_NEWPID : 0;
-  pid_t pid = kernel_fork(flags, start->cgroup_fd);
+  int cgroup_fd = start->job->cgroup.fd;
+  pid_t pid = kernel_fork(flags, cgroup_fd);
   if (pid == 0) run_cage(&start->cage);
-  if (pid < 0) return fail(failure, STEP_CLONE, "starting a process%s", start->cgroup_fd >= 0 ? " in its cgroup" : "");
+  if (pid < 0) return fail(failure, STEP_CLONE, "starting a process%s", cgroup_fd >= 0 ? " in its cgroup" : "");
   start->job->pid = pid;
   return true;
 }
@@ -123,7 +115,6 @@ static void close_ours(struct start *start) {
   close_fd(start->cage.stdout_fd);
   close_fd(start->cage.stderr_fd);
   close_fd(start->cage.report_fd);
-  close_fd(start->cgroup_fd);
 }
 
 static void close_fd(int fd) {

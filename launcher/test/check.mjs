@@ -413,6 +413,68 @@ for (const [name, bytes] of Object.entries({
   });
 }
 
+await check(
+  "a directory is given to the job with all in it, and nothing that a link points to",
+  async (client) => {
+    const dir = join(scratch, "given");
+    const outside = join(scratch, "outside");
+    mkdirSync(join(dir, "in/ner"), { recursive: true });
+    for (const file of [join(dir, "in/ner/file"), outside]) writeFileSync(file, "");
+    symlinkSync(outside, join(dir, "link"));
+    symlinkSync(scratch, join(dir, "in/up"));
+    const given = plan(["true"], { giveDir: dir });
+    assert.equal((await run(client, given)).exitCode, 0);
+    const owners = ["", "in", "in/ner", "in/ner/file"].map((name) => statSync(join(dir, name)).uid);
+    assert.deepEqual(owners, [65534, 65534, 65534, 65534]);
+    assert.deepEqual([statSync(outside).uid, statSync(scratch).uid], [0, 0]);
+
+    const deep = join(scratch, "deep");
+    mkdirSync(join(deep, "1/2/3/4/5/6/7/8"), { recursive: true });
+    for (const [giveDir, errno] of [
+      [join(dir, "link"), 20],
+      [join(scratch, "none-such"), 2],
+      [deep, 7],
+    ]) {
+      const refused = await run(client, plan(["true"], { giveDir }));
+      assert.deepEqual([refused.type, refused.step, refused.errno], [frame.failed, "give", errno]);
+    }
+    const nobody = await run(
+      client,
+      plan(["true"], { giveDir: dir, protections: 0, mounts: [], hostname: undefined }),
+    );
+    assert.deepEqual([nobody.type, nobody.step], [frame.failed, "plan"]);
+  },
+);
+
+await check("a job's own cgroup says what it counted and goes with the job", async (client) => {
+  const own = join(cgroup, "own");
+  mkdirSync(own);
+  const end = await run(client, shell("exec /bin/true", { cgroup: own, cgroupIoLift: "" }));
+  assert.deepEqual([end.exitCode, end.cgroupRemoved], [0, 1]);
+  assert.match(end.cpuStat, /^usage_usec \d+$/m);
+  assert.equal(existsSync(own), false);
+  const shared = await run(client, plan(["true"]));
+  assert.deepEqual([shared.cgroupRemoved, shared.cpuStat], [undefined, undefined]);
+  assert.equal(existsSync(cgroup), true);
+});
+
+await check("a cgroup that somebody else uses too is left to the worker", async (client) => {
+  const own = join(cgroup, "own");
+  mkdirSync(own);
+  const guest = spawn("sleep", ["1000"], { stdio: "ignore" });
+  writeFileSync(join(own, "cgroup.procs"), `${guest.pid}`);
+  const end = await run(client, plan(["true"], { cgroup: own, cgroupIoLift: "" }));
+  assert.deepEqual([end.exitCode, end.cgroupRemoved], [0, 0]);
+  const stuck = await run(client, plan(["true"], { cgroup: own, cgroupIoLift: "0:0 no such order" }));
+  assert.deepEqual([stuck.exitCode, stuck.cgroupRemoved], [0, 0]);
+  guest.kill("SIGKILL");
+  await new Promise((resolve) => guest.on("exit", resolve));
+  await until(() => readFileSync(join(own, "cgroup.events"), "utf8").includes("populated 0"));
+  rmdirSync(own);
+  const lost = plan(["true"], { cgroup: undefined, cgroupIoLift: "" });
+  assert.deepEqual((await run(client, lost)).step, "plan");
+});
+
 await check("protocol: large plans, and plans in pieces", async (client) => {
   const big = plan(["/bin/sh", "-c", "echo $#", ...Array.from({ length: 8000 }, () => "x".repeat(200))]);
   const bytes = encodeFrame(frame.start, big.id, planFields(big));

@@ -20,8 +20,9 @@ export const protectAll = 1023;
 export const mountKind = { bindRo: 1, bindRw: 2, tmpfs: 3, proc: 4, dev: 5, symlink: 6, file: 7, dir: 8 };
 export const openHow = { read: 1, create: 2, directory: 4, sameMount: 8 };
 
-const textTags = { 66: "step", 68: "message" };
+const textTags = { 66: "step", 68: "message", 80: "cpuStat", 81: "memoryPeak", 82: "memoryEvents" };
 const numberTags = { 36: "fd", 64: "version", 65: "pid", 67: "errno", 69: "exitCode", 70: "exitSignal" };
+Object.assign(numberTags, { 83: "cgroupRemoved" });
 const longTags = { 71: "cpuUserUs", 72: "cpuSystemUs", 73: "rssBytesMax", 74: "startUs", 75: "endUs" };
 Object.assign(longTags, { 76: "stdoutBytes", 77: "stderrBytes" });
 const endTags = { 78: "stdoutEnd", 79: "stderrEnd" };
@@ -137,6 +138,8 @@ export function planFields(plan) {
   fields.push([3, text(plan.cwd ?? "/tmp")], [4, u32(plan.protections)]);
   if (plan.protections & protect.ids) fields.push([5, u32(plan.uid ?? 65534)], [6, u32(plan.gid ?? 65534)]);
   if (plan.cgroup) fields.push([7, text(plan.cgroup)]);
+  if (plan.cgroupIoLift !== undefined) fields.push([15, text(plan.cgroupIoLift)]);
+  if (plan.giveDir) fields.push([16, text(plan.giveDir)]);
   for (const mount of plan.mounts ?? []) fields.push([8, encodeMount(mount)]);
   if (plan.hostname) fields.push([9, text(plan.hostname)]);
   fields.push([10, text(plan.stdout)], [11, text(plan.stderr)]);

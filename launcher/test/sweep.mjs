@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import {
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -8,6 +9,7 @@ import {
   readlinkSync,
   rmdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -55,10 +57,19 @@ async function start(strace, isWarm) {
   const id = next++;
   const cgroup = join(cgroupRoot, `${id}`);
   mkdirSync(cgroup);
-  const plan = { argv: ["./idle"], cwd: "/work", hostname: "job", protections: protectAll, mounts, cgroup };
+  const plan = {
+    argv: ["./idle"],
+    cwd: "/work",
+    hostname: "job",
+    protections: protectAll,
+    mounts,
+    cgroup,
+    giveDir: workDir,
+  };
   const files = { stdout: join(scratch, `${id}.out`), stderr: join(scratch, `${id}.err`) };
   const client = new LauncherClient(launcherFile, { wrap: isWarm ? [] : strace, stderr: "ignore" });
   const tracer = isWarm ? await attach(client, strace, plan) : undefined;
+  chownSync(workDir, 0, 0);
   client.send(frame.start, id, planFields({ ...plan, ...files }));
   const answer = await Promise.race([
     client.wait(id, frame.started, frame.failed),
@@ -128,6 +139,7 @@ function describe(pid) {
     .split(" ");
   // The first number of NSpid is the host's and differs each time.
   const facts = {
+    owner: statSync(workDir).uid,
     status: status.map((line) => line.replace(/^NSpid:\t\d+/, "NSpid:")),
     shared,
     mounts: mountLines,

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import type { Logger } from "../runtime/logger.ts";
+import type { CgroupCounts } from "./cgroup-counts.ts";
 import { errorCode } from "./cgroup-files.ts";
 import type { ExitReport } from "./exit-report.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
@@ -14,8 +15,9 @@ export function superviseCage(
   { job, cgroup, isolation }: Cage,
 ): RunningProcess {
   const exited = job.ended.then(async (end) => {
-    const usage = usageOf(end, cgroup);
-    await removeCgroup(logger, cgroup);
+    const report = end.kind === "exited" ? end.report : null;
+    const usage = usageOf(report, report?.counted ?? cgroup?.counts());
+    if (report?.isCgroupRemoved !== true) await removeCgroup(logger, cgroup);
     return exitOf(end, usage);
   });
   return {
@@ -41,11 +43,9 @@ function exitOf(end: JobEnd, usage: Usage): ProcessExit {
 }
 
 /** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that were waited for. */
-function usageOf(end: JobEnd, cgroup: JobCgroup | null): Usage {
-  const counted = cgroup?.usage();
-  const report: Partial<ExitReport> = end.kind === "exited" ? end.report : {};
-  const cpuUs = counted?.cpuUs ?? report.cpuUs;
-  const peakBytes = counted?.memoryPeakBytes ?? report.rssBytesMax;
+function usageOf(report: ExitReport | null, counted: CgroupCounts | undefined): Usage {
+  const cpuUs = counted?.cpuUs ?? report?.cpuUs;
+  const peakBytes = counted?.memoryPeakBytes ?? report?.rssBytesMax;
   return {
     ...(cpuUs === undefined ? {} : { cpu_ms: Math.round(cpuUs / 1000) }),
     ...(peakBytes === undefined ? {} : { memory_peak_bytes: peakBytes }),

@@ -12,12 +12,12 @@ import {
   defaultLevel,
   hostObstacle,
 } from "./decide-isolation.ts";
+import { PlanRefused } from "./frame-writer.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
 import { JobCgroups } from "./job-cgroups.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
 import { builtLauncherFile, Launcher } from "./launcher.ts";
-import { PlanRefused } from "./launcher-frames.ts";
 import { LauncherLost } from "./launcher-link.ts";
 import { protect } from "./launcher-protocol.ts";
 import { neverStarted, startPlain } from "./plain-sandbox.ts";
@@ -31,7 +31,6 @@ import {
   type Sandbox,
   SandboxUnavailable,
 } from "./sandbox.ts";
-import { ownWorkDir } from "./work-dir.ts";
 
 export type CageOptions = {
   /** Undefined: the best that the host can give. */
@@ -147,15 +146,14 @@ export class CagedSandbox implements Sandbox {
   }
 
   async #launch(plan: LaunchPlan, decision: Decision, cgroup: JobCgroup | null): Promise<RunningProcess> {
-    const { isolation, protections } = decision;
-    if ((protections & protect.IDS) !== 0) ownWorkDir(plan.workDir);
+    const { isolation } = decision;
     const answer = await this.#launcher.start(
       launchPlan({
         job: plan,
         facts: this.#facts,
         decision,
         visiblePaths: this.#options.visiblePaths ?? [],
-        cgroup: cgroup?.path ?? null,
+        cgroup,
       }),
     );
     if (answer.kind === "started")

@@ -1,4 +1,5 @@
 import { getSystemErrorName } from "node:util";
+import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
 import { type Frame, fieldU32, fieldU64 } from "./launcher-frames.ts";
 import { outputEnd, tag } from "./launcher-protocol.ts";
 
@@ -10,6 +11,10 @@ export type ExitReport = {
   isOutputLimited: boolean;
   /** Why the output could not be written down; the job was killed for it. */
   outputFailure: string | null;
+  /** What the kernel counted for the job's cgroup; null when it had none. */
+  counted: CgroupCounts | null;
+  /** Its cgroup is gone; otherwise it is to be removed, which may have to wait. */
+  isCgroupRemoved: boolean;
 };
 
 /** What an EXITED frame says. */
@@ -23,7 +28,19 @@ export function exitReport(one: Frame): ExitReport {
     rssBytesMax: fieldU64(one, tag.RSS_BYTES_MAX),
     isOutputLimited: ends.some((end) => end?.readUInt32LE(0) === outputEnd.LIMIT),
     outputFailure: failed === undefined ? null : errnoName(failed.readUInt32LE(4)),
+    counted: countsOf(one),
+    isCgroupRemoved: fieldU32(one, tag.CGROUP_REMOVED) === 1,
   };
+}
+
+function countsOf(one: Frame): CgroupCounts | null {
+  if (!one.fields.has(tag.CGROUP_REMOVED)) return null;
+  const text = (name: number): string | null => one.fields.get(name)?.toString() ?? null;
+  return cgroupCounts({
+    cpuStat: text(tag.CGROUP_CPU_STAT),
+    memoryPeak: text(tag.CGROUP_MEMORY_PEAK),
+    memoryEvents: text(tag.CGROUP_MEMORY_EVENTS),
+  });
 }
 
 /** ENOENT and the like. */

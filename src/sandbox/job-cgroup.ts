@@ -1,6 +1,7 @@
 import { existsSync, type FSWatcher, readFileSync, rmdirSync, watch } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../runtime/clock.ts";
+import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
 import {
   childCgroups,
   countIn,
@@ -13,7 +14,6 @@ import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
 
 /** A limit that the kernel did not take. */
 export type RefusedLimit = { part: LimitPart; why: string };
-export type CgroupUsage = { cpuUs: number | null; memoryPeakBytes: number | null; oomKills: number };
 
 /** How long killed processes may take to go; what is stuck longer is left for the next start of the worker. */
 const emptyMs = 10_000;
@@ -51,13 +51,18 @@ export class JobCgroup {
     return refused;
   }
 
-  /** Asked for while the cgroup still exists. Out of memory is what the kernel counted, not what an exit code suggests. */
-  usage(): CgroupUsage {
-    return {
-      cpuUs: countIn(tryReadCgroupFile(this.path, "cpu.stat"), "usage_usec"),
-      memoryPeakBytes: numberOrNull(tryReadCgroupFile(this.path, "memory.peak")),
-      oomKills: countIn(tryReadCgroupFile(this.path, "memory.events"), "oom_kill") ?? 0,
-    };
+  /** What lifts the limits that were written here; empty when none of them is of i/o. */
+  get ioLift(): string {
+    return (this.#disks ?? []).map(ioLift).join("\n");
+  }
+
+  /** Asked for while the cgroup still exists. */
+  counts(): CgroupCounts {
+    return cgroupCounts({
+      cpuStat: tryReadCgroupFile(this.path, "cpu.stat"),
+      memoryPeak: tryReadCgroupFile(this.path, "memory.peak"),
+      memoryEvents: tryReadCgroupFile(this.path, "memory.events"),
+    });
   }
 
   isPopulated(): boolean {
@@ -163,8 +168,4 @@ function removeLeafFirst(path: string): void {
 /** The first line of the list is its heading. */
 function hasSwap(): boolean {
   return existsSync("/proc/swaps") && readFileSync("/proc/swaps", "utf8").trim().includes("\n");
-}
-
-function numberOrNull(text: string | null): number | null {
-  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }

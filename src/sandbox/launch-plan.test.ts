@@ -24,7 +24,13 @@ const job: LaunchPlan = {
 function plan(changes: Partial<LaunchPlan> = {}, lacking: PartName[] = []) {
   const facts = hostFacts(lacking, { openFilesMax: 20_000 });
   const decision = decideIsolation("best-effort", facts, job);
-  return launchPlan({ job: { ...job, ...changes }, facts, decision, visiblePaths: [], cgroup: "/cg/j" });
+  return launchPlan({
+    job: { ...job, ...changes },
+    facts,
+    decision,
+    visiblePaths: [],
+    cgroup: { path: "/cg/j", ioLift: "" },
+  });
 }
 
 test("a working directory that the job could not see is refused before anything is started", () => {
@@ -45,7 +51,8 @@ test("a full cage has every protection but the network's, nobody's ids, and a na
     protections: protect.ALL & ~protect.NET_NS,
     ids: { uid: 65_534, gid: 65_534 },
     hostname: "writ-job",
-    cgroup: "/cg/j",
+    giveDir: "/home/jobs/1/work",
+    cgroup: { path: "/cg/j", ioLift: "" },
     stdoutBytesMax: 1000,
   });
 });

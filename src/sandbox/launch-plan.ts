@@ -1,8 +1,8 @@
 import { cageMounts, isVisibleInCage, workDirInCage } from "./cage-mounts.ts";
 import type { Decision } from "./decide-isolation.ts";
+import { PlanRefused } from "./frame-writer.ts";
 import type { HostFacts } from "./host-facts.ts";
-import { PlanRefused } from "./launcher-frames.ts";
-import { type LauncherPlan, protect } from "./launcher-protocol.ts";
+import { type CgroupPlan, type LauncherPlan, protect } from "./launcher-protocol.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
 /** nobody and nogroup: a user that owns nothing. */
@@ -18,7 +18,7 @@ export type PlanInput = {
   facts: HostFacts;
   decision: Decision;
   visiblePaths: readonly string[];
-  cgroup: string | null;
+  cgroup: CgroupPlan | null;
 };
 
 /** The launcher's plan for a job. Throws PlanRefused for what no process can be started from. */
@@ -42,7 +42,7 @@ export function launchPlan({ job, facts, decision, visiblePaths, cgroup }: PlanI
     env: Object.entries(job.env).map(([name, value]) => environmentEntry(name, value)),
     cwd: job.cwd,
     protections,
-    ...(has(protect.IDS) ? { ids: cageIds } : {}),
+    ...(has(protect.IDS) ? { ids: cageIds, giveDir: job.workDir } : {}),
     ...(cgroup === null ? {} : { cgroup }),
     mounts,
     ...(has(protect.UTS_NS) ? { hostname } : {}),

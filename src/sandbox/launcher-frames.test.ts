@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PlanRefused } from "./frame-writer.ts";
 import {
   encodeKill,
   encodeSignal,
@@ -7,7 +8,6 @@ import {
   fieldText,
   fieldU32,
   fieldU64,
-  PlanRefused,
 } from "./launcher-frames.ts";
 import { frame, type LauncherPlan, mountKind, protocol, tag } from "./launcher-protocol.ts";
 
@@ -17,6 +17,8 @@ const plan: LauncherPlan = {
   cwd: "/work",
   protections: 3,
   ids: { uid: 65_534, gid: 65_533 },
+  giveDir: "/jobs/1/work",
+  cgroup: { path: "/cg/1", ioLift: "" },
   mounts: [{ kind: mountKind.TMPFS, target: "/tmp", mode: 0o1777, sizeBytes: 2 ** 33 }],
   stdoutFile: "/a",
   stderrFile: "/b",
@@ -48,7 +50,17 @@ test("a plan comes out of its frame as it went in", () => {
   expect(fieldText(got!, tag.ARG)).toBe("ü");
   expect(fieldU32(got!, tag.GID)).toBe(65_533);
   expect(fieldU64(got!, tag.STDOUT_MAX)).toBe(2 ** 40);
+  expect(fieldText(got!, tag.GIVE_DIR)).toBe("/jobs/1/work");
+  // An empty one is sent all the same: it says that the cgroup is the job's own.
+  expect(got!.fields.get(tag.CGROUP_IO_LIFT)).toHaveLength(0);
   expect(got!.fields.get(tag.MOUNT)!.readBigUInt64LE(6)).toBe(2n ** 33n);
+});
+
+test("a plan that outgrows its first piece of memory arrives whole", () => {
+  const argv = Array.from({ length: 5_000 }, (_, index) => `${index}-ü`);
+  const [got] = new FrameReader().push(encodeStart(7, { ...plan, argv }));
+  expect(fieldText(got!, tag.ARG)).toBe("4999-ü");
+  expect(fieldText(got!, tag.STDERR_FILE)).toBe("/b");
 });
 
 test("frames are found however the bytes are cut", () => {

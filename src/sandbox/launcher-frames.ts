@@ -1,62 +1,46 @@
+import { FrameWriter, PlanRefused } from "./frame-writer.ts";
 import { frame, type LauncherPlan, type MountStep, protocol, tag } from "./launcher-protocol.ts";
 
 export type Frame = { type: number; id: number; fields: Map<number, Buffer> };
 
-/** A plan that the launcher would take for a broken frame, for which it ends every job: it must not be sent. */
-export class PlanRefused extends Error {
-  /** E2BIG or EINVAL, as execve would say. */
-  readonly code: "E2BIG" | "EINVAL";
-
-  constructor(code: "E2BIG" | "EINVAL", message: string) {
-    super(message);
-    this.name = "PlanRefused";
-    this.code = code;
-  }
-}
-
-type Field = [tag: number, value: Buffer];
-
 /** Throws PlanRefused when the plan does not fit the protocol. */
 export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   refuseTooMany(plan);
-  const fields: Field[] = [
-    ...plan.argv.map((word): Field => [tag.ARG, text(word)]),
-    ...plan.env.map((entry): Field => [tag.ENV, text(entry)]),
-    [tag.CWD, text(plan.cwd)],
-    [tag.PROTECTIONS, u32(plan.protections)],
-    ...plan.mounts.map((step): Field => [tag.MOUNT, mount(step)]),
-    [tag.STDOUT_FILE, text(plan.stdoutFile)],
-    [tag.STDERR_FILE, text(plan.stderrFile)],
-    [tag.STDOUT_MAX, u64(plan.stdoutBytesMax)],
-    [tag.STDERR_MAX, u64(plan.stderrBytesMax)],
-    ...plan.rlimits.map(
-      (limit): Field => [tag.RLIMIT, Buffer.concat([u32(limit.resource), u64(limit.soft), u64(limit.hard)])],
-    ),
-  ];
-  if (plan.ids !== undefined) fields.push([tag.UID, u32(plan.ids.uid)], [tag.GID, u32(plan.ids.gid)]);
-  if (plan.cgroup !== undefined) fields.push([tag.CGROUP, text(plan.cgroup)]);
-  if (plan.hostname !== undefined) fields.push([tag.HOSTNAME, text(plan.hostname)]);
-  return encodeFrame(frame.START, id, fields);
+  const writer = new FrameWriter(frame.START, id);
+  for (const word of plan.argv) writer.textField(tag.ARG, word);
+  for (const entry of plan.env) writer.textField(tag.ENV, entry);
+  writer.textField(tag.CWD, plan.cwd).u32Field(tag.PROTECTIONS, plan.protections);
+  for (const step of plan.mounts) writeMount(writer, step);
+  writer.textField(tag.STDOUT_FILE, plan.stdoutFile).textField(tag.STDERR_FILE, plan.stderrFile);
+  writer.u64Field(tag.STDOUT_MAX, plan.stdoutBytesMax).u64Field(tag.STDERR_MAX, plan.stderrBytesMax);
+  for (const { resource, soft, hard } of plan.rlimits)
+    writer.startField(tag.RLIMIT).u32(resource).u64(soft).u64(hard).endField();
+  if (plan.ids !== undefined) writer.u32Field(tag.UID, plan.ids.uid).u32Field(tag.GID, plan.ids.gid);
+  if (plan.giveDir !== undefined) writer.textField(tag.GIVE_DIR, plan.giveDir);
+  if (plan.cgroup !== undefined)
+    writer.textField(tag.CGROUP, plan.cgroup.path).textField(tag.CGROUP_IO_LIFT, plan.cgroup.ioLift);
+  if (plan.hostname !== undefined) writer.textField(tag.HOSTNAME, plan.hostname);
+  return writer.finish();
 }
 
 export function encodeSignal(id: number, signo: number): Buffer {
-  return encodeFrame(frame.SIGNAL, id, [[tag.SIGNO, u32(signo)]]);
+  return new FrameWriter(frame.SIGNAL, id).u32Field(tag.SIGNO, signo).finish();
 }
 
 export function encodeKill(id: number): Buffer {
-  return encodeFrame(frame.KILL, id, []);
+  return new FrameWriter(frame.KILL, id).finish();
 }
 
 export function encodeOpen(id: number, open: { dir: string; path: string; how: number }): Buffer {
-  return encodeFrame(frame.OPEN, id, [
-    [tag.DIR, text(open.dir)],
-    [tag.PATH, text(open.path)],
-    [tag.HOW, u32(open.how)],
-  ]);
+  return new FrameWriter(frame.OPEN, id)
+    .textField(tag.DIR, open.dir)
+    .textField(tag.PATH, open.path)
+    .u32Field(tag.HOW, open.how)
+    .finish();
 }
 
 export function encodeClose(id: number, fd: number): Buffer {
-  return encodeFrame(frame.CLOSE, id, [[tag.FD, u32(fd)]]);
+  return new FrameWriter(frame.CLOSE, id).u32Field(tag.FD, fd).finish();
 }
 
 /** Cuts a stream of bytes into frames. Throws when they cannot be frames. */
@@ -107,27 +91,6 @@ function decodeFrame(bytes: Buffer): Frame {
   return { type: bytes[0]!, id: bytes.readUInt32LE(1), fields };
 }
 
-function encodeFrame(type: number, id: number, fields: readonly Field[]): Buffer {
-  const length = fields.reduce(
-    (sum, [, value]) => sum + protocol.FIELD_HEAD_BYTES + value.length,
-    protocol.FRAME_HEAD_BYTES as number,
-  );
-  if (length > protocol.FRAME_BYTES_MAX)
-    throw new PlanRefused("E2BIG", "the command and its environment are too large");
-  const bytes = Buffer.allocUnsafe(4 + length);
-  bytes.writeUInt32LE(length, 0);
-  bytes.writeUInt8(type, 4);
-  bytes.writeUInt32LE(id, 5);
-  let at = 9;
-  for (const [name, value] of fields) {
-    bytes.writeUInt8(name, at);
-    bytes.writeUInt32LE(value.length, at + 1);
-    value.copy(bytes, at + protocol.FIELD_HEAD_BYTES);
-    at += protocol.FIELD_HEAD_BYTES + value.length;
-  }
-  return bytes;
-}
-
 function refuseTooMany(plan: LauncherPlan): void {
   const isTooMuch =
     plan.argv.length > protocol.ARGS_MAX ||
@@ -137,32 +100,17 @@ function refuseTooMany(plan: LauncherPlan): void {
   if (isTooMuch) throw new PlanRefused("E2BIG", "the command has too many arguments, variables or mounts");
 }
 
-function mount(step: MountStep): Buffer {
-  const target = text(step.target);
-  // The content of a file may hold anything; paths and links may not.
-  const source = Buffer.from(step.source ?? "");
-  const head = Buffer.alloc(14);
-  head.writeUInt8(step.kind, 0);
-  head.writeUInt8(step.flags ?? 0, 1);
-  head.writeUInt32LE(step.mode ?? 0, 2);
-  head.writeBigUInt64LE(BigInt(step.sizeBytes ?? 0), 6);
-  return Buffer.concat([head, u32(target.length), target, u32(source.length), source]);
-}
-
-function text(value: string): Buffer {
-  if (value.includes("\0"))
-    throw new PlanRefused("EINVAL", "an argument, variable or path holds a zero byte");
-  return Buffer.from(value);
-}
-
-function u32(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4);
-  bytes.writeUInt32LE(value, 0);
-  return bytes;
-}
-
-function u64(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(8);
-  bytes.writeBigUInt64LE(BigInt(value), 0);
-  return bytes;
+function writeMount(
+  writer: FrameWriter,
+  { kind, flags, mode, sizeBytes, target, source = "" }: MountStep,
+): void {
+  writer
+    .startField(tag.MOUNT)
+    .u8(kind)
+    .u8(flags ?? 0)
+    .u32(mode ?? 0)
+    .u64(sizeBytes ?? 0);
+  writer.u32(Buffer.byteLength(target)).text(target);
+  // The content of a file may hold anything; paths and links may not, and the launcher looks at those itself.
+  writer.u32(Buffer.byteLength(source)).content(source).endField();
 }

@@ -3,7 +3,7 @@
  * sides of the wire cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 1,
+  PROTOCOL_VERSION: 2,
   /** Of all that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -48,6 +48,8 @@ export const tag = {
   STDOUT_MAX: 12,
   STDERR_MAX: 13,
   RLIMIT: 14,
+  CGROUP_IO_LIFT: 15,
+  GIVE_DIR: 16,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -69,6 +71,10 @@ export const tag = {
   STDERR_BYTES: 77,
   STDOUT_END: 78,
   STDERR_END: 79,
+  CGROUP_CPU_STAT: 80,
+  CGROUP_MEMORY_PEAK: 81,
+  CGROUP_MEMORY_EVENTS: 82,
+  CGROUP_REMOVED: 83,
 } as const;
 
 export const protect = {
@@ -113,6 +119,9 @@ export type MountStep = {
   source?: string;
 };
 
+/** `ioLift` is what lifts its limit of i/o before it is removed, or empty where there is none. */
+export type CgroupPlan = { path: string; ioLift: string };
+
 /** Everything that the launcher is told about a job. */
 export type LauncherPlan = {
   argv: readonly string[];
@@ -121,7 +130,10 @@ export type LauncherPlan = {
   cwd: string;
   protections: number;
   ids?: { uid: number; gid: number };
-  cgroup?: string;
+  /** A fresh directory that is given to these ids with all that lies in it. */
+  giveDir?: string;
+  /** The job's own: it goes with the job. */
+  cgroup?: CgroupPlan;
   mounts: readonly MountStep[];
   hostname?: string;
   stdoutFile: string;

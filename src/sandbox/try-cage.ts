@@ -9,7 +9,6 @@ import { JobCgroups } from "./job-cgroups.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
 import type { LauncherPlan } from "./launcher-protocol.ts";
 import type { ProbeOptions } from "./probe-host.ts";
-import { ownWorkDir } from "./work-dir.ts";
 
 export type TryResult =
   | { kind: "works" }
@@ -32,6 +31,7 @@ const partsOfStep: Record<string, readonly PartName[]> = {
   mount: ["jail"],
   hostname: ["namespaces"],
   network: ["network"],
+  give: ["user"],
   ids: ["user"],
   capabilities: ["capabilities"],
   "no-new-privs": ["no_new_privs", "seccomp"],
@@ -43,19 +43,14 @@ export async function tryCage(attempt: Try): Promise<TryResult> {
   const { parts, scratch, round, base } = attempt;
   const workDir = join(scratch, `work-${round}`);
   let cgroup: JobCgroup | null = null;
-  // Each of these fails for a reason of its own, which must not be taken for the launcher's.
-  try {
-    mkdirSync(workDir, { mode: 0o700 });
-    if (parts.includes("user")) ownWorkDir(workDir);
-  } catch (error) {
-    return { kind: "fails", parts: ["user"], why: `files cannot be given to nobody: ${errorCode(error)}` };
-  }
+  // This fails for a reason of its own, which must not be taken for the launcher's.
   try {
     if (parts.includes("cgroup")) cgroup = makeCgroup(base, scratch);
   } catch (error) {
     return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be made: ${errorCode(error)}` };
   }
   try {
+    mkdirSync(workDir, { mode: 0o700 });
     return await run(attempt, planTrue(attempt, workDir, cgroup));
   } catch (error) {
     return { kind: "launcher", why: (error as Error).message };
@@ -84,7 +79,7 @@ function planTrue({ base, options, parts, scratch, round }: Try, workDir: string
     facts: base,
     decision: { isolation: { level: "best-effort", applied: [], missing: [] }, protections, limits },
     visiblePaths: options.visiblePaths,
-    cgroup: cgroup?.path ?? null,
+    cgroup,
   });
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { Launcher } from "../../src/sandbox/launcher.ts";
-import { frame, type LauncherPlan, tag } from "../../src/sandbox/launcher-protocol.ts";
+import { frame, type LauncherPlan, protocol, tag } from "../../src/sandbox/launcher-protocol.ts";
 
 let dir: string;
 let nowMs: number;
@@ -54,7 +54,9 @@ test("a launcher that is not there says so", async () => {
 
 test("a launcher of another version is not used", async () => {
   const launcher = launcherThat(`${ready(9)}; exec sleep 60`);
-  await expect(launcher.start(plan)).rejects.toThrow("it speaks version 9 and not 1; run set-up again");
+  await expect(launcher.start(plan)).rejects.toThrow(
+    `it speaks version 9 and not ${protocol.PROTOCOL_VERSION}; run set-up again`,
+  );
 });
 
 test("one that says what no launcher says is not used", async () => {
@@ -77,13 +79,13 @@ test("one that dies again and again is tried less and less often", async () => {
 });
 
 test("a start that was under way when the launcher died is not waited for", async () => {
-  const launcher = launcherThat(`${ready(1)}; head -c 1 <&3 >/dev/null; exit 5`);
+  const launcher = launcherThat(`${ready(protocol.PROTOCOL_VERSION)}; head -c 1 <&3 >/dev/null; exit 5`);
   await expect(launcher.start(plan)).rejects.toThrow("the launcher is gone");
   expect(deaths).toHaveLength(1);
 });
 
 test("after its stop nothing is started any more", async () => {
-  const launcher = launcherThat(`${ready(1)}; exec sleep 60`);
+  const launcher = launcherThat(`${ready(protocol.PROTOCOL_VERSION)}; exec sleep 60`);
   await launcher.stop();
   await expect(launcher.start(plan)).rejects.toThrow("it was stopped");
 });
