@@ -2,6 +2,7 @@ import { z } from "zod";
 import { isJobId } from "../core/ids.ts";
 import { Decimal } from "../core/json-value.ts";
 import { absolutePathProblem, relativePathProblem } from "../core/path-rules.ts";
+import { storagePrefixProblem } from "../core/storage-policy.ts";
 
 /** The small shapes that many routes share. Each says what is allowed, because its message reaches a person. */
 
@@ -19,6 +20,11 @@ export const keyId = pattern(/^[0-9a-f]{16}$/, "16 hex digits");
 export const sha256Text = pattern(
   /^(sha256:)?[0-9a-f]{64}$/,
   "64 lower-case hex digits, with or without sha256:",
+);
+/** A folder of storage may be one on a disk, where . and .. are others. */
+export const folderId = pattern(
+  /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/,
+  "1 to 100 letters, digits, . _ or -, and must not begin with a dot",
 );
 export const leaseToken = pattern(/^[A-Za-z0-9_-]{16,128}$/, "the token of the lease");
 
@@ -56,6 +62,7 @@ export const queryFlag = z
 
 export const relativePath = pathText(relativePathProblem);
 export const absolutePath = pathText(absolutePathProblem);
+export const storagePrefix = pathText(storagePrefixProblem);
 
 /** JSON of any shape; kept as it was parsed, so that its numbers can be signed as they were written. */
 export const anyJson = z.unknown();

@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { executionLocations, providers, type RunKind, timeoutSecMax } from "../core/document.ts";
 import { jobStates } from "../core/job.ts";
+import { storageMethods, storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
 import {
   absolutePath,
   anyJson,
+  folderId,
   integer,
   jobId,
   jobType,
   relativePath,
   sha256Text,
+  storagePrefix,
   text,
   timeMs,
 } from "./fields.ts";
@@ -17,19 +20,20 @@ import { limits, requires, runSpec } from "./run-shapes.ts";
 const dayMs = 86_400_000;
 
 export const outputLocation = z.strictObject({
-  folder_id: z.string().regex(/^[A-Za-z0-9._-]{1,100}$/, "must be 1 to 100 letters, digits, . _ or -"),
-  prefix: relativePath.optional(),
+  folder_id: folderId,
+  prefix: storagePrefix.refine((prefix) => prefix !== "", "must not be empty: leave it out").optional(),
 });
 
 export const storageAccessPolicy = z
-  .array(
-    z.strictObject({
-      folderId: text(1, 100),
-      prefix: z.string().max(1024),
-      method: z.enum(["PUT", "GET", "HEAD", "DELETE"]),
-    }),
-  )
-  .max(100);
+  .array(z.strictObject({ folderId, prefix: storagePrefix, method: z.enum(storageMethods) }))
+  .min(1, "must name a right; leave it out for PUT on output_location")
+  .max(storageRightsMax)
+  .refine(
+    (rights) =>
+      rights.reduce((chars, right) => chars + right.folderId.length + right.prefix.length, 0) <=
+      storagePolicyCharsMax,
+    `must have at most ${storagePolicyCharsMax} characters in all its folders and prefixes`,
+  );
 
 /** What a producer sends. What it leaves out, the hub fills in; what it may not decide is not here. */
 export const jobSubmission = z
@@ -80,7 +84,7 @@ type Problem = { path: string; message: string };
 
 /** What no single field can see: fields that exclude, need or bound one another. */
 function contradictions(job: SubmissionFields): Problem[] {
-  return [...timeProblems(job), ...runProblems(job), ...delegateProblems(job)];
+  return [...timeProblems(job), ...runProblems(job), ...delegateProblems(job), ...storageProblems(job)];
 }
 
 type SubmissionFields = {
@@ -94,6 +98,8 @@ type SubmissionFields = {
   model?: string;
   repo_root?: string;
   allowed_paths?: string[];
+  output_location?: unknown;
+  storage_access_policy?: unknown;
 };
 
 function timeProblems(job: SubmissionFields): Problem[] {
@@ -142,4 +148,11 @@ function delegateProblems(job: SubmissionFields): Problem[] {
   return (["provider", "model", "repo_root", "allowed_paths"] as const)
     .filter((field) => job[field] !== undefined)
     .map((field) => ({ path: field, message: only }));
+}
+
+/** Without an output location there is no job token, and so nobody to whom the policy would grant anything. */
+function storageProblems(job: SubmissionFields): Problem[] {
+  return job.storage_access_policy !== undefined && job.output_location === undefined
+    ? [{ path: "storage_access_policy", message: "needs an output_location" }]
+    : [];
 }

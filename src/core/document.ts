@@ -1,4 +1,5 @@
 import type { LimitsText } from "./limits.ts";
+import type { StorageRight } from "./storage-policy.ts";
 
 /**
  * The document: the immutable description of the work, as it is signed. Values that the user brought (params,
@@ -28,7 +29,7 @@ export type JobDocument = {
   metadata?: unknown;
   params?: unknown;
   output_location?: OutputLocation;
-  storage_access_policy?: unknown;
+  storage_access_policy?: StorageRight[];
 };
 
 export const executionLocations = ["LOCAL_MACHINE", "CLOUD"] as const;

@@ -171,6 +171,28 @@ test.each([
   ["a NUL in an argument", { run: { kind: "exec", argv: ["a\0b"] } }, "run.argv[0]"],
   ["an argument over 128 KiB", { run: { kind: "exec", argv: ["a".repeat(131_072)] } }, "run.argv[0]"],
   ["a path that climbs", { output_location: { folder_id: "f", prefix: "../x" } }, "output_location.prefix"],
+  ["an empty prefix", { output_location: { folder_id: "f", prefix: "" } }, "output_location.prefix"],
+  [
+    "a prefix to be unescaped",
+    { output_location: { folder_id: "f", prefix: "%2e" } },
+    "output_location.prefix",
+  ],
+  ["a folder that is another", { output_location: { folder_id: ".." } }, "output_location.folder_id"],
+  ["a policy for no output", { storage_access_policy: [right()] }, "storage_access_policy"],
+  ["a policy of nothing", withPolicy([]), "storage_access_policy"],
+  ["too many rights", withPolicy(Array(33).fill(right())), "storage_access_policy"],
+  [
+    "rights that no header can hold",
+    withPolicy(Array(5).fill(right({ prefix: `${"a".repeat(250)}/`.repeat(2) }))),
+    "storage_access_policy",
+  ],
+  ["an unknown method", withPolicy([right({ method: "POST" })]), "storage_access_policy[0].method"],
+  [
+    "a right to another folder",
+    withPolicy([right(), right({ folderId: "../f" })]),
+    "storage_access_policy[1].folderId",
+  ],
+  ["a right that climbs", withPolicy([right({ prefix: "a/../../b" })]), "storage_access_policy[0].prefix"],
   [
     "an input that no argument can hold",
     { run: { kind: "exec_per_job", worker_command: ["w"], job_input: "x".repeat(93_000) } },
@@ -184,6 +206,14 @@ test.each([
   expect(answer).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
   expect(pathsOf(answer)).toContain(path);
 });
+
+function right(fields: Record<string, string> = {}) {
+  return { folderId: "f", prefix: "a", method: "PUT", ...fields };
+}
+
+function withPolicy(rights: unknown[]) {
+  return { output_location: { folder_id: "f" }, storage_access_policy: rights };
+}
 
 async function refusedCall(
   name: (typeof routeNames)[number],

@@ -1,0 +1,58 @@
+import type { JobDocument } from "./document.ts";
+
+/** What may be done with an object in storage. */
+export const storageMethods = ["PUT", "GET", "HEAD", "DELETE"] as const;
+
+/** The right to use one method on every key below a prefix; an empty prefix means the whole folder. */
+export type StorageRight = { folderId: string; prefix: string; method: (typeof storageMethods)[number] };
+
+/** A policy travels inside every token of its job, and a token has to fit into a header. */
+export const storageRightsMax = 32;
+export const storagePolicyCharsMax = 2048;
+
+/** An object's key, this prefix included, may have 1024 bytes in the stores that there are. */
+const prefixCharsMax = 512;
+
+/** The longest file name: storage may be a folder on a disk. */
+const partCharsMax = 255;
+
+/**
+ * What an attempt of this job may do in storage: what its policy says, else put files where its output goes. Null when
+ * the job has no output location, and so nothing to do there.
+ */
+export function storagePolicyOf(
+  document: Pick<JobDocument, "output_location" | "storage_access_policy">,
+): StorageRight[] | null {
+  const { output_location: location, storage_access_policy: policy } = document;
+  if (location === undefined) return null;
+  const rights = policy ?? [
+    { folderId: location.folder_id, prefix: location.prefix ?? "", method: "PUT" as const },
+  ];
+  return rights.map(({ folderId, prefix, method }) => ({
+    folderId,
+    prefix: withoutEndSlash(prefix),
+    method,
+  }));
+}
+
+/**
+ * Why this is not a prefix of keys; null when it is one. Letters and signs that mean the same in a URL, in a file name
+ * and in every store: nothing has to be escaped, so nothing can be unescaped into something else.
+ */
+export function storagePrefixProblem(prefix: string): string | null {
+  if (prefix.length > prefixCharsMax) return `must have at most ${prefixCharsMax} characters`;
+  if (!/^[A-Za-z0-9._=@+/-]*$/.test(prefix)) return "must hold only letters, digits and . _ = @ + - /";
+  if (prefix === "") return null;
+  if (prefix.startsWith("/")) return "must not start with /";
+  const parts = withoutEndSlash(prefix).split("/");
+  if (parts.includes("")) return "must have single slashes";
+  if (parts.some((part) => part === "." || part === "..")) return "must not hold . or .. between slashes";
+  return parts.some((part) => part.length > partCharsMax)
+    ? `must have at most ${partCharsMax} characters between slashes`
+    : null;
+}
+
+/** `a/b` and `a/b/` are the same place: one spelling leaves nothing to compare wrongly. */
+function withoutEndSlash(prefix: string): string {
+  return prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
+}
