@@ -13,7 +13,7 @@ import { refuseWeakPoint } from "./weak-points.ts";
 export type SigningKey = { keyId: string; privateKey: KeyObject; publicKeyPem: string };
 export type VerifyingKey = { keyId: string; publicKey: KeyObject; publicKeyPem: string };
 
-const SIGNATURE_PREFIX = "base64:";
+export const SIGNATURE_PREFIX = "base64:";
 const SIGNATURE_CHARS = SIGNATURE_PREFIX.length + 88;
 const SIGNATURE_BYTES = 64;
 const PUBLIC_KEY_BYTES = 32;

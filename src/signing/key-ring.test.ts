@@ -165,3 +165,17 @@ test("a given key signs and is never written down", () => {
   expect(() => openKeyRing(dir, { nowMs, givenPrivateKeyPem: privateKeyPem })).not.toThrow();
   expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
 });
+
+test("a key verifies while it may sign: not before anybody knows it, not after its grace, not once revoked", () => {
+  const ring = openKeyRing(dir, { nowMs });
+  const old = ring.signing.keyId;
+  expect(ring.verifierFor("0123456789abcdef", nowMs)).toBeNull();
+  expect(ring.verifierFor("toString", nowMs)).toBeNull();
+  expect(ring.verifierFor(old, nowMs)).toMatchObject({ keyId: old });
+  ring.rotate({ nowMs, graceMs: 1000 });
+  expect(ring.verifierFor(ring.signing.keyId, nowMs)).toMatchObject({ keyId: ring.signing.keyId });
+  expect(ring.verifierFor(old, nowMs + 999)).toMatchObject({ keyId: old });
+  expect(ring.verifierFor(old, nowMs + 1000)).toBeNull();
+  ring.revoke(old, { nowMs });
+  expect(ring.verifierFor(old, nowMs)).toBeNull();
+});

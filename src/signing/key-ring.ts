@@ -1,5 +1,12 @@
 import { WritError } from "../core/errors.ts";
-import { generateSigningKey, loadSigningKey, type SigningKey, signText } from "./ed25519.ts";
+import {
+  generateSigningKey,
+  loadSigningKey,
+  loadVerifyingKey,
+  type SigningKey,
+  signText,
+  type VerifyingKey,
+} from "./ed25519.ts";
 import { makeKeys, readMacKey, readSigningKey, signingFile } from "./key-files.ts";
 import { keySetText, revocationText, type SignedKeySet, signKeySet } from "./key-set.ts";
 import {
@@ -103,6 +110,12 @@ export class KeyRing {
     const signers = this.signers(nowMs);
     if (trustedIds.length === 0) return signers.at(-1)!;
     return signers.find(({ keyId }) => trustedIds.includes(keyId)) ?? null;
+  }
+
+  /** The public half of a key whose signatures count now; null for one that is unknown, revoked or over. */
+  verifierFor(keyId: string, nowMs: number): VerifyingKey | null {
+    const record = this.#ring.keys.find(({ key_id }) => key_id === keyId);
+    return record !== undefined && maySign(record, nowMs) ? loadVerifyingKey(record.public_key) : null;
   }
 
   /** All keys under one version, signed by every key that may sign: how workers learn of new ones. */

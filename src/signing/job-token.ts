@@ -1,0 +1,150 @@
+import { WritError } from "../core/errors.ts";
+import type { JsonObject, JsonValue } from "../core/json-value.ts";
+import { type StorageRight, storageMethods } from "../core/storage-policy.ts";
+import { canonicalize } from "./canonical.ts";
+import { SIGNATURE_PREFIX, type SigningKey, signText, type VerifyingKey, verifyText } from "./ed25519.ts";
+import { parseJson } from "./parse-json.ts";
+
+/**
+ * What one attempt may do by itself, without its worker's token: speak for its own job and use storage as far as its
+ * policy goes. Whether the attempt still holds its lease is not in here; ask the store at each use.
+ */
+export type JobToken = {
+  jobId: string;
+  attempt: number;
+  tenantId: string;
+  workerId: string;
+  policy: StorageRight[];
+  issuedAtTs: number;
+  expiresAtTs: number;
+};
+
+/** The key of this id, if its signatures count at this moment. */
+export type JobTokenKeys = { verifierFor(keyId: string, nowMs: number): VerifyingKey | null };
+
+/** Half of what Node takes for all headers of a request; the longest policy makes a token of two thirds of it. */
+export const JOB_TOKEN_CHARS_MAX = 8192;
+
+/** Hub to hub: nobody else makes them, and nobody else needs to look inside. */
+const PARTY = "writ-hub";
+
+/**
+ * The whole header is fixed but for the key. One that names another algorithm, type, extension or place to fetch a
+ * key from is not read at all, so there is nothing in it to be led astray by.
+ */
+const HEADER = /^\{"alg":"EdDSA","kid":"([0-9a-f]{16})","typ":"writ-job\+jwt"\}$/;
+
+/** Object, list, right. */
+const MAX_DEPTH = 3;
+
+/**
+ * A JWT. What is signed begins with base64url of `{"` and every other text that the hub's keys sign is JSON and begins
+ * with `{`, so no signature can serve as one of the other kind.
+ */
+export function makeJobToken(key: SigningKey, token: JobToken): string {
+  const header = encode(`{"alg":"EdDSA","kid":"${key.keyId}","typ":"writ-job+jwt"}`);
+  const signed = `${header}.${encode(payloadText(token))}`;
+  const signature = Buffer.from(signText(key, signed).slice(SIGNATURE_PREFIX.length), "base64");
+  return `${signed}.${signature.toString("base64url")}`;
+}
+
+/** Reads what `makeJobToken` wrote with a key that counts; anything else is UNAUTHENTICATED, and is never quoted. */
+export function verifyJobToken(keys: JobTokenKeys, text: string, nowMs: number): JobToken {
+  if (typeof text !== "string" || text.length > JOB_TOKEN_CHARS_MAX)
+    throw refusal("It is too long, or no text.");
+  const [header = "", payload = "", signature = "", ...more] = text.split(".");
+  if (more.length > 0 || signature === "") throw refusal("It does not have three parts.");
+
+  const keyId = HEADER.exec(decode(header).toString("latin1"))?.[1];
+  if (keyId === undefined) throw refusal("Its header is not that of a job token.");
+  const key = keys.verifierFor(keyId, nowMs);
+  if (key === null) throw refusal("The key that it names is not one that signs now.");
+  const standard = `${SIGNATURE_PREFIX}${decode(signature).toString("base64")}`;
+  if (!verifyText(key, `${header}.${payload}`, standard)) throw refusal("Its signature does not verify.");
+
+  const token = readPayload(decode(payload).toString("utf8"));
+  if (token.expiresAtTs * 1000 <= nowMs) {
+    throw refusal("It has expired: POST /jobs/:id/token gives a fresh one while the lease lives.");
+  }
+  return token;
+}
+
+function payloadText(token: JobToken): string {
+  return canonicalize({
+    iss: PARTY,
+    aud: PARTY,
+    iat: token.issuedAtTs,
+    exp: token.expiresAtTs,
+    job_id: token.jobId,
+    attempt: token.attempt,
+    tenant_id: token.tenantId,
+    worker_id: token.workerId,
+    storage_access_policy: token.policy,
+  });
+}
+
+/** Written again it must be the same text: then it has these fields, this audience, and nothing else. */
+function readPayload(text: string): JobToken {
+  const fields = readObject(text);
+  const token = {
+    jobId: fields["job_id"],
+    attempt: fields["attempt"],
+    tenantId: fields["tenant_id"],
+    workerId: fields["worker_id"],
+    policy: fields["storage_access_policy"],
+    issuedAtTs: fields["iat"],
+    expiresAtTs: fields["exp"],
+  };
+  if (!isJobToken(token) || payloadText(token) !== text)
+    throw refusal("It does not say what a job token says.");
+  return { ...token, policy: token.policy.map((right) => ({ ...right })) };
+}
+
+function readObject(text: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = parseJson(text, { maxDepth: MAX_DEPTH });
+  } catch (error) {
+    // Its message may quote a key of what was sent.
+    if (error instanceof WritError) throw refusal("It holds no JSON object.");
+    throw error;
+  }
+  if (!isObject(value)) throw refusal("It holds no JSON object.");
+  return value;
+}
+
+function isJobToken(value: { [field in keyof JobToken]: unknown }): value is JobToken {
+  const { jobId, tenantId, workerId, attempt, issuedAtTs, expiresAtTs, policy } = value;
+  return (
+    [jobId, tenantId, workerId].every((name) => typeof name === "string" && name !== "") &&
+    [attempt, issuedAtTs, expiresAtTs].every((number) => Number.isSafeInteger(number)) &&
+    Array.isArray(policy) &&
+    policy.every(isRight)
+  );
+}
+
+function isRight(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { folderId, prefix, method, ...more } = value;
+  const isText = typeof folderId === "string" && typeof prefix === "string";
+  return isText && storageMethods.some((known) => known === method) && Object.keys(more).length === 0;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === null;
+}
+
+function encode(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64url");
+}
+
+/** Buffer reads many spellings of the same bytes; only the one that it would write itself is accepted. */
+function decode(part: string): Buffer {
+  const bytes = Buffer.from(part, "base64url");
+  if (bytes.toString("base64url") !== part) throw refusal("It is not in base64url.");
+  return bytes;
+}
+
+function refusal(reason: string): WritError {
+  return new WritError("UNAUTHENTICATED", `The job token is refused. ${reason}`);
+}
