@@ -7,9 +7,9 @@ import { signText } from "../../signing/ed25519.ts";
 import { parseReceipt } from "../../signing/receipt.ts";
 import { grantText } from "../../signing/verify-bundle.ts";
 import type { HubDeps } from "../deps.ts";
+import { brokenSeal } from "./broken-seal.ts";
 import { findJob } from "./find-job.ts";
 import { type KeptReceipt, sealOf } from "./keep-receipts.ts";
-import { recordEvent } from "./record-event.ts";
 
 /**
  * The receipt of the last attempt that reported one, with all that it takes to check it without the hub. The hub
@@ -58,20 +58,5 @@ export async function exportBundle(
 async function checkSeals(deps: HubDeps, job: JobRecord, kept: KeptReceipt): Promise<void> {
   const isReceiptSealed = sealOf(deps, kept) === kept.mac && parseReceipt(kept.text).job_id === job.id;
   if (isReceiptSealed && (await deps.store.isJobSealed({ jobId: job.id }))) return;
-  const what = isReceiptSealed ? "document" : "receipt";
-  await recordEvent(deps, {
-    event: "INVALID_SIGNATURE",
-    tenantId: job.tenantId,
-    jobId: job.id,
-    origin: null,
-    details: {
-      violation_type: "SEAL",
-      job_id: job.id,
-      error: `the stored ${what} does not agree with its seal`,
-    },
-  });
-  throw new WritError(
-    "INVALID_SIGNATURE",
-    `the stored ${what} of job ${job.id} does not agree with its seal`,
-  );
+  throw await brokenSeal(deps, job, isReceiptSealed ? "document" : "receipt");
 }
