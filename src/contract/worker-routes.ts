@@ -71,7 +71,8 @@ export const workerRoutes = {
     method: "GET",
     path: "/jobs/pending",
     who,
-    summary: "Claim one job by long poll; the body is the document with its signature, the lease is a header",
+    summary:
+      "Claim one job by long poll; the body is the document with its signature, lease and job token are headers",
     query: z.strictObject({ worker_id: workerId, wait: queryInteger(0, 60).optional() }),
     answers: { 200: { description: "The document plus `signature`" }, 204: { description: "None" } },
   }),
@@ -110,6 +111,18 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.progressRequest,
     answers: { ...empty, ...leaseLost },
+  }),
+  issueJobToken: route({
+    method: "POST",
+    path: "/jobs/:id/token",
+    who,
+    summary: "A fresh job token, good for as long as the lease is now",
+    params: jobParams,
+    body: shapes.jobTokenRequest,
+    answers: {
+      200: { description: "The token, and when it ends", shape: shapes.jobTokenAnswer },
+      409: { description: "LEASE_LOST, or STATE_CONFLICT when the job has no output_location" },
+    },
   }),
   appendOutput: route({
     method: "POST",

@@ -91,6 +91,10 @@ const claimedJob = {
   id: jobId,
   document: z.string().meta({ description: "The document: exactly the bytes that were signed" }),
   lease: z.string().meta({ description: "The lease: exactly the bytes that were signed" }),
+  job_token: z
+    .string()
+    .optional()
+    .meta({ description: "What the attempt itself may show; only for a job with an output_location" }),
 };
 
 /** While two keys are in use a claim carries the signatures of both. */
@@ -158,6 +162,8 @@ export const releaseRequest = z.strictObject({
   reason: text(1, 500).optional(),
 });
 export const progressRequest = z.strictObject({ ...fence, ...progressFields, progress: decimal(0, 100) });
+export const jobTokenRequest = z.strictObject(fence);
+export const jobTokenAnswer = z.object({ job_token: z.string(), expires_at: z.int() });
 
 const resultFields = { result: anyJson, result_hash: sha256Text.optional(), ...attemptReport };
 const failFields = {

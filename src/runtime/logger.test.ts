@@ -24,12 +24,16 @@ test("no secret reaches the file, by field name or by shape, at any depth", () =
   logger.info({ a: { b: [{ lease_token: canary, "set-cookie": [canary] }] } }, `given sk_worker_${canary}`);
   logger.error({ err: new WritError("HTTP_ERROR", `Bearer ${canary} refused`, { token: canary }) });
   logger.error(Object.assign(new Error("no"), { password: canary }));
+  logger.info(
+    { job_token: canary, err: new Error(`nor\neyJ${canary}.${canary}.${canary}`) },
+    `eyJ${canary}.e30.`,
+  );
   logger.info({ job_private_key: canary, tenant_id: "default" }, "kept");
   logger.close();
   const text = readFileSync(file, "utf8");
   expect(text).not.toContain(canary);
   expect(text).toContain('"tenant_id":"default"');
-  expect(lines(text)).toHaveLength(5);
+  expect(lines(text)).toHaveLength(6);
   expect(lines(text)[2]).toMatchObject({ level: "error", err: { type: "WritError", code: "HTTP_ERROR" } });
 });
 

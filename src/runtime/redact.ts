@@ -1,6 +1,8 @@
 const SECRET_KEY =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|.*token|.*secret|.*password|passphrase|.*private_?key)$/i;
 const TOKEN_IN_TEXT = /\b(sk_(?:admin|user|worker|viewer)_|Bearer )[A-Za-z0-9._~+/=-]+/g;
+// Every JWT begins like this. Its three parts are taken as one run, so that no text makes the search start over.
+const JWT_IN_TEXT = /(eyJ)[A-Za-z0-9._-]{20,}/g;
 const HIDDEN = "***";
 // Deeper than any record we log; it bounds the work on a value that came from outside.
 const DEPTH_MAX = 8;
@@ -20,8 +22,8 @@ export function redactFields(value: unknown, depth = 0): unknown {
   );
 }
 
-/** Hides our tokens and bearer credentials wherever they stand in a text, such as an error message. */
+/** Hides our tokens, job tokens and bearer credentials wherever they stand in a text, such as an error message. */
 export function redactText(text: string): string {
-  if (!text.includes("sk_") && !text.includes("Bearer ")) return text;
-  return text.replace(TOKEN_IN_TEXT, `$1${HIDDEN}`);
+  if (!text.includes("sk_") && !text.includes("Bearer ") && !text.includes("eyJ")) return text;
+  return text.replace(TOKEN_IN_TEXT, `$1${HIDDEN}`).replace(JWT_IN_TEXT, `$1${HIDDEN}`);
 }

@@ -45,6 +45,7 @@ async function sayEverything({ id, fence }: HeldJob) {
     start: await post("start", {}),
     heartbeat: await post("heartbeat", {}),
     progress: await post("progress", { progress: 1 }),
+    token: await post("token", {}),
     result: await post("result", { result: "stale" }),
     fail: await post("fail", { reason: "stale" }),
     release: await post("release", {}),

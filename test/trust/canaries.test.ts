@@ -119,11 +119,24 @@ async function provoke(): Promise<void> {
   await call("POST", "/workers/register", { token: admin, body });
   await call("POST", "/jobs", {
     token: admin,
-    body: { type: "by-hand", requires: { tags: ["by-hand"] }, run: { kind: "exec", argv: ["true"] } },
+    body: {
+      type: "by-hand",
+      requires: { tags: ["by-hand"] },
+      run: { kind: "exec", argv: ["true"] },
+      output_location: { folder_id: "results" },
+    },
   });
   const claim = (await call("POST", "/jobs/claim", { token: admin, body: { worker_id: "by-hand" } })).json();
   found["lease token"] = claim.token;
+  found["job token"] = claim.job_token;
   const fence = { worker_id: "by-hand", attempt: claim.attempt, token: claim.token };
+  const fresh = await call("POST", `/jobs/${claim.id}/token`, { token: admin, body: fence });
+  found["signature of a fresh job token"] = fresh.json().job_token.split(".")[2];
+  await call("POST", `/jobs/${claim.id}/token`, { token: admin, body: { ...fence, attempt: 99 } });
+  await call("POST", `/jobs/${claim.id}/token`, {
+    token: admin,
+    body: { ...fence, token: claim.job_token, [claim.job_token]: fresh.json().job_token },
+  });
   const stale = { ...fence, attempt: 99 };
   await call("POST", `/jobs/${claim.id}/result`, { token: admin, body: { ...stale, result: 1 } });
   const fail = { ...fence, reason: "it looked bad", code: "PATH_TRAVERSAL_ATTEMPT" };
@@ -139,7 +152,8 @@ async function provoke(): Promise<void> {
   found["refreshed token"] = refreshed.json().token;
 
   // Wrong in every way, each time with a secret in hand.
-  for (const token of [found["worker token"]!, found["user token"]!, `${admin}x`, found["viewer token"]!]) {
+  const inHand = ["worker token", "user token", "viewer token", "job token"].map((name) => found[name]!);
+  for (const token of [...inHand, `${admin}x`]) {
     await call("GET", "/tokens", { token });
     await call("POST", "/jobs", { token, body: { type: "x", run: { kind: "exec", argv: [], env } } });
     await call("POST", "/workers/heartbeat", {

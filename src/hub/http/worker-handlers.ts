@@ -8,6 +8,7 @@ import { releaseJob, reportProgress, startJob } from "../use-cases/change-attemp
 import { claimJobs } from "../use-cases/claim-jobs.ts";
 import { findActingWorker } from "../use-cases/find-worker.ts";
 import { failJob, finishJob, finishJobs } from "../use-cases/finish-jobs.ts";
+import { issueJobToken } from "../use-cases/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/manage-workers.ts";
 import { leaseOf, signBatch, signClaim } from "../use-cases/sign-claim.ts";
 import type { Call, Handlers, HttpContext } from "./call.ts";
@@ -79,6 +80,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
         "Content-Type": "application/json",
         "Writ-Key-Id": signed.key_id,
         "Writ-Lease": Buffer.from(JSON.stringify(lease)).toString("base64"),
+        ...(signed.job_token === undefined ? {} : { "Writ-Job-Token": signed.job_token }),
       },
     });
   },
@@ -101,6 +103,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   async reportProgress({ deps, identity, origin, params, body }) {
     await reportProgress(deps, { ...body, identity, origin, jobId: params.id });
     return done();
+  },
+
+  async issueJobToken({ deps, identity, origin, params, body }) {
+    const { token, expiresAt } = await issueJobToken(deps, { ...body, identity, origin, jobId: params.id });
+    return Response.json({ job_token: token, expires_at: expiresAt });
   },
 
   async appendOutput({ deps, identity, origin, params, query, body, context }) {

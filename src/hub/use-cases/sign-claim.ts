@@ -2,6 +2,7 @@ import { type SigningKey, signText } from "../../signing/ed25519.ts";
 import { batchText, type Lease, leaseText } from "../../signing/lease.ts";
 import type { ClaimedJob } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
+import { jobTokenFor } from "./issue-job-token.ts";
 
 type Signature = { key_id: string; signature: string };
 
@@ -9,11 +10,12 @@ export type SignedClaim = Signature & {
   document: string;
   lease: string;
   lease_signature: string;
+  job_token?: string;
   signatures?: (Signature & { lease_signature: string })[];
 };
 
 export type SignedBatch = {
-  jobs: { id: string; document: string; lease: string }[];
+  jobs: { id: string; document: string; lease: string; job_token?: string }[];
   batch: Signature & { signatures?: Signature[] };
 };
 
@@ -28,7 +30,7 @@ export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
     lease_signature: sign(deps, key, lease),
   }));
   const all = others.length === 0 ? {} : { signatures: [first!, ...others] };
-  return { document: claimed.document, lease, ...first!, ...all };
+  return { document: claimed.document, lease, ...first!, ...all, ...tokenOf(deps, claimed) };
 }
 
 /** Many claimed jobs under one signature, over the hashes of all documents and leases. */
@@ -37,6 +39,7 @@ export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): 
     id: one.job.id,
     document: one.document,
     lease: leaseText(leaseOf(one)),
+    ...tokenOf(deps, one),
   }));
   const text = batchText({
     workerId,
@@ -51,6 +54,12 @@ export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): 
   }));
   const all = others.length === 0 ? {} : { signatures: [first!, ...others] };
   return { jobs, batch: { ...first!, ...all } };
+}
+
+/** Not under the batch's signature: it is the hub that will check it, and it carries one of its own. */
+function tokenOf(deps: Deps, claimed: ClaimedJob): { job_token?: string } {
+  const issued = jobTokenFor(deps, claimed);
+  return issued === null ? {} : { job_token: issued.token };
 }
 
 /** The key under which the lease was noted comes first: it is the newest that this worker trusts. */

@@ -1,0 +1,203 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
+import { WritError } from "../../src/core/errors.ts";
+import type { StorageRight } from "../../src/core/storage-policy.ts";
+import { verifyJobToken } from "../../src/signing/job-token.ts";
+import { openKeyRing } from "../../src/signing/key-ring.ts";
+import { lastSeq, readEvents, snapshot } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import {
+  claimedJob,
+  completedJob,
+  freshName,
+  type HeldJob,
+  registerWorker,
+  submitJob,
+} from "../support/jobs.ts";
+import { issueTokens, type Tokens } from "../support/tokens.ts";
+
+let hub: TestHub;
+let tokens: Tokens;
+
+beforeAll(async () => {
+  hub = await startTestHub(stillEnv);
+  tokens = await issueTokens(hub);
+});
+afterAll(() => hub.stop());
+
+const output_location = { folder_id: "results", prefix: "runs/1/" };
+const putThere: StorageRight[] = [{ folderId: "results", prefix: "runs/1", method: "PUT" }];
+
+/** Reads a token as a second hub on the same keys would. */
+function read(token: string, nowMs = Date.now()) {
+  return verifyJobToken(openKeyRing(join(hub.home, "keys"), { nowMs }), token, nowMs);
+}
+
+function ask({ id, fence }: HeldJob, token = tokens.worker) {
+  return hub.call("POST", `/jobs/${id}/token`, { token, body: fence });
+}
+
+function eventsOf(jobId: string, name: string, afterSeq: number) {
+  return readEvents(hub.home, afterSeq).filter(({ event, job_id }) => event === name && job_id === jobId);
+}
+
+type Fresh = { job_token: string; expires_at: number };
+
+describe("a fresh job token is refused", () => {
+  test("for a job without an output location, with a code that is not that of a lost lease", async () => {
+    const held = await claimedJob(hub, { params: { output_location } });
+    const before = snapshot(hub.home);
+    const answer = await ask(held);
+    expect(answer).toMatchObject({ status: 409, code: "STATE_CONFLICT" });
+    expect(answer.text).toContain("no output_location");
+    expect(snapshot(hub.home)).toBe(before);
+  });
+
+  test("for a job that is over", async () => {
+    const answer = await ask(await completedJob(hub, { output_location }));
+    expect(answer).toMatchObject({ status: 409, code: "LEASE_LOST" });
+  });
+
+  test("for an attempt that has been given back, and is noted once", async () => {
+    const held = await claimedJob(hub, { output_location });
+    await hub.must("POST", `/jobs/${held.id}/release`, { token: tokens.worker, body: held.fence });
+    const seq = lastSeq(hub.home);
+    for (let time = 0; time < 3; time++) {
+      expect(await ask(held)).toMatchObject({ status: 409, code: "LEASE_LOST" });
+    }
+    expect(eventsOf(held.id, "STALE_RESULT_REJECTED", seq)).toHaveLength(1);
+  });
+
+  test("when somebody has edited the policy in the database", async () => {
+    const held = await claimedJob(hub, { output_location });
+    editDocument(held.id, "runs/1/", "others/");
+    const seq = lastSeq(hub.home);
+    expect(await ask(held)).toMatchObject({ status: 400, code: "INVALID_SIGNATURE" });
+    expect(eventsOf(held.id, "INVALID_SIGNATURE", seq)).toMatchObject([
+      { details: { violation_type: "SEAL" } },
+    ]);
+  });
+});
+
+test("a job token opens nothing that a token of the hub opens", async () => {
+  const held = await claimedJob(hub, { output_location });
+  const { job_token } = (await ask(held)).json<Fresh>();
+  for (const [method, path, body] of [
+    ["GET", `/jobs/${held.id}`, undefined],
+    ["GET", "/session", undefined],
+    ["POST", "/session", {}],
+    ["POST", `/jobs/${held.id}/token`, held.fence],
+  ] as const) {
+    const answer = await hub.call(method, path, { token: job_token, body });
+    expect(answer, path).toMatchObject({ status: 401, code: "UNAUTHENTICATED" });
+    expect(answer.text).not.toContain(job_token);
+  }
+});
+
+describe("a claim carries a job token", () => {
+  test("alone, in a batch and in a header, when the job has an output location and not otherwise", async () => {
+    const type = freshName("files");
+    const workerId = await registerWorker(hub, { types: [type] });
+    const submit = (wish: object = {}) => submitJob(hub, { token: tokens.alice, type, ...wish });
+    const claim = async () =>
+      (
+        await hub.must("POST", "/jobs/claim", { token: tokens.worker, body: { worker_id: workerId } })
+      ).json<ClaimedJobBody>();
+
+    await submit({ params: { output_location } });
+    expect(await claim()).not.toHaveProperty("job_token");
+
+    const { id } = await submit({ output_location });
+    const single = await claim();
+    const lease = JSON.parse(single.lease);
+    expect(read(single.job_token!)).toEqual({
+      jobId: id,
+      attempt: 1,
+      tenantId: "acme",
+      workerId,
+      policy: putThere,
+      issuedAtTs: expect.any(Number),
+      expiresAtTs: lease.expires_at_ts,
+    });
+
+    const withFiles = (await submit({ output_location })).id;
+    const without = (await submit()).id;
+    const body = { worker_id: workerId, max: 2 };
+    const { jobs } = (
+      await hub.must("POST", "/jobs/claim-batch", { token: tokens.worker, body })
+    ).json<ClaimedBatch>();
+    expect(jobs.map((job) => job.id)).toEqual([withFiles, without]);
+    expect(jobs.map((job) => job.job_token !== undefined)).toEqual([true, false]);
+    expect(read(jobs[0]!.job_token!)).toMatchObject({ jobId: withFiles, policy: putThere });
+
+    const poll = () => hub.must("GET", `/jobs/pending?worker_id=${workerId}`, { token: tokens.worker });
+    const polled = (await submit({ output_location })).id;
+    const answer = await poll();
+    expect(read(String(answer.headers["writ-job-token"]))).toMatchObject({ jobId: polled, attempt: 1 });
+    expect(answer.text).not.toContain("job_token");
+    await submit();
+    expect((await poll()).headers).not.toHaveProperty("writ-job-token");
+  });
+
+  test("with the job's own policy when it has one", async () => {
+    const storage_access_policy = [
+      { folderId: "input", prefix: "data/", method: "GET" },
+      { folderId: "results", prefix: "", method: "PUT" },
+    ];
+    const held = await claimedJob(hub, { output_location, storage_access_policy });
+    expect(read((await ask(held)).json<Fresh>().job_token).policy).toEqual([
+      { folderId: "input", prefix: "data", method: "GET" },
+      { folderId: "results", prefix: "", method: "PUT" },
+    ]);
+  });
+});
+
+describe("a fresh job token", () => {
+  test("lives as long as the lease does, and longer when the lease was renewed", async () => {
+    const held = await claimedJob(hub, { output_location });
+    const before = snapshot(hub.home);
+    const first = (await ask(held)).json<Fresh>();
+    expect(read(first.job_token).expiresAtTs * 1000).toBe(first.expires_at);
+    expect(() => read(first.job_token, first.expires_at)).toThrow(WritError);
+    expect(snapshot(hub.home), "a token renews nothing").toBe(before);
+
+    const second = await eventually("the renewed lease ends in a later second", async () => {
+      await hub.must("POST", `/jobs/${held.id}/heartbeat`, { token: tokens.worker, body: held.fence });
+      const fresh = (await ask(held)).json<Fresh>();
+      return fresh.expires_at > first.expires_at && fresh;
+    });
+    expect(read(second.job_token)).toMatchObject({ jobId: held.id, attempt: held.fence.attempt });
+  });
+
+  test("is for the hand of an administrator too, who may leave out what a worker must say", async () => {
+    const { id, fence } = await claimedJob(hub, { output_location });
+    const body = { worker_id: fence.worker_id };
+    const answer = await hub.must("POST", `/jobs/${id}/token`, { token: hub.admin, body });
+    expect(read(answer.json<Fresh>().job_token)).toMatchObject({ jobId: id, attempt: 1 });
+  });
+
+  test("is signed by the new key after a rotation, and one by the old key ends when that is revoked", async () => {
+    const held = await claimedJob(hub, { output_location });
+    const old = (await ask(held)).json<Fresh>().job_token;
+    await hub.must("POST", "/keys/rotate", { token: hub.admin, body: {} });
+    const made = (await ask(held)).json<Fresh>().job_token;
+    expect(read(old)).toMatchObject({ jobId: held.id });
+    const kid = JSON.parse(Buffer.from(old.split(".")[0]!, "base64url").toString()).kid;
+    await hub.must("POST", `/keys/${kid}/revoke`, { token: hub.admin, body: {} });
+    expect(() => read(old)).toThrow("not one that signs now");
+    expect(read(made)).toMatchObject({ jobId: held.id });
+  });
+});
+
+/** What somebody can do who reaches the database and not the hub's keys. */
+function editDocument(jobId: string, from: string, to: string): void {
+  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
+  const sql = `UPDATE documents SET document = replace(document, ?, ?)
+    WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?)`;
+  const { changes } = database.prepare(sql).run(from, to, jobId);
+  database.close();
+  expect(changes).toBe(1);
+}
