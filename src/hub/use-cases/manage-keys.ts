@@ -35,15 +35,20 @@ export async function rotate(
 ): Promise<KeyRecord> {
   const { emergency, graceMs, origin } = how;
   const previous = deps.keys.signing.keyId;
-  const made = await guarded(deps, origin, () =>
-    deps.keys.rotate({ nowMs: deps.clock.nowMs(), graceMs, emergency }),
-  );
+  const isAtOnce = emergency && graceMs === 0;
+  const made = await guarded(deps, origin, () => {
+    const nowMs = deps.clock.nowMs();
+    const fresh = deps.keys.rotate({ nowMs, graceMs, emergency });
+    // In the same breath: in between, whoever ends keys whose notice is over would find this one and end it too.
+    if (isAtOnce) deps.keys.revoke(previous, { nowMs, emergency });
+    return fresh;
+  });
   await recordEvent(deps, {
     event: "KEY_ROTATED",
     origin,
     details: { key_id: made.key_id, previous_key_id: previous, grace_ms: graceMs, emergency },
   });
-  if (emergency && graceMs === 0) await revoke(deps, { keyId: previous, emergency, origin });
+  if (isAtOnce) await followRevocation(deps, { keyId: previous, emergency, origin });
   else announceKeys(deps);
   return made;
 }
@@ -57,13 +62,19 @@ export async function revokeKey(
   return revoke(deps, { keyId: call.keyId, emergency: call.now ?? false, origin: call.origin });
 }
 
-export async function revoke(
-  deps: HubDeps,
-  { keyId, emergency, origin }: { keyId: string; emergency: boolean; origin: Origin | null },
-): Promise<KeyRecord> {
+type Revocation = { keyId: string; emergency: boolean; origin: Origin | null };
+
+export async function revoke(deps: HubDeps, revocation: Revocation): Promise<KeyRecord> {
+  const { keyId, emergency, origin } = revocation;
   const record = await guarded(deps, origin, () =>
     deps.keys.revoke(keyId, { nowMs: deps.clock.nowMs(), emergency }),
   );
+  await followRevocation(deps, revocation);
+  return record;
+}
+
+/** What a revoked key leaves to be done: its leases are void, the log and the workers hear of it. */
+async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Revocation): Promise<void> {
   const recalled = emergency ? await recallLeases(deps, { keyId, origin }) : 0;
   await recordEvent(deps, {
     event: "KEY_REVOKED",
@@ -71,7 +82,6 @@ export async function revoke(
     details: { key_id: keyId, leases_void: emergency, recalled },
   });
   announceKeys(deps);
-  return record;
 }
 
 /** Takes back what was leased with a key, or everything. Their workers are told; no attempt is charged. */
