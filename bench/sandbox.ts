@@ -1,23 +1,31 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveLimits } from "../src/core/limits.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { silentLogger } from "../src/runtime/logger.ts";
 import { CagedSandbox } from "../src/sandbox/caged-sandbox.ts";
+import type { RootEntry } from "../src/sandbox/host-facts.ts";
+import { readRootEntries } from "../src/sandbox/probe-host.ts";
 import type { LaunchPlan } from "../src/sandbox/sandbox.ts";
+import { type BundleKind, makeBundle } from "./_container-bundle.ts";
 import { figure, perSecond } from "./_figures.ts";
 
 /**
  * What a cage costs: starts of /bin/true per second, side by side in one run. Writ's are full starts from the worker,
- * with output files and clean-up of the cage; the container runtimes get a bundle with the same binds.
- * Those that are not installed are named and left out: apt-get install bubblewrap crun runc.
+ * with output files and clean-up of the cage. The container runtimes are given the same cage (mounts, namespaces, user,
+ * no capabilities, the calls that the filter refuses), and for comparison the bare minimum of a container. Those that
+ * are not installed are named and left out: apt-get install bubblewrap crun runc. Everybody's files lie in memory,
+ * where there is a place for that, so that nobody waits for the disk.
  * Usage: npm run bench -- sandbox [starts]
  */
 const starts = Number(process.argv[2] ?? 300);
 const lanes = [1, 16];
-const dir = mkdtempSync(join(tmpdir(), "writ-bench-cage-"));
+const memoryDir = "/dev/shm";
+const dir = mkdtempSync(join(existsSync(memoryDir) ? memoryDir : tmpdir(), "writ-bench-cage-"));
+
+const bundleKinds: BundleKind[] = ["same cage", "bare"];
 
 type Start = (index: number) => Promise<void>;
 let made = 0;
@@ -26,10 +34,10 @@ const bubblewrap =
     " ",
   );
 
-const [only, lane] = process.argv.slice(3);
+const [only, lane, kind] = process.argv.slice(3);
 
 try {
-  if (only !== undefined) await measureContainers(only, Number(lane));
+  if (only !== undefined) await measureContainers(only, Number(lane), kind as BundleKind);
   else await compareAll();
 } finally {
   rmSync(dir, { recursive: true, force: true });
@@ -54,8 +62,10 @@ async function compare(rivals: { name: string; start: Start; program?: string }[
       found.set(name, await perSecond(starts, inFlight, once(start)));
     }
     for (const runtime of ["crun", "runc"].filter(isInstalled)) {
-      const value = containersPerSecond(runtime, inFlight);
-      if (value !== null) found.set(runtime, value);
+      for (const kind of bundleKinds) {
+        const value = containersPerSecond(runtime, inFlight, kind);
+        if (value !== null) found.set(`${runtime}, ${kind}`, value);
+      }
     }
     show(found, inFlight);
   }
@@ -82,8 +92,9 @@ function isInstalled(program: string): boolean {
  * crun refuses hosts that mount both versions of cgroups, so the runtimes are measured where only one is seen: in a
  * mount namespace of this benchmark's own, which changes nothing for anybody else.
  */
-function containersPerSecond(runtime: string, inFlight: number): number | null {
-  const self = `exec ${process.execPath} ${import.meta.filename} ${Math.ceil(starts / 5)} ${runtime} ${inFlight}`;
+function containersPerSecond(runtime: string, inFlight: number, kind: BundleKind): number | null {
+  const words = [import.meta.filename, Math.ceil(starts / 5), runtime, inFlight, `"${kind}"`];
+  const self = `exec ${process.execPath} ${words.join(" ")}`;
   const script = `umount /sys/fs/cgroup/unified 2>/dev/null; ${self}`;
   const { stdout, stderr, status } = spawnSync("unshare", ["--mount", "sh", "-c", script], {
     encoding: "utf8",
@@ -93,8 +104,8 @@ function containersPerSecond(runtime: string, inFlight: number): number | null {
   return null;
 }
 
-async function measureContainers(runtime: string, inFlight: number): Promise<void> {
-  const start = containerStart(runtime);
+async function measureContainers(runtime: string, inFlight: number, kind: BundleKind): Promise<void> {
+  const start = containerStart(runtime, kind, readRootEntries());
   await start(made++);
   console.log(await perSecond(starts, inFlight, once(start)));
 }
@@ -157,49 +168,11 @@ function runProgram(command: string[], _index: number): Promise<void> {
   });
 }
 
-function containerStart(runtime: string): Start {
-  const bundle = join(dir, `bundle-${runtime}`);
-  for (const folder of ["", "rootfs", "rootfs/usr", "rootfs/proc", "rootfs/tmp", "rootfs/dev"])
-    mkdirSync(join(bundle, folder), { recursive: true });
-  for (const link of ["bin", "lib", "lib64"])
-    execFileSync("ln", ["-sfn", `usr/${link}`, join(bundle, "rootfs", link)]);
-  writeFileSync(join(bundle, "config.json"), JSON.stringify(containerConfig()));
-  return (index) =>
-    runProgram(
-      [
-        runtime,
-        "--root",
-        join(dir, `state-${runtime}`),
-        "run",
-        "--bundle",
-        bundle,
-        `c${process.pid}-${index}`,
-      ],
-      index,
-    );
-}
-
-function containerConfig(): object {
-  const namespaces = ["pid", "ipc", "uts", "mount"].map((type) => ({ type }));
-  return {
-    ociVersion: "1.0.2",
-    process: {
-      terminal: false,
-      user: { uid: 65534, gid: 65534 },
-      args: ["/bin/true"],
-      env: ["PATH=/usr/bin:/bin"],
-      cwd: "/",
-      noNewPrivileges: true,
-    },
-    root: { path: "rootfs", readonly: true },
-    mounts: [
-      { destination: "/proc", type: "proc", source: "proc" },
-      { destination: "/dev", type: "tmpfs", source: "tmpfs" },
-      { destination: "/tmp", type: "tmpfs", source: "tmpfs" },
-      { destination: "/usr", type: "bind", source: "/usr", options: ["rbind", "ro"] },
-    ],
-    linux: { namespaces },
-  };
+function containerStart(runtime: string, kind: BundleKind, rootEntries: readonly RootEntry[]): Start {
+  const bundle = join(dir, "bundle");
+  makeBundle(bundle, kind, rootEntries);
+  const command = [runtime, "--root", join(dir, "state"), "run", "--bundle", bundle];
+  return (index) => runProgram([...command, `c${process.pid}-${index}`], index);
 }
 
 function bareStarts(lane: number): number {

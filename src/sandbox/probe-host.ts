@@ -123,7 +123,7 @@ function adviceFor(base: HostFacts, part: PartName): string {
   return "boot with systemd.unified_cgroup_hierarchy=1, and run the worker as a service of its own with Delegate=yes";
 }
 
-function readRootEntries(): RootEntry[] {
+export function readRootEntries(): RootEntry[] {
   return readdirSync("/", { withFileTypes: true })
     .filter((entry) => isProgramDir(entry.name))
     .map(({ name }) => `/${name}`)
