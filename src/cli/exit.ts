@@ -21,6 +21,8 @@ const advice: Partial<Record<ErrorCode, string>> = {
   LOCKDOWN: "an administrator has locked the hub; try again when it is over",
   STORE_UNAVAILABLE: "try again in a moment; the hub's log says what is wrong",
   OUTPUT_UNAVAILABLE: "try again in a moment; the hub's log says what is wrong",
+  OUTPUT_REMOVED:
+    "the job's record and receipt are still there; WRIT_MAX_STORAGE_BYTES says how much the hub keeps",
   SHUTTING_DOWN: "try again when the hub is back",
   INVALID_ARGUMENT: "--help shows what is allowed",
   INTERNAL: "the hub's log says more (logs/hub.log in its home)",

@@ -13,6 +13,7 @@ export const eventTable = {
   JOB_RELEASED: { severity: "LOW", live: "retrying" },
   JOB_QUARANTINED: { severity: "LOW", live: "quarantined" },
   JOB_CANCEL_REQUESTED: { severity: "LOW", live: null },
+  OUTPUT_REMOVED: { severity: "LOW", live: null },
   LOGIN_SUCCESS: { severity: "LOW", live: null },
   LOGIN_FAILED: { severity: "LOW", live: null },
   TOKEN_ISSUED: { severity: "LOW", live: null },

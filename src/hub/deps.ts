@@ -10,6 +10,7 @@ import type { WatchList } from "./alerts/watch-list.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
 import type { HubMetrics } from "./services/metrics.ts";
+import type { OutputTally } from "./services/output-tally.ts";
 import type { RateLimits } from "./services/rate-limits.ts";
 import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
@@ -24,6 +25,8 @@ export type HubDeps = {
   settings: HubSettings;
   outputs: OutputLog;
   outputsDir: string;
+  /** How much jobs have said. */
+  outputTally: OutputTally;
   logger: Logger;
   failpoint: Failpoint;
   feed: EventFeed;

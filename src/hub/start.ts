@@ -28,12 +28,14 @@ import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
 import { addLiveGauges, createMetrics } from "./services/metrics.ts";
+import { OutputTally } from "./services/output-tally.ts";
 import { RateLimits } from "./services/rate-limits.ts";
 import { createReaper } from "./services/reaper.ts";
 import { ReceiptChecker } from "./services/receipt-checker.ts";
 import { RecordCache } from "./services/record-cache.ts";
 import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
+import { createStorage } from "./services/storage.ts";
 import { type HubSettings, loadHubSettings } from "./settings.ts";
 import { systemIds } from "./system-ids.ts";
 
@@ -91,6 +93,7 @@ async function startLocked(
     createReaper(deps),
     createScheduler(deps),
     createRetention(deps),
+    createStorage(deps),
     createKeyWatch(deps),
     createResponder({ ...deps, channels }),
     ...createSender(deps, channels),
@@ -180,6 +183,7 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
     version,
     outputs: new OutputLog({ failpoint }),
     outputsDir: join(home, "outputs"),
+    outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),
     watched: new WatchList(clock),

@@ -154,6 +154,17 @@ describe("OutputLog", () => {
     expect(await log.sizeOf(outputPath(root, JOB, 1, "stdout"))).toBe(0);
     await expect(log.removeOutputs(root, "..")).rejects.toMatchObject({ code: "OUTPUT_UNAVAILABLE" });
   });
+
+  test("forgets the attempts that are named, while another one goes on", async () => {
+    for (const attempt of [1, 2, 3])
+      await log.appendAt(outputPath(root, JOB, attempt, "stdout"), 0, Buffer.from("x"));
+    await log.removeAttempts(root, JOB, [1, 2, 9]);
+    expect(readdirSync(join(root, "ab", JOB))).toEqual(["3"]);
+    expect(await log.appendAt(outputPath(root, JOB, 3, "stdout"), 1, Buffer.from("y"))).toEqual({ size: 2 });
+    await log.removeAttempts(root, JOB, [3]);
+    expect(readdirSync(join(root, "ab"))).toEqual([]);
+    await expect(log.removeAttempts(root, JOB, [0])).rejects.toMatchObject({ code: "OUTPUT_UNAVAILABLE" });
+  });
 });
 
 describe("readRange", () => {

@@ -1,8 +1,8 @@
-import { type FileHandle, rm, stat } from "node:fs/promises";
-import { sep } from "node:path";
+import { type FileHandle, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, sep } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { OpenFiles } from "./open-files.ts";
-import { jobOutputDir, shortPath } from "./output-path.ts";
+import { jobOutputDir, outputPath, shortPath } from "./output-path.ts";
 
 export { jobOutputDir, type OutputStream, outputPath } from "./output-path.ts";
 
@@ -60,6 +60,18 @@ export class OutputLog {
     await rm(dir, { recursive: true, force: true });
   }
 
+  /** Forgets what some attempts of a job have said; what other attempts say at the same time is safe. */
+  async removeAttempts(root: string, jobId: string, attempts: number[]): Promise<void> {
+    const dir = jobOutputDir(root, jobId);
+    for (const attempt of attempts) {
+      const attemptDir = dirname(outputPath(root, jobId, attempt, "stdout"));
+      await this.#files.close((path) => path.startsWith(attemptDir + sep));
+      await rm(attemptDir, { recursive: true, force: true });
+    }
+    // Not when there is another attempt in it. One that begins at this very moment is told to try again.
+    await rmdir(dir).catch(() => {});
+  }
+
   /** Closes all files. Another append opens them again. */
   async close(): Promise<void> {
     await this.#files.close();
@@ -91,6 +103,8 @@ export class OutputLog {
       if (done > 0) await this.#failpoint("log.midWrite");
       const length = Math.min(bytes.length - done, WRITE_BYTES_MAX);
       const { bytesWritten } = await handle.write(bytes, done, length, offset + done);
+      // No progress and no error would otherwise be a loop without an end.
+      if (bytesWritten === 0) throw Object.assign(new Error("nothing was written"), { code: "EIO" });
       done += bytesWritten;
     }
   }
@@ -106,12 +120,15 @@ export async function sizeOf(path: string): Promise<number> {
   }
 }
 
+const fullDisk = new Set(["ENOSPC", "EDQUOT"]);
+
 /** A disk that is full or broken is told apart from our own refusals, with its reason for the job's record. */
 export function asOutputError(error: unknown, path: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   // An AbortError has a code too, but a number: it is the caller's own doing and no fault of the file.
   if (error instanceof WritError || typeof code !== "string") return error;
-  return new WritError("OUTPUT_UNAVAILABLE", `output ${shortPath(path)} cannot be used: ${code}`, {
-    reason: code,
-  });
+  const what = fullDisk.has(code)
+    ? `the disk is full (${code}): nothing more of output ${shortPath(path)} was kept; send it again when there is room`
+    : `output ${shortPath(path)} cannot be used: ${code}`;
+  return new WritError("OUTPUT_UNAVAILABLE", what, { reason: code });
 }

@@ -54,8 +54,8 @@ type Given = {
   bundle: ReceiptBundle;
   /** The hub's keys that the reader trusts. */
   keys: readonly Pick<KeyRecord, "key_id" | "public_key" | "status">[];
-  /** SHA-256 of the output that the reader has; left out when there is none at hand. */
-  outputs?: { stdout: string; stderr: string };
+  /** SHA-256 of the output that the reader has; left out what is not at hand. */
+  outputs?: { stdout?: string | undefined; stderr?: string | undefined };
 };
 
 /** Checks the whole chain and tells of each link. A link that cannot even be read counts as broken. */

@@ -6,6 +6,7 @@ import type { JobRecord, JobState, NewJob } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { WorkerFacts } from "../core/queue-key.ts";
 import type { AuditStore } from "./audit-store.ts";
+import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
 
 /**
@@ -15,6 +16,7 @@ import type { ResponseStore } from "./response-store.ts";
  * and writes under the fence. test/store-contract holds every driver to this page.
  */
 export type Store = AuditStore &
+  OutputStore &
   ResponseStore & {
     /** Accepts all of these jobs or none. The same idempotency key with the same request gives the first job again. */
     submitJobs(input: {
@@ -182,7 +184,8 @@ export type ClaimOutcome = {
 };
 
 export type ClaimedJob = { job: JobRecord; document: string; leaseToken: string };
-export type StoredJob = { job: JobRecord; document: string };
+/** Without `droppedOutput` as long as none of its output was dropped. */
+export type StoredJob = { job: JobRecord; document: string; droppedOutput: DroppedSizes | null };
 
 export type JobChange = { jobId: string; change: Exclude<Change, { act: "claim" | "refuse" | "due" }> };
 

@@ -6,6 +6,7 @@ import { describeClaims } from "./describe-claims.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeLife } from "./describe-life.ts";
+import { describeOutputs } from "./describe-outputs.ts";
 import { describeQueues } from "./describe-queues.ts";
 import { describeRecalls } from "./describe-recalls.ts";
 import { describeResponse } from "./describe-response.ts";
@@ -21,6 +22,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeClaims(create);
     describeAttempts(create);
     describeEndings(create);
+    describeOutputs(create);
     describeQueues(create);
     describeRecalls(create);
     describeSeals(create);

@@ -58,18 +58,32 @@ async function verifyJob(
     await writePrivateFile(resolve(context.cwd, flags.export), `${JSON.stringify(file, null, 2)}\n`);
   }
   const signal = context.stops.asked;
-  const hash = async (stream: "stdout" | "stderr"): Promise<string> => {
-    const made = createHash("sha256");
-    const wanted = { stream, attempt: bundle.attempt, follow: false, signal };
-    for await (const chunk of writ.streamOutput(jobId, wanted)) made.update(chunk);
-    return made.digest("hex");
+  const wanted = { attempt: bundle.attempt, follow: false, signal };
+  const outputs = {
+    stdout: await hashOutput(writ, jobId, { ...wanted, stream: "stdout" }),
+    stderr: await hashOutput(writ, jobId, { ...wanted, stream: "stderr" }),
   };
-  const outputs = { stdout: await hash("stdout"), stderr: await hash("stderr") };
   return verifyBundle({
     bundle,
     outputs,
     keys: await trustedKeys(context, flags, hubKeys as unknown as Keys),
   });
+}
+
+/** Undefined when the hub has removed it: all else can still be checked. */
+async function hashOutput(
+  writ: Writ,
+  jobId: string,
+  wanted: Parameters<Writ["streamOutput"]>[1],
+): Promise<string | undefined> {
+  const made = createHash("sha256");
+  try {
+    for await (const chunk of writ.streamOutput(jobId, wanted)) made.update(chunk);
+  } catch (error) {
+    if (error instanceof WritError && error.code === "OUTPUT_REMOVED") return undefined;
+    throw error;
+  }
+  return made.digest("hex");
 }
 
 async function verifyFile(context: CliContext, path: string, flags: Flags): Promise<BundleStep[]> {

@@ -14,6 +14,7 @@ export async function appendOutput(
   await checkSize(deps, { tenantId: job.tenantId, end: call.offset + call.bytes.length });
   const path = outputPath(deps.outputsDir, call.jobId, job.attempt, call.stream);
   const appended = await deps.outputs.appendAt(path, call.offset, call.bytes);
+  deps.outputTally.set(call.jobId, { attempt: job.attempt, stream: call.stream, size: appended.size });
   deps.metrics.outputBytes.inc(call.bytes.length);
   return appended;
 }

@@ -115,7 +115,10 @@ async function apply(deps: HubDeps, changes: JobChange[], signed: Signed | null)
   await deps.failpoint("result.beforeCommit");
   const rules = rulesNow(deps);
   const receiptSignature = signed && { ...signed, createdAt: rules.nowMs };
+  // In the same group of writes, and before the result makes the row large. Should it fail, it is noted later.
+  const noted = deps.outputTally.noteJobs(changes.map(({ jobId }) => jobId)).catch(() => {});
   const answers = await deps.store.changeJobs({ changes, rules, origin: null, receiptSignature });
+  await noted;
   await deps.failpoint("result.afterCommit");
   if (signed !== null)
     await deps.receipts.add({ ...signed, signed: signed.text, receipts: toCheck(answers) });

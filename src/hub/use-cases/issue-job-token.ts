@@ -32,7 +32,7 @@ export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<I
 /** The token of the attempt that holds this job now; null when the job has nowhere to put files. */
 export function jobTokenFor(
   { keys, metrics, clock }: Pick<HubDeps, "keys" | "metrics" | "clock">,
-  { job, document }: StoredJob,
+  { job, document }: Pick<StoredJob, "job" | "document">,
 ): IssuedJobToken | null {
   const policy = policyIn(document);
   if (policy === null) return null;

@@ -58,7 +58,7 @@ export async function jobView(outputsDir: string, stored: StoredJob, identity: I
     solver_checksum: document.run.kind === "solver" ? document.run.checksum : null,
     isolation: parsed(job.isolation),
     usage: parsed(job.usage),
-    output: await outputSizes(outputsDir, job),
+    output: await outputSizes(outputsDir, stored),
     output_files: parsed(job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
@@ -80,8 +80,14 @@ function executionTimeMs(job: JobRecord): number | null {
   return from === null || job.completedAt === null ? null : job.completedAt - from;
 }
 
-async function outputSizes(outputsDir: string, job: JobRecord): Promise<{ stdout: number; stderr: number }> {
+type Sizes = { stdout: number; stderr: number };
+
+/** How much the latest attempt has said, whether or not it is still there. */
+async function outputSizes(outputsDir: string, { job, droppedOutput }: StoredJob): Promise<Sizes> {
   if (job.attempt === 0) return { stdout: 0, stderr: 0 };
+  if (droppedOutput !== null && job.attempt <= droppedOutput.throughAttempt) {
+    return droppedOutput.sizes[job.attempt] ?? { stdout: 0, stderr: 0 };
+  }
   const size = (stream: "stdout" | "stderr") => sizeOf(outputPath(outputsDir, job.id, job.attempt, stream));
   const [stdout, stderr] = await Promise.all([size("stdout"), size("stderr")]);
   return { stdout, stderr };

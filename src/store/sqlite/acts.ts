@@ -15,6 +15,7 @@ import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
 import { isJobSealed } from "./is-job-sealed.ts";
 import { getLockdown, liftLockdown, lockDown } from "./lockdown-acts.ts";
+import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
 import { getQuota, listQueues, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
@@ -57,6 +58,9 @@ const acts: Acts = {
   listJobs,
   getQueuePosition,
   pruneJobs,
+  noteOutputs,
+  dropOutputs,
+  getOutputNotes,
   registerWorker,
   heartbeatWorker,
   getWorker,

@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import type { Queue } from "./queue-book.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
-type Prunable = { seq: number; id: string; queue_id: number; status: JobState };
+type Prunable = { seq: number; id: string; queue_id: number; status: JobState; output_bytes: number };
 
 /** Forgets finished jobs, oldest first; their events stay until their own time has come. */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
@@ -12,6 +12,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   for (const job of jobs) {
     context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
     context.tallies.add(`jobs.${job.status}`, -1);
+    context.tallies.add("output_bytes", -job.output_bytes);
     const queue = context.book.byId(job.queue_id);
     if (queue === undefined) continue;
     context.book.adjust(queue, 0, 0, -1);
@@ -24,13 +25,13 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
 /** Dead letters have an index of their own, so that the many that ended well are not read for the few that did not. */
 function findPrunable(context: Context, input: PruneInput): Prunable[] {
   const ended = context.sql.all<Prunable>(
-    `SELECT seq, id, queue_id, status FROM jobs
+    `SELECT seq, id, queue_id, status, output_bytes FROM jobs
       WHERE completed_at < ? AND status IN ('completed', 'failed') ORDER BY completed_at LIMIT ?`,
     input.endedBefore,
     input.limit,
   );
   const quarantined = context.sql.all<Prunable>(
-    `SELECT seq, id, queue_id, status FROM jobs
+    `SELECT seq, id, queue_id, status, output_bytes FROM jobs
       WHERE status = 'quarantined' AND completed_at < ? ORDER BY seq LIMIT ?`,
     input.quarantinedBefore,
     input.limit - ended.length,

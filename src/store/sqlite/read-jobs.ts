@@ -3,7 +3,7 @@ import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
 
-const storedText = `SELECT ${jobColumns}, document
+const storedText = `SELECT ${jobColumns}, document, output_dropped_through, output_sizes
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq`;
 
 export function getJob(context: Context, { jobId }: { jobId: string }): StoredJob | null {
@@ -43,7 +43,12 @@ const statusText = {
 } as const;
 
 function readStored(context: Context, row: Row): StoredJob {
-  return { job: readJob(context, row), document: (row[jobWidth] as string | null) ?? "" };
+  const [document, throughAttempt, sizes] = row.slice(jobWidth) as [string | null, number, string | null];
+  return {
+    job: readJob(context, row),
+    document: document ?? "",
+    droppedOutput: throughAttempt === 0 ? null : { throughAttempt, sizes: JSON.parse(sizes ?? "{}") },
+  };
 }
 
 /** Counting stops here: nobody needs to know more exactly how long the queue is. */

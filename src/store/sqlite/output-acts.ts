@@ -1,0 +1,104 @@
+import { jobEventDetails } from "../../core/events.ts";
+import type { AttemptOutput, DroppedOutput, OutputSizes } from "../output-store.ts";
+import type { Context } from "./context.ts";
+import { appendEvent } from "./event-log.ts";
+import { loadJob } from "./job-row.ts";
+
+/** Notes how much attempts have said so far. */
+export function noteOutputs(
+  context: Context,
+  { outputs }: { outputs: AttemptOutput[] },
+): { keptBytes: number } {
+  for (const output of outputs) noteOutput(context, output);
+  return { keptBytes: context.tallies.get("output_bytes") };
+}
+
+type OutputRow = {
+  seq: number;
+  output_sizes: string | null;
+  output_bytes: number;
+  output_dropped_through: number;
+};
+
+/** These columns are in no record, so one that memory holds can neither be wrong about them nor write them back. */
+function noteOutput(context: Context, { jobId, attempt, stdout, stderr }: AttemptOutput): void {
+  const row = context.sql.first<OutputRow>(
+    "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE id = ?",
+    jobId,
+  );
+  if (row === null || attempt <= row.output_dropped_through) return;
+  const sizes = JSON.parse(row.output_sizes ?? "{}") as OutputSizes;
+  const before = sizes[attempt] ?? { stdout: 0, stderr: 0 };
+  const after = { stdout: stdout ?? before.stdout, stderr: stderr ?? before.stderr };
+  const difference = after.stdout + after.stderr - before.stdout - before.stderr;
+  context.sql.run(
+    "UPDATE jobs SET output_sizes = ?, output_bytes = ? WHERE seq = ?",
+    JSON.stringify({ ...sizes, [attempt]: after }),
+    row.output_bytes + difference,
+    row.seq,
+  );
+  context.tallies.add("output_bytes", difference);
+}
+
+export function getOutputNotes(
+  context: Context,
+  { jobIds }: { jobIds: string[] },
+): { jobId: string; isNoted: boolean; droppedThrough: number }[] {
+  const rows = context.sql.all<{ id: string; noted: number; output_dropped_through: number }>(
+    `SELECT id, output_sizes IS NOT NULL AS noted, output_dropped_through
+      FROM jobs WHERE id IN (SELECT value FROM json_each(?))`,
+    JSON.stringify(jobIds),
+  );
+  return rows.map((row) => ({
+    jobId: row.id,
+    isNoted: row.noted === 1,
+    droppedThrough: row.output_dropped_through,
+  }));
+}
+
+/** Gives up the output of finished jobs, oldest end first, until no more than so many bytes are kept. */
+export function dropOutputs(
+  context: Context,
+  { downToBytes, limit, nowMs }: { downToBytes: number; limit: number; nowMs: number },
+): { dropped: DroppedOutput[]; keptBytes: number } {
+  const dropped: DroppedOutput[] = [];
+  const ids = context.sql.all<{ id: string }>(
+    `SELECT id FROM jobs WHERE output_bytes > 0 AND completed_at IS NOT NULL
+        AND status IN ('completed', 'failed', 'quarantined')
+      ORDER BY completed_at LIMIT ?`,
+    limit,
+  );
+  for (const { id } of ids) {
+    if (context.tallies.get("output_bytes") <= downToBytes) break;
+    dropped.push(dropOutput(context, id, nowMs));
+  }
+  return { dropped, keptBytes: context.tallies.get("output_bytes") };
+}
+
+function dropOutput(context: Context, jobId: string, nowMs: number): DroppedOutput {
+  const job = loadJob(context, jobId)!;
+  const row = context.sql.first<OutputRow>(
+    "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE seq = ?",
+    job.seq,
+  )!;
+  const attempts = Object.keys(JSON.parse(row.output_sizes ?? "{}") as OutputSizes)
+    .map(Number)
+    .filter((attempt) => attempt > row.output_dropped_through);
+  context.sql.run(
+    "UPDATE jobs SET output_bytes = 0, output_dropped_through = attempt, event_count = event_count + 1 WHERE seq = ?",
+    job.seq,
+  );
+  context.tallies.add("output_bytes", -row.output_bytes);
+  appendEvent(context, {
+    event: "OUTPUT_REMOVED",
+    ts: nowMs,
+    tenantId: job.tenantId,
+    jobId,
+    ownerId: job.userId,
+    jobSeq: job.eventCount + 1,
+    details: { ...jobEventDetails(job), bytes: row.output_bytes, attempts },
+    origin: null,
+  });
+  context.notice.job(jobId);
+  return { jobId, attempts, bytes: row.output_bytes };
+}

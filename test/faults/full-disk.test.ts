@@ -1,0 +1,92 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { JobView } from "../../src/contract/view-shapes.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { appendOutput } from "../support/output.ts";
+import { startTestWorker } from "../support/worker.ts";
+
+const MiB = 1024 ** 2;
+const obstacle = mountObstacle();
+const name =
+  "F-05: a disk that is full refuses output, loses nothing of it, and takes the rest when there is room";
+
+if (obstacle === null) test(name, fillDisk);
+else test.skip(`${name} (not capable: ${obstacle})`, fillDisk);
+
+async function fillDisk(): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), "writ-full-disk-"));
+  const outputs = join(home, "outputs");
+  mkdirSync(outputs, { mode: 0o700 });
+  mount(outputs, "size=2m,mode=0700");
+  onTestFinished(() => {
+    execFileSync("umount", [outputs]);
+    rmSync(home, { recursive: true, force: true });
+  });
+  const hub = await startTestHub(stillEnv, { home });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+
+  // Nothing that was acknowledged is lost, and what was refused has left no trace.
+  const byHand = await runningJob(hub, { workerId: await registerWorker(hub) });
+  const said = Buffer.alloc(MiB, "a");
+  expect((await appendOutput(hub, byHand, { bytes: said })).json()).toEqual({ size: MiB });
+  const more = { offset: MiB, bytes: Buffer.alloc(2 * MiB, "b") };
+  expect(await appendOutput(hub, byHand, more)).toMatchObject({
+    status: 503,
+    code: "OUTPUT_UNAVAILABLE",
+    text: expect.stringContaining("the disk is full"),
+    headers: { "retry-after": "1" },
+  });
+  expect((await readOutput(hub, byHand.id)).equals(said)).toBe(true);
+
+  // A worker keeps what the hub could not take, and says so to nobody but its log.
+  const type = "speaks";
+  const worker = await startTestWorker(hub, { types: [type] });
+  onTestFinished(() => worker.stop());
+  const script = `head -c ${3 * MiB} /dev/zero | tr '\\0' c`;
+  const { id } = await submitJob(hub, { type, run: { kind: "exec", argv: ["/bin/sh", "-c", script] } });
+  const log = join(home, "logs", "hub.log");
+  await eventually("the worker is refused, several times", () => {
+    const lines = readFileSync(log, "utf8").split("\n");
+    return lines.filter((line) => line.includes("ENOSPC")).length > 3;
+  });
+  expect((await viewOf(hub, id)).status).toBe("running");
+  const copy = join(worker.home, "work", "jobs", id, "1", "stdout.log");
+  expect(readFileSync(copy)).toHaveLength(3 * MiB);
+
+  mount(outputs, "remount,size=16m");
+  await eventually("the job is done", async () => (await viewOf(hub, id)).status === "completed");
+  expect((await readOutput(hub, id)).equals(Buffer.alloc(3 * MiB, "c"))).toBe(true);
+  expect((await appendOutput(hub, byHand, more)).json()).toEqual({ size: 3 * MiB });
+  expect((await readOutput(hub, byHand.id)).equals(Buffer.concat([said, more.bytes]))).toBe(true);
+}
+
+async function viewOf(hub: TestHub, id: string): Promise<JobView> {
+  return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
+}
+
+async function readOutput(hub: TestHub, id: string): Promise<Buffer> {
+  return (await hub.must("GET", `/jobs/${id}/output/stdout`, { token: hub.admin })).bytes;
+}
+
+function mount(dir: string, options: string): void {
+  execFileSync("mount", ["-t", "tmpfs", "-o", options, "writ-test", dir], { stdio: "pipe" });
+}
+
+/** A small disk of one's own takes root, and a container may forbid it even then. */
+function mountObstacle(): string | null {
+  const dir = mkdtempSync(join(tmpdir(), "writ-mount-"));
+  try {
+    mount(dir, "size=1m");
+    execFileSync("umount", [dir]);
+    return null;
+  } catch (error) {
+    return `no tmpfs can be mounted: ${(error as Error).message.split("\n").at(-2) ?? "no root"}`;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}

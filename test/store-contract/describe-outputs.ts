@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { failureOf, resultOf, type StoreUnderTest } from "./scene.ts";
+import { useScene } from "./use-scene.ts";
+
+export function describeOutputs(create: () => StoreUnderTest): void {
+  describe("the output of jobs", () => {
+    const scene = useScene(create);
+    const note = async (jobId: string, attempt: number, sizes: { stdout?: number; stderr?: number }) =>
+      (await scene().store.noteOutputs({ outputs: [{ jobId, attempt, ...sizes }] })).keptBytes;
+    const drop = (downToBytes: number, limit = 100) =>
+      scene().store.dropOutputs({ downToBytes, limit, nowMs: scene().nowMs });
+    const keptBytes = async () => (await scene().store.noteOutputs({ outputs: [] })).keptBytes;
+    /** Each ends a second after the one before. */
+    const ended = async (stdout: number): Promise<string> => {
+      const claimed = await scene().submitAndStart();
+      await note(claimed.job.id, 1, { stdout });
+      scene().nowMs += 1_000;
+      await scene().change(claimed, resultOf("1"));
+      return claimed.job.id;
+    };
+
+    it("is not noted of a job that is not there", async () => {
+      expect(await note(scene().newId(), 1, { stdout: 5 })).toBe(0);
+    });
+
+    it("is never dropped as long as its job has not ended, however much it is", async () => {
+      const running = await scene().submitAndStart();
+      await note(running.job.id, 1, { stdout: 1_000 });
+      const retried = await scene().submitAndStart();
+      await note(retried.job.id, 1, { stdout: 1_000 });
+      await scene().change(retried, failureOf("EXECUTION_ERROR"));
+      expect(await drop(0)).toEqual({ dropped: [], keptBytes: 2_000 });
+      const put = await scene().submitAndStart({ maxAttempts: 1 });
+      await note(put.job.id, 1, { stdout: 1_000 });
+      await scene().change(put, failureOf("EXECUTION_ERROR"));
+      await scene().changeJob(put.job.id, { act: "retry" });
+      expect(await drop(0)).toEqual({ dropped: [], keptBytes: 3_000 });
+    });
+
+    it("is summed up by sizes, so that to say it twice changes nothing", async () => {
+      const { job } = await scene().submitAndStart();
+      expect(await note(job.id, 1, { stdout: 5, stderr: 2 })).toBe(7);
+      expect(await note(job.id, 1, { stdout: 5 })).toBe(7);
+      expect(await note(job.id, 1, { stdout: 9 })).toBe(11);
+      expect(await note(job.id, 2, { stderr: 1 })).toBe(12);
+      await scene().reopen();
+      expect(await keptBytes()).toBe(12);
+      const notes = { jobIds: [job.id, scene().newId()] };
+      expect(await scene().store.getOutputNotes(notes)).toEqual([
+        { jobId: job.id, isNoted: true, droppedThrough: 0 },
+      ]);
+    });
+
+    it("goes oldest end first, only until there is room, and the jobs stay", async () => {
+      const late = await scene().submitAndStart();
+      await note(late.job.id, 1, { stdout: 100, stderr: 10 });
+      const [first, second, third] = [await ended(200), await ended(300), await ended(400)];
+      scene().nowMs += 1_000;
+      await scene().change(late, resultOf("1"));
+      expect(await drop(510, 1)).toEqual({
+        dropped: [{ jobId: first, attempts: [1], bytes: 200 }],
+        keptBytes: 810,
+      });
+      expect(await drop(510)).toEqual({
+        dropped: [{ jobId: second, attempts: [1], bytes: 300 }],
+        keptBytes: 510,
+      });
+      expect((await drop(510)).dropped).toEqual([]);
+      expect((await drop(0)).dropped.map(({ jobId }) => jobId)).toEqual([third, late.job.id]);
+      const stored = await scene().store.getJob({ jobId: late.job.id });
+      expect(stored).toMatchObject({
+        job: { status: "completed", result: "1" },
+        droppedOutput: { throughAttempt: 1, sizes: { 1: { stdout: 100, stderr: 10 } } },
+      });
+    });
+
+    it("leaves an event for each job, numbered with the job's own", async () => {
+      const jobId = await ended(200);
+      await drop(0);
+      const events = await scene().events(jobId);
+      expect(events.at(-1)).toMatchObject({
+        event: "OUTPUT_REMOVED",
+        tenantId: "acme",
+        ownerId: "u1",
+        details: { bytes: 200, attempts: [1], status: "completed" },
+      });
+      expect(events.map(({ jobSeq }) => jobSeq)).toEqual(events.map((_, index) => index + 1));
+    });
+
+    it("of a new attempt counts again, and of the dropped ones no word is believed", async () => {
+      const claimed = await scene().submitAndStart({ maxAttempts: 1 });
+      const { id } = claimed.job;
+      await note(id, 1, { stdout: 5 });
+      await scene().change(claimed, failureOf("EXECUTION_ERROR"));
+      await drop(0);
+      expect(await note(id, 1, { stdout: 50 })).toBe(0);
+      await scene().changeJob(id, { act: "retry" });
+      const again = await scene().claim();
+      expect(await note(id, 2, { stdout: 7 })).toBe(7);
+      expect((await drop(0)).dropped).toEqual([]);
+      await scene().change(again, resultOf("1"));
+      expect((await drop(0)).dropped).toEqual([{ jobId: id, attempts: [2], bytes: 7 }]);
+      expect((await scene().store.getJob({ jobId: id }))?.droppedOutput).toEqual({
+        throughAttempt: 2,
+        sizes: { 1: { stdout: 5, stderr: 0 }, 2: { stdout: 7, stderr: 0 } },
+      });
+    });
+
+    it("is not counted any more when its job is forgotten", async () => {
+      await ended(200);
+      const before = scene().nowMs + 1;
+      await scene().store.pruneJobs({ endedBefore: before, quarantinedBefore: before, limit: 9 });
+      expect(await keptBytes()).toBe(0);
+    });
+  });
+}
