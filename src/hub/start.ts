@@ -165,7 +165,12 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
   await ensureAdminToken(home, { store, ids, nowMs }, { secret: settings.adminToken, osUser: start.osUser });
   // A restart must cost no job an attempt: every lease begins anew.
   const { extended } = await store.graceLeases({ nowMs, leaseMs: settings.leaseMs });
-  if (extended > 0) logger.info({ extended }, "leases that outlived the restart begin anew");
+  if (extended.length > 0)
+    logger.info({ extended: extended.length }, "leases that outlived the restart begin anew");
+  const outputsDir = join(home, "outputs");
+  const outputs = new OutputLog({ failpoint });
+  // What they said before may have been written by a hub that did not live to sync it.
+  for (const jobId of extended) outputs.doubt(outputsDir, jobId);
 
   const dispatcher = new Dispatcher();
   const metrics = createMetrics(version);
@@ -181,13 +186,13 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
     dispatcher,
     metrics,
     version,
-    outputs: new OutputLog({ failpoint }),
-    outputsDir: join(home, "outputs"),
+    outputs,
+    outputsDir,
     outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),
     watched: new WatchList(clock),
-    receipts: new ReceiptChecker({ store, clock, logger, outputsDir: join(home, "outputs") }),
+    receipts: new ReceiptChecker({ store, clock, logger, outputsDir }),
     feed: new EventFeed(store),
     limits: new RateLimits(clock),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),

@@ -3,6 +3,8 @@ import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { WritError } from "../core/errors.ts";
 
+type OnMade = (path: string, firstDir: string | undefined) => void;
+
 type OpenFile = {
   /** Ends when everything that was asked of this file before is done. */
   tail: Promise<unknown>;
@@ -20,13 +22,16 @@ const WAITING_MAX = 64;
  */
 export class OpenFiles {
   readonly #openMax: number;
+  readonly #onMade: OnMade;
   readonly #files = new Map<string, OpenFile>();
   readonly #waiting: (() => void)[] = [];
   #openCount = 0;
   #busyCount = 0;
 
-  constructor(openMax: number) {
+  /** `onMade` hears of each file that was made, with the first of the folders that had to be made for it. */
+  constructor(openMax: number, onMade: OnMade = () => {}) {
     this.#openMax = openMax;
+    this.#onMade = onMade;
   }
 
   /** Runs `act` when it is its turn on this file. The file is made when it is not there. */
@@ -86,7 +91,7 @@ export class OpenFiles {
   async #open(path: string): Promise<FileHandle> {
     await this.#makeRoom();
     try {
-      return await openOrCreate(path);
+      return await openOrCreate(path, this.#onMade);
     } catch (error) {
       this.#openCount--;
       throw error;
@@ -118,13 +123,27 @@ export class OpenFiles {
 }
 
 /** Without O_APPEND, because the kernel would then ignore the position that a write names. */
-async function openOrCreate(path: string): Promise<FileHandle> {
-  const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
-  try {
-    return await open(path, flags, 0o600);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+const flags = constants.O_RDWR | constants.O_NOFOLLOW;
+
+async function openOrCreate(path: string, onMade: OnMade): Promise<FileHandle> {
+  let firstDir: string | undefined;
+  let handle = await createNew(path);
+  if (handle === "EEXIST") return open(path, flags);
+  if (handle === "ENOENT") {
+    firstDir = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    handle = await open(path, flags | constants.O_CREAT, 0o600);
   }
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  return open(path, flags, 0o600);
+  onMade(path, firstDir);
+  return handle;
+}
+
+/** The usual case first: a stream of which this is the first word. */
+async function createNew(path: string): Promise<FileHandle | "EEXIST" | "ENOENT"> {
+  try {
+    return await open(path, flags | constants.O_CREAT | constants.O_EXCL, 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" || code === "ENOENT") return code;
+    throw error;
+  }
 }

@@ -147,7 +147,7 @@ describe("OutputLog", () => {
     for (const attempt of [1, 2])
       await log.appendAt(outputPath(root, JOB, attempt, "stdout"), 0, Buffer.from("x"));
     await log.appendAt(outputPath(root, other, 1, "stdout"), 0, Buffer.from("y"));
-    await log.sync(outputPath(root, other, 1, "stdout"));
+    await log.syncJob(root, other);
     await log.removeOutputs(root, JOB);
     expect(readdirSync(join(root, "ab"))).toEqual([other]);
     expect(openDescriptors()).toBe(before + 1);
@@ -164,6 +164,111 @@ describe("OutputLog", () => {
     await log.removeAttempts(root, JOB, [3]);
     expect(readdirSync(join(root, "ab"))).toEqual([]);
     await expect(log.removeAttempts(root, JOB, [0])).rejects.toMatchObject({ code: "OUTPUT_UNAVAILABLE" });
+  });
+});
+
+describe("syncing", () => {
+  let seen: string[];
+  let failure: Error | undefined;
+  let watched: OutputLog;
+
+  beforeEach(() => {
+    seen = [];
+    failure = undefined;
+    watched = new OutputLog({
+      failpoint: (name) => {
+        seen.push(name);
+        if (failure !== undefined && name.startsWith("log.sync")) throw failure;
+      },
+    });
+  });
+  afterEach(() => watched.close());
+
+  const say = (attempt: number, stream: "stdout" | "stderr", offset: number, text: string) =>
+    watched.appendAt(outputPath(root, JOB, attempt, stream), offset, Buffer.from(text));
+  const syncs = async () => {
+    await watched.syncJob(root, JOB);
+    return seen.splice(0).sort();
+  };
+
+  test("that fails is told with its reason, and is not believed to be done", async () => {
+    await say(1, "stdout", 0, "a");
+    failure = Object.assign(new Error("broken"), { code: "EIO" });
+    for (let time = 0; time < 2; time++) {
+      await expect(watched.syncJob(root, JOB)).rejects.toMatchObject({
+        code: "OUTPUT_UNAVAILABLE",
+        details: { reason: "EIO" },
+      });
+    }
+    failure = undefined;
+    seen.splice(0);
+    expect(await syncs()).toContain("log.sync");
+    expect(await syncs()).toEqual([]);
+  });
+
+  test("costs nothing for a job that has said nothing, or nothing new", async () => {
+    expect(await syncs()).toEqual([]);
+    await say(1, "stdout", 0, "");
+    await syncs();
+    expect(await syncs()).toEqual([]);
+  });
+
+  test("covers both streams, and the folders when they are new", async () => {
+    const dirs = (count: number) => Array<string>(count).fill("log.syncDir");
+    await say(1, "stdout", 0, "a");
+    await say(1, "stderr", 0, "b");
+    // The attempt, the job, the folder of jobs, and the root, in which that one is new.
+    expect(await syncs()).toEqual(["log.sync", "log.sync", ...dirs(4)]);
+    await say(1, "stdout", 1, "c");
+    expect(await syncs()).toEqual(["log.sync"]);
+    await say(2, "stdout", 0, "d");
+    expect(await syncs()).toEqual(["log.sync", ...dirs(2)]);
+    await say(2, "stderr", 0, "e");
+    expect(await syncs()).toEqual(["log.sync", ...dirs(1)]);
+  });
+
+  test("looks at the files of a job that another hub may have written", async () => {
+    await log.appendAt(outputPath(root, JOB, 3, "stderr"), 0, Buffer.from("before"));
+    expect(await syncs()).toEqual([]);
+    watched.doubt(root, JOB);
+    expect(await syncs()).toEqual(["log.sync", ...Array<string>(4).fill("log.syncDir")]);
+    expect(await syncs()).toEqual([]);
+    watched.doubt(root, JOB.replace("012345", "012346"));
+    await watched.syncJob(root, JOB.replace("012345", "012346"));
+  });
+
+  test("of a long output begins on the way", async () => {
+    const chunk = Buffer.alloc(8 * 1024 * 1024);
+    const path = outputPath(root, JOB, 1, "stdout");
+    for (let n = 0; n < 3; n++) await watched.appendAt(path, n * chunk.length, chunk);
+    expect(seen).not.toContain("log.sync");
+    await watched.appendAt(path, 3 * chunk.length, chunk);
+    // In its turn: whatever is asked next of the file comes after it.
+    await watched.appendAt(path, 4 * chunk.length, Buffer.from("x"));
+    expect(seen.filter((name) => name === "log.sync")).toHaveLength(1);
+  });
+
+  test("comes by itself, after some rounds, for what nobody asks about", async () => {
+    const { signal } = new AbortController();
+    await say(1, "stdout", 0, "a");
+    for (let round = 0; round < 5; round++) await watched.syncOld(signal);
+    expect(seen).toEqual([]);
+    await watched.syncOld(signal);
+    expect(seen).toContain("log.sync");
+    seen.splice(0);
+    for (let round = 0; round < 10; round++) await watched.syncOld(signal);
+    expect(await syncs()).toEqual([]);
+  });
+
+  test("of what was removed is not tried", async () => {
+    await say(1, "stdout", 0, "a");
+    await say(2, "stdout", 0, "b");
+    await watched.removeAttempts(root, JOB, [1]);
+    expect((await syncs()).filter((name) => name === "log.sync")).toHaveLength(1);
+    await say(2, "stdout", 1, "c");
+    await watched.removeOutputs(root, JOB);
+    expect(await syncs()).toEqual([]);
+    expect(readdirSync(join(root, "ab"))).toEqual([]);
   });
 });
 

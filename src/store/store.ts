@@ -45,8 +45,8 @@ export type Store = AuditStore &
     recallJobs(input: RecallInput): Promise<{ recalled: number; more: boolean }>;
     /** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
     promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
-    /** After a restart every live lease, and every deadline, lasts at least one more full lease. */
-    graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: number }>;
+    /** After a restart every live lease, and every deadline, lasts at least one more full lease. Gives their jobs. */
+    graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: string[] }>;
 
     getJob(input: { jobId: string }): Promise<StoredJob | null>;
     /** Newest first. `before` is the seq of the last job of the page before. */

@@ -10,6 +10,7 @@ export class HubPresence {
   readonly #logger: Logger;
   readonly #clock: Clock;
   #isAway = false;
+  #absences = 0;
   #settling: Timer | undefined;
 
   constructor(logger: Logger, clock: Clock) {
@@ -17,11 +18,17 @@ export class HubPresence {
     this.#clock = clock;
   }
 
+  /** How often it was away so far. */
+  get absences(): number {
+    return this.#absences;
+  }
+
   away(error: unknown): void {
     this.#settling?.cancel();
     this.#settling = undefined;
     if (this.#isAway) return;
     this.#isAway = true;
+    this.#absences++;
     this.#logger.warn({ err: error }, "the hub cannot be reached; trying again until it is back");
   }
 

@@ -32,9 +32,11 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-function ship(options: { ended?: AbortSignal; bytesMax?: number; signal?: AbortSignal } = {}): Promise<void> {
+type Wish = { ended?: AbortSignal; bytesMax?: number; signal?: AbortSignal; presence?: HubPresence };
+
+function ship(options: Wish = {}): Promise<void> {
   const calls = createHubCalls(client, { workerId: "w1", timeoutMs: 5_000 });
-  const presence = new HubPresence(silentLogger, systemClock);
+  const { presence = new HubPresence(silentLogger, systemClock) } = options;
   return shipOutput(
     { clock: systemClock, random: () => 0, presence, calls },
     {
@@ -116,6 +118,25 @@ test("a hub that has lost the end gets it again", async () => {
   };
   await ship();
   expect(arrived().equals(bytes)).toBe(true);
+});
+
+test("a hub that came back without what it had taken gets it again, though the job says nothing more", async () => {
+  const over = new AbortController();
+  const presence = new HubPresence(silentLogger, systemClock);
+  const shipping = ship({ ended: over.signal, presence });
+  writeFileSync(path, "hello");
+  await hub.until(() => arrived().length === 5);
+  hub.outputs.set(`${lease.job_id}/output/stdout`, Buffer.from("he"));
+  presence.away(new Error("the power was cut"));
+  over.abort();
+  await shipping;
+  expect(String(arrived())).toBe("hello");
+});
+
+test("a hub that was never away is not asked twice", async () => {
+  writeFileSync(path, "hello");
+  await ship();
+  expect(hub.calls).toHaveLength(1);
 });
 
 test("a connection that is cut is taken up again", async () => {

@@ -32,8 +32,12 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
   let offset = 0;
   let surprises = 0;
   while (true) {
-    const atHub = await shipFrom(deps, shipment, offset);
-    if (atHub === "done") return;
+    const { absences } = deps.presence;
+    const { sent, isAtHub, size } = await shipFrom(deps, shipment, offset);
+    // A hub that was away may have lost power, and with it bytes that it had taken: it is asked once more.
+    const wasAway = deps.presence.absences !== absences && sent > 0;
+    const atHub = isAtHub && wasAway ? await sendChunk(deps, shipment, nothingAt(sent)) : size;
+    if (isAtHub && atHub === sent) return;
     // The hub counts otherwise than we do: it had our chunk already, or it has lost some. It is right either way.
     surprises = atHub > offset ? 0 : surprises + 1;
     offset = atHub;
@@ -42,21 +46,28 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
   }
 }
 
+type Shipped = { sent: number; size: number; isAtHub: boolean };
+
 /** Sends from an offset to the end; gives the hub's size as soon as that is not what was expected. */
-async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promise<"done" | number> {
+async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promise<Shipped> {
   const { path, ended, signal, bytesMax } = shipment;
   let offset = from;
   // The next piece is read when the hub has answered that it has this one; any other answer ends the loop.
   const options = { path, offset, chunkBytes, reusesBuffer: true, ended, signal };
   for await (const chunk of followOutput(options)) {
     const bytes = chunk.subarray(0, Math.max(0, bytesMax - offset));
-    if (bytes.length === 0) return "done";
+    if (bytes.length === 0) break;
     const size = await sendChunk(deps, shipment, { offset, bytes });
-    if (size !== offset + bytes.length) return size;
+    if (size !== offset + bytes.length) return { sent: offset, size, isAtHub: false };
     shipment.hash?.keep(offset, bytes);
     offset = size;
   }
-  return "done";
+  return { sent: offset, size: offset, isAtHub: true };
+}
+
+/** Adds nothing, and is answered with the size like any other chunk. */
+function nothingAt(offset: number): { offset: number; bytes: Uint8Array } {
+  return { offset, bytes: new Uint8Array() };
 }
 
 function sendChunk(

@@ -178,7 +178,7 @@ export function describeEndings(create: () => StoreUnderTest): void {
       await scene().reopen();
       scene().nowMs += leaseMs * 10;
       const grace = { nowMs: scene().nowMs, leaseMs };
-      expect(await scene().store.graceLeases(grace)).toEqual({ extended: 1 });
+      expect(await scene().store.graceLeases(grace)).toEqual({ extended: [claimed.job.id] });
       expect(await scene().reap()).toBe(0);
       expect((await scene().change(claimed, resultOf("1"))).kind).toBe("moved");
     });

@@ -3,6 +3,7 @@ import { Agent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startHub } from "../../src/hub/start.ts";
+import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Answer, type CallOptions, callHttp } from "./call-http.ts";
 
 export type TestHub = {
@@ -29,7 +30,7 @@ export const stillEnv = {
 /** A real hub in this process, on a free port, with a home of its own. Settings go in as environment variables. */
 export async function startTestHub(
   env: Record<string, string> = {},
-  options: { home?: string } = {},
+  options: { home?: string; failpoint?: Failpoint } = {},
 ): Promise<TestHub> {
   const home = options.home ?? mkdtempSync(join(tmpdir(), "writ-http-"));
   const hub = await startHub({
@@ -38,6 +39,7 @@ export async function startTestHub(
     env: { WRIT_LOG_LEVEL: "warn", ...env },
     osUser: "root",
     version: "0.0.0-test",
+    failpoint: options.failpoint,
   });
   const admin = readFileSync(join(home, "admin.token"), "utf8").trim();
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });

@@ -28,6 +28,7 @@ export function createStorage(deps: Deps): Service {
   const service = repeat({ name: "storage", intervalMs: roundMs, clock, onError }, async (signal) => {
     await survey.step(signal);
     await outputTally.noteAll();
+    await deps.outputs.syncOld(signal);
     const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputsDir));
     if (outputTally.keptBytes > ceiling) await makeRoom(deps, { ceiling, signal });
     const wasOver = isOver;

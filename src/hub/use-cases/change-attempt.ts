@@ -9,6 +9,7 @@ import { fenceOf } from "./attempt-fence.ts";
 import { hidden, notFound } from "./find-job.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { recordEvent } from "./record-event.ts";
+import { syncOutput } from "./sync-output.ts";
 import { isHidden } from "./tenant-wall.ts";
 
 export type AttemptCall = {
@@ -41,6 +42,7 @@ export async function reportProgress(
 }
 
 export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: string }): Promise<JobRecord> {
+  await syncOutput(deps, call.jobId);
   return changeAttempt(deps, call, { act: "release", reason: call.reason ?? "the worker gave it back" });
 }
 

@@ -16,6 +16,7 @@ import { settled } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { keptReceipt, type Signed, signedList, signedReceipt, toCheck } from "./keep-receipts.ts";
 import { parseShape } from "./parse-shape.ts";
+import { syncOutput } from "./sync-output.ts";
 
 type Caller = { identity: Identity; origin: Origin };
 type Call = Caller & { jobId: string };
@@ -54,7 +55,9 @@ export async function finishJobs(
 ): Promise<ItemAnswer[]> {
   const worker = await findActingWorker(deps, call);
   const signed = signedList(worker, call);
-  const asked = call.items.map((item) => changeOf(deps, { ...call, signed }, item));
+  const asked = await Promise.all(
+    call.items.map((item) => durably(deps, changeOf(deps, { ...call, signed }, item))),
+  );
   const changes = asked.filter((one): one is JobChange => !(one instanceof WritError));
   const answers = changes.length === 0 ? [] : await apply(deps, changes, signed);
   let next = 0;
@@ -74,6 +77,18 @@ export async function finishJobs(
       }
     }),
   );
+}
+
+/** A worker removes its copy when the ending is answered, so the hub's must be on the disk by then. */
+async function durably(deps: HubDeps, asked: JobChange | WritError): Promise<JobChange | WritError> {
+  if (asked instanceof WritError) return asked;
+  try {
+    await syncOutput(deps, asked.jobId);
+    return asked;
+  } catch (error) {
+    if (error instanceof WritError) return error;
+    throw error;
+  }
 }
 
 function changeOf(
@@ -106,6 +121,7 @@ async function finish(
   { identity, origin, signed }: Caller & { signed: Signed | null },
   asked: JobChange,
 ): Promise<{ job: JobRecord; duplicate: boolean }> {
+  await syncOutput(deps, asked.jobId);
   const [answer] = await apply(deps, [asked], signed);
   const job = await ending(deps, { identity, origin, ...asked }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };

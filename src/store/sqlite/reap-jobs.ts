@@ -24,7 +24,7 @@ export function reapJobs(
 export function graceLeases(
   context: Context,
   { nowMs, leaseMs }: { nowMs: number; leaseMs: number },
-): { extended: number } {
+): { extended: string[] } {
   const until = nowMs + leaseMs;
   const later = (at: number | null): number | null => (at === null ? null : Math.max(at, until));
   const held = loadJobs(context, "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running')");
@@ -40,5 +40,5 @@ export function graceLeases(
     );
   }
   context.held.clear();
-  return { extended: held.length };
+  return { extended: held.map(({ id }) => id) };
 }

@@ -1,0 +1,22 @@
+/** Lets only so many of what is asked of it happen at once; the others wait in the order in which they came. */
+export class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(atOnce: number) {
+    this.#free = atOnce;
+  }
+
+  async take<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await act();
+    } finally {
+      // The turn goes straight to the next in line, so nobody can overtake it.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+}
