@@ -174,6 +174,8 @@ export const receiptView = z.object({
   signed: z.string(),
   receipt_signature: z.string(),
   result: z.string().nullable(),
+  /** False when the result went with its job, and only the receipt is left. Not said by older hubs. */
+  result_kept: z.boolean().optional(),
 });
 export type ReceiptView = z.infer<typeof receiptView>;
 

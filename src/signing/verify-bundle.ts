@@ -24,6 +24,8 @@ export type ReceiptBundle = {
   receipt_signature: string;
   /** Canonical text; null when there is none. */
   result: string | null;
+  /** False when there may have been one, but it went with its job. */
+  result_kept?: boolean | undefined;
 };
 
 /** `isFine` is null for what could not be checked because it is not there. */
@@ -156,7 +158,11 @@ function checkReceipt(bundle: ReceiptBundle, receipt: Receipt | null): BundleSte
   };
 }
 
-function checkResult({ result }: ReceiptBundle, receipt: Receipt | null): BundleStep {
+function checkResult({ result, result_kept: isKept }: ReceiptBundle, receipt: Receipt | null): BundleStep {
+  if (result === null && isKept === false && receipt !== null && receipt.result_sha256 !== null) {
+    const says = `gone with the job; the receipt names ${receipt.result_sha256}`;
+    return { step: "result", isFine: null, says };
+  }
   const found = result === null ? null : sha256Hex(result);
   const isSame = receipt !== null && receipt.result_sha256 === found;
   const fine =

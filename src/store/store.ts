@@ -53,12 +53,16 @@ export type Store = AuditStore &
     listJobs(input: JobFilter): Promise<StoredJob[]>;
     /** How many claimable jobs of the same queue go first, and whether its type is paused. */
     getQueuePosition(input: { jobId: string }): Promise<{ ahead: number; paused: boolean } | null>;
-    /** Forgets finished jobs, oldest first; returns their ids so that outputs can follow. */
+    /** Forgets finished jobs, oldest first, but not their receipts; returns their ids so that outputs can follow. */
     pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
 
     /** Does the stored document, with the columns that route it, still agree with its seal? */
     isJobSealed(input: { jobId: string }): Promise<boolean>;
     getReceiptSignature(input: { id: string }): Promise<ReceiptSignature | null>;
+    /** What is left of a job that was forgotten and had a receipt; of several with one id the last. */
+    getForgottenJob(input: { jobId: string }): Promise<ForgottenJob | null>;
+    /** Forgets the receipts of jobs that are gone and had ended before then. */
+    pruneReceipts(input: { before: number; limit: number }): Promise<{ removed: number }>;
     /** Forgets what was signed before then. */
     pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
 
@@ -186,6 +190,14 @@ export type ClaimOutcome = {
 export type ClaimedJob = { job: JobRecord; document: string; leaseToken: string };
 /** Without `droppedOutput` as long as none of its output was dropped. */
 export type StoredJob = { job: JobRecord; document: string; droppedOutput: DroppedSizes | null };
+
+/** The result went with the job; the receipt has its hash. */
+export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "documentSha256"> & {
+  document: string;
+  receipt: string;
+  /** Does all of this still agree with the seal that the job had? */
+  isSealed: boolean;
+};
 
 export type JobChange = { jobId: string; change: Exclude<Change, { act: "claim" | "refuse" | "due" }> };
 

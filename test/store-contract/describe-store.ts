@@ -9,6 +9,7 @@ import { describeLife } from "./describe-life.ts";
 import { describeOutputs } from "./describe-outputs.ts";
 import { describeQueues } from "./describe-queues.ts";
 import { describeRecalls } from "./describe-recalls.ts";
+import { describeReceipts } from "./describe-receipts.ts";
 import { describeResponse } from "./describe-response.ts";
 import { describeSeals } from "./describe-seals.ts";
 import { describeSubmits } from "./describe-submits.ts";
@@ -25,6 +26,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeOutputs(create);
     describeQueues(create);
     describeRecalls(create);
+    describeReceipts(create);
     describeSeals(create);
     describeWorkers(create);
     describeAccess(create);

@@ -21,6 +21,8 @@ import { neutraliseLine, paintFor } from "../terminal.ts";
 type Flags = { bundle?: string; export?: string; keys?: string };
 type Keys = Parameters<typeof verifyBundle>[0]["keys"];
 
+const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
+
 /** What `--export` writes: the receipt with its proofs, and the hub's keys of that day. */
 const bundleFile = receiptView.extend({
   format: z.literal("writ receipt bundle 1"),
@@ -70,7 +72,7 @@ async function verifyJob(
   });
 }
 
-/** Undefined when the hub has removed it: all else can still be checked. */
+/** Undefined when the hub has removed it, alone or with the whole job: all else can still be checked. */
 async function hashOutput(
   writ: Writ,
   jobId: string,
@@ -80,7 +82,7 @@ async function hashOutput(
   try {
     for await (const chunk of writ.streamOutput(jobId, wanted)) made.update(chunk);
   } catch (error) {
-    if (error instanceof WritError && error.code === "OUTPUT_REMOVED") return undefined;
+    if (error instanceof WritError && gone.has(error.code)) return undefined;
     throw error;
   }
   return made.digest("hex");

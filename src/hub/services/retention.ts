@@ -6,7 +6,7 @@ const dayMs = 86_400_000;
 const roundMs = 600_000;
 const itemsPerTurn = 500;
 
-/** Forgets what has been kept long enough: finished jobs with their output, dead letters, records of the audit. */
+/** Forgets what has been kept long enough: finished jobs with their output, dead letters, receipts, records of the audit. */
 export function createRetention(deps: HubDeps): Service {
   const { clock, logger, settings } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "old jobs could not be removed");
@@ -21,10 +21,16 @@ export function createRetention(deps: HubDeps): Service {
     }
     // A job that is kept longer than the audit keeps the signature behind its receipt.
     const signedBefore = nowMs - Math.max(settings.auditColdDays, settings.jobRetentionDays) * dayMs;
-    while (!signal.aborted) {
-      const turn = { before: signedBefore, limit: itemsPerTurn };
-      if ((await deps.store.pruneReceiptSignatures(turn)).removed < itemsPerTurn) break;
-    }
+    const turn = { before: signedBefore, limit: itemsPerTurn };
+    await pruneAll(signal, () => deps.store.pruneReceipts(turn));
+    await pruneAll(signal, () => deps.store.pruneReceiptSignatures(turn));
     await moveCold(deps, signal);
   });
+}
+
+/** Turn after turn, so that no transaction is long, until one finds less than it may take. */
+async function pruneAll(signal: AbortSignal, prune: () => Promise<{ removed: number }>): Promise<void> {
+  while (!signal.aborted) {
+    if ((await prune()).removed < itemsPerTurn) return;
+  }
 }

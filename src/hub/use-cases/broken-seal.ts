@@ -6,7 +6,7 @@ import { recordEvent } from "./record-event.ts";
 /** Somebody has edited the database. The trail tells of it; the caller gets nothing that was signed over the edit. */
 export async function brokenSeal(
   deps: HubDeps,
-  job: JobRecord,
+  job: Pick<JobRecord, "id" | "tenantId">,
   what: "document" | "receipt",
 ): Promise<WritError> {
   await recordEvent(deps, {

@@ -12,8 +12,18 @@ export async function findJob(
 ): Promise<StoredJob> {
   const stored = await deps.store.getJob({ jobId: input.jobId });
   if (stored === null) throw notFound(input.jobId);
-  const access = accessToJob(input.identity, stored.job, input.to);
-  if (access === "allowed") return stored;
+  await checkAccess(deps, input, stored.job);
+  return stored;
+}
+
+/** Throws unless this caller may do that to a job of this owner. */
+export async function checkAccess(
+  deps: HubDeps,
+  input: { identity: Identity; jobId: string; to: "read" | "change"; origin: Origin },
+  owner: { tenantId: string; userId: string },
+): Promise<void> {
+  const access = accessToJob(input.identity, owner, input.to);
+  if (access === "allowed") return;
   if (access === "hidden") throw await hidden(deps, input);
   throw new WritError("PERMISSION_DENIED", "the job belongs to another user", { job_id: input.jobId });
 }

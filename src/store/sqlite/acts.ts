@@ -14,6 +14,7 @@ import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
 import { isJobSealed } from "./is-job-sealed.ts";
+import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
 import { getLockdown, liftLockdown, lockDown } from "./lockdown-acts.ts";
 import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
@@ -54,6 +55,8 @@ const acts: Acts = {
   isJobSealed,
   getReceiptSignature,
   pruneReceiptSignatures,
+  getForgottenJob,
+  pruneReceipts,
   getJob,
   listJobs,
   getQueuePosition,

@@ -24,8 +24,24 @@ export function isSealed(macKey: Buffer, job: Routed, document: string, mac: Uin
   return checkSeal(macKey, { document, routing: routingOf(job) }, mac);
 }
 
+/** What the routing says of whose job it was; empty texts for one that is none, which no seal holds for. */
+export function readRouting(routing: string): Pick<Routed, "id" | "tenantId" | "userId" | "documentSha256"> {
+  const parts = parseList(routing);
+  const text = (index: number): string => (typeof parts[index] === "string" ? parts[index] : "");
+  return { id: text(0), tenantId: text(1), userId: text(2), documentSha256: text(8) };
+}
+
+function parseList(routing: string): unknown[] {
+  try {
+    const list: unknown = JSON.parse(routing);
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
 /** The id is part of it, or two rows could exchange their documents. */
-function routingOf(job: Routed): string {
+export function routingOf(job: Routed): string {
   return JSON.stringify([
     job.id,
     job.tenantId,

@@ -1,15 +1,17 @@
 import type { JobState } from "../../core/job.ts";
 import type { Context } from "./context.ts";
+import { keepReceipt } from "./kept-receipts.ts";
 import type { Queue } from "./queue-book.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
 type Prunable = { seq: number; id: string; queue_id: number; status: JobState; output_bytes: number };
 
-/** Forgets finished jobs, oldest first; their events stay until their own time has come. */
+/** Forgets finished jobs, oldest first; their events and receipts stay until their own time has come. */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
   const jobs = findPrunable(context, input);
   const queues = new Set<Queue>();
   for (const job of jobs) {
+    keepReceipt(context, job.seq);
     context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
     context.tallies.add(`jobs.${job.status}`, -1);
     context.tallies.add("output_bytes", -job.output_bytes);

@@ -1,0 +1,47 @@
+import { checkSeal } from "../../signing/mac.ts";
+import type { ForgottenJob } from "../store.ts";
+import type { Context } from "./context.ts";
+import { loadJobs } from "./job-row.ts";
+import { readRouting, routingOf } from "./job-seal.ts";
+
+/** The receipt of a job that is about to be forgotten stays, with all that it takes to vouch for it. */
+export function keepReceipt(context: Context, jobSeq: number): void {
+  const [job] = loadJobs(context, "WHERE seq = ? AND receipt IS NOT NULL", jobSeq);
+  if (job === undefined) return;
+  context.sql.run(
+    `INSERT INTO receipts (job_seq, job_id, document, routing, mac, receipt, ended_at)
+      SELECT job_seq, ?, document, ?, mac, ?, ? FROM documents WHERE job_seq = ?`,
+    job.id,
+    routingOf(job),
+    job.receipt,
+    job.completedAt,
+    jobSeq,
+  );
+}
+
+type Row = { document: string; routing: string; mac: Uint8Array; receipt: string };
+
+export function getForgottenJob(context: Context, { jobId }: { jobId: string }): ForgottenJob | null {
+  const row = context.sql.first<Row>(
+    "SELECT document, routing, mac, receipt FROM receipts WHERE job_id = ? ORDER BY job_seq DESC LIMIT 1",
+    jobId,
+  );
+  if (row === null) return null;
+  const { document, routing, mac, receipt } = row;
+  const { id, ...sealed } = readRouting(routing);
+  const isSealed = id === jobId && checkSeal(context.macKey, { document, routing }, mac);
+  return { id: jobId, ...sealed, document, receipt, isSealed };
+}
+
+export function pruneReceipts(
+  context: Context,
+  { before, limit }: { before: number; limit: number },
+): { removed: number } {
+  const removed = context.sql.run(
+    `DELETE FROM receipts
+      WHERE job_seq IN (SELECT job_seq FROM receipts WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`,
+    before,
+    limit,
+  );
+  return { removed };
+}
