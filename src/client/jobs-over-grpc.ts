@@ -1,4 +1,4 @@
-import { State } from "../contract/gen/writ/v1/job_service_pb.js";
+import { wireStates } from "../contract/job-wire.ts";
 import type { LimitsText } from "../core/limits.ts";
 import type { RpcOptions } from "./find-rpc.ts";
 import { RpcConnection, type RpcDeps } from "./rpc-connection.ts";
@@ -92,7 +92,7 @@ export class JobsOverGrpc {
     { pageSize, pageToken, signal }: CallOptions & { pageSize?: number; pageToken?: string | undefined } = {},
   ): Promise<RpcListPage> {
     const request = {
-      state: state === undefined ? State.UNKNOWN : State[state],
+      state: wireStates[state ?? "UNKNOWN"],
       type,
       worker,
       pageSize,

@@ -1,23 +1,25 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Client, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { JobService } from "../contract/gen/writ/v1/job_service_pb.js";
+import { type Client, ConnectError } from "@connectrpc/connect";
+import type { JobService } from "../contract/gen/writ/v1/job_service_pb.js";
 import { WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { findRpc, type RpcOptions, type RpcPlace } from "./find-rpc.ts";
 import { rpcError } from "./rpc-errors.ts";
 
-export type OpenTransport = { transport: Transport; close(): void };
+export type CallLimits = { signal?: AbortSignal | undefined; timeoutMs?: number | undefined };
+export type OpenClient = { client: RpcClient; close(): void };
 export type RpcDeps = {
   find(options: RpcOptions): Promise<RpcPlace>;
-  open(place: RpcPlace): Promise<OpenTransport>;
+  open(place: RpcPlace): Promise<OpenClient>;
 };
 
+/** The client that the library would make. Ours answers with the fields alone, without the names of their messages. */
 export type RpcClient = Client<typeof JobService>;
 
 // The library is loaded by whoever connects, not by whoever asks for help.
 const realDeps: RpcDeps = {
   find: findRpc,
-  open: async (place) => (await import("./rpc-transport.ts")).openTransport(place),
+  open: async (place) => (await import("./open-client.ts")).openClient(place),
 };
 
 type Current = { place: RpcPlace; client: RpcClient; close(): void };
@@ -90,7 +92,6 @@ export class RpcConnection {
     const current = await before?.catch(() => undefined);
     if (current !== undefined && isDeepStrictEqual(place, current.place)) return current;
     current?.close();
-    const { transport, close } = await this.#deps.open(place);
-    return { place, client: createClient(JobService, transport), close };
+    return { place, ...(await this.#deps.open(place)) };
   }
 }

@@ -1,4 +1,5 @@
-import { type JobStatus, State } from "../contract/gen/writ/v1/job_service_pb.js";
+import type { JobStatus, State } from "../contract/gen/writ/v1/job_service_pb.js";
+import { wireStates } from "../contract/job-wire.ts";
 
 export const rpcStates = ["QUEUED", "RUNNING", "EXITED", "STOPPED", "FAILED"] as const;
 export type RpcState = (typeof rpcStates)[number];
@@ -57,7 +58,7 @@ export function rpcJob(status: JobStatus): RpcJob {
 
 /** A newer hub may have states that this version does not know. */
 function stateName(state: State): RpcJob["state"] {
-  return rpcStates.find((name) => State[name] === state) ?? "UNKNOWN";
+  return rpcStates.find((name) => wireStates[name] === state) ?? "UNKNOWN";
 }
 
 /** The library's messages hold more than their fields. */

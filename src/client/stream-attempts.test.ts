@@ -1,4 +1,10 @@
-import { Code, ConnectError, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  createRouterTransport,
+  type ServiceImpl,
+} from "@connectrpc/connect";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { jobStatus } from "../../test/support/tiny-rpc-hub.ts";
@@ -20,7 +26,8 @@ const place = { host: "hub", port: 1, ca: "", cert: "", key: "" };
 /** A client of a hub in memory. */
 function open(service: Partial<ServiceImpl<typeof JobService>>): JobsOverGrpc {
   const transport = createRouterTransport((router) => router.service(JobService, service));
-  const deps = { find: async () => place, open: async () => ({ transport, close: () => {} }) };
+  const client = createClient(JobService, transport);
+  const deps = { find: async () => place, open: async () => ({ client, close: () => {} }) };
   return new JobsOverGrpc({ user: "tester", clock: hasty }, deps);
 }
 

@@ -1,5 +1,5 @@
-import { Stream } from "../contract/gen/writ/v1/job_service_pb.js";
 import type { OutputStream } from "../contract/job-routes.ts";
+import { wireStreams } from "../contract/job-wire.ts";
 import { WritError } from "../core/errors.ts";
 import { openDeadline } from "./deadline.ts";
 import { Pace } from "./pace.ts";
@@ -107,7 +107,7 @@ async function* readOn(walk: Walk, place: Place): AsyncGenerator<AttemptChunk> {
   const { deps, jobId, stream, signal, pace } = walk;
   const request = {
     jobId,
-    stream: stream === "stderr" ? Stream.STDERR : Stream.STDOUT,
+    stream: wireStreams[stream],
     offset: BigInt(place.offset),
     attempt: place.attempt,
     maxChunkBytes: CHUNK_BYTES_MAX,
