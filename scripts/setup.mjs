@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { bundleJobctl } from "./bundle-jobctl.mjs";
+import { bundlePrograms } from "./bundle-programs.mjs";
 import { chooseNode } from "./choose-node.mjs";
 import { compileLauncher } from "./compile-launcher.mjs";
 import { installPackages } from "./install-packages.mjs";
@@ -13,7 +13,7 @@ export { pinnedNode } from "./paths.mjs";
  *
  * @type {{ name: string, isSlow: boolean, isDone: () => boolean, run: () => void }[]}
  */
-const steps = [installPackages, chooseNode, compileLauncher, bundleJobctl];
+const steps = [installPackages, chooseNode, compileLauncher, bundlePrograms];
 
 /** Brings the checkout into a state in which everything runs, or ends the process with one line that says why not. */
 export function setup() {

@@ -2,12 +2,10 @@ import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { root } from "./paths.mjs";
-import { pinnedNode, setup } from "./setup.mjs";
+import { setup } from "./setup.mjs";
 
 setup();
-const child = spawn(pinnedNode, [join(root, "src/cli/writ.ts"), "up", ...process.argv.slice(2)], {
-  stdio: "inherit",
-});
+const child = spawn(join(root, "bin/writ"), ["up", ...process.argv.slice(2)], { stdio: "inherit" });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, passOn(signal));
 child.on("error", (error) => {
   console.error(`writ: ${error.message}`);

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { resolveHome } from "../runtime/home.ts";
-import { boolean, loadSettings, type SettingValues, text, type YamlFile } from "../runtime/settings.ts";
+import { boolean, loadSettings, type SettingValues, text } from "../runtime/settings.ts";
+import type { YamlFile } from "../runtime/yaml-file.ts";
 import type { CliContext } from "./context.ts";
 
 const settings = {

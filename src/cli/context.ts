@@ -27,8 +27,8 @@ export type CliContext = {
   hostName: string;
   execPath: string;
   nodeVersion: string;
-  /** The file that starts `writ`, for the worker that `writ up` runs beside itself. */
-  writFile: string;
+  /** The file that started this program; `writ up` starts the worker beside itself by it. */
+  programFile: string;
   checkout: string | undefined;
   version: string;
   stops: StopRequests;

@@ -1,5 +1,4 @@
 import { homedir, hostname, userInfo } from "node:os";
-import { fileURLToPath } from "node:url";
 import manifest from "../../package.json" with { type: "json" };
 import { findCheckout } from "../client/checkout.ts";
 import type { CliContext, TextSink } from "./context.ts";
@@ -13,7 +12,7 @@ type ProcessView = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "cwd" | "exec
 /** What a command may know of the process around it. */
 export function createContext(program: CliContext["program"], view: ProcessView): CliContext {
   const { env, execPath, stdout, stderr } = view;
-  const [, , ...args] = view.argv;
+  const [, file = "", ...args] = view.argv;
   return {
     program,
     args,
@@ -30,7 +29,7 @@ export function createContext(program: CliContext["program"], view: ProcessView)
     hostName: hostname(),
     execPath,
     nodeVersion: view.version,
-    writFile: fileURLToPath(new URL("./writ.ts", import.meta.url)),
+    programFile: file,
     checkout: findCheckout(import.meta.url),
     version: manifest.version,
     stops: new StopRequests(),

@@ -6,4 +6,4 @@ const context = createContext("writ", process);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => context.stops.request(signal));
 }
-process.exit(await runWrit(context));
+void runWrit(context).then((exitCode) => process.exit(exitCode));

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { quota } from "../contract/admin-shapes.ts";
 import { tenantId, userId } from "../contract/fields.ts";
 import { WritError } from "../core/errors.ts";
-import type { YamlFile } from "../runtime/settings.ts";
+import type { YamlFile } from "../runtime/yaml-file.ts";
 
 const entriesMax = 10_000;
 const name = z.string().min(1, "must not be empty").max(4096);

@@ -5,13 +5,12 @@ import {
   boolean,
   integer,
   loadSettings,
-  loadYamlFile,
   number,
   oneOf,
   type SettingValues,
   text,
-  type YamlFile,
 } from "../runtime/settings.ts";
+import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { type FileSettings, takeFileSettings } from "./file-settings.ts";
 
 const mailAddresses = text({

@@ -2,18 +2,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
-import {
-  boolean,
-  integer,
-  jsonList,
-  loadSettings,
-  loadYamlFile,
-  number,
-  oneOf,
-  parser,
-  text,
-} from "./settings.ts";
-import { parseYaml } from "./yaml-file.ts";
+import { boolean, integer, jsonList, loadSettings, number, oneOf, parser, text } from "./settings.ts";
+import { loadYamlFile, parseYaml } from "./yaml-file.ts";
 
 const declared = {
   port: { name: "PORT", parse: integer({ min: 0, max: 65535 }), default: 3000 },

@@ -12,7 +12,6 @@ export {
   type SettingParser,
   text,
 } from "./setting-parsers.ts";
-export { loadYamlFile, type YamlFile } from "./yaml-file.ts";
 
 export type Setting<T = unknown> = {
   /** The environment variable. */

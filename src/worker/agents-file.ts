@@ -3,7 +3,7 @@ import { text as boundedText, integer, jobType, tag, workerId } from "../contrac
 import { limits } from "../contract/run-shapes.ts";
 import { executionLocations, providers } from "../core/document.ts";
 import { WritError } from "../core/errors.ts";
-import { loadYamlFile, type YamlFile } from "../runtime/settings.ts";
+import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { visiblePathProblem } from "../sandbox/cage-mounts.ts";
 import { isolationLevels } from "../sandbox/sandbox.ts";
 

@@ -154,6 +154,8 @@ function shortestLeaseMs(lease: Lease): number {
 
 /** From a checkout the source itself runs; the published package holds it compiled. */
 function threadUrl(): URL {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return new URL(`./heartbeat-thread.${extension}`, import.meta.url);
+  const isSource = import.meta.url.endsWith(".ts");
+  return isSource
+    ? new URL("./heartbeat-thread.ts", import.meta.url)
+    : new URL("./heartbeat-thread.js", import.meta.url);
 }

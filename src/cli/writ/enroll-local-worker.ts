@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { enrollWorker, Writ, WritError } from "../../client/index.ts";
 import { readSmallFile } from "../../runtime/private-file.ts";
-import { loadYamlFile } from "../../runtime/settings.ts";
+import { loadYamlFile } from "../../runtime/yaml-file.ts";
 
 export type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
 

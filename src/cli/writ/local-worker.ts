@@ -95,9 +95,9 @@ export class LocalWorker {
 
   /** Runs the worker to its end and says how that came. */
   async #runOnce(): Promise<string> {
-    const { execPath, writFile } = this.#context;
+    const { execPath, programFile } = this.#context;
     const words = ["worker", "--config", this.#configFile, "--home", this.#workerHome, "--with-parent"];
-    const child = spawn(execPath, [writFile, ...words], {
+    const child = spawn(execPath, [programFile, ...words], {
       stdio: ["pipe", "ignore", "inherit"],
       env: this.#childEnv(),
     });

@@ -50,4 +50,4 @@ function answerAll(database: Database, requests: Request[], post: (message: From
   }
 }
 
-await serve(parentPort!, workerData as ThreadSettings);
+void serve(parentPort!, workerData as ThreadSettings);
