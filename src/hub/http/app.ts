@@ -117,11 +117,20 @@ async function health(deps: HttpDeps): Promise<Response> {
 }
 
 function bindPages(app: Hono<HttpEnv>, version: string): void {
-  const description = openApi(version);
-  const reference = referencePage(version);
+  const description = atFirstUse(() => openApi(version));
+  const reference = atFirstUse(() => referencePage(version));
   app.get("/", () => new Response(welcomePage(version), { headers: pageHeaders }));
   for (const prefix of apiPrefixes) {
-    app.get(`${prefix}/openapi.json`, () => Response.json(description));
-    app.get(`${prefix}/docs`, () => new Response(reference, { headers: pageHeaders }));
+    app.get(`${prefix}/openapi.json`, () => Response.json(description()));
+    app.get(`${prefix}/docs`, () => new Response(reference(), { headers: pageHeaders }));
   }
+}
+
+/** To write every shape down takes megabytes that most hubs never need. */
+function atFirstUse<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
