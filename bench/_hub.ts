@@ -4,21 +4,36 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export type BenchHub = { url: string; token: string; home: string; pid: number; stop(): Promise<void> };
+export type BenchHub = {
+  url: string;
+  token: string;
+  home: string;
+  pid: number;
+  /** Ends the hub and leaves its home, for another one to start there. */
+  leave(): Promise<void>;
+  stop(): Promise<void>;
+};
 
-const writ = fileURLToPath(new URL("../src/cli/writ.ts", import.meta.url));
+const writ = fileURLToPath(new URL("../bin/writ", import.meta.url));
 const startsWithinMs = 30_000;
 
-/** A hub as users run it: a process of its own, durable, on a fresh home that is removed at the end. */
-export async function startBenchHub(env: Record<string, string> = {}): Promise<BenchHub> {
-  const home = mkdtempSync(join(tmpdir(), "writ-bench-"));
-  const child = spawn(process.execPath, [writ, "hub", "--home", home, "--port", "0", "--grpc-port", "0"], {
+/** A hub as users run it: a process of its own, durable, on a fresh home unless told, which is removed at the end. */
+export async function startBenchHub(
+  env: Record<string, string> = {},
+  home = mkdtempSync(join(tmpdir(), "writ-bench-")),
+): Promise<BenchHub> {
+  const child = spawn(writ, ["hub", "--home", home, "--port", "0", "--grpc-port", "0"], {
     stdio: ["ignore", "ignore", "inherit"],
     env: { PATH: process.env["PATH"], WRIT_LOG_LEVEL: "warn", ...env },
   });
   const { url } = await hubFile(child, home);
   const token = readFileSync(join(home, "admin.token"), "utf8").trim();
-  return { url, token, home, pid: child.pid!, stop: () => stop(child, home) };
+  const leave = () => end(child);
+  const stop = async () => {
+    await leave();
+    rmSync(home, { recursive: true, force: true });
+  };
+  return { url, token, home, pid: child.pid!, leave, stop };
 }
 
 async function hubFile(child: ChildProcess, home: string): Promise<{ url: string }> {
@@ -31,9 +46,8 @@ async function hubFile(child: ChildProcess, home: string): Promise<{ url: string
   return JSON.parse(readFileSync(path, "utf8"));
 }
 
-async function stop(child: ChildProcess, home: string): Promise<void> {
+async function end(child: ChildProcess): Promise<void> {
   const exited = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
   await exited;
-  rmSync(home, { recursive: true, force: true });
 }

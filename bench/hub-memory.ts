@@ -1,0 +1,33 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { figure } from "./_figures.ts";
+import { startBenchHub } from "./_hub.ts";
+
+// npm run bench -- hub-memory
+// What a hub with nothing to do holds, next to a Node that does nothing. The first start in a home also makes
+// certificates, and what it loads for that stays; every later start is without.
+const settleMs = 5_000;
+const goalMb = 100;
+
+const node = spawn(process.execPath, ["-e", "setInterval(() => {}, 1 << 30)"], { stdio: "ignore" });
+try {
+  await once(node, "spawn");
+  await tell("bare node", node.pid!);
+} finally {
+  node.kill("SIGKILL");
+}
+
+const first = await startBenchHub();
+await tell("idle hub, first start in a home", first.pid).finally(first.leave);
+const later = await startBenchHub({}, first.home);
+await tell("idle hub", later.pid, { goal: goalMb }).finally(later.stop);
+
+/** Resident memory, and how much of it no other process could share. */
+async function tell(name: string, pid: number, more: object = {}): Promise<void> {
+  await sleep(settleMs);
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const mb = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)![1]) / 1024;
+  figure(`${name}, resident memory`, mb("VmRSS"), "MB", { own: Math.round(mb("RssAnon")), ...more });
+}
