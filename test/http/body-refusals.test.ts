@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { bodyBytes } from "../../src/contract/route.ts";
 import { type Answer, errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
-import { startTestHub, stillEnv } from "../support/hub.ts";
-import { issueTokens } from "../support/tokens.ts";
+import { stillEnv } from "../support/hub.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { type Example, examples, type World } from "./route-examples.ts";
 import { routeNames, routeOf, send } from "./send-example.ts";
 import { topFieldsOf, withUnknownFields, wrongBodies } from "./wrong-bodies.ts";
 
-let world: World;
-
-beforeAll(async () => {
-  const hub = await startTestHub(stillEnv);
-  world = { hub, tokens: await issueTokens(hub) };
-});
-afterAll(() => world.hub.stop());
+const hub = hubForAll(stillEnv);
+const world: World = { hub, tokens: tokensOf(hub) };
 
 const withJson = routeNames.filter((name) => routeOf(name).body !== undefined);
 

@@ -1,21 +1,15 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
 import { snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { claimJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 type Claim = ClaimedJobBody & { type: string; status: string; attempt: number; token: string };
 

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import { describe, expect, test } from "vitest";
 import { errorOf } from "../support/call-http.ts";
 import { readEvents, snapshot } from "../support/database.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
-import { claimedJob, claimJob, type HeldJob, registerWorker, runningJob } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { stillEnv } from "../support/hub.ts";
+import {
+  claimedJob,
+  claimJob,
+  type HeldJob,
+  jobReader,
+  registerWorker,
+  runningJob,
+} from "../support/jobs.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 function report(
   job: HeldJob,
@@ -28,9 +28,7 @@ function report(
   });
 }
 
-async function view(id: string): Promise<JobView> {
-  return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
-}
+const view = jobReader(hub);
 
 describe("a result", () => {
   test("completes the job with all that the worker reports", async () => {

@@ -1,23 +1,17 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { liveEvent } from "../../src/contract/view-shapes.ts";
 import { type EventKind, eventTable } from "../../src/core/events.ts";
 import { lastSeq, readEvents } from "../support/database.ts";
 import { openEventStream, type StreamedEvent } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { startTestHub, stillEnv } from "../support/hub.ts";
 import { completedJob, quarantinedJob, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 const liveNameOf = (event: string) => eventTable[event as EventKind].live;
 

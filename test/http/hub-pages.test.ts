@@ -1,19 +1,12 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Route } from "../../src/contract/route.ts";
 import { routes } from "../../src/contract/routes.ts";
-import { startTestHub, type TestHub } from "../support/hub.ts";
 import { claimedJob } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub();
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll();
+const tokens = tokensOf(hub);
 
 test("health is open, with and without /api", async () => {
   for (const path of ["//healthz", "//readyz", "//api/healthz", "//api/v1/readyz"]) {

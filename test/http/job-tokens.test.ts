@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
 import { WritError } from "../../src/core/errors.ts";
 import type { StorageRight } from "../../src/core/storage-policy.ts";
@@ -8,7 +8,7 @@ import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import {
   claimedJob,
   completedJob,
@@ -17,16 +17,10 @@ import {
   registerWorker,
   submitJob,
 } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 const output_location = { folder_id: "results", prefix: "runs/1/" };
 const putThere: StorageRight[] = [{ folderId: "results", prefix: "runs/1", method: "PUT" }];

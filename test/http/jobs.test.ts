@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { EventView, JobView, WhyView } from "../../src/contract/view-shapes.ts";
 import { snapshot } from "../support/database.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv, type TestHub } from "../support/hub.ts";
 import {
   cancelledJob,
   claimedJob,
@@ -9,26 +9,19 @@ import {
   completedJob,
   failedJob,
   freshName,
+  jobReader,
   quarantinedJob,
   registerWorker,
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
-
-async function view(id: string, token = hub.admin): Promise<JobView> {
-  return (await hub.must("GET", `/jobs/${id}`, { token })).json<JobView>();
-}
+const view = jobReader(hub);
 
 describe("the list", () => {
   const idsOf = (jobs: JobView[]) => jobs.map(({ id }) => id);

@@ -1,36 +1,28 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, type TestHub } from "../support/hub.ts";
 import {
   claimedJob,
   claimJob,
   type HeldJob,
+  jobReader,
   registerWorker,
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub({
-    WRIT_LEASE_MS: "1000",
-    WRIT_REAPER_INTERVAL_MS: "100",
-    WRIT_WORKER_INACTIVE_MS: "86400000",
-    WRIT_BACKOFF_SCALE: "0",
-  });
-  tokens = await issueTokens(hub);
+const hub = hubForAll({
+  WRIT_LEASE_MS: "1000",
+  WRIT_REAPER_INTERVAL_MS: "100",
+  WRIT_WORKER_INACTIVE_MS: "86400000",
+  WRIT_BACKOFF_SCALE: "0",
 });
-afterAll(() => hub.stop());
+const tokens = tokensOf(hub);
 
-async function view(id: string): Promise<JobView> {
-  return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
-}
+const view = jobReader(hub);
 
 /** Everything that a worker can say about an attempt. */
 async function sayEverything({ id, fence }: HeldJob) {

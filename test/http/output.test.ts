@@ -1,22 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import { errorOf } from "../support/call-http.ts";
 import { open } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { claimJob, type HeldJob, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub({ ...stillEnv, WRIT_MAX_OUTPUT_BYTES: String(16 * 1024 ** 2) });
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll({ ...stillEnv, WRIT_MAX_OUTPUT_BYTES: String(16 * 1024 ** 2) });
+const tokens = tokensOf(hub);
 
 function append(job: HeldJob, offset: number, bytes: string | Uint8Array, stream = "stdout") {
   return hub.call("POST", `/jobs/${job.id}/output/${stream}?offset=${offset}`, {

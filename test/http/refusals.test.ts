@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { routes } from "../../src/contract/routes.ts";
 import { roles } from "../../src/core/identity.ts";
 import { type Answer, errorOf } from "../support/call-http.ts";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
-import { startTestHub, stillEnv } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker } from "../support/jobs.ts";
-import { issueTokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { asWorker, jobIdIn, withFence, withJob } from "./change-example.ts";
 import { type Example, examples, type World } from "./route-examples.ts";
 import { routeNames, routeOf, send, statusOf } from "./send-example.ts";
@@ -15,14 +15,9 @@ const unknownJob = "01890000-0000-7000-8000-000000000000";
 /** A test that this route needs; for others it does not exist, rather than being skipped. */
 const testIf = (isNeeded: boolean) => (isNeeded ? test : () => {});
 
-let world: World;
+const hub = hubForAll(stillEnv);
+const world: World = { hub, tokens: tokensOf(hub) };
 let addresses = 0;
-
-beforeAll(async () => {
-  const hub = await startTestHub(stillEnv);
-  world = { hub, tokens: await issueTokens(hub) };
-});
-afterAll(() => world.hub.stop());
 
 test("every route of the contract has an example here", () => {
   expect(Object.keys(examples).sort()).toEqual(Object.keys(routes).sort());

@@ -1,20 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import { errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
-import { freshName, registerWorker, submitJob } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { stillEnv } from "../support/hub.ts";
+import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 const exec = { kind: "exec", argv: ["true"] };
 
@@ -22,9 +16,7 @@ async function submit(body: unknown, token = tokens.alice) {
   return hub.call("POST", "/jobs", { token, body });
 }
 
-async function view(id: string, token = hub.admin): Promise<JobView> {
-  return (await hub.must("GET", `/jobs/${id}`, { token })).json<JobView>();
-}
+const view = jobReader(hub);
 
 describe("submitting", () => {
   test("answers 201 with the id, and the job is pending with its defaults", async () => {

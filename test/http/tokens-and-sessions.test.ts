@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { CallOptions } from "../support/call-http.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
-import { type IssuedToken, issueToken, issueTokens, type Tokens } from "../support/tokens.ts";
+import { type IssuedToken, issueToken } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 const whoAmI = (token: string) => hub.call("GET", "/session", { token });
 

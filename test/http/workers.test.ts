@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { startTestHub, stillEnv } from "../support/hub.ts";
 import {
   completedJob,
   failedJob,
@@ -14,16 +14,10 @@ import {
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
-import { issueTokens, type Tokens } from "../support/tokens.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
 
-let hub: TestHub;
-let tokens: Tokens;
-
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-  tokens = await issueTokens(hub);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
 
 async function worker(id: string, token = tokens.viewer): Promise<WorkerView> {
   return (await hub.must("GET", `/workers/${id}`, { token })).json<WorkerView>();

@@ -4,20 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RpcHub, startRpcHub, stubFor } from "./rpc-hub.ts";
+import { rpcHubForAll, stubFor } from "./rpc-hub.ts";
 
 const root = join(import.meta.dirname, "../..");
-let hub: RpcHub;
+const hub = rpcHubForAll();
 let folder: string;
 
-beforeAll(async () => {
-  hub = await startRpcHub();
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "writ-certs-"));
 });
-afterAll(async () => {
-  await hub.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 type Said = { code: number; stdout: string; stderr: string };
 

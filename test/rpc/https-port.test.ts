@@ -3,15 +3,10 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConnectionOptions } from "node:tls";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { type RpcHub, startRpcHub } from "./rpc-hub.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { rpcHubForAll, startRpcHub } from "./rpc-hub.ts";
 
-let hub: RpcHub;
-
-beforeAll(async () => {
-  hub = await startRpcHub({ WRIT_HOST: "0.0.0.0", WRIT_PUBLIC_URL: "https://hub.example:3000" });
-});
-afterAll(() => hub.stop());
+const hub = rpcHubForAll({ WRIT_HOST: "0.0.0.0", WRIT_PUBLIC_URL: "https://hub.example:3000" });
 
 function get(tls: ConnectionOptions): Promise<{ status?: number; protocol?: string | null; error?: string }> {
   const { promise, resolve } = Promise.withResolvers<{

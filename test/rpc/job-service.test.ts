@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { claimJob, type HeldJob, registerWorker } from "../support/jobs.ts";
 import { forgeFor } from "./forge-certificate.ts";
-import { issueTo, list, type RpcHub, type Stub, start, startRpcHub, stubFor } from "./rpc-hub.ts";
+import { issueTo, list, rpcHubForAll, type Stub, start, stubFor, stubForAll } from "./rpc-hub.ts";
 
 const codes = { invalid: 3, precondition: 9 };
 
-let hub: RpcHub;
-let alice: Stub;
+const hub = rpcHubForAll();
+const alice = stubForAll(hub, () => issueTo(hub, "alice", "acme"));
 let workerId: string;
 
 beforeAll(async () => {
-  hub = await startRpcHub();
-  alice = stubFor(hub, await issueTo(hub, "alice", "acme"));
   workerId = await registerWorker(hub);
-});
-afterAll(async () => {
-  alice.close();
-  await hub.stop();
 });
 
 /** Started and in the hands of a worker; jobs of other tests that wait are ended on the way. */

@@ -2,10 +2,10 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { State } from "../../src/contract/gen/writ/v1/job_service_pb.js";
 import { claimJob, registerWorker } from "../support/jobs.ts";
-import { type RpcHub, startRpcHub } from "./rpc-hub.ts";
+import { rpcHubForAll } from "./rpc-hub.ts";
 
 const python = "/usr/bin/python3";
 const hasGrpc = spawnSync(python, ["-c", "import grpc, google.protobuf"]).status === 0;
@@ -15,12 +15,7 @@ if (!hasGrpc) {
   );
 }
 
-let hub: RpcHub;
-
-beforeAll(async () => {
-  hub = await startRpcHub();
-});
-afterAll(() => hub.stop());
+const hub = rpcHubForAll();
 
 test.skipIf(!hasGrpc)("Python's grpcio starts, streams, stops and queries", async () => {
   const workerId = await registerWorker(hub);

@@ -2,15 +2,10 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { credentials, loadPackageDefinition, Metadata } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RpcHub, startRpcHub } from "./rpc-hub.ts";
+import { expect, test } from "vitest";
+import { rpcHubForAll } from "./rpc-hub.ts";
 
-let hub: RpcHub;
-
-beforeAll(async () => {
-  hub = await startRpcHub();
-});
-afterAll(() => hub.stop());
+const hub = rpcHubForAll();
 
 type Answer = {
   list_services_response?: { service: { name: string }[] };

@@ -4,6 +4,7 @@ import { credentials, loadPackageDefinition, Metadata, type ServiceError } from 
 import { loadSync } from "@grpc/proto-loader";
 import { issueHomeCert } from "../../src/hub/admin.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { startedForAll } from "../support/use-hub.ts";
 import { authorityOf, type Pair } from "./forge-certificate.ts";
 
 const protoFile = join(import.meta.dirname, "../../proto/writ/v1/job_service.proto");
@@ -23,6 +24,11 @@ export async function startRpcHub(
     ca: authorityOf(hub.home).cert,
     root: certificateOf(join(hub.home, "certs/root")),
   };
+}
+
+/** One such hub for all tests of the file that calls this. */
+export function rpcHubForAll(env: Record<string, string> = {}): RpcHub {
+  return startedForAll(() => startRpcHub(env));
 }
 
 function certificateOf(folder: string): Pair {
@@ -81,6 +87,14 @@ export function stubFor(hub: { grpcPort: number; ca: string }, { cert, key }: Pa
     stream: (request) => client["StreamOutput"]!(request) as ReturnType<Stub["stream"]>,
     close: () => client["close"]!(),
   };
+}
+
+/** A client for all tests of the file that calls this, with the certificate that `whose` gives it. */
+export function stubForAll(hub: RpcHub, whose: () => Pair | Promise<Pair>): Stub {
+  return startedForAll(async () => {
+    const stub = stubFor(hub, await whose());
+    return { ...stub, stop: async () => stub.close() };
+  });
 }
 
 export function refusalIn(error: unknown): Refusal {

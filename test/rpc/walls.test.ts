@@ -1,27 +1,14 @@
 import { status } from "@grpc/grpc-js";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
-import { issueTo, list, type RpcHub, type Stub, start, startRpcHub, stubFor } from "./rpc-hub.ts";
+import { issueTo, list, rpcHubForAll, type Stub, start, stubForAll } from "./rpc-hub.ts";
 
-let hub: RpcHub;
-let root: Stub;
-let alice: Stub;
-let bob: Stub;
-let eve: Stub;
-let ada: Stub;
-
-beforeAll(async () => {
-  hub = await startRpcHub();
-  root = stubFor(hub, hub.root);
-  alice = stubFor(hub, await issueTo(hub, "alice", "acme"));
-  bob = stubFor(hub, await issueTo(hub, "bob", "acme"));
-  eve = stubFor(hub, await issueTo(hub, "eve", "globex"));
-  ada = stubFor(hub, await issueTo(hub, "ada", "acme", true));
-});
-afterAll(async () => {
-  for (const stub of [root, alice, bob, eve, ada]) stub.close();
-  await hub.stop();
-});
+const hub = rpcHubForAll();
+const root = stubForAll(hub, () => hub.root);
+const alice = stubForAll(hub, () => issueTo(hub, "alice", "acme"));
+const bob = stubForAll(hub, () => issueTo(hub, "bob", "acme"));
+const eve = stubForAll(hub, () => issueTo(hub, "eve", "globex"));
+const ada = stubForAll(hub, () => issueTo(hub, "ada", "acme", true));
 
 const unknownId = "01900000-0000-7000-8000-000000000000";
 

@@ -1,3 +1,4 @@
+import type { JobView } from "../../src/contract/view-shapes.ts";
 import type { TestHub } from "./hub.ts";
 
 /** Who speaks for which attempt: what every call of a worker about a job carries. */
@@ -11,6 +12,11 @@ let made = 0;
 /** A name that no other test uses, so that no claim meets a job that it was not meant for. */
 export function freshName(what: string): string {
   return `${what}-${process.pid}-${++made}`;
+}
+
+/** Reads jobs of this hub, as the administrator unless another token is given. */
+export function jobReader(hub: TestHub): (id: string, token?: string) => Promise<JobView> {
+  return async (id, token = hub.admin) => (await hub.must("GET", `/jobs/${id}`, { token })).json<JobView>();
 }
 
 /** A pending job of a type of its own. The administrator submits it unless another token is given. */

@@ -1,16 +1,13 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readEvents, snapshot } from "../support/database.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { completedJob, failedJob, registerWorker, submitJob } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";
+import { hubForAll } from "../support/use-hub.ts";
 
-let hub: TestHub;
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
 
 function execute(sql: string): void {
   const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });

@@ -1,20 +1,17 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { generateSigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { claimJob, freshName, submitJob } from "../support/jobs.ts";
 import { finishTogether, receiptFor, signedRunningJob, signingWorker } from "../support/receipts.ts";
+import { hubForEach } from "../support/use-hub.ts";
 
 // A hub for each: one that sees many of these in a row locks itself.
-let hub: TestHub;
-beforeEach(async () => {
-  hub = await startTestHub(stillEnv);
-});
-afterEach(() => hub.stop());
+const hub = hubForEach(stillEnv);
 
 async function readJob(id: string): Promise<{ status: string }> {
   return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<{ status: string }>();

@@ -15,27 +15,26 @@ import { verifyBundle } from "../../src/signing/verify-bundle.ts";
 import { verifyClaims } from "../../src/worker/verify-claims.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
 import type { ClaimAnswer } from "../support/middleman.ts";
 import { finishTogether, signingWorker } from "../support/receipts.ts";
 import { issueToken } from "../support/tokens.ts";
+import { hubForAll } from "../support/use-hub.ts";
 import { activeKey, startTestWorker, type TestWorker } from "../support/worker.ts";
 
-let hub: TestHub;
+const hub = hubForAll(stillEnv);
 let worker: TestWorker;
 let dir: string;
 const type = freshName("signed");
 
 beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
   worker = await startTestWorker(hub, { types: [type] });
   dir = mkdtempSync(join(tmpdir(), "writ-receipts-"));
 });
 
 afterAll(async () => {
   await worker.stop();
-  await hub.stop();
   rmSync(dir, { recursive: true, force: true });
 });
 

@@ -8,25 +8,24 @@ import { batchText, type Lease, leaseText } from "../../src/signing/lease.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { startTestHub, stillEnv } from "../support/hub.ts";
 import { claimedJob, claimJob, completedJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
 import { type ClaimAnswer, type Middleman, startMiddleman } from "../support/middleman.ts";
 import { issueToken } from "../support/tokens.ts";
+import { hubForAll } from "../support/use-hub.ts";
 import { activeKey, startTestWorker, type TestWorker } from "../support/worker.ts";
 
-let hub: TestHub;
+const hub = hubForAll(stillEnv);
 let middleman: Middleman;
 let marks: string;
 
 beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
   middleman = await startMiddleman(hub.port);
   marks = mkdtempSync(join(tmpdir(), "writ-marks-"));
 });
 
 afterAll(async () => {
   await middleman.stop();
-  await hub.stop();
   rmSync(marks, { recursive: true, force: true });
 });
 

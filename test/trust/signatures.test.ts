@@ -19,19 +19,19 @@ import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { freshName, registerWorker, submitJob } from "../support/jobs.ts";
 import { type ClaimAnswer, type Middleman, startMiddleman } from "../support/middleman.ts";
+import { hubForAll } from "../support/use-hub.ts";
 import { activeKey, startTestWorker, type TestWorker } from "../support/worker.ts";
 
 const nowMs = 1_763_200_000_000;
 const jobId = "00000000-0000-4000-8000-000000000001";
 
-let hub: TestHub;
+const hub = hubForAll(stillEnv);
 let middleman: Middleman;
 let worker: TestWorker;
 let marks: string;
 const type = freshName("guarded");
 
 beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
   middleman = await startMiddleman(hub.port);
   worker = await startTestWorker(hub, { url: middleman.url, types: [type] });
   marks = mkdtempSync(join(tmpdir(), "writ-marks-"));
@@ -40,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await worker.stop();
   await middleman.stop();
-  await hub.stop();
   rmSync(marks, { recursive: true, force: true });
 });
 

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
-import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { registerWorker } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";
+import { hubForAll } from "../support/use-hub.ts";
 
-let hub: TestHub;
-beforeAll(async () => {
-  hub = await startTestHub(stillEnv);
-});
-afterAll(() => hub.stop());
+const hub = hubForAll(stillEnv);
 
 const whoAmI = async (token: string) => (await hub.call("GET", "/session", { token })).status;
 const refresh = (token: string) => hub.call("POST", "/tokens/refresh", { token, body: {} });
