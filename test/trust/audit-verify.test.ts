@@ -1,4 +1,6 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -142,6 +144,24 @@ describe("L-06: the audit trail", () => {
     expect((await verify(gone)).faults).toMatchObject([
       { what: expect.stringMatching(/are missing in audit-heads/) },
     ]);
+  });
+
+  test("is not called cut because the hub goes on, and signs what it adds, while somebody looks", async () => {
+    const [home, later] = [copyHome(), copyHome()];
+    const hub = await startTestHub(stillEnv, { home: later });
+    await completedJob(hub);
+    await hub.stop({ keepHome: true });
+    const heads = join(home, "audit-heads.ndjson");
+    rmSync(heads);
+    execFileSync("mkfifo", ["-m", "600", heads]);
+
+    const verdict = verify(home);
+    // Comes when the other side has begun to read the heads; only then does the hub of this home go on.
+    const pipe = await open(heads, "w");
+    renameSync(join(later, "writ.sqlite"), join(home, "writ.sqlite"));
+    await pipe.writeFile(readFileSync(join(later, "audit-heads.ndjson")));
+    await pipe.close();
+    expect((await verdict).faults).toEqual([]);
   });
 
   test("is not troubled by a line that a crash has left half written", async () => {

@@ -28,11 +28,16 @@ export type AuditVerdict = {
   signedThrough: number;
 };
 
-/** Goes through the whole audit trail, files and database, and names everything that does not fit. */
+/**
+ * Goes through the whole audit trail, files and database, and names everything that does not fit. The heads are read
+ * before the database, because a hub that runs writes in the other order: of what a head covers, every record is
+ * there by then. Read after it, the head of a record that came in between would tell of a tail that was cut.
+ */
 export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
+  const { marks: kept } = await readMarks(place.home);
   const reader = openAuditReader(place.databasePath);
   try {
-    const marks = await collectMarks(place, reader.marks());
+    const marks = await collectMarks(place, { stored: reader.marks(), kept });
     const check = new ChainCheck(marks.valid);
     for (const fault of marks.faults) check.fault(fault.seq, fault.what);
     await checkCold(join(place.home, "audit"), check);
@@ -46,17 +51,17 @@ export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
 
 async function collectMarks(
   { home, keys }: AuditPlace,
-  stored: AuditMark[],
+  { stored, kept }: { stored: AuditMark[]; kept: AuditMark[] },
 ): Promise<{ valid: AuditMark[]; faults: AuditFault[] }> {
-  const { marks: kept } = await readMarks(home);
   const faults: AuditFault[] = [];
   const valid = [...stored, ...kept].filter((mark) => {
     const isValid = isMarkValid(mark, keys);
     if (!isValid) faults.push({ seq: mark.seq, what: `the signed ${mark.audit} has no valid signature` });
     return isValid;
   });
-  // A file that is a little behind the database is a backup's; one that is empty was emptied.
-  if (stored.length > 0 && kept.length === 0) {
+  // A file that is a little behind the database is a backup's; one that is empty was emptied, unless the hub has
+  // made it only now, in its very first start.
+  if (stored.length > 0 && kept.length === 0 && (await readMarks(home)).marks.length === 0) {
     faults.push({ seq: null, what: "the signed heads are missing in audit-heads.ndjson" });
   }
   return { valid, faults };
