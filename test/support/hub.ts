@@ -3,6 +3,7 @@ import { Agent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startHub } from "../../src/hub/start.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
 import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Answer, type CallOptions, callHttp } from "./call-http.ts";
 
@@ -27,10 +28,10 @@ export const stillEnv = {
   WRIT_BACKOFF_SCALE: "0",
 } as const;
 
-/** A real hub in this process, on a free port, with a home of its own. Settings go in as environment variables. */
+/** A real hub in this process, on free ports, with a home of its own. Settings go in as environment variables. */
 export async function startTestHub(
   env: Record<string, string> = {},
-  options: { home?: string; failpoint?: Failpoint } = {},
+  options: { home?: string; clock?: Clock; failpoint?: Failpoint } = {},
 ): Promise<TestHub> {
   const home = options.home ?? mkdtempSync(join(tmpdir(), "writ-http-"));
   const hub = await startHub({
@@ -39,6 +40,7 @@ export async function startTestHub(
     env: { WRIT_LOG_LEVEL: "warn", ...env },
     osUser: "root",
     version: "0.0.0-test",
+    clock: options.clock,
     failpoint: options.failpoint,
   });
   const admin = readFileSync(join(home, "admin.token"), "utf8").trim();

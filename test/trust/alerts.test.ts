@@ -3,13 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { startHub } from "../../src/hub/start.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
 import { startBotServer, type TestServer } from "../support/bot-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { completedJob, failedJob, runningJob } from "../support/jobs.ts";
 import { type MailServer, startMailServer } from "../support/mail-server.ts";
+import { noonClock } from "../support/noon-clock.ts";
 
 const botToken = "123456:bot-token-of-the-test";
 const webhookSecret = "the secret of the webhook";
@@ -156,7 +155,7 @@ describe("F-49: a channel that is away", () => {
 test("the daily digest tells by mail what was refused since the last one", async () => {
   const home = mkdtempSync(join(tmpdir(), "writ-digest-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  hub = await startTestHub({ ...stillEnv, ...smtp() }, { home });
+  hub = await startTestHub({ ...stillEnv, ...smtp() }, { home, clock: noonClock() });
   const held = await runningJob(hub);
   const body = { role: "user", tenant_id: "acme", user_id: "mallory" };
   const { token } = (await hub.must("POST", "/tokens", { token: hub.admin, body })).json<{ token: string }>();
@@ -166,14 +165,10 @@ test("the daily digest tells by mail what was refused since the last one", async
   await hub.stop({ keepHome: true });
   expect(mail.mails).toEqual([]);
 
-  const clock = { ...systemClock, nowMs: () => Date.now() + 86_400_000 };
-  const env = { ...stillEnv, ...smtp(), WRIT_LOG_LEVEL: "warn" };
-  const tomorrow = await startHub({ home, flags: { port: "0" }, env, osUser: "root", version: "0", clock });
+  hub = await startTestHub({ ...stillEnv, ...smtp() }, { home, clock: noonClock(1) });
   await eventually("the digest arrives", () => mail.mails.length > 0);
-  await tomorrow.stop();
   expect(mail.mails[0]!.text).toMatch(/Subject: Writ: daily digest: 3 security events/);
   expect(mail.mails[0]!.text).toMatch(/3 {2}PERMISSION_DENIED {2}tenant acme {2}user mallory/);
-  hub = await startTestHub(stillEnv);
 });
 
 test("the hub says by which ways it would be heard", async () => {

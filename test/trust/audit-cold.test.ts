@@ -5,24 +5,21 @@ import { isDeepStrictEqual } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { verifyAudit } from "../../src/hub/admin.ts";
-import { startHub } from "../../src/hub/start.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
 import { eventually } from "../support/eventually.ts";
+import { startTestHub } from "../support/hub.ts";
+import { noonClock } from "../support/noon-clock.ts";
 
 const dayMs = 86_400_000;
 let home: string;
 let admin: string;
 
-/** A hub whose calendar is shifted; everything else about time is as it is. */
 async function withHub<T>(daysAgo: number, act: (url: string) => Promise<T>): Promise<T> {
-  const clock = { ...systemClock, nowMs: () => Date.now() - daysAgo * dayMs };
-  const env = { WRIT_LOG_LEVEL: "warn", WRIT_AUDIT_COLD_DAYS: "30" };
-  const hub = await startHub({ home, flags: { port: "0" }, env, osUser: "root", version: "0", clock });
-  admin = readFileSync(join(home, "admin.token"), "utf8").trim();
+  const hub = await startTestHub({ WRIT_AUDIT_COLD_DAYS: "30" }, { home, clock: noonClock(-daysAgo) });
+  admin = hub.admin;
   try {
     return await act(`${hub.url}/api/v1`);
   } finally {
-    await hub.stop();
+    await hub.stop({ keepHome: true });
   }
 }
 
@@ -50,7 +47,7 @@ async function search(url: string, query: string): Promise<Found[]> {
   return records;
 }
 
-const dayOf = (daysAgo: number) => new Date(Date.now() - daysAgo * dayMs).toISOString().slice(0, 10);
+const dayOf = (daysAgo: number) => new Date(noonClock(-daysAgo).nowMs()).toISOString().slice(0, 10);
 const coldFiles = () => readdirSync(join(home, "audit")).filter((name) => name.endsWith(".gz"));
 
 beforeAll(async () => {
@@ -96,9 +93,9 @@ test("the search finds both, newest first, page by page, and filters both", asyn
   await withHub(0, async (url) => {
     const all = await search(url, "event=JOB_CREATED");
     expect(all.map(({ details }) => details.type)).toEqual(["new", "old", "old"]);
-    const since = Date.now() - 19.5 * dayMs;
-    expect(await search(url, `event=JOB_CREATED&since=${Math.floor(since)}`)).toHaveLength(2);
-    expect(await search(url, `event=JOB_CREATED&until=${Math.floor(since)}`)).toHaveLength(1);
+    const between = Math.floor(noonClock(-19).nowMs() - dayMs / 2);
+    expect(await search(url, `event=JOB_CREATED&since=${between}`)).toHaveLength(2);
+    expect(await search(url, `event=JOB_CREATED&until=${between}`)).toHaveLength(1);
     expect(await search(url, "event=JOB_CREATED&tenant_id=nobody")).toEqual([]);
     expect(await search(url, "severity=CRITICAL")).toEqual([]);
     const everything = await search(url, "");

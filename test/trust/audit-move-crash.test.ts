@@ -8,36 +8,33 @@ import { dayOf, listColdDays } from "../../src/hub/audit/cold-files.ts";
 import { moveCold } from "../../src/hub/audit/move-cold.ts";
 import { EventFeed } from "../../src/hub/services/event-feed.ts";
 import { loadHubSettings } from "../../src/hub/settings.ts";
-import { startHub } from "../../src/hub/start.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
-
-const dayMs = 86_400_000;
+import { startTestHub } from "../support/hub.ts";
+import { noonClock } from "../support/noon-clock.ts";
 
 test("a crash between the file and the table leaves a record in both, and the next round in one", async () => {
   const home = mkdtempSync(join(tmpdir(), "writ-move-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  const clock = { ...systemClock, nowMs: () => Date.now() - 10 * dayMs };
-  const env = { WRIT_LOG_LEVEL: "warn" };
-  const old = await startHub({ home, flags: { port: "0" }, env, osUser: "root", version: "0", clock });
-  await old.stop();
+  const [clock, tenDaysAgo] = [noonClock(), noonClock(-10)];
+  const old = await startTestHub({}, { home, clock: tenDaysAgo });
+  await old.stop({ keepHome: true });
 
-  const keys = openKeyRing(join(home, "keys"), { nowMs: Date.now() });
+  const keys = openKeyRing(join(home, "keys"), { nowMs: clock.nowMs() });
   const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey: keys.macKey });
   onTestFinished(() => store.close());
   const settings = await loadHubSettings({ home, flags: {}, env: {} });
   const auditDir = join(home, "audit");
   const feed = new EventFeed(store);
-  const deps = { store, keys, clock: systemClock, logger: silentLogger, feed, home, settings, auditDir };
+  const deps = { store, keys, clock, logger: silentLogger, feed, home, settings, auditDir };
   const { signal } = new AbortController();
   const { last } = await store.eventRange();
   expect(last).toBeGreaterThan(0);
 
   const dying = { ...store, pruneEvents: () => Promise.reject(new Error("the power is gone")) };
   await expect(moveCold({ ...deps, store: dying }, signal)).rejects.toThrow("the power is gone");
-  expect(await listColdDays(auditDir)).toEqual([dayOf(Date.now() - 10 * dayMs)]);
+  expect(await listColdDays(auditDir)).toEqual([dayOf(tenDaysAgo.nowMs())]);
   expect((await store.eventRange()).last).toBe(last);
   expect((await verifyAudit({ home, env: {} })).faults).toEqual([]);
 
