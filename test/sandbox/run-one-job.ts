@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolveLimits } from "../../src/core/limits.ts";
 import { followOutput } from "../../src/output/follow-output.ts";
@@ -33,7 +33,9 @@ const running = await sandbox.start({
   asked: [],
   workDir,
 });
-writeFileSync(join(jobDir, "isolation.json"), JSON.stringify(running.isolation));
+// Whole or not at all, because a test reads it as soon as it is there.
+writeFileSync(join(jobDir, "isolation.tmp"), JSON.stringify(running.isolation));
+renameSync(join(jobDir, "isolation.tmp"), join(jobDir, "isolation.json"));
 const ended = (): Promise<void> => running.exited.then(() => {});
 for await (const bytes of followOutput({ path: stdoutFile, offset: 0, ended })) process.stdout.write(bytes);
 await sandbox.close();

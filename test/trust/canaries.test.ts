@@ -77,7 +77,7 @@ beforeAll(async () => {
   worker.start();
   await provoke();
   await collect();
-}, 120_000);
+});
 afterAll(async () => {
   await worker?.remove();
   await hub?.remove();
@@ -219,6 +219,16 @@ function readLogs(folder: string): string {
     .join("\n");
 }
 
+/** What a file holds; nothing when whoever owns it has taken it away since it was listed. */
+function textIn(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw error;
+  }
+}
+
 /** Every row of every table, as text. */
 function dump(path: string): string {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
@@ -274,7 +284,8 @@ describe("K-06: files", () => {
     const loose = readdirSync(hub.home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() || entry.isDirectory())
       .map((entry) => join(entry.parentPath, entry.name))
-      .filter((path) => (statSync(path).mode & 0o077) !== 0);
+      // The hub lives on: a file that it has put aside meanwhile, as every replaced one, is nobody's to read.
+      .filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
     expect(loose).toEqual([]);
   });
 
@@ -283,8 +294,7 @@ describe("K-06: files", () => {
       entry.isFile(),
     );
     for (const entry of files) {
-      const text = readFileSync(join(entry.parentPath, entry.name), "latin1");
-      expect(text.includes(canaries["signing key"]), entry.name).toBe(false);
+      expect(textIn(join(entry.parentPath, entry.name)), entry.name).not.toContain(canaries["signing key"]);
     }
   });
 

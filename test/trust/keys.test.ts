@@ -267,10 +267,11 @@ describe("an emergency", () => {
     const mark = join(worker.home, "begun");
     const argv = ["sh", "-c", `echo $$ > ${mark}; exec sleep 600`];
     const { id } = await submitJob(hub, { type, run: { kind: "exec", argv }, timeout_sec: 3600 });
-    const pid = await eventually(
-      "the job to run",
-      () => existsSync(mark) && Number(readFileSync(mark, "utf8")),
-    );
+    // The shell makes the file before it writes into it; a number counts when its line is whole.
+    const pid = await eventually("the job to run", () => {
+      const said = existsSync(mark) ? readFileSync(mark, "utf8") : "";
+      return said.endsWith("\n") && Number(said);
+    });
     await rotate({ emergency: true });
     await eventually("its process to be gone", () => !isAlive(pid));
     const job = (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json();
@@ -285,7 +286,7 @@ describe("an emergency", () => {
   test("with a notice lets the old key live until then, and voids its leases at its end", async () => {
     const old = activeKey(hub).keyId;
     const held = await runningJob(hub);
-    await rotate({ emergency: true, notice_sec: 1 });
+    await rotate({ emergency: true, notice_sec: 3 });
     expect((await keys()).keys[0]).toMatchObject({ key_id: old, status: "retiring" });
     await eventually("the key to be revoked", async () => (await keys()).keys[0]!.status === "revoked");
     const job = await eventually("the lease to be void", async () => {

@@ -30,9 +30,7 @@ async function runInService(service: Cgroup, mode: "move" | "stay") {
     () => existsSync(join(folder.path, "jobs/job/stdout.log")) || failIfOver(worker),
   );
   const isolation = await eventually("the job runs", () =>
-    existsSync(isolationFile)
-      ? JSON.parse(readFileSync(isolationFile, "utf8") || "null")
-      : failIfOver(worker),
+    existsSync(isolationFile) ? JSON.parse(readFileSync(isolationFile, "utf8")) : failIfOver(worker),
   );
   const own = readFileSync(`/proc/${worker.pid}/cgroup`, "utf8").trim();
   const end = async () => {
