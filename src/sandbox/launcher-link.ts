@@ -51,7 +51,8 @@ const readyMs = 5_000;
 /** The launcher itself gives its jobs 10 s to die; then it may be taken from them. */
 const stopMs = 12_000;
 const stderrCharsMax = 2_000;
-const lastWordsMs = 200;
+/** Only for a launcher whose last words somebody else holds back; else its end is known long before. */
+const lastWordsMs = 2_000;
 
 /** One running launcher process, and the jobs that it serves. When it dies, all of them are lost. */
 export class LauncherLink {
@@ -256,7 +257,8 @@ export class LauncherLink {
 
   /** It is over, but what it said last, and how it ended, may still be on the way. */
   #fade(reason: string): void {
-    this.#fadeTimer ??= setTimeout(() => this.#die(this.#fadeReason!), lastWordsMs);
+    // One more turn of the loop: one that stood still for so long has not read yet what lies there for it.
+    this.#fadeTimer ??= setTimeout(() => setImmediate(() => this.#die(this.#fadeReason!)), lastWordsMs);
     this.#fadeReason = reason;
   }
 
