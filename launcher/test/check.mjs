@@ -40,6 +40,9 @@ mkdirSync(workDir);
 chownSync(workDir, 65534, 65534);
 const mounts = jailMounts(workDir);
 const cgroup = makeCgroup();
+/** What holds comes at once; this is for a busy machine, and for the sanitizers, which slow everything down. */
+const patienceMs = 60_000;
+const deadlineMs = 5 * 60_000;
 let next = 1;
 let failures = 0;
 
@@ -73,7 +76,7 @@ async function check(name, body) {
 const processes = () => readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
 
 async function until(holds) {
-  for (const end = Date.now() + 10_000; Date.now() < end; ) {
+  for (const end = Date.now() + patienceMs; Date.now() < end; ) {
     if (holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -82,7 +85,7 @@ async function until(holds) {
 
 function withDeadline(promise) {
   const late = new Promise((_, reject) =>
-    setTimeout(() => reject(new Error("took more than 60 s")), 60_000).unref(),
+    setTimeout(() => reject(new Error(`took more than ${deadlineMs} ms`)), deadlineMs).unref(),
   );
   return Promise.race([promise, late]);
 }
@@ -273,9 +276,10 @@ await check("a job has the descriptors 0, 1, 2 and no other", async () => {
 await check("two jobs see nothing of each other", async (client) => {
   const first = shell("echo secret > /tmp/mine; echo x > /dev/shm/mine; sleep 1000");
   await started(client, first);
-  const second = shell("ls /tmp /dev/shm; ls /proc | grep -c '^[0-9]'; cat /proc/sysvipc/shm | wc -l");
+  // The shell counts by itself: of a pipe's processes it cannot be said who is there when one of them looks.
+  const second = shell("ls /tmp /dev/shm; set -- /proc/[0-9]*; echo $#; cat /proc/sysvipc/shm | wc -l");
   await run(client, second);
-  assert.equal(readFileSync(second.stdout, "utf8"), "/dev/shm:\n\n/tmp:\n3\n1\n");
+  assert.equal(readFileSync(second.stdout, "utf8"), "/dev/shm:\n\n/tmp:\n1\n1\n");
 });
 
 await check("a replaced file on the host is seen by the next job", async (client) => {

@@ -46,6 +46,8 @@ const ignored = new Set([
   "set_robust_list",
   "rseq",
 ]);
+/** A start takes milliseconds, under strace and on a busy machine perhaps a second; what hangs does so for ever. */
+const hangsMs = 120_000;
 let next = 1;
 
 /**
@@ -71,11 +73,14 @@ async function start(strace, isWarm) {
   const tracer = isWarm ? await attach(client, strace, plan) : undefined;
   chownSync(workDir, 0, 0);
   client.send(frame.start, id, planFields({ ...plan, ...files }));
+  const deadline = Promise.withResolvers();
+  const timer = setTimeout(deadline.resolve, hangsMs, { hangs: true });
   const answer = await Promise.race([
     client.wait(id, frame.started, frame.failed),
     client.exited.then((exit) => ({ exit })),
-    new Promise((resolve) => setTimeout(resolve, 10_000, { hangs: true })),
+    deadline.promise,
   ]);
+  clearTimeout(timer);
   const facts = lookAtJob(cgroup);
   client.socket.destroy();
   if (answer.hangs) client.child.kill("SIGKILL");
@@ -172,7 +177,7 @@ async function remove(cgroup) {
     try {
       return rmdirSync(cgroup);
     } catch (error) {
-      if (tries > 200) throw error;
+      if (tries > 6_000) throw error;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
