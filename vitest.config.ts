@@ -20,7 +20,7 @@ export default defineConfig({
         exclude: ["test/architecture/**", "test/kernel/**", ...oneAtATime],
         maxWorkers: 2,
       }),
-      project("alone", 2, { include: oneAtATime, fileParallelism: false, testTimeout: 120_000 }),
+      project("alone", 2, { include: oneAtATime, fileParallelism: false, testTimeout: 600_000 }),
     ],
   },
 });
@@ -31,8 +31,10 @@ function project(name: string, groupOrder: number, options: object) {
       name,
       environment: "node" as const,
       pool: "forks" as const,
-      testTimeout: 30_000,
-      hookTimeout: 30_000,
+      // Only what hangs meets these: longer than all the patience inside one test, on a machine that is busy.
+      testTimeout: 240_000,
+      hookTimeout: 240_000,
+      expect: { poll: { timeout: 30_000, interval: 10 } },
       sequence: { groupOrder },
       ...options,
     },

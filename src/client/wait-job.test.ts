@@ -76,7 +76,7 @@ test("a job that had ended before is given back at once", async () => {
 test("the event of its end wakes the wait", async () => {
   const { hub, writ, end } = await openWithJobs();
   const waiting = writ.wait(id);
-  await expect.poll(() => reads(hub.seen)).toBe(1);
+  await expect.poll(() => reads(hub.seen)).toBeGreaterThan(0);
 
   end(id);
 
@@ -103,7 +103,7 @@ test("an end that comes while the stream is broken is seen", async () => {
   const { hub, writ, states, cutStreams, streams } = await openWithJobs();
   const waiting = writ.wait(id);
   await expect.poll(() => streams.size).toBe(1);
-  await expect.poll(() => reads(hub.seen)).toBe(1);
+  await expect.poll(() => reads(hub.seen)).toBeGreaterThan(0);
 
   states.set(id, "completed");
   cutStreams();
@@ -115,8 +115,9 @@ test("many waits share one stream, and each gets its own job", async () => {
   const { hub, writ, end, streams } = await openWithJobs();
   const ids = Array.from({ length: 100 }, (_, index) => jobIdNumber(index + 1));
   const waiting = Promise.all(ids.map((each) => writ.wait(each)));
-  await expect.poll(() => reads(hub.seen)).toBe(100);
-  expect(streams.size).toBe(9);
+  // Whoever has waited long for its stream reads without one first, so there may be more reads than waits.
+  await expect.poll(() => reads(hub.seen)).toBeGreaterThanOrEqual(100);
+  await expect.poll(() => streams.size).toBe(9);
 
   for (const each of ids) end(each);
 

@@ -221,5 +221,5 @@ test("what the process leaves behind in its group is ended with it", async () =>
 
 /** A dead process has a number until its new parent has buried it, which is not ours to hurry. */
 async function untilGone(pid: number): Promise<void> {
-  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 5_000);
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 30_000);
 }

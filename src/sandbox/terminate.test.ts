@@ -87,5 +87,5 @@ test("a process that has ended by itself has no reason", async () => {
 
 /** A dead process has a number until its new parent has buried it, which is not ours to hurry. */
 async function untilGone(pid: number): Promise<void> {
-  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 5_000);
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 30_000);
 }

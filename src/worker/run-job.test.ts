@@ -180,7 +180,8 @@ test("a job that the hub calls lost is killed and never reported", async () => {
 });
 
 test("when the hub cannot be reached for most of a lease, the job's processes are ended by the worker itself", async () => {
-  stage.hub.leaseMs = 1_000;
+  // Long enough for the job to be started and renewed on a machine that stands still for a second.
+  stage.hub.leaseMs = 4_000;
   stage.hub.queue = [exec(1, ["sleep", "60"])];
   await start(stage, { env: { JOB_HEARTBEAT_MS: "50" } });
   await stage.hub.until(

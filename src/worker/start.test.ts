@@ -85,7 +85,9 @@ test("a job that comes right after the start is not lost between long poll and s
   stage.hub.queue = [exec(1, ["true"])];
   stage.hub.command("work");
   expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  const opened = stage.hub.calls.findIndex(({ path }) => path.endsWith("/commands"));
   const waits = stage.hub.calls
+    .slice(opened)
     .filter(({ path }) => path === "/jobs/claim-batch")
     .map(({ body }) => (body as { wait_ms: number }).wait_ms);
   expect(waits.every((waitMs) => waitMs === 0)).toBe(true);
@@ -110,7 +112,8 @@ test("a token that the hub refuses makes the start fail", async () => {
 test("a drain lets a job end, claims nothing more, and says goodbye", async () => {
   stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 0.3; echo done"])];
   await start(stage);
-  await stage.hub.until(() => output(stage, 1) === "begun\n");
+  // On a busy machine the rest may come together with the beginning.
+  await stage.hub.until(() => output(stage, 1).startsWith("begun\n"));
   const stopped = stage.worker!.stop();
   stage.hub.queue = [exec(2, ["true"])];
   stage.hub.command("work");

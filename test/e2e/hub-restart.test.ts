@@ -4,8 +4,9 @@ import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
 
+/** A hub that is slow to come back must not cost a lease: this is about restarts, not about how long they take. */
 const hub = new HubProcess({
-  WRIT_LEASE_MS: "10000",
+  WRIT_LEASE_MS: "60000",
   WRIT_REAPER_INTERVAL_MS: "200",
   WRIT_LOG_LEVEL: "warn",
 });
@@ -50,24 +51,24 @@ describe("a hub that restarts while jobs run", () => {
         });
       }
       for (const { id } of jobs) {
-        const job = await writ.wait(id, { timeoutMs: 60_000 });
+        const job = await writ.wait(id, { timeoutMs: 120_000 });
         expect(job).toMatchObject({ status: "completed", attempt: 1, attempts: 1, fail_history: [] });
         const lines = Array.from({ length: 200 }, (_, n) => `line ${n + 1}\n`).join("");
         expect(await everything(writ.streamOutput(id, { follow: false }))).toBe(`${lines}last 200\n`);
       }
-    }, 120_000);
+    });
   }
 
   it("keeps a reader of output going: every byte once, across the restart", async () => {
     const { id } = await writ.submit({ type: "count", run: { kind: "exec", argv: ["sh", "-c", counting] } });
-    const read = everything(writ.streamOutput(id, { signal: AbortSignal.timeout(90_000) }));
+    const read = everything(writ.streamOutput(id, { signal: AbortSignal.timeout(300_000) }));
     await eventually("it says something", async () => (await writ.get(id)).output.stdout > 0);
     await hub.kill("SIGKILL");
     await hub.start();
     const text = await read;
     expect(text.split("\n").slice(0, -1)).toHaveLength(201);
     expect(text.endsWith("last 200\n")).toBe(true);
-  }, 120_000);
+  });
 });
 
 async function everything(chunks: AsyncIterable<Uint8Array>): Promise<string> {

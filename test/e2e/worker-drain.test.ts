@@ -18,23 +18,25 @@ afterAll(async () => {
 });
 afterEach(() => worker.remove());
 
-async function runningJob(argv: string[]): Promise<string> {
+/** A job that has said something: one that counts as running may not have come to its own first line. */
+async function runningJob(script: string): Promise<string> {
+  const argv = ["sh", "-c", script];
   const { id } = await writ.submit({ type: "drain-test", run: { kind: "exec", argv } });
-  await eventually("the job runs", async () => (await writ.get(id)).status === "running");
+  await eventually("the job runs", async () => (await writ.get(id)).output.stdout > 0);
   return id;
 }
 
 describe("SIGTERM to a worker with a running job", () => {
   it("lets a job end that ends in time", async () => {
     worker = await startWorker({});
-    const id = await runningJob(["sh", "-c", "sleep 1; echo finished"]);
+    const id = await runningJob("echo begun; sleep 1; echo finished");
     expect(await worker.stop("SIGTERM")).toBe(0);
     expect(await writ.get(id)).toMatchObject({ status: "completed", attempt: 1, attempts: 1 });
   });
 
   it("gives a job back, and charges no attempt, that does not end in time", async () => {
     worker = await startWorker({ WRIT_DRAIN_MS: "500", WRIT_STOP_GRACE_MS: "500" });
-    const id = await runningJob(["sh", "-c", "trap '' TERM; echo begun; sleep 600 & wait; wait"]);
+    const id = await runningJob("trap '' TERM; echo begun; sleep 600 & wait; wait");
     expect(await worker.stop("SIGTERM")).toBe(0);
     expect(await writ.get(id)).toMatchObject({ status: "pending", attempt: 1, attempts: 0, worker_id: null });
     expect(await everything(writ.streamOutput(id, { attempt: 1, follow: false }))).toBe("begun\n");
@@ -43,7 +45,7 @@ describe("SIGTERM to a worker with a running job", () => {
 
   it("stops at once at the second signal, and the job is given back all the same", async () => {
     worker = await startWorker({ WRIT_DRAIN_MS: "60000" });
-    const id = await runningJob(["sleep", "600"]);
+    const id = await runningJob("echo begun; exec sleep 600");
     worker.signal("SIGTERM");
     await eventually("the worker drains", async () => {
       const [known] = (await writ.workers()).filter(({ id }) => id === worker.id);

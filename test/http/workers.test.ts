@@ -204,7 +204,7 @@ test("a tenant sees the workers that serve it, and its administrator commands it
 
 test("a silent worker counts as inactive and loses its jobs; its next heartbeat makes it active", async () => {
   const other = await startTestHub({
-    WRIT_WORKER_INACTIVE_MS: "1000",
+    WRIT_WORKER_INACTIVE_MS: "3000",
     WRIT_REAPER_INTERVAL_MS: "100",
     WRIT_BACKOFF_SCALE: "0",
   });

@@ -51,7 +51,9 @@ cageTest(
 );
 
 async function runScript(script: string): Promise<string> {
-  const { id } = await writ.submit({ type: "spout", run: { kind: "exec", argv: ["sh", "-c", script] } });
+  const run = { kind: "exec" as const, argv: ["sh", "-c", script] };
+  // A gibibyte takes a busy machine longer than the five minutes that a job has by default.
+  const { id } = await writ.submit({ type: "spout", run, timeout_sec: 3600 });
   expect(await writ.wait(id)).toMatchObject({ status: "completed", attempt: 1 });
   return id;
 }

@@ -14,7 +14,7 @@ export function sqliteUnderTest(settings: Partial<SqliteSettings> = {}): StoreUn
     path,
     open: () => openSqliteStore({ path, macKey, ...settings }),
     execute: async (sql) => {
-      const database = new DatabaseSync(path);
+      const database = new DatabaseSync(path, { timeout: 5_000 });
       database.exec(sql);
       database.close();
     },

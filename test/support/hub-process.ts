@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
-const startsWithinMs = 30_000;
+const startsWithinMs = 60_000;
 
 type HubFile = { url: string; port: number; pid: number };
 
@@ -61,7 +61,7 @@ export class HubProcess {
     const path = join(this.home, "hub.json");
     const giveUpAt = Date.now() + startsWithinMs;
     while (!existsSync(path)) {
-      if (child.exitCode !== null || Date.now() > giveUpAt)
+      if (child.exitCode !== null || child.signalCode !== null || Date.now() > giveUpAt)
         throw new Error(`the hub did not start: ${errors()}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
