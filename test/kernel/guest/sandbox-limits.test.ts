@@ -198,20 +198,29 @@ test("a CPU hog of many processes gets its quota within a tenth", needs("cpu.max
   const hog = await startUntilReady("for i in 1 2 3 4; do (while :; do :; done) & done; echo ready; wait", {
     cpu: "300m",
   });
-  // Counted from a moment at which it runs, over whole periods of the kernel's own count.
-  const before = {
-    used: count(hog.cgroup, "cpu.stat", "usage_usec"),
-    periods: count(hog.cgroup, "cpu.stat", "nr_periods"),
-  };
-  const periods = await eventually("forty periods are over", () => {
-    const passed = count(hog.cgroup, "cpu.stat", "nr_periods") - before.periods;
-    return passed >= 40 ? passed : null;
-  });
-  const used = count(hog.cgroup, "cpu.stat", "usage_usec") - before.used;
-  const share = used / (periods * 30_000);
-  assert.ok(share > 0.9 && share < 1.1, `it got ${share.toFixed(3)} of its quota`);
+  // A busy host takes the machine's processors away now and then, and what they were at counts as if it had run on:
+  // such a stretch says nothing, so one of several has to be right. Without the quota none would be.
+  const shares: number[] = [];
+  while (shares.length < 8 && !shares.some(isWithinATenth))
+    shares.push(await shareOfQuota(hog.cgroup, 30_000));
+  assert.ok(shares.some(isWithinATenth), `it got ${shares.map((share) => share.toFixed(3))} of its quota`);
   await stop(hog);
 });
+
+function isWithinATenth(share: number): boolean {
+  return share > 0.9 && share < 1.1;
+}
+
+/** Counted from a moment at which it runs, over whole periods of the kernel's own count. */
+async function shareOfQuota(cgroup: string, quotaUs: number): Promise<number> {
+  const usedBefore = count(cgroup, "cpu.stat", "usage_usec");
+  const periodsBefore = count(cgroup, "cpu.stat", "nr_periods");
+  const periods = await eventually("forty periods are over", () => {
+    const passed = count(cgroup, "cpu.stat", "nr_periods") - periodsBefore;
+    return passed >= 40 ? passed : null;
+  });
+  return (count(cgroup, "cpu.stat", "usage_usec") - usedBefore) / (periods * quotaUs);
+}
 
 /** Milliseconds that 6 MiB of direct writes take. */
 async function directWriteMs(io: "low" | "high"): Promise<number> {
@@ -227,7 +236,12 @@ test(
   needs("io.max", "whole disk for io.max"),
   async () => {
     const lowMs = await directWriteMs("low");
-    const highMs = await directWriteMs("high");
+    // The best of three: a busy host can make anything slow, but nothing fast.
+    const highMs = Math.min(
+      await directWriteMs("high"),
+      await directWriteMs("high"),
+      await directWriteMs("high"),
+    );
     // 6 MiB at 1 MiB/s; the first slice of the kernel's throttle is free.
     assert.ok(lowMs > 4_500, `6 MiB took ${lowMs} ms`);
     assert.ok(highMs < lowMs / 2, `low took ${lowMs} ms, high ${highMs} ms`);
