@@ -96,6 +96,8 @@ describe("jobctl, as a person uses it", () => {
     const id = await start("sh", "-c", script);
     const streaming = run(["stream", id.slice(-8)]);
     await inState(id, "RUNNING");
+    const saidBytes = async () => Number((await status(id))["stdout_bytes"]);
+    await eventually("it has said two lines", async () => (await saidBytes()) >= "line 1\nline 2\n".length);
     expect((await run(["status", id])).stdout).toMatch(/^isolation +\S+$/m);
 
     const stopped = await run(["stop", id.slice(-6)]);

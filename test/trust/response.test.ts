@@ -61,10 +61,11 @@ describe("a forged job that an honest worker refuses", () => {
     await answered();
     expect((await worker(held.fence.worker_id)).status).toBe("active");
     expect(names()).toContain("INVALID_SIGNATURE");
-    expect(readEvents(hub.home).find(({ event }) => event === "MONITORING_RAISED")).toMatchObject({
-      tenant_id: "acme",
-      details: { subject: "tenant:acme" },
-    });
+    // The responder moves on in the log first, and then says what it has done.
+    const raised = await eventually("the tenant is watched", () =>
+      readEvents(hub.home).find(({ event }) => event === "MONITORING_RAISED"),
+    );
+    expect(raised).toMatchObject({ tenant_id: "acme", details: { subject: "tenant:acme" } });
     await hub.must("GET", "/jobs", { token: alice.token });
     const recorded = await eventually("the request is recorded", () =>
       readEvents(hub.home).find(({ event }) => event === "REQUEST_RECORDED"),
