@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { removeHome } from "../support/remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
 const jobctl = join(root, "bin/jobctl");
@@ -19,7 +20,7 @@ type Ended = { code: number; stdout: string; stderr: string };
 
 function run(args: string[], options: { env?: typeof env; program?: string } = {}): Promise<Ended> {
   return new Promise((resolve) => {
-    const limits = { timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
+    const limits = { timeout: 180_000, maxBuffer: 64 * 1024 * 1024 };
     execFile(
       options.program ?? jobctl,
       args,
@@ -85,9 +86,10 @@ beforeAll(async () => {
   });
   expect(issued).toMatchObject({ code: 0 });
 });
-afterAll(() => {
-  up.kill("SIGKILL");
-  rmSync(home, { recursive: true, force: true });
+afterAll(async () => {
+  const exited = once(up, "exit");
+  if (up.kill("SIGKILL")) await exited;
+  removeHome(home);
 });
 
 describe("jobctl, as a person uses it", () => {

@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { removeHome } from "../support/remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
 const home = join(mkdtempSync(join(tmpdir(), "writ-up-")), "home");
@@ -14,7 +15,7 @@ type Ended = { code: number; stdout: string; stderr: string };
 
 function run(program: string, args: string[], env: Record<string, string> = {}): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { env: { PATH: process.env["PATH"], WRIT_HOME: home, ...env }, timeout: 60_000 };
+    const options = { env: { PATH: process.env["PATH"], WRIT_HOME: home, ...env }, timeout: 180_000 };
     execFile(join(root, program), args, options, (error, stdout, stderr) => {
       resolve({
         code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1,
@@ -38,8 +39,9 @@ beforeAll(async () => {
   await eventually("writ up greets", () => shown.includes("jobctl"));
 });
 afterAll(() => {
+  // The last test has stopped it; only one that failed leaves something to kill.
   up.kill("SIGKILL");
-  rmSync(join(home, ".."), { recursive: true, force: true });
+  removeHome(join(home, ".."));
 });
 
 describe("writ up", () => {

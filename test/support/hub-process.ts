@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { removeHome } from "./remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
 const startsWithinMs = 60_000;
@@ -54,7 +55,7 @@ export class HubProcess {
 
   async remove(): Promise<void> {
     await this.kill();
-    rmSync(this.home, { recursive: true, force: true });
+    removeHome(this.home);
   }
 
   async #hubFile(child: ChildProcess, errors: () => string): Promise<HubFile> {

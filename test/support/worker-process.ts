@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { HubProcess } from "./hub-process.ts";
+import { removeHome } from "./remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -53,7 +54,7 @@ export class WorkerProcess {
 
   async remove(): Promise<void> {
     await this.stop("SIGKILL");
-    rmSync(this.home, { recursive: true, force: true });
+    removeHome(this.home);
   }
 
   get #config(): string {
