@@ -20,7 +20,16 @@ export function handClock(): HandClock {
     nowMs: () => nowMs,
     monotonicMs: () => nowMs,
     setTimer,
-    sleep: (ms) => new Promise((resolve) => setTimer(resolve, ms)),
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimer(resolve, ms);
+        const onAbort = (): void => {
+          timer.cancel();
+          reject(signal?.reason);
+        };
+        if (signal?.aborted) onAbort();
+        else signal?.addEventListener("abort", onAbort, { once: true });
+      }),
     async pass(ms) {
       const endMs = nowMs + ms;
       for (let next = nextBefore(endMs); next !== undefined; next = nextBefore(endMs)) {

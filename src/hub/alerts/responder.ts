@@ -26,7 +26,9 @@ export function createResponder(deps: ResponderDeps): Service {
       const overdue = Object.values(place.memory.held).some(({ until }) => until <= clock.nowMs());
       if (lastSeq <= place.seq && !overdue) return;
       const events = await readNew(deps, place.seq);
-      const seq = events.length === eventsPerTurn ? events.at(-1)!.seq : Math.max(place.seq, lastSeq);
+      const readSeq = events.at(-1)?.seq ?? place.seq;
+      // What came since the look at the log may have been read already, and must not be answered again.
+      const seq = events.length === eventsPerTurn ? readSeq : Math.max(readSeq, lastSeq);
       place = { seq, memory: await answer(deps, { events, seq, memory: place.memory }) };
     }
   });

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { NewEvent } from "../../core/events.ts";
+import { systemClock as clock } from "../../runtime/clock.ts";
+import { silentLogger } from "../../runtime/logger.ts";
+import { openSqliteStore } from "../../store/sqlite/open-store.ts";
+import type { EventFilter } from "../../store/store.ts";
+import { EventFeed } from "../services/event-feed.ts";
+import { createResponder } from "./responder.ts";
+import { WatchList } from "./watch-list.ts";
+
+const failure: NewEvent = {
+  event: "INVALID_SIGNATURE",
+  ts: 1,
+  tenantId: "acme",
+  jobId: null,
+  ownerId: null,
+  details: { worker_id: "w1" },
+  origin: null,
+};
+
+test("an event that comes while the log is read is answered once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
+  const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
+  const feed = new EventFeed(store);
+  await feed.start();
+  onTestFinished(async () => {
+    await responder.stop();
+    feed.stop();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  let hasCome = false;
+  const readEvents = async (filter: EventFilter) => {
+    // Between the look at how far the log goes and the read of it, the second one comes.
+    if (!hasCome && filter.kinds !== undefined) {
+      hasCome = true;
+      await store.recordEvents({ events: [failure] });
+    }
+    return store.readEvents(filter);
+  };
+  const deps = { store: { ...store, readEvents }, feed, clock, logger: silentLogger, channels: [] };
+  const settings = { publicUrl: null };
+  const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
+  await responder.start();
+
+  await store.recordEvents({ events: [failure] });
+  await expect.poll(() => hasCome).toBe(true);
+  await store.recordEvents({ events: [failure] });
+  await expect.poll(async () => (await readPlace()).seq).toBeGreaterThanOrEqual(3);
+  expect((await readPlace()).failures).toBe(3);
+
+  async function readPlace() {
+    const { seq, memory } = await store.getLogReader({ name: "responder" });
+    return { seq, failures: JSON.parse(memory).failures.length };
+  }
+});
