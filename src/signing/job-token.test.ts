@@ -113,7 +113,9 @@ describe("a job token is refused", () => {
   });
 
   test("when the key is unknown, revoked or injected", () => {
-    const kids = [stranger.keyId, "", "../keys/mac.key", "' OR 1=1 --", "__proto__", hub.keyId.toUpperCase()];
+    // One key in two thousand has an id without a letter, which reads the same in capitals.
+    const inCapitals = [hub.keyId.toUpperCase()].filter((kid) => kid !== hub.keyId);
+    const kids = [stranger.keyId, "", "../keys/mac.key", "' OR 1=1 --", "__proto__", ...inCapitals];
     for (const kid of kids) expectRefused(forge({ ...header, kid }, payload), kid);
     expectRefused(makeJobToken(stranger, said), "a stranger's own");
     const none = { verifierFor: () => null };
