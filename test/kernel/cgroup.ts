@@ -47,10 +47,12 @@ export class Cgroup {
     return this.get("cgroup.procs").split("\n").filter(Boolean).map(Number);
   }
 
-  /** The shell moves itself before it becomes the program, so the program never runs outside. */
+  /** The shell moves itself before it becomes the program, so the program never runs outside. Its stderr is ours. */
   start(program: string, ...args: string[]): ChildProcess {
     const script = 'echo $$ > "$0/cgroup.procs" && exec "$@"';
-    return spawn("/bin/sh", ["-c", script, this.path, program, ...args], { stdio: "ignore" });
+    return spawn("/bin/sh", ["-c", script, this.path, program, ...args], {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
   }
 
   /** The order that the kernel asks for: a throttled writer does not die before its limit is lifted. */
