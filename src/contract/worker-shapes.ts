@@ -185,15 +185,13 @@ export const failAnswer = z.object({ status: z.enum(jobStates), run_at: z.int().
 const itemFence = { job_id: jobId, attempt: fence.attempt, token: fence.token };
 
 /** A batch of endings: each item is a result or, when it has a `reason`, a failure. */
-export const resultItem = z.union([
-  z.strictObject({ ...itemFence, ...failFields, receipt: receiptText.optional() }),
-  z.strictObject({
-    ...itemFence,
-    ...resultFields,
-    receipt: receiptText.optional(),
-    idempotency_key: text(1, 200).optional(),
-  }),
-]);
+export const failItem = z.strictObject({ ...itemFence, ...failFields, receipt: receiptText.optional() });
+export const resultItem = z.strictObject({
+  ...itemFence,
+  ...resultFields,
+  receipt: receiptText.optional(),
+  idempotency_key: text(1, 200).optional(),
+});
 
 /** Items are judged alone, so their shape is checked one by one and a bad one does not spoil the batch. */
 export const resultBatch = z.strictObject({

@@ -1,5 +1,6 @@
 import type { JobDocument } from "../core/document.ts";
 import { classify, type FailureClass, type FailureDetail, failureCodes } from "../core/failure.ts";
+import type { Timer } from "../runtime/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import { resultProblem } from "./read-result.ts";
 import { runProcess } from "./run-process.ts";
@@ -130,25 +131,31 @@ function failureCodeOf(error: unknown): FailureClass | FailureDetail | undefined
 /** A function cannot be killed. One that does not heed its signal is left behind after the grace. */
 function watchStop(context: RunContext): { abandoned: Promise<RunOutcome>; forget(): void } {
   const { signal, hurry, clock, settings, logger, lease } = context;
-  const over = new AbortController();
-  const abandoned = new Promise<RunOutcome>((resolve) => {
-    const abandon = (): void => {
-      logger.warn(
-        { job_id: lease.job_id, attempt: lease.attempt },
-        "a handler did not stop when it was told to",
-      );
-      resolve(stoppedOutcome(stopReasonOf(signal), context));
-    };
-    const onAbort = (): void => {
-      const timer = clock.setTimer(abandon, settings.stopGraceMs);
-      over.signal.addEventListener("abort", () => timer.cancel(), { once: true });
-    };
-    signal.addEventListener("abort", onAbort, { once: true, signal: over.signal });
-    // Even then the function gets the rest of this turn, to heed the signal that has just been given.
-    hurry.addEventListener("abort", () => setImmediate(() => over.signal.aborted || abandon()), {
-      once: true,
-      signal: over.signal,
-    });
-  });
-  return { abandoned, forget: () => over.abort() };
+  const { promise: abandoned, resolve } = Promise.withResolvers<RunOutcome>();
+  let isOver = false;
+  let timer: Timer | undefined;
+  const abandon = (): void => {
+    if (isOver) return;
+    logger.warn(
+      { job_id: lease.job_id, attempt: lease.attempt },
+      "a handler did not stop when it was told to",
+    );
+    resolve(stoppedOutcome(stopReasonOf(signal), context));
+  };
+  const onStop = (): void => {
+    timer = clock.setTimer(abandon, settings.stopGraceMs);
+  };
+  // Even then the function gets the rest of this turn, to heed the signal that has just been given.
+  const onHurry = (): void => void setImmediate(abandon);
+  signal.addEventListener("abort", onStop);
+  hurry.addEventListener("abort", onHurry);
+  return {
+    abandoned,
+    forget() {
+      isOver = true;
+      timer?.cancel();
+      signal.removeEventListener("abort", onStop);
+      hurry.removeEventListener("abort", onHurry);
+    },
+  };
 }

@@ -187,7 +187,27 @@ export type ClaimOutcome = {
   refused: string[];
 };
 
-export type ClaimedJob = { job: JobRecord; document: string; leaseToken: string };
+/**
+ * What whoever claims or changes a job hears of it. Records have four times as many fields, and to copy all of them
+ * from the store to those who asked cost more than to write them.
+ */
+export type JobBrief = Pick<
+  JobRecord,
+  | "id"
+  | "tenantId"
+  | "type"
+  | "status"
+  | "attempt"
+  | "workerId"
+  | "documentSha256"
+  | "timeoutSec"
+  | "runAt"
+  | "claimedAt"
+  | "leaseExpiresAt"
+  | "leaseKeyId"
+>;
+
+export type ClaimedJob = { job: JobBrief; document: string; leaseToken: string };
 /** Without `droppedOutput` as long as none of its output was dropped. */
 export type StoredJob = { job: JobRecord; document: string; droppedOutput: DroppedSizes | null };
 
@@ -202,9 +222,9 @@ export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "docum
 export type JobChange = { jobId: string; change: Exclude<Change, { act: "claim" | "refuse" | "due" }> };
 
 export type ChangeAnswer =
-  | { kind: "moved"; job: JobRecord }
-  | { kind: "duplicate"; job: JobRecord }
-  | { kind: "refused"; code: ErrorCode; message: string; job: JobRecord }
+  | { kind: "moved"; job: JobBrief }
+  | { kind: "duplicate"; job: JobBrief }
+  | { kind: "refused"; code: ErrorCode; message: string; job: JobBrief }
   | { kind: "unknown" };
 
 export type JobFilter = {

@@ -127,7 +127,7 @@ export function describeAttempts(create: () => StoreUnderTest): void {
       await scene().submit();
       for (let released = 1; released < 10; released++) {
         const claimed = await scene().claim();
-        expect(claimed.job.attempts).toBe(1);
+        expect((await scene().job(claimed.job.id)).attempts).toBe(1);
         await scene().change(claimed, { act: "release", reason: "drain" });
         scene().nowMs += 5_000;
       }

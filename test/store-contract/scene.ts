@@ -180,10 +180,12 @@ export class Scene {
     return this.changeJob(claimed.job.id, { ...change, fence: fenceOf(claimed) } as JobChange["change"]);
   }
 
+  /** The answer, with what else the record says now. */
   async changeJob(jobId: string, change: JobChange["change"]): Promise<ChangeAnswer> {
     const input = { changes: [{ jobId, change }], rules: this.rules, origin };
     const [answer] = await this.store.changeJobs(input);
-    return answer!;
+    if (answer!.kind === "unknown") return answer!;
+    return { ...answer!, job: { ...(await this.job(jobId)), ...answer!.job } };
   }
 
   cancel(jobId: string): Promise<ChangeAnswer> {

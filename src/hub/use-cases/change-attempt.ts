@@ -1,9 +1,8 @@
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
-import type { JobRecord } from "../../core/job.ts";
 import { securityEvent } from "../../core/outcome.ts";
-import type { ChangeAnswer, JobChange } from "../../store/store.ts";
+import type { ChangeAnswer, JobBrief, JobChange } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { hidden, notFound } from "./find-job.ts";
@@ -41,7 +40,7 @@ export async function reportProgress(
   await changeAttempt(deps, call, { act: "progress", progress: JSON.stringify({ progress, detail }) });
 }
 
-export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: string }): Promise<JobRecord> {
+export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: string }): Promise<JobBrief> {
   await syncOutput(deps, call.jobId);
   return changeAttempt(deps, call, { act: "release", reason: call.reason ?? "the worker gave it back" });
 }
@@ -51,7 +50,7 @@ type AttemptAct =
   | { act: "progress"; progress: string }
   | { act: "release"; reason: string };
 
-async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct): Promise<JobRecord> {
+async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct): Promise<JobBrief> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const fence = fenceOf(call.identity, call);
   const [answer] = await deps.store.changeJobs({
@@ -65,7 +64,7 @@ async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct):
 type Asked = JobChange & { identity: Identity; origin: Origin };
 
 /** The job after the change, or the refusal as an error. A stale call is noted once for its attempt. */
-export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobRecord> {
+export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobBrief> {
   if (answer.kind === "unknown") throw notFound(asked.jobId);
   if (answer.kind !== "refused") return answer.job;
   if (isHidden(asked.identity, answer.job)) throw await hidden(deps, asked);
@@ -76,7 +75,7 @@ export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer)
 /** One note a minute for one job: a worker that repeats itself must not fill the log. */
 const staleNotesPerSecond = 1 / 60;
 
-async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobRecord): Promise<void> {
+async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
   const fence = "fence" in change ? change.fence : null;
   if (deps.limits.take(`stale ${jobId} ${fence?.attempt}`, staleNotesPerSecond) > 0) return;
   await noteViolation(deps, { jobId, change }, job);
@@ -98,7 +97,7 @@ async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobRe
  * A worker that was handed a replayed or stolen claim says so for an attempt that is not its own, and the job must not
  * suffer for it. What it saw is worth knowing all the same.
  */
-async function noteViolation(deps: HubDeps, { jobId, change }: JobChange, job: JobRecord): Promise<void> {
+async function noteViolation(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
   if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;
   await recordEvent(deps, {
     event: securityEvent(change.detail),

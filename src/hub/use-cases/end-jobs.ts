@@ -1,6 +1,7 @@
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
-import { isEnded, type JobRecord } from "../../core/job.ts";
+import { isEnded } from "../../core/job.ts";
+import type { JobBrief } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { settled } from "./change-attempt.ts";
 import { findJob } from "./find-job.ts";
@@ -8,17 +9,17 @@ import { findJob } from "./find-job.ts";
 type Call = { identity: Identity; jobId: string; origin: Origin };
 
 /** Cancels a job. `over` is false while a worker still has to be stopped. */
-export async function cancelJob(deps: HubDeps, call: Call): Promise<{ job: JobRecord; over: boolean }> {
+export async function cancelJob(deps: HubDeps, call: Call): Promise<{ job: JobBrief; over: boolean }> {
   const job = await change(deps, call, "cancel");
   return { job, over: isEnded(job.status) };
 }
 
 /** Puts a failed or quarantined job back into the queue. */
-export async function retryJob(deps: HubDeps, call: Call): Promise<JobRecord> {
+export async function retryJob(deps: HubDeps, call: Call): Promise<JobBrief> {
   return change(deps, call, "retry");
 }
 
-async function change(deps: HubDeps, call: Call, act: "cancel" | "retry"): Promise<JobRecord> {
+async function change(deps: HubDeps, call: Call, act: "cancel" | "retry"): Promise<JobBrief> {
   await findJob(deps, { ...call, to: "change" });
   const asked = { jobId: call.jobId, change: { act } };
   const [answer] = await deps.store.changeJobs({

@@ -1,51 +1,54 @@
 import type { z } from "zod";
-import { type FailRequest, type ResultRequest, resultItem } from "../../contract/worker-shapes.ts";
+import { type FailRequest, failItem, type ResultRequest, resultItem } from "../../contract/worker-shapes.ts";
 import type { AttemptReport, Change } from "../../core/change.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import { classify } from "../../core/failure.ts";
 import type { Identity } from "../../core/identity.ts";
-import type { JobRecord } from "../../core/job.ts";
 import type { JsonValue } from "../../core/json-value.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { sha256Hex } from "../../signing/mac.ts";
-import type { ChangeAnswer, JobChange } from "../../store/store.ts";
+import type { ChangeAnswer, JobBrief } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { settled } from "./change-attempt.ts";
+import type { ReceiptBatch } from "./check-receipts.ts";
 import { findActingWorker } from "./find-worker.ts";
-import { keptReceipt, type Signed, signedList, signedReceipt, toCheck } from "./keep-receipts.ts";
+import { keptReceipt, type Signed, signedList, signedReceipt } from "./keep-receipts.ts";
 import { parseShape } from "./parse-shape.ts";
 import { syncOutput } from "./sync-output.ts";
 
 type Caller = { identity: Identity; origin: Origin };
 type Call = Caller & { jobId: string };
 
+/** How an attempt ended, as the store takes it. The text of its receipt is for whoever checks that afterwards. */
+type Ending = { jobId: string; change: ResultChange | FailChange; receiptText: string | undefined };
+type ResultChange = Extract<Change, { act: "result" }>;
+type FailChange = Extract<Change, { act: "fail" }>;
+
 /** The attempt succeeded. The same result again is answered as a duplicate and changes nothing. */
 export async function finishJob(
   deps: HubDeps,
   call: Call & { body: ResultRequest; idempotencyKey: string | null },
-): Promise<{ job: JobRecord; duplicate: boolean }> {
+): Promise<{ job: JobBrief; duplicate: boolean }> {
   const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
   const signed = signedReceipt(worker, call.body.receipt);
-  const change = resultChange(
-    call.identity,
-    { ...call.body, receipt: keptReceipt(deps, signed) },
-    call.idempotencyKey,
-  );
-  return finish(deps, { ...call, signed }, { jobId: call.jobId, change });
+  const body = { ...call.body, receipt: keptReceipt(deps, signed) };
+  const change = resultChange(call.identity, body, call.idempotencyKey);
+  return finish(deps, { ...call, signed }, { jobId: call.jobId, change, receiptText: signed?.text });
 }
 
 /** The attempt failed; core decides whether it is tried again. */
-export async function failJob(deps: HubDeps, call: Call & { body: FailRequest }): Promise<JobRecord> {
+export async function failJob(deps: HubDeps, call: Call & { body: FailRequest }): Promise<JobBrief> {
   const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
   const signed = signedReceipt(worker, call.body.receipt);
   const change = failChange(call.identity, { ...call.body, receipt: keptReceipt(deps, signed) });
-  return (await finish(deps, { ...call, signed }, { jobId: call.jobId, change })).job;
+  return (await finish(deps, { ...call, signed }, { jobId: call.jobId, change, receiptText: signed?.text }))
+    .job;
 }
 
 export type ItemAnswer =
-  | { jobId: string; job: JobRecord; duplicate: boolean }
+  | { jobId: string; job: JobBrief; duplicate: boolean }
   | { jobId: string | null; error: WritError };
 
 /** Many endings in one call, each judged alone: a bad item spoils nobody else's. */
@@ -56,31 +59,24 @@ export async function finishJobs(
   const worker = await findActingWorker(deps, call);
   const signed = signedList(worker, call);
   const asked = await Promise.all(
-    call.items.map((item) => durably(deps, changeOf(deps, { ...call, signed }, item))),
+    call.items.map((item) => durably(deps, readItem(deps, { ...call, signed }, item))),
   );
-  const changes = asked.filter((one): one is JobChange => !(one instanceof WritError));
-  const answers = changes.length === 0 ? [] : await apply(deps, changes, signed);
+  const endings = asked.filter((one): one is Ending => !(one instanceof WritError));
+  const answers = endings.length === 0 ? [] : await apply(deps, endings, signed);
+  const items: ItemAnswer[] = [];
   let next = 0;
-  return Promise.all(
-    asked.map(async (one, index): Promise<ItemAnswer> => {
-      if (one instanceof WritError) return { jobId: jobIdOf(call.items[index]), error: one };
-      const answer = answers[next++]!;
-      try {
-        return {
-          jobId: one.jobId,
-          job: await ending(deps, { ...call, ...one }, answer),
-          duplicate: answer.kind === "duplicate",
-        };
-      } catch (error) {
-        if (error instanceof WritError) return { jobId: one.jobId, error };
-        throw error;
-      }
-    }),
-  );
+  for (const [index, one] of asked.entries()) {
+    items.push(
+      one instanceof WritError
+        ? { jobId: jobIdOf(call.items[index]), error: one }
+        : await answerItem(deps, { ...call, ...one }, answers[next++]!),
+    );
+  }
+  return items;
 }
 
 /** A worker removes its copy when the ending is answered, so the hub's must be on the disk by then. */
-async function durably(deps: HubDeps, asked: JobChange | WritError): Promise<JobChange | WritError> {
+async function durably(deps: HubDeps, asked: Ending | WritError): Promise<Ending | WritError> {
   if (asked instanceof WritError) return asked;
   try {
     await syncOutput(deps, asked.jobId);
@@ -91,24 +87,38 @@ async function durably(deps: HubDeps, asked: JobChange | WritError): Promise<Job
   }
 }
 
-function changeOf(
+async function answerItem(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<ItemAnswer> {
+  const { jobId } = asked;
+  try {
+    return { jobId, job: await settle(deps, asked, answer), duplicate: answer.kind === "duplicate" };
+  } catch (error) {
+    if (error instanceof WritError) return { jobId, error };
+    throw error;
+  }
+}
+
+function readItem(
   deps: HubDeps,
   call: { identity: Identity; workerId: string; signed: Signed | null },
   raw: unknown,
-): JobChange | WritError {
+): Ending | WritError {
   try {
-    const item = parseShape(resultItem, raw);
+    const item = parseShape(isFailure(raw) ? failItem : resultItem, raw);
     const receipt = keptReceipt(deps, call.signed, item.receipt);
     const body = { ...item, receipt, worker_id: call.workerId };
     const change =
       "reason" in body
         ? failChange(call.identity, body)
         : resultChange(call.identity, body, body.idempotency_key ?? null);
-    return { jobId: item.job_id, change };
+    return { jobId: item.job_id, change, receiptText: item.receipt };
   } catch (error) {
     if (error instanceof WritError) return error;
     throw error;
   }
+}
+
+function isFailure(item: unknown): boolean {
+  return typeof item === "object" && item !== null && "reason" in item;
 }
 
 function jobIdOf(item: unknown): string | null {
@@ -119,29 +129,40 @@ function jobIdOf(item: unknown): string | null {
 async function finish(
   deps: HubDeps,
   { identity, origin, signed }: Caller & { signed: Signed | null },
-  asked: JobChange,
-): Promise<{ job: JobRecord; duplicate: boolean }> {
-  await syncOutput(deps, asked.jobId);
-  const [answer] = await apply(deps, [asked], signed);
-  const job = await ending(deps, { identity, origin, ...asked }, answer!);
+  ending: Ending,
+): Promise<{ job: JobBrief; duplicate: boolean }> {
+  await syncOutput(deps, ending.jobId);
+  const [answer] = await apply(deps, [ending], signed);
+  const job = await settle(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };
 }
 
-async function apply(deps: HubDeps, changes: JobChange[], signed: Signed | null): Promise<ChangeAnswer[]> {
+async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): Promise<ChangeAnswer[]> {
   await deps.failpoint("result.beforeCommit");
   const rules = rulesNow(deps);
+  const changes = endings.map(({ jobId, change }) => ({ jobId, change }));
   const receiptSignature = signed && { ...signed, createdAt: rules.nowMs };
   // In the same group of writes, and before the result makes the row large. Should it fail, it is noted later.
   const noted = deps.outputTally.noteJobs(changes.map(({ jobId }) => jobId)).catch(() => {});
   const answers = await deps.store.changeJobs({ changes, rules, origin: null, receiptSignature });
   await noted;
   await deps.failpoint("result.afterCommit");
-  if (signed !== null)
-    await deps.receipts.add({ ...signed, signed: signed.text, receipts: toCheck(answers) });
+  if (signed !== null) {
+    const receipts = endings.flatMap((ending, index) => toCheck(ending, answers[index]!));
+    await deps.receipts.add({ ...signed, signed: signed.text, receipts });
+  }
   return answers;
 }
 
-async function ending(deps: HubDeps, asked: Caller & JobChange, answer: ChangeAnswer): Promise<JobRecord> {
+/** What is to be checked of an ending: nothing unless it counted and came with a receipt. */
+function toCheck({ change, receiptText }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
+  if (answer.kind !== "moved" || receiptText === undefined) return [];
+  const { exitCode } = change;
+  const result = change.act === "result" ? change.result : change.partialResult;
+  return [{ job: answer.job, text: receiptText, exitCode, result }];
+}
+
+async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
   const job = await settled(deps, asked, answer);
   if (answer.kind === "moved") deps.metrics.finished.inc({ status: job.status });
   return job;
@@ -152,11 +173,7 @@ type Kept = { receipt: string | null };
 type ResultFields = Omit<ResultRequest, keyof Fields | "receipt"> & Fields & Kept;
 type FailFields = Omit<FailRequest, "receipt"> & Kept;
 
-function resultChange(
-  identity: Identity,
-  body: ResultFields,
-  key: string | null,
-): Extract<Change, { act: "result" }> {
+function resultChange(identity: Identity, body: ResultFields, key: string | null): ResultChange {
   const result = canonicalize((body.result ?? null) as JsonValue);
   return {
     act: "result",
@@ -168,7 +185,7 @@ function resultChange(
   };
 }
 
-function failChange(identity: Identity, body: FailFields): Extract<Change, { act: "fail" }> {
+function failChange(identity: Identity, body: FailFields): FailChange {
   const { code, detail } = classify(body.code ?? "EXECUTION_ERROR");
   return {
     act: "fail",

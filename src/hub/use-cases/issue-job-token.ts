@@ -2,7 +2,7 @@ import type { JobDocument } from "../../core/document.ts";
 import { WritError } from "../../core/errors.ts";
 import { storagePolicyOf } from "../../core/storage-policy.ts";
 import { makeJobToken } from "../../signing/job-token.ts";
-import type { StoredJob } from "../../store/store.ts";
+import type { JobBrief } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
 import { brokenSeal } from "./broken-seal.ts";
 import type { AttemptCall } from "./change-attempt.ts";
@@ -32,7 +32,7 @@ export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<I
 /** The token of the attempt that holds this job now; null when the job has nowhere to put files. */
 export function jobTokenFor(
   { keys, metrics, clock }: Pick<HubDeps, "keys" | "metrics" | "clock">,
-  { job, document }: Pick<StoredJob, "job" | "document">,
+  { job, document }: { job: JobBrief; document: string },
 ): IssuedJobToken | null {
   const policy = policyIn(document);
   if (policy === null) return null;

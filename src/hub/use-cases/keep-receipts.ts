@@ -1,7 +1,6 @@
-import type { JobRecord } from "../../core/job.ts";
 import { sealReceipt, sha256Hex } from "../../signing/mac.ts";
 import { receiptListText } from "../../signing/receipt.ts";
-import type { ChangeAnswer, ReceiptSignature, WorkerRecord } from "../../store/store.ts";
+import type { ReceiptSignature, WorkerRecord } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
 
 /** What a worker signed in one call: one receipt, or the list of the hashes of many. */
@@ -52,13 +51,5 @@ export function sealOf({ keys }: Pick<HubDeps, "keys">, kept: Omit<KeptReceipt, 
     text: kept.text,
     signedId: kept.signed,
     publicKey: kept.public_key ?? "",
-  });
-}
-
-/** Of the endings that counted, what their receipts say. */
-export function toCheck(answers: ChangeAnswer[]): { job: JobRecord; text: string }[] {
-  return answers.flatMap((answer) => {
-    if (answer.kind !== "moved" || answer.job.receipt === null) return [];
-    return [{ job: answer.job, text: (JSON.parse(answer.job.receipt) as KeptReceipt).text }];
   });
 }

@@ -2,9 +2,9 @@ import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import type { ChangeAnswer, JobChange, ReceiptSignature } from "../store.ts";
 import type { Context } from "./context.ts";
-import { loadJob } from "./job-row.ts";
+import { briefOf, loadJob } from "./job-row.ts";
 import { saveReceiptSignature } from "./receipt-signatures.ts";
-import { writeJob } from "./write-job.ts";
+import { type WriteAnswer, type WriteRules, writeJob } from "./write-job.ts";
 
 type ChangeInput = {
   changes: JobChange[];
@@ -15,13 +15,18 @@ type ChangeInput = {
 
 /** Applies each change alone; the answers are in the order of the changes. */
 export function changeJobs(context: Context, input: ChangeInput): ChangeAnswer[] {
-  const { changes, rules, origin, receiptSignature = null } = input;
-  const answers = changes.map(({ jobId, change }): ChangeAnswer => {
-    const job = context.held.get(jobId) ?? loadJob(context, jobId);
-    return job === null ? { kind: "unknown" } : writeJob(context, job, change, { rules, origin });
+  const { changes, receiptSignature = null } = input;
+  const answers = changes.map((change): ChangeAnswer => {
+    const answer = changeJob(context, change, input);
+    return answer.kind === "unknown" ? answer : { ...answer, job: briefOf(answer.job) };
   });
   if (receiptSignature !== null && answers.some(({ kind }) => kind === "moved")) {
     saveReceiptSignature(context, receiptSignature);
   }
   return answers;
+}
+
+export function changeJob(context: Context, { jobId, change }: JobChange, how: WriteRules): WriteAnswer {
+  const job = context.held.get(jobId) ?? loadJob(context, jobId);
+  return job === null ? { kind: "unknown" } : writeJob(context, job, change, how);
 }

@@ -3,7 +3,7 @@ import { sha256Hex } from "../../signing/mac.ts";
 import type { ClaimInput, ClaimOutcome } from "../store.ts";
 import { type Candidate, Candidates } from "./claim-candidates.ts";
 import type { Context } from "./context.ts";
-import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
+import { briefOf, jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
 import { isSealed } from "./job-seal.ts";
 import { refuseInLockdown } from "./lockdown-acts.ts";
 import { promoteDue } from "./promote-jobs.ts";
@@ -115,6 +115,6 @@ function lease(claim: Claim, job: JobRecord, document: string): boolean {
     context.sql.run("UPDATE jobs SET ready = 0 WHERE seq = ?", job.seq);
     return false;
   }
-  claim.claimed.push({ job: answer.job, document, leaseToken });
+  claim.claimed.push({ job: briefOf(answer.job), document, leaseToken });
   return true;
 }

@@ -3,7 +3,6 @@ import { isWrite } from "./act-names.ts";
 import { runAct } from "./acts.ts";
 import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "./context.ts";
 import type { Database } from "./database.ts";
-import { packAnswer } from "./pack-answer.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
 import type { Answer, Batch, Request } from "./wire.ts";
 
@@ -59,7 +58,7 @@ function runAlone(context: Context, request: Request, hasNeighbours: boolean): A
   const mark = markContext(context);
   if (hasNeighbours) context.sql.run("SAVEPOINT act");
   try {
-    const value = packAnswer(act, runAct(context, act, input));
+    const value = runAct(context, act, input);
     if (hasNeighbours) context.sql.run("RELEASE act");
     return { id, value };
   } catch (error) {

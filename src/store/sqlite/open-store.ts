@@ -2,7 +2,6 @@ import { Worker } from "node:worker_threads";
 import { WritError } from "../../core/errors.ts";
 import type { CommitNotice, Store } from "../store.ts";
 import { type ActName, actNames } from "./act-names.ts";
-import { unpackAnswer } from "./pack-answer.ts";
 import type { ErrorText, FromThread, Request, ThreadSettings, ToThread } from "./wire.ts";
 
 export type SqliteSettings = {
@@ -35,7 +34,7 @@ export async function openSqliteStore(settings: SqliteSettings): Promise<Store> 
   };
 }
 
-type Waiting = { act: ActName; resolve(value: unknown): void; reject(error: Error): void };
+type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
 
 class StoreThread {
   readonly opened: Promise<void>;
@@ -73,7 +72,7 @@ class StoreThread {
     const id = ++this.#lastId;
     if (this.#outbox.length === 0) queueMicrotask(() => this.#send());
     this.#outbox.push({ id, act, input });
-    return new Promise((resolve, reject) => this.#waiting.set(id, { act, resolve, reject }));
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
   listen(listener: (notice: CommitNotice) => void): () => void {
@@ -107,7 +106,7 @@ class StoreThread {
       if (waiting === undefined) continue;
       this.#waiting.delete(answer.id);
       if ("error" in answer) waiting.reject(toError(answer.error));
-      else waiting.resolve(unpackAnswer(waiting.act, answer.value));
+      else waiting.resolve(answer.value);
     }
     if (message.writes > 0) this.#onTransaction(message.writes);
     if (message.notice !== null) for (const listener of this.#listeners) listener(message.notice);

@@ -1,7 +1,7 @@
 import type { EventKind, Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import type { HeartbeatAnswer, HeartbeatInput, WorkerRecord, WorkerRegistration } from "../store.ts";
-import { changeJobs } from "./change-jobs.ts";
+import { changeJob } from "./change-jobs.ts";
 import type { Context } from "./context.ts";
 import { appendPlainEvent } from "./event-log.ts";
 import { loadJobs } from "./job-row.ts";
@@ -64,22 +64,14 @@ export function heartbeatWorker(context: Context, input: HeartbeatInput): Heartb
     JSON.stringify(capabilities === null ? worker.facts : { ...worker.facts, capabilities }),
     workerId,
   );
-  const changes = input.leases.map(({ jobId, fence }) => ({
-    jobId,
-    change: { act: "renew", fence } as const,
-  }));
-  const answers = changeJobs(context, { changes, rules, origin: null });
-  const lost = input.leases.filter((_, index) => answers[index]!.kind !== "moved");
-  const cancel = input.leases.filter((_, index) => {
-    const answer = answers[index]!;
-    return answer.kind === "moved" && answer.job.cancelRequestedAt !== null;
-  });
-  return {
-    cancel: cancel.map(({ jobId }) => jobId),
-    lost: lost.map(({ jobId }) => jobId),
-    draining: worker.draining,
-    blocked: worker.blocked,
-  };
+  const cancel: string[] = [];
+  const lost: string[] = [];
+  for (const { jobId, fence } of input.leases) {
+    const answer = changeJob(context, { jobId, change: { act: "renew", fence } }, { rules, origin: null });
+    if (answer.kind !== "moved") lost.push(jobId);
+    else if (answer.job.cancelRequestedAt !== null) cancel.push(jobId);
+  }
+  return { cancel, lost, draining: worker.draining, blocked: worker.blocked };
 }
 
 type SetWorkerInput = {

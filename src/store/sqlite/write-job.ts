@@ -3,10 +3,14 @@ import { dueAt } from "../../core/due.ts";
 import { jobEventDetails, type Origin } from "../../core/events.ts";
 import { isActive, type JobRecord } from "../../core/job.ts";
 import type { ChangeRules, Outcome } from "../../core/outcome.ts";
-import type { ChangeAnswer } from "../store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { loadJob, updateJob } from "./job-row.ts";
+
+/** What became of a change, with the whole record as it stands now. */
+export type WriteAnswer =
+  | ((Extract<Outcome, { kind: "refused" | "duplicate" }> | { kind: "moved" }) & { job: JobRecord })
+  | { kind: "unknown" };
 
 export type WriteRules = { rules: ChangeRules; origin: Origin | null };
 
@@ -17,7 +21,7 @@ const looksMax = 3;
  * The only way in which a job changes once it is stored: ask the rules, write under the fence, and in the same
  * breath the events, the counters and what others must hear after the commit.
  */
-export function writeJob(context: Context, job: JobRecord, change: Change, how: WriteRules): ChangeAnswer {
+export function writeJob(context: Context, job: JobRecord, change: Change, how: WriteRules): WriteAnswer {
   let before = job;
   for (let look = 1; look <= looksMax; look++) {
     const outcome = decideChange(before, change, how.rules);
