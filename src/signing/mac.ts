@@ -18,12 +18,10 @@ export function sealDocument(macKey: Buffer, sealed: Sealed): Buffer {
       `The MAC key has ${macKey.length} bytes, it must have ${MAC_KEY_BYTES}.`,
     );
   }
-  return createHmac("sha256", macKey)
-    .update(`${PURPOSE}${lengthPrefix(sealed.document)}`)
-    .update(sealed.document)
-    .update(lengthPrefix(sealed.routing))
-    .update(sealed.routing)
-    .digest();
+  const { document, routing } = sealed;
+  // As one text: each further call to update costs as much as hashing a kilobyte.
+  const text = `${PURPOSE}${lengthPrefix(document)}${document}${lengthPrefix(routing)}${routing}`;
+  return createHmac("sha256", macKey).update(text).digest();
 }
 
 export function checkSeal(macKey: Buffer, sealed: Sealed, mac: Uint8Array): boolean {
@@ -37,11 +35,9 @@ export function sealReceipt(
   macKey: Buffer,
   receipt: { text: string; signedId: string; publicKey: string },
 ): string {
-  const mac = createHmac("sha256", macKey).update(RECEIPT_PURPOSE);
-  for (const part of [receipt.text, receipt.signedId, receipt.publicKey]) {
-    mac.update(lengthPrefix(part)).update(part);
-  }
-  return mac.digest("hex");
+  const parts = [receipt.text, receipt.signedId, receipt.publicKey];
+  const text = RECEIPT_PURPOSE + parts.map((part) => lengthPrefix(part) + part).join("");
+  return createHmac("sha256", macKey).update(text).digest("hex");
 }
 
 export function generateMacKey(): Buffer {

@@ -26,10 +26,10 @@ export type SealedRecord = AuditRecord & { hash: string };
 /** What the first record of all follows. */
 export const firstHash = "0".repeat(64);
 
-export function auditRecord(
-  event: LoggedEvent,
-  sealed: { severity: Severity; prevHash: string },
-): AuditRecord {
+/** What the chain adds to an event. */
+export type AuditSeal = { severity: Severity; prevHash: string };
+
+export function auditRecord(event: LoggedEvent, sealed: AuditSeal): AuditRecord {
   const { origin, jobId } = event;
   return {
     seq: event.seq,
@@ -57,14 +57,15 @@ export function auditHash(record: AuditRecord): string {
 /**
  * The canonical form, its fixed part written out: a busy log seals thousands of records a second, and sorting the
  * same names each time took most of it. A text that has no canonical form, such as half of a surrogate pair in
- * somebody's message, must not stop the chain: JSON as JavaScript writes it is just as fixed.
+ * somebody's message, must not stop the chain: JSON as JavaScript writes it is just as fixed. Whoever has the details
+ * in canonical form already passes them in.
  */
-export function auditText(record: AuditRecord): string {
+export function auditText(record: AuditRecord, details?: string): string {
   const { context } = record;
   try {
     return (
       `{"context":{"endpoint":${text(context.endpoint)},"method":${text(context.method)}}` +
-      `,"details":${detailsText(record.details)},"event":${text(record.event)}` +
+      `,"details":${details ?? detailsText(record.details)},"event":${text(record.event)}` +
       `,"ip_address":${text(record.ip_address)},"job_id":${text(record.job_id)},"job_seq":${record.job_seq}` +
       `,"owner_id":${text(record.owner_id)},"prev_hash":${text(record.prev_hash)},"seq":${record.seq}` +
       `,"severity":${text(record.severity)},"tenant_id":${text(record.tenant_id)}` +

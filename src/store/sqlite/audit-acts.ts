@@ -1,9 +1,11 @@
 import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../../core/events.ts";
-import { auditHash, auditRecord, firstHash, type SealedRecord } from "../audit-record.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import { auditRecord, firstHash, type SealedRecord } from "../audit-record.ts";
 import type { AuditFilter, AuditMark, AuditPage } from "../audit-store.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
-import { type EventRow, readEvent, readEvents } from "./event-log.ts";
+import { type EventRow, readEvent } from "./event-log.ts";
+import { sealText } from "./seal-text.ts";
 
 type Seal = { seq: number; severity: Severity; hash: string };
 
@@ -13,22 +15,26 @@ export function sealEvents(
   { limit }: { limit: number },
 ): { sealed: number; head: { seq: number; hash: string } | null; more: boolean } {
   let head = lastSeal(context);
-  const events = readEvents(context, { afterSeq: head?.seq ?? 0, limit });
-  for (const event of events) {
-    const { severity } = eventTable[event.event];
-    const hash = auditHash(auditRecord(event, { severity, prevHash: head?.hash ?? firstHash }));
+  const rows = context.sql.all<EventRow>(
+    "SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?",
+    head?.seq ?? 0,
+    limit,
+  );
+  for (const row of rows) {
+    const { severity } = eventTable[row.event];
+    const hash = sha256Hex(sealText(row, { severity, prevHash: head?.hash ?? firstHash }));
     context.sql.run(
       "INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)",
-      event.seq,
+      row.seq,
       severity,
       hash,
     );
-    head = { seq: event.seq, severity, hash };
+    head = { seq: row.seq, severity, hash };
   }
   return {
-    sealed: events.length,
+    sealed: rows.length,
     head: head && { seq: head.seq, hash: head.hash },
-    more: events.length === limit,
+    more: rows.length === limit,
   };
 }
 

@@ -118,6 +118,7 @@ export function insertJob(
     job.priority,
     job.documentSha256,
     job.idempotencyKey,
+    Number(columns.isKeyChosen),
     job.requestHash,
     job.maxAttempts,
     job.timeoutSec,
