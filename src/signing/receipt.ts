@@ -47,15 +47,35 @@ export function receiptText(receipt: Receipt): string {
 
 /** Reads exactly what `receiptText` writes. Whether it is true is for the caller to compare. */
 export function parseReceipt(text: string): Receipt {
-  const value = parseJson(text);
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!isObject || canonicalize(value) !== text) throw invalid("It is not a canonical JSON object.");
+  const value = readPlain(text) ?? readStrictly(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalid("It is not a JSON object.");
+  }
   const receipt = value as JsonObject;
   const hasFields = FIELDS.every((field) => Object.hasOwn(receipt, field));
   if (!hasFields || Object.keys(receipt).length !== FIELDS.length) {
     throw invalid("It has other fields than a receipt has.");
   }
   return receipt as unknown as Receipt;
+}
+
+/**
+ * The plain parser is three times as fast, and a text that comes out of it again to the byte has named no key twice and
+ * written each number in the one way. Null for any other text: the strict parser says what is wrong with it.
+ */
+function readPlain(text: string): JsonValue | null {
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return canonicalize(value) === text ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function readStrictly(text: string): JsonValue {
+  const value = parseJson(text);
+  if (canonicalize(value) !== text) throw invalid("It is not in canonical form.");
+  return value;
 }
 
 /** What one signature covers for many receipts: the hash of each. */

@@ -7,11 +7,11 @@ import type { Lease } from "../signing/lease.ts";
  * accepted whose job id is not one, so the path stays where it should.
  */
 export function attemptDirOf(workDir: string, lease: Lease): string {
-  return join(workDir, "jobs", lease.job_id, String(lease.attempt));
+  return `${workDir}/jobs/${lease.job_id}/${lease.attempt}`;
 }
 
 export function jobWorkDir(attemptDir: string): string {
-  return join(attemptDir, "work");
+  return `${attemptDir}/work`;
 }
 
 export async function makeAttemptDir(attemptDir: string): Promise<void> {

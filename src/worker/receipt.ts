@@ -52,5 +52,6 @@ function resultHash(json: string): string {
 
 /** Without the fields that are undefined, as it is reported to the hub. */
 function plain(value: object | undefined): JsonValue {
-  return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as JsonValue);
+  if (value === undefined) return null;
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined));
 }

@@ -7,7 +7,7 @@ import {
   stopReasonOf,
 } from "../runners/runner.ts";
 import type { RunnerFor } from "../runners/runner-for.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -52,7 +52,10 @@ export type RunDeps = RetryDeps & {
   onSandboxDown(reason: string): void;
 };
 
-/** A job that is over before this never needs to be announced: its result says all. */
+/**
+ * A job that is over before this never needs to be announced: its result says all. The shortest time that a job may be
+ * given is a second, so its time need not be watched sooner either.
+ */
 const announceAfterMs = 20;
 
 /**
@@ -123,7 +126,7 @@ type Place = { dir: string; output: AttemptOutput };
 type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: number | null };
 
 async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<CarriedOut> {
-  const timers: { cancel(): void }[] = [];
+  const timers: Timer[] = [];
   const progress = new ProgressReporter(deps, held);
   let isInProcess = false;
   let startedAtMs: number | null = null;
@@ -134,7 +137,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<Car
     const runner = deps.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
     if (isInProcess) startedAtMs = deps.clock.nowMs();
-    if (isInProcess) timers.push(armTimeout(deps, held), announceLater(deps, held));
+    if (isInProcess) timers.push(watchFunction(deps, held));
     else await makeAttemptDir(place.dir);
 
     const outcome = await runner.run({
@@ -179,20 +182,28 @@ function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: Place) {
   } satisfies Partial<RunContext>;
 }
 
-function armTimeout({ clock }: RunDeps, held: HeldJob): { cancel(): void } {
+function armTimeout({ clock }: RunDeps, held: HeldJob, runningMs = 0): Timer {
   const { timeout_sec } = held.lease;
   if (timeout_sec === 0) return { cancel: () => {} };
-  return clock.setTimer(() => stopJob(held, "timeout"), timeout_sec * 1000);
+  return clock.setTimer(() => stopJob(held, "timeout"), timeout_sec * 1000 - runningMs);
 }
 
-function announceLater(deps: RunDeps, held: HeldJob): { cancel(): void } {
-  return deps.clock.setTimer(() => {
-    retryWhileAway(deps, held.gone.signal, (signal) => deps.calls.start(held.lease, undefined, signal)).catch(
-      (error: unknown) => {
-        if (hasCode(error, "LEASE_LOST") && held.phase === "running") loseJob(held, "hub");
-      },
-    );
+/** A function that has run for a while is announced, and from then on its time is watched. */
+function watchFunction(deps: RunDeps, held: HeldJob): Timer {
+  let timer = deps.clock.setTimer(() => {
+    timer = armTimeout(deps, held, announceAfterMs);
+    announce(deps, held);
   }, announceAfterMs);
+  return { cancel: () => timer.cancel() };
+}
+
+function announce(deps: RunDeps, held: HeldJob): void {
+  const { lease, gone } = held;
+  retryWhileAway(deps, gone.signal, (signal) => deps.calls.start(lease, undefined, signal)).catch(
+    (error: unknown) => {
+      if (hasCode(error, "LEASE_LOST") && held.phase === "running") loseJob(held, "hub");
+    },
+  );
 }
 
 /** Ends of a run that are no outcome of the job's own: refusals, a stop before the start, trouble of this machine. */

@@ -28,6 +28,7 @@ export class Slots {
   #used = 0;
   #onChange: () => void = () => {};
   #stuckTimer: Timer | undefined;
+  #movedAtMs = 0;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
@@ -105,12 +106,19 @@ export class Slots {
 
   /** When no slot has become free for a while, the jobs that wait belong to a worker that has time for them. */
   #watchStuck(): void {
-    this.#stuckTimer?.cancel();
-    this.#stuckTimer = undefined;
-    if (this.#waiting.length === 0) return;
-    this.#stuckTimer = this.#options.clock.setTimer(
-      () => this.#options.giveBack(this.takeWaiting()),
-      stuckMs,
-    );
+    this.#movedAtMs = this.#options.clock.monotonicMs();
+    if (this.#waiting.length > 0) this.#stuckTimer ??= this.#armStuckTimer(stuckMs);
+  }
+
+  /** One timer for many moves: it looks when the last one was, instead of being set anew by each. */
+  #armStuckTimer(inMs: number): Timer {
+    const { clock, giveBack } = this.#options;
+    return clock.setTimer(() => {
+      this.#stuckTimer = undefined;
+      if (this.#waiting.length === 0) return;
+      const leftMs = this.#movedAtMs + stuckMs - clock.monotonicMs();
+      if (leftMs > 0) this.#stuckTimer = this.#armStuckTimer(leftMs);
+      else giveBack(this.takeWaiting());
+    }, inMs);
   }
 }
