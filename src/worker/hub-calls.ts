@@ -8,9 +8,8 @@ import {
   type workerRegistration,
 } from "../contract/worker-shapes.ts";
 import { WritError } from "../core/errors.ts";
-import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from "../runtime/http-client.ts";
-import type { Isolation } from "../sandbox/sandbox.ts";
-import type { Lease } from "../signing/lease.ts";
+import type { HttpClient, HttpStream } from "../runtime/http-client.ts";
+import { createAttemptCalls, type Send } from "./attempt-calls.ts";
 
 export type HubKeys = z.infer<typeof keysView>;
 
@@ -31,7 +30,6 @@ const receivedBatch = claimedBatch.extend({
 export type Registration = z.input<typeof workerRegistration>;
 export type WorkerMetrics = z.input<typeof workerMetrics>;
 export type ResultAnswer = z.infer<typeof resultBatchAnswer>["items"][number];
-export type OutputStream = "stdout" | "stderr";
 
 const base = "/api/v1";
 /** The hub sends a comment every 15 s; three of them missed is a stream that only looks alive. */
@@ -50,12 +48,17 @@ export type ClaimAsk = {
 /** Every call that a worker makes, but for the heartbeat, which has a thread and a connection of its own. */
 export function createHubCalls(client: HttpClient, me: { workerId: string; timeoutMs: number }) {
   const { workerId, timeoutMs } = me;
-  const send = (
-    request: Partial<HttpRequest> & Pick<HttpRequest, "method" | "path">,
-  ): Promise<HttpResponse> =>
+  const send: Send = (request) =>
     client.request({ timeoutMs, okStatuses: [200, 204], ...request, path: base + request.path });
-  const fence = ({ attempt, token }: Lease) => ({ worker_id: workerId, attempt, token });
+  return { ...createOwnCalls(client, send, me), ...createAttemptCalls(send, workerId) };
+}
 
+/** What a worker says and asks for itself, or for many attempts at once. */
+function createOwnCalls(
+  client: HttpClient,
+  send: Send,
+  { workerId, timeoutMs }: { workerId: string; timeoutMs: number },
+) {
   return {
     async listKeys(signal: AbortSignal): Promise<HubKeys> {
       const keys = keysView.safeParse((await send({ method: "GET", path: "/keys", signal })).json());
@@ -80,47 +83,6 @@ export function createHubCalls(client: HttpClient, me: { workerId: string; timeo
       const batch = receivedBatch.safeParse(response.json());
       if (batch.success) return batch.data.jobs.length === 0 ? null : batch.data;
       throw new WritError("HTTP_ERROR", "the hub's answer to a claim does not have the shape of a batch");
-    },
-
-    async start(lease: Lease, isolation: Isolation | undefined, signal: AbortSignal): Promise<void> {
-      const body = { ...fence(lease), ...(isolation === undefined ? {} : { isolation }) };
-      await send({ method: "POST", path: `/jobs/${lease.job_id}/start`, body, signal });
-    },
-
-    async release(lease: Lease, reason: string, signal: AbortSignal): Promise<void> {
-      const body = { ...fence(lease), reason };
-      await send({ method: "POST", path: `/jobs/${lease.job_id}/release`, body, signal });
-    },
-
-    async progress(
-      lease: Lease,
-      report: { progress: number; detail?: string },
-      signal: AbortSignal,
-    ): Promise<void> {
-      const body = { ...fence(lease), ...report };
-      await send({ method: "POST", path: `/jobs/${lease.job_id}/progress`, body, signal });
-    },
-
-    /** Gives the size that the stream has at the hub afterwards, also when it was not what the offset said. */
-    async appendOutput(
-      lease: Lease,
-      chunk: { stream: OutputStream; offset: number; bytes: Uint8Array },
-      signal: AbortSignal,
-    ): Promise<number> {
-      const { stream, offset, bytes } = chunk;
-      const headers = {
-        "x-worker-id": workerId,
-        "x-job-attempt": String(lease.attempt),
-        "x-lease-token": lease.token,
-      };
-      const path = `/jobs/${lease.job_id}/output/${stream}?offset=${offset}`;
-      try {
-        const response = await send({ method: "POST", path, body: bytes, headers, signal });
-        return sizeIn(response.json<{ size?: unknown }>().size);
-      } catch (error) {
-        if (!(error instanceof WritError) || error.code !== "OUTPUT_OFFSET") throw error;
-        return sizeIn(error.details?.["size"]);
-      }
     },
 
     /** The items are JSON text already, because results must arrive as they were written. */
@@ -163,9 +125,4 @@ export function createHubCalls(client: HttpClient, me: { workerId: string; timeo
       return client.openStream({ path, headers, signal, idleTimeoutMs: commandsIdleMs });
     },
   };
-}
-
-function sizeIn(size: unknown): number {
-  if (Number.isSafeInteger(size) && (size as number) >= 0) return size as number;
-  throw new WritError("HTTP_ERROR", "the hub's answer to an output chunk names no size");
 }

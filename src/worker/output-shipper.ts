@@ -1,7 +1,8 @@
 import { WritError } from "../core/errors.ts";
 import { followOutput } from "../output/follow-output.ts";
 import type { Lease } from "../signing/lease.ts";
-import type { HubCalls, OutputStream } from "./hub-calls.ts";
+import type { OutputStream } from "./attempt-calls.ts";
+import type { HubCalls } from "./hub-calls.ts";
 import { backoffMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import type { StreamHash } from "./stream-hash.ts";
 

@@ -11,13 +11,14 @@ import { receiptListText } from "../signing/receipt.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { Drain } from "./drain.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import { type HeldJob, HeldJobs, loseJob, stopJob } from "./held-jobs.ts";
+import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { createHubCalls, type HubCalls } from "./hub-calls.ts";
 import { HubLink } from "./hub-link.ts";
+import { HubOrders } from "./hub-orders.ts";
 import { HubPresence } from "./hub-presence.ts";
-import type { KeeperMessage } from "./lease-keeper.ts";
 import type { Ledger } from "./ledger.ts";
 import { pushMetrics } from "./push-metrics.ts";
+import { registrationOf } from "./registration.ts";
 import { ResultReporter } from "./report-results.ts";
 import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
 import { SandboxWatch } from "./sandbox-watch.ts";
@@ -57,11 +58,11 @@ export class WorkerEngine {
   readonly #link: HubLink;
   readonly #metrics: RepeatedService;
   readonly #run: RunDeps;
+  readonly #orders: HubOrders;
   readonly #drain: Drain;
   readonly #sandboxWatch: SandboxWatch;
   /** What checking claims has cost. */
   readonly #tally = { verifications: 0 };
-  #isToldToDrain = false;
   #isInTrouble = false;
 
   constructor(parts: EngineParts) {
@@ -78,7 +79,7 @@ export class WorkerEngine {
       ...parts,
       workerId: settings.workerId,
       heartbeatMs: settings.heartbeatMs,
-      onMessage: (message) => this.#hearHeartbeat(message),
+      onMessage: (message) => this.#orders.hearHeartbeat(message),
     });
     this.#held = new HeldJobs(this.#heartbeat);
     this.#link = this.#createLink(retry);
@@ -119,6 +120,14 @@ export class WorkerEngine {
       pollIntervalMs: settings.pollIntervalMs,
       receive: async (batch) => this.#accept(await receiveBatch(this.#run, batch)),
       onUnknown: () => this.#link.renew(),
+    });
+    this.#orders = new HubOrders({
+      logger,
+      held: this.#held,
+      slots: this.#slots,
+      claims: this.#claims,
+      link: this.#link,
+      onDrain: (isTold) => this.#changeDrain(isTold),
     });
     this.#metrics = pushMetrics({
       calls,
@@ -194,7 +203,7 @@ export class WorkerEngine {
       onStream: (isOpen) => {
         this.#claims.hasStream = isOpen;
       },
-      onCommand: (command, data) => this.#hearCommand(command, data),
+      onCommand: (command, data) => this.#orders.hearCommand(command, data),
     });
   }
 
@@ -207,55 +216,9 @@ export class WorkerEngine {
     for (const held of jobs) void releaseHeld(this.#run, held, reason);
   }
 
-  #hearCommand(command: string, data: Record<string, unknown>): void {
-    const jobs = [...this.#held.ofJob(String(data["job_id"]))];
-    if (command === "work") this.#claims.wake();
-    else if (command === "cancel") for (const held of jobs) this.#cancel(held);
-    else if (command === "lost") for (const held of jobs) this.#lose(held, "hub");
-    else if (command === "drain") this.#setToldToDrain(true);
-    else if (command === "keys") {
-      // To register anew would end a drain; it is made up for when the drain is over.
-      if (!this.#isToldToDrain) void this.#link.refreshKeys();
-    }
-  }
-
-  #hearHeartbeat(message: KeeperMessage): void {
-    if (message.kind === "failed") {
-      if (message.code === "WORKER_UNKNOWN") this.#link.renew();
-      this.#parts.logger.debug({ code: message.code, reason: message.message }, "a heartbeat failed");
-      return;
-    }
-    if (message.kind === "fenced") {
-      this.#parts.logger.error(
-        { jobs: message.keys },
-        "the hub was not reached in time; these jobs are ended",
-      );
-      for (const held of this.#heldOf(message.keys)) this.#lose(held, "fence");
-      return;
-    }
-    for (const held of this.#heldOf(message.cancel)) this.#cancel(held);
-    for (const held of this.#heldOf(message.lost)) this.#lose(held, "hub");
-    this.#setToldToDrain(message.drain);
-  }
-
-  #heldOf(keys: string[]): HeldJob[] {
-    return keys.map((key) => this.#held.get(key)).filter((held) => held !== undefined);
-  }
-
-  #cancel(held: HeldJob): void {
-    stopJob(held, "cancelled");
-    this.#slots.endWaiting(held);
-  }
-
-  #lose(held: HeldJob, saidBy: "hub" | "fence"): void {
-    loseJob(held, saidBy);
-    this.#slots.endWaiting(held);
-  }
-
-  /** An administrator's drain: what runs goes on, nothing new begins, and it can be lifted again. */
-  #setToldToDrain(isTold: boolean): void {
-    if (isTold === this.#isToldToDrain || this.#drain.isBegun) return;
-    this.#isToldToDrain = isTold;
+  #changeDrain(isTold: boolean): void {
+    // A worker that stops has given everything back, and will not take anything again.
+    if (this.#drain.isBegun) return;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
     else void this.#link.refreshKeys();
@@ -277,32 +240,11 @@ export class WorkerEngine {
   }
 
   #applyPause(): void {
-    this.#claims.isPaused = this.#isToldToDrain || this.#isInTrouble;
+    this.#claims.isPaused = this.#orders.isToldToDrain || this.#isInTrouble;
   }
 
   /** A hub that cannot be told notices by itself that the worker is silent. */
   async #sayGoodbye(): Promise<void> {
     await this.#calls.removeWorker(AbortSignal.timeout(2_000)).catch(() => {});
   }
-}
-
-function registrationOf(
-  settings: WorkerSettings,
-  facts: { version: string; publicKey: string; handlerTypes: string[] },
-) {
-  return {
-    worker_id: settings.workerId,
-    name: settings.name,
-    location: settings.location,
-    cores: settings.cores,
-    ram_gb: settings.ramGb,
-    tags: settings.tags,
-    types: settings.types,
-    handler_types: [...Object.keys(settings.handlers), ...facts.handlerTypes],
-    slots: settings.slots,
-    session: settings.session,
-    capabilities: settings.capabilities.map(({ provider, model }) => ({ provider, model })),
-    public_key: facts.publicKey,
-    version: facts.version,
-  };
 }

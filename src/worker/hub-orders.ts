@@ -1,0 +1,81 @@
+import type { Logger } from "../runtime/logger.ts";
+import type { ClaimLoop } from "./claim-loop.ts";
+import { type HeldJob, type HeldJobs, loseJob, stopJob } from "./held-jobs.ts";
+import type { HubLink } from "./hub-link.ts";
+import type { KeeperMessage } from "./lease-keeper.ts";
+import type { Slots } from "./slots.ts";
+
+export type OrderDeps = {
+  logger: Logger;
+  held: HeldJobs;
+  slots: Pick<Slots, "endWaiting">;
+  claims: Pick<ClaimLoop, "wake">;
+  link: Pick<HubLink, "renew" | "refreshKeys">;
+  /** The hub wants this worker to take nothing new, or lets it again. */
+  onDrain(isTold: boolean): void;
+};
+
+/** What the hub tells a worker, on the command stream or in the answer to a heartbeat, and what follows from it. */
+export class HubOrders {
+  readonly #deps: OrderDeps;
+  #isToldToDrain = false;
+
+  constructor(deps: OrderDeps) {
+    this.#deps = deps;
+  }
+
+  /** An administrator's drain: what runs goes on, nothing new begins, and it can be lifted again. */
+  get isToldToDrain(): boolean {
+    return this.#isToldToDrain;
+  }
+
+  hearCommand(command: string, data: Record<string, unknown>): void {
+    const { held, claims, link } = this.#deps;
+    const jobs = [...held.ofJob(String(data["job_id"]))];
+    if (command === "work") claims.wake();
+    else if (command === "cancel") for (const job of jobs) this.#cancel(job);
+    else if (command === "lost") for (const job of jobs) this.#lose(job, "hub");
+    else if (command === "drain") this.#setToldToDrain(true);
+    else if (command === "keys") {
+      // To register anew would end a drain; it is made up for when the drain is over.
+      if (!this.#isToldToDrain) void link.refreshKeys();
+    }
+  }
+
+  hearHeartbeat(message: KeeperMessage): void {
+    const { logger, link } = this.#deps;
+    if (message.kind === "failed") {
+      if (message.code === "WORKER_UNKNOWN") link.renew();
+      logger.debug({ code: message.code, reason: message.message }, "a heartbeat failed");
+      return;
+    }
+    if (message.kind === "fenced") {
+      logger.error({ jobs: message.keys }, "the hub was not reached in time; these jobs are ended");
+      for (const held of this.#heldOf(message.keys)) this.#lose(held, "fence");
+      return;
+    }
+    for (const held of this.#heldOf(message.cancel)) this.#cancel(held);
+    for (const held of this.#heldOf(message.lost)) this.#lose(held, "hub");
+    this.#setToldToDrain(message.drain);
+  }
+
+  #heldOf(keys: string[]): HeldJob[] {
+    return keys.map((key) => this.#deps.held.get(key)).filter((held) => held !== undefined);
+  }
+
+  #cancel(held: HeldJob): void {
+    stopJob(held, "cancelled");
+    this.#deps.slots.endWaiting(held);
+  }
+
+  #lose(held: HeldJob, saidBy: "hub" | "fence"): void {
+    loseJob(held, saidBy);
+    this.#deps.slots.endWaiting(held);
+  }
+
+  #setToldToDrain(isTold: boolean): void {
+    if (isTold === this.#isToldToDrain) return;
+    this.#isToldToDrain = isTold;
+    this.#deps.onDrain(isTold);
+  }
+}
