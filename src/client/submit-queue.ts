@@ -1,7 +1,8 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { jobRoutes } from "../contract/job-routes.ts";
 import { batchJobsMax } from "../contract/submit-shapes.ts";
 import { WritError } from "../core/errors.ts";
+import { uuidV7 } from "../core/ids.ts";
 import { type HubConnection, JsonText } from "./hub-connection.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
 
@@ -142,12 +143,12 @@ async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<A
 }
 
 /**
- * A job without a key gets one, so that sending it again over a connection that broke in the middle is the same
+ * A job without a name gets an id here, so that sending it again over a connection that broke in the middle is the same
  * job and not a second one.
  */
 function jobText(job: JobInput): string {
   const isNamed = job.idempotency_key !== undefined || job.job_id !== undefined;
-  return JSON.stringify(isNamed ? job : { ...job, idempotency_key: randomUUID() });
+  return JSON.stringify(isNamed ? job : { ...job, job_id: uuidV7(Date.now(), randomBytes(16)) });
 }
 
 function isSpoiled(error: unknown): boolean {

@@ -22,6 +22,7 @@ function aJob(state: JobState, parts: Partial<JobRecord> = {}): JobRecord {
       documentSha256: "",
       idempotencyKey: "k",
       requestHash: null,
+      isKeyChosen: false,
       maxAttempts: 3,
       timeoutSec: 300,
       queueTtlSec: null,

@@ -107,7 +107,11 @@ export type NewJob = Pick<
   | "queueTtlSec"
   | "createdAt"
   | "runAt"
-> & { document: string };
+> & {
+  document: string;
+  /** Did the producer choose the idempotency key? One that was derived from the id is as unique as the id. */
+  isKeyChosen: boolean;
+};
 
 /** The record of a job that has just been accepted. */
 export function newJobRecord(job: NewJob, seq: number): JobRecord {

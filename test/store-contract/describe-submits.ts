@@ -44,6 +44,24 @@ export function describeSubmits(create: () => StoreUnderTest): void {
       expect((await scene().store.ping()).jobs.pending).toBe(1);
     });
 
+    it("knows a job that was named by its id alone, and refuses another request or tenant under it", async () => {
+      const id = scene().newId();
+      await scene().submit({ id, requestHash: "a" });
+      const again = scene().newJob({ id, requestHash: "a" });
+      expect(await scene().submitAll([again], 1)).toEqual({
+        kind: "accepted",
+        jobs: [{ id, status: "pending", existed: true }],
+      });
+      for (const other of [
+        { requestHash: "b" },
+        { requestHash: null },
+        { requestHash: "a", tenantId: "other" },
+      ]) {
+        const outcome = await scene().submitAll([scene().newJob({ id, ...other })]);
+        expect(outcome).toEqual({ kind: "mismatch", index: 0, jobId: id });
+      }
+    });
+
     it("takes the same key twice within one batch for one job", async () => {
       const job = scene().newJob({ idempotencyKey: "k", requestHash: "a" });
       const twin = scene().newJob({ idempotencyKey: "k", requestHash: "a" });

@@ -120,6 +120,7 @@ export class Scene {
       documentSha256: sha256(document),
       idempotencyKey: id,
       requestHash: null,
+      isKeyChosen: parts.idempotencyKey !== undefined,
       maxAttempts: 3,
       timeoutSec: 300,
       queueTtlSec: null,

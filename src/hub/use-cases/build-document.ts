@@ -31,6 +31,7 @@ export function buildDocument(
     document: text,
     documentSha256: sha256Hex(text),
     idempotencyKey: document.idempotency_key,
+    isKeyChosen: submission.idempotency_key !== undefined,
     requestHash: isNamed ? sha256Hex(canonicalize(submission as unknown as JsonValue)) : null,
     maxAttempts: document.max_attempts,
     timeoutSec: document.timeout_sec,

@@ -96,16 +96,16 @@ export function briefOf(job: JobRecord): JobBrief {
 
 /** What every new job starts with is written into the statement: binding a value costs more than storing it. */
 const insertText = `INSERT INTO jobs (seq, id, queue_id, tenant_id, user_id, type, priority, document_sha256,
-    idempotency_key, request_hash, max_attempts, timeout_sec, document_timeout_sec, queue_ttl_sec, created_at, run_at,
+    idempotency_key, is_key_chosen, request_hash, max_attempts, timeout_sec, document_timeout_sec, queue_ttl_sec, created_at, run_at,
     ready, due_at, status, attempt, attempts, releases, retry_counts, fail_history, event_count)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
   ON CONFLICT DO NOTHING`;
 
 /** False when there is a job of this id, or of this idempotency key in this tenant, already. */
 export function insertJob(
   context: Context,
   job: JobRecord,
-  columns: { queueId: number; ready: 0 | 1; dueAt: number | null },
+  columns: { queueId: number; isKeyChosen: boolean; ready: 0 | 1; dueAt: number | null },
 ): boolean {
   const inserted = context.sql.run(
     insertText,
@@ -142,27 +142,43 @@ export function updateJob(
   patch: Partial<JobRecord>,
   columns: { ready?: 0 | 1 | null; dueAt: number | null },
 ): boolean {
-  const parts: string[] = [`due_at = ${columns.dueAt === null ? "NULL" : "?"}`];
   const values: SqlValue[] = columns.dueAt === null ? [] : [columns.dueAt];
-  if (columns.ready !== undefined) parts.push(readyTexts[String(columns.ready) as keyof typeof readyTexts]);
+  let shape = `${columns.dueAt === null ? "-" : "+"}${columns.ready}`;
   for (let index = 0; index < fields.length; index++) {
     const field = fields[index]!;
     const value = patch[field];
     if (value === undefined || value === before[field]) continue;
-    if (value === null) parts.push(setNullTexts[index]!);
-    else {
-      parts.push(setTexts[index]!);
-      values.push(toSql(value));
-    }
+    shape += value === null ? setNullMarks[index] : setMarks[index];
+    if (value !== null) values.push(toSql(value));
   }
   values.push(before.seq, before.attempt, before.status, before.leaseTokenHash);
-  const fence = "seq = ? AND attempt = ? AND status = ? AND lease_token_hash IS ?";
-  return context.sql.run(`UPDATE jobs SET ${parts.join(", ")} WHERE ${fence}`, ...values) === 1;
+  return context.sql.run(updateText(shape), ...values) === 1;
 }
 
-const readyTexts = { null: "ready = NULL", 0: "ready = 0", 1: "ready = 1" } as const;
-const setTexts = fields.map((field) => `${columnOf[field]} = ?`);
-const setNullTexts = fields.map((field) => `${columnOf[field]} = NULL`);
+/** Which columns an update sets, as a short text: to write the whole statement each time cost as much as to run it. */
+const setMarks = fields.map((_, index) => ` ${index}`);
+const setNullMarks = fields.map((_, index) => ` -${index}`);
+
+/** As many as there are ways in which a job changes, a few dozen. */
+const updateTexts = new Map<string, string>();
+
+function updateText(shape: string): string {
+  let text = updateTexts.get(shape);
+  if (text === undefined) {
+    const [first, ...marks] = shape.split(" ");
+    const ready = first!.slice(1);
+    const parts = [`due_at = ${first!.startsWith("-") ? "NULL" : "?"}`];
+    if (ready !== "undefined") parts.push(`ready = ${ready}`);
+    for (const mark of marks) {
+      const column = columnOf[fields[Math.abs(Number(mark))]!];
+      parts.push(mark.startsWith("-") ? `${column} = NULL` : `${column} = ?`);
+    }
+    const fence = "seq = ? AND attempt = ? AND status = ? AND lease_token_hash IS ?";
+    text = `UPDATE jobs SET ${parts.join(", ")} WHERE ${fence}`;
+    updateTexts.set(shape, text);
+  }
+  return text;
+}
 
 function toSql(value: JobRecord[Column]): SqlValue {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;

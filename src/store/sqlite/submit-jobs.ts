@@ -32,11 +32,15 @@ function checkQuota(context: Context, jobs: NewJob[], maxPending: number): void 
   }
 }
 
+/** By the key that the producer chose, else by the id. What has neither name cannot be known. */
 function findKnown(context: Context, job: NewJob): Known | null {
+  const [condition, name] = job.isKeyChosen
+    ? ["idempotency_key = ? AND is_key_chosen = 1", job.idempotencyKey]
+    : ["id = ?", job.id];
   return context.sql.first<Known>(
-    "SELECT id, status, request_hash FROM jobs WHERE tenant_id = ? AND idempotency_key = ? AND request_hash IS NOT NULL",
+    `SELECT id, status, request_hash FROM jobs WHERE tenant_id = ? AND ${condition}`,
     job.tenantId,
-    job.idempotencyKey,
+    name,
   );
 }
 
@@ -46,7 +50,12 @@ function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
   const record = { ...newJobRecord(job, context.tallies.get("job_seq") + 1), eventCount: 1 };
   const isReady = job.runAt <= job.createdAt;
   // A lease has no part in when a pending job is due.
-  const columns = { queueId: queue.id, ready: isReady ? 1 : 0, dueAt: dueAt(record, 0) } as const;
+  const columns = {
+    queueId: queue.id,
+    isKeyChosen: job.isKeyChosen,
+    ready: isReady ? 1 : 0,
+    dueAt: dueAt(record, 0),
+  } as const;
   if (!insertJob(context, record, columns)) return false;
 
   context.sql.run(
@@ -80,7 +89,7 @@ function tellCreated(context: Context, job: JobRecord, origin: Origin | null): v
 /** The job that the same request made before; another request under its key, or its id, takes the whole batch down. */
 function sameRequest(context: Context, job: NewJob, index: number): Known {
   const known = findKnown(context, job);
-  if (known === null || known.request_hash !== job.requestHash) {
+  if (known === null || job.requestHash === null || known.request_hash !== job.requestHash) {
     throw new RefusedAct({ kind: "mismatch", index, jobId: known?.id ?? job.id } satisfies SubmitOutcome);
   }
   return known;
