@@ -1,12 +1,14 @@
 import { Writ } from "../src/client/index.ts";
 import { Worker } from "../src/worker/index.ts";
 import { type Calls, type ClaimedJob, connect } from "./_calls.ts";
+import { withCpu } from "./_cpu.ts";
 import { figure, perSecond } from "./_figures.ts";
 import { type BenchHub, startBenchHub } from "./_hub.ts";
 
 /**
  * How fast the queue is through HTTP: enqueue, claim and complete, singly and in batches of 100, and drained by
  * the SDK's worker with verified signatures. Every accepted job is on disk before the answer (synchronous FULL).
+ * Beside the SDK's figures stands the CPU time of each job, which other work on the machine changes least.
  * Usage: npm run bench -- queue [jobs]
  */
 const jobs = Number(process.argv[2] ?? 10_000);
@@ -95,18 +97,12 @@ async function throughSdk(hub: BenchHub): Promise<void> {
     await writ.submit(job);
     return 1;
   };
-  figure(
-    `enqueue through the SDK, ${producers} producers`,
-    await perSecond(jobs, producers, submit),
-    "jobs/s",
-  );
+  const { value, cpu } = await withCpu(hub, jobs, () => perSecond(jobs, producers, submit));
+  figure(`enqueue through the SDK, ${producers} producers`, value, "jobs/s", cpu);
   for (const concurrency of [10, 50]) {
     await fill(writ);
-    figure(
-      `drain by the SDK's worker, concurrency ${concurrency}`,
-      await drained(hub, concurrency),
-      "jobs/s",
-    );
+    const { value, cpu } = await withCpu(hub, jobs, () => drained(hub, concurrency));
+    figure(`drain by the SDK's worker, concurrency ${concurrency}`, value, "jobs/s", cpu);
   }
   writ.close();
 }
