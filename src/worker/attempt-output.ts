@@ -17,11 +17,13 @@ export class AttemptOutput {
   readonly #held: HeldJob;
   readonly #dir: string;
   readonly #bytesMax: number;
-  readonly #ended = new AbortController();
   readonly #shipments = new Map<OutputStream, Promise<void>>();
   readonly #hashes = new Map<OutputStream, StreamHash>();
   #file: number | undefined;
   #writtenBytes = 0;
+  #isOver = false;
+  /** Made for the first stream that is followed: most functions say nothing. */
+  #ended: AbortController | undefined;
 
   constructor(deps: OutputDeps, held: HeldJob, options: { dir: string; bytesMax: number }) {
     this.#deps = deps;
@@ -42,7 +44,7 @@ export class AttemptOutput {
 
   /** Adds to stdout, for a job that runs inside the worker. */
   write(text: string): void {
-    if (this.#ended.signal.aborted) return;
+    if (this.#isOver) return;
     const left = this.#bytesMax - this.#writtenBytes;
     const bytes = Buffer.from(text);
     this.#file ??= this.#open();
@@ -52,7 +54,8 @@ export class AttemptOutput {
 
   /** Nothing more will be said. Comes when the hub has everything, or when it does not count any more. */
   async finish(): Promise<void> {
-    this.#ended.abort();
+    this.#isOver = true;
+    this.#ended?.abort();
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
     await Promise.all(this.#shipments.values());
@@ -76,6 +79,7 @@ export class AttemptOutput {
 
   async #ship(stream: OutputStream): Promise<void> {
     const { lease, gone } = this.#held;
+    this.#ended ??= new AbortController();
     const hash = new StreamHash(this.#path(stream));
     this.#hashes.set(stream, hash);
     try {

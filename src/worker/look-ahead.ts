@@ -1,6 +1,7 @@
 /** How much work a worker keeps ready beyond its slots. */
 const aheadMs = 100;
-const jobsMax = 256;
+/** Two full claims: one that is being run, and one that is on its way meanwhile. */
+const jobsMax = 512;
 /** About the last twenty jobs count. */
 const weight = 0.1;
 

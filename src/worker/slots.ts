@@ -29,6 +29,7 @@ export class Slots {
   #onChange: () => void = () => {};
   #stuckTimer: Timer | undefined;
   #movedAtMs = 0;
+  #isFilling = false;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
@@ -75,6 +76,19 @@ export class Slots {
     return this.#options.mayLookAhead ? this.#lookAhead.jobs(this.#options.slots) : 0;
   }
 
+  /**
+   * In the next turn of the loop. Functions that take no time would otherwise run one after the other in this one, a
+   * whole batch of them, before the claim of the next batch or the first result could leave.
+   */
+  #fillSoon(): void {
+    if (this.#isFilling || this.#waiting.length === 0) return;
+    this.#isFilling = true;
+    setImmediate(() => {
+      this.#isFilling = false;
+      this.#fill();
+    });
+  }
+
   #fill(): void {
     while (this.#used < this.#options.slots) {
       const next = this.#waiting.shift();
@@ -94,7 +108,7 @@ export class Slots {
       isFree = true;
       this.#used--;
       this.#lookAhead.note(clock.monotonicMs() - startedMs);
-      this.#fill();
+      this.#fillSoon();
       this.#onChange();
     };
     void run(held, free).then(() => {
