@@ -23,6 +23,22 @@ export async function perSecond(
   return done / ((performance.now() - startedAt) / 1000);
 }
 
+/** The same for as long as it is told to. */
+export async function perSecondFor(
+  seconds: number,
+  concurrency: number,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  let done = 0;
+  const startedAt = performance.now();
+  const endsAt = startedAt + seconds * 1000;
+  const lane = async () => {
+    for (; performance.now() < endsAt; done++) await work();
+  };
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  return done / ((performance.now() - startedAt) / 1000);
+}
+
 export function quantile(values: number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!;

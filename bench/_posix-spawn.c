@@ -17,14 +17,14 @@ static double seconds(void) {
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
-  int count = atoi(argv[1]);
+  double until = seconds() + atof(argv[1]);
   int at_once = atoi(argv[2]);
   char *command[] = {"/bin/true", NULL};
   int started = 0;
   int ended = 0;
   double begin = seconds();
-  while (ended < count) {
-    while (started < count && started - ended < at_once) {
+  while (seconds() < until || ended < started) {
+    while (seconds() < until && started - ended < at_once) {
       pid_t pid;
       if (posix_spawn(&pid, command[0], NULL, NULL, command, environ) != 0) return 1;
       started++;
@@ -32,6 +32,6 @@ int main(int argc, char **argv) {
     if (wait(NULL) < 0 && errno != EINTR) return 1;
     ended++;
   }
-  printf("%f\n", count / (seconds() - begin));
+  printf("%f\n", ended / (seconds() - begin));
   return 0;
 }

@@ -10,32 +10,36 @@ import type { RootEntry } from "../src/sandbox/host-facts.ts";
 import { readRootEntries } from "../src/sandbox/probe-host.ts";
 import type { LaunchPlan } from "../src/sandbox/sandbox.ts";
 import { type BundleKind, makeBundle } from "./_container-bundle.ts";
-import { figure, perSecond } from "./_figures.ts";
+import { figure, perSecondFor, quantile } from "./_figures.ts";
 
 /**
  * What a cage costs: starts of /bin/true per second, side by side in one run. Writ's are full starts from the worker,
  * with output files and clean-up of the cage. The container runtimes are given the same cage (mounts, namespaces, user,
  * no capabilities, the calls that the filter refuses), and for comparison the bare minimum of a container. Those that
  * are not installed are named and left out: apt-get install bubblewrap crun runc. Everybody's files lie in memory,
- * where there is a place for that, so that nobody waits for the disk.
- * Usage: npm run bench -- sandbox [starts]
+ * where there is a place for that, so that nobody waits for the disk. Each is measured in turn, three times, and the
+ * median counts; before the first time it is warmed up for as long, because a worker lives for weeks and what counts
+ * is a start when its code is compiled.
+ * Usage: npm run bench -- sandbox [seconds]
  */
-const starts = Number(process.argv[2] ?? 300);
+const seconds = Number(process.argv[2] ?? 2);
 const lanes = [1, 16];
+const rounds = 3;
+const warmUps = 2;
 const memoryDir = "/dev/shm";
 const dir = mkdtempSync(join(existsSync(memoryDir) ? memoryDir : tmpdir(), "writ-bench-cage-"));
-
 const bundleKinds: BundleKind[] = ["same cage", "bare"];
-
-type Start = (index: number) => Promise<void>;
-let made = 0;
 const bubblewrap =
   "bwrap --unshare-pid --unshare-ipc --unshare-uts --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp --die-with-parent --new-session --cap-drop ALL /bin/true".split(
     " ",
   );
 
-const [only, lane, kind] = process.argv.slice(3);
+type Start = (index: number) => Promise<void>;
+/** Answers starts per second, or null where it cannot be had. */
+type Measure = (inFlight: number) => Promise<number | null>;
+let made = 0;
 
+const [only, lane, kind] = process.argv.slice(3);
 try {
   if (only !== undefined) await measureContainers(only, Number(lane), kind as BundleKind);
   else await compareAll();
@@ -45,30 +49,42 @@ try {
 
 async function compareAll(): Promise<void> {
   const caged = await cagedStarts();
-  await compare([
-    { name: "writ, caged", start: caged.start },
-    { name: "child_process.spawn, uncaged", start: (n) => runProgram(["/bin/true"], n) },
-    { name: "bubblewrap", start: (n) => runProgram(bubblewrap, n), program: "bwrap" },
+  const rivals = new Map<string, Measure>([
+    ["writ, caged", measured(caged.start)],
+    ["posix_spawn in C, uncaged", bareStarts()],
+    ["child_process.spawn, uncaged", measured((index) => runProgram(["/bin/true"], index))],
   ]);
+  if (isInstalled("bwrap"))
+    rivals.set(
+      "bubblewrap",
+      measured((index) => runProgram(bubblewrap, index)),
+    );
+  for (const runtime of ["crun", "runc"].filter(isInstalled)) {
+    for (const kind of bundleKinds)
+      rivals.set(`${runtime}, ${kind}`, async (inFlight) => containersPerSecond(runtime, inFlight, kind));
+  }
+  for (const inFlight of lanes) show(await compare(rivals, inFlight), inFlight);
   await caged.close();
 }
 
-async function compare(rivals: { name: string; start: Start; program?: string }[]): Promise<void> {
-  for (const inFlight of lanes) {
-    const found = new Map([["posix_spawn in C, uncaged", bareStarts(inFlight)]]);
-    for (const { name, start, program } of rivals) {
-      if (program !== undefined && !isInstalled(program)) continue;
-      await perSecond(Math.ceil(starts / 10), inFlight, once(start));
-      found.set(name, await perSecond(starts, inFlight, once(start)));
+async function compare(rivals: Map<string, Measure>, inFlight: number): Promise<Map<string, number>> {
+  const found = new Map<string, number[]>();
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, measure] of rivals) {
+      const value = await measure(inFlight);
+      if (value !== null) found.set(name, [...(found.get(name) ?? []), value]);
     }
-    for (const runtime of ["crun", "runc"].filter(isInstalled)) {
-      for (const kind of bundleKinds) {
-        const value = containersPerSecond(runtime, inFlight, kind);
-        if (value !== null) found.set(`${runtime}, ${kind}`, value);
-      }
-    }
-    show(found, inFlight);
   }
+  return new Map([...found].map(([name, values]) => [name, quantile(values, 0.5)]));
+}
+
+function measured(start: Start): Measure {
+  let isWarm = false;
+  return async (inFlight) => {
+    if (!isWarm) await perSecondFor(warmUps * seconds, inFlight, () => start(made++));
+    isWarm = true;
+    return perSecondFor(seconds, inFlight, () => start(made++));
+  };
 }
 
 function show(found: Map<string, number>, inFlight: number): void {
@@ -93,7 +109,7 @@ function isInstalled(program: string): boolean {
  * mount namespace of this benchmark's own, which changes nothing for anybody else.
  */
 function containersPerSecond(runtime: string, inFlight: number, kind: BundleKind): number | null {
-  const words = [import.meta.filename, Math.ceil(starts / 5), runtime, inFlight, `"${kind}"`];
+  const words = [import.meta.filename, seconds, runtime, inFlight, `"${kind}"`];
   const self = `exec ${process.execPath} ${words.join(" ")}`;
   const script = `umount /sys/fs/cgroup/unified 2>/dev/null; ${self}`;
   const { stdout, stderr, status } = spawnSync("unshare", ["--mount", "sh", "-c", script], {
@@ -107,14 +123,7 @@ function containersPerSecond(runtime: string, inFlight: number, kind: BundleKind
 async function measureContainers(runtime: string, inFlight: number, kind: BundleKind): Promise<void> {
   const start = containerStart(runtime, kind, readRootEntries());
   await start(made++);
-  console.log(await perSecond(starts, inFlight, once(start)));
-}
-
-function once(start: Start): () => Promise<number> {
-  return async () => {
-    await start(made++);
-    return 1;
-  };
+  console.log(await perSecondFor(seconds, inFlight, () => start(made++)));
 }
 
 async function cagedStarts(): Promise<{ start: Start; close(): Promise<void> }> {
@@ -133,7 +142,8 @@ async function cagedStarts(): Promise<{ start: Start; close(): Promise<void> }> 
     async start(index) {
       const place = join(dir, `job-${index}`);
       const workDir = join(place, "work");
-      mkdirSync(workDir, { recursive: true });
+      mkdirSync(place);
+      mkdirSync(workDir);
       const running = await sandbox.start(plan(index, place, workDir));
       const { exitCode } = await running.exited;
       if (exitCode !== 0) throw new Error(`/bin/true ended with ${exitCode}`);
@@ -175,8 +185,9 @@ function containerStart(runtime: string, kind: BundleKind, rootEntries: readonly
   return (index) => runProgram([...command, `c${process.pid}-${index}`], index);
 }
 
-function bareStarts(lane: number): number {
+function bareStarts(): Measure {
   const program = join(dir, "posix-spawn");
   execFileSync("cc", ["-O2", "-o", program, join(import.meta.dirname, "_posix-spawn.c")]);
-  return Number(execFileSync(program, [String(starts * 3), String(lane)], { encoding: "utf8" }));
+  return async (inFlight) =>
+    Number(execFileSync(program, [String(seconds), String(inFlight)], { encoding: "utf8" }));
 }
