@@ -5,8 +5,9 @@ import type { HubDeps } from "../deps.ts";
 import { appendMark, shortenMarks, signMark } from "./audit-marks.ts";
 
 const roundMs = 1_000;
-/** One act seals no more: the thread of the database has others to serve. */
-const recordsPerTurn = 500;
+/** One act seals no more, and so much longer than it took nothing is sealed: the database has others to serve. */
+const recordsPerTurn = 100;
+const restTimes = 2;
 /** So much may lie between two signed heads, and be cut off unnoticed after a crash. */
 const recordsPerHead = 1_000;
 const headMs = 60_000;
@@ -64,13 +65,18 @@ class Chain {
   }
 
   async seal(signal?: AbortSignal): Promise<void> {
-    const { store, feed } = this.#deps;
+    const { store, feed, clock } = this.#deps;
     // Without a signal it is the last time, when the feed hears of nothing any more.
     let more = signal === undefined || this.#head === null || feed.lastSeq > this.#head.seq;
     while (more && !signal?.aborted) {
+      const startedMs = clock.monotonicMs();
       const sealed = await store.sealEvents({ limit: recordsPerTurn });
       this.#head = sealed.head;
       more = sealed.more;
+      if (more && signal !== undefined) {
+        const restMs = restTimes * (clock.monotonicMs() - startedMs);
+        await clock.sleep(restMs, signal).catch(() => {});
+      }
     }
   }
 
