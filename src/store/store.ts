@@ -1,4 +1,4 @@
-import type { Change, Fence } from "../core/change.ts";
+import type { Change } from "../core/change.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { EventKind, LoggedEvent, NewEvent, Origin } from "../core/events.ts";
 import type { Role } from "../core/identity.ts";
@@ -8,6 +8,7 @@ import type { WorkerFacts } from "../core/queue-key.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
+import type { WorkerStore } from "./worker-store.ts";
 
 /**
  * The seam to the database. Every method is one act: it happens whole, with its events, in one transaction, and is
@@ -17,7 +18,8 @@ import type { ResponseStore } from "./response-store.ts";
  */
 export type Store = AuditStore &
   OutputStore &
-  ResponseStore & {
+  ResponseStore &
+  WorkerStore & {
     /** Accepts all of these jobs or none. The same idempotency key with the same request gives the first job again. */
     submitJobs(input: {
       jobs: NewJob[];
@@ -65,34 +67,6 @@ export type Store = AuditStore &
     pruneReceipts(input: { before: number; limit: number }): Promise<{ removed: number }>;
     /** Forgets what was signed before then. */
     pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
-
-    registerWorker(input: {
-      worker: WorkerRegistration;
-      nowMs: number;
-      origin: Origin | null;
-    }): Promise<"ok" | "key_conflict">;
-    /** Notes that the worker lives and renews exactly the leases named. Null when it is not registered. */
-    heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
-    getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
-    listWorkers(): Promise<WorkerRecord[]>;
-    /** Null when there is no such worker. */
-    setWorker(input: {
-      workerId: string;
-      set: { blocked?: boolean; draining?: boolean };
-      nowMs: number;
-      origin: Origin | null;
-    }): Promise<WorkerRecord | null>;
-    /** Its jobs go the way of a lost lease. */
-    removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
-    /** Workers silent since then become inactive and their jobs go the way of a lost lease. */
-    retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
-    saveWorkerMetrics(input: {
-      workerId: string;
-      ts: number;
-      metrics: string;
-      keepSince: number;
-    }): Promise<boolean>;
-    listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
 
     createToken(input: { token: NewToken; origin: Origin | null }): Promise<void>;
     /** By SHA-256 of the secret, hex. Revoked and expired ones are returned too: the caller decides and says why. */
@@ -237,35 +211,6 @@ export type JobFilter = {
   offset?: number;
   limit: number;
 };
-
-export type WorkerRegistration = {
-  id: string;
-  name: string | null;
-  facts: WorkerFacts;
-  slots: number;
-  keyIds: string[];
-  publicKey: string | null;
-  version: string | null;
-};
-
-export type WorkerRecord = WorkerRegistration & {
-  status: "active" | "inactive";
-  blocked: boolean;
-  draining: boolean;
-  registeredAt: number;
-  lastHeartbeat: number;
-  currentJobs: number;
-  jobCounts: { completed: number; failed: number };
-};
-
-export type HeartbeatInput = {
-  workerId: string;
-  capabilities: { provider: string; model: string }[] | null;
-  leases: { jobId: string; fence: Fence }[];
-  rules: ChangeRules;
-};
-
-export type HeartbeatAnswer = { cancel: string[]; lost: string[]; draining: boolean; blocked: boolean };
 
 export type NewToken = {
   id: string;

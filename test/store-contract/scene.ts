@@ -12,8 +12,8 @@ import type {
   JobChange,
   Store,
   SubmitOutcome,
-  WorkerRegistration,
 } from "../../src/store/store.ts";
+import type { WorkerRegistration } from "../../src/store/worker-store.ts";
 
 /** A driver under test: an empty database that can be closed, opened again, and changed behind the store's back. */
 export type StoreUnderTest = {

@@ -2,16 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createContext } from "../../src/cli/create-context.ts";
-import { runJobctl } from "../../src/cli/jobctl/program.ts";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
 import { parseReceipt } from "../../src/signing/receipt.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
+import { runCommand } from "../support/run-command.ts";
 import { issueTokens, type Tokens } from "../support/tokens.ts";
 import { startTestWorker } from "../support/worker.ts";
 
@@ -120,29 +118,6 @@ function edit(sql: string): void {
   database.close();
 }
 
-async function jobctl(...args: string[]): Promise<{ exitCode: number; stdout: string }> {
-  const out = sink();
-  const view = {
-    argv: ["node", "jobctl", "--home", home, ...args],
-    env: {},
-    execPath: "",
-    cwd: () => home,
-    stdin: Readable.from([]),
-    stdout: out,
-    stderr: sink(),
-  };
-  return { exitCode: await runJobctl(createContext("jobctl", view as never)), stdout: out.text };
-}
-
-function sink() {
-  const self = {
-    isTTY: false,
-    text: "",
-    on: () => self,
-    write(text: string): boolean {
-      self.text += text;
-      return true;
-    },
-  };
-  return self;
+function jobctl(...args: string[]) {
+  return runCommand("jobctl", args, { home });
 }

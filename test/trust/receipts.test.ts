@@ -2,11 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createContext } from "../../src/cli/create-context.ts";
-import { runJobctl } from "../../src/cli/jobctl/program.ts";
-import { runWrit } from "../../src/cli/writ/program.ts";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
 import { generateSigningKey, loadVerifyingKey } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
@@ -19,6 +15,7 @@ import { stillEnv } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
 import type { ClaimAnswer } from "../support/middleman.ts";
 import { finishTogether, signingWorker } from "../support/receipts.ts";
+import { runCommand } from "../support/run-command.ts";
 import { issueToken } from "../support/tokens.ts";
 import { hubForAll } from "../support/use-hub.ts";
 import { activeKey, startTestWorker, type TestWorker } from "../support/worker.ts";
@@ -295,30 +292,6 @@ function edit(sql: string, value: string): void {
   database.close();
 }
 
-async function cli(program: "writ" | "jobctl", args: string[], { home = hub.home } = {}) {
-  const out = sink();
-  const view = {
-    argv: ["node", program, "--home", home, ...args],
-    env: {},
-    execPath: "",
-    cwd: () => dir,
-    stdin: Readable.from([]),
-    stdout: out,
-    stderr: sink(),
-  };
-  const run = program === "writ" ? runWrit : runJobctl;
-  return { exitCode: await run(createContext(program, view as never)), stdout: out.text };
-}
-
-function sink() {
-  const self = {
-    isTTY: false,
-    text: "",
-    on: () => self,
-    write(text: string): boolean {
-      self.text += text;
-      return true;
-    },
-  };
-  return self;
+function cli(program: "writ" | "jobctl", args: string[], { home = hub.home } = {}) {
+  return runCommand(program, args, { home, cwd: dir });
 }

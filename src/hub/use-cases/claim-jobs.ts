@@ -3,7 +3,8 @@ import type { Identity } from "../../core/identity.ts";
 import type { WorkerFacts } from "../../core/queue-key.ts";
 import type { SigningKey } from "../../signing/ed25519.ts";
 import { sha256Hex } from "../../signing/mac.ts";
-import type { ClaimedJob, WorkerRecord } from "../../store/store.ts";
+import type { ClaimedJob } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { findActingWorker } from "./find-worker.ts";
 

@@ -1,7 +1,7 @@
 import type { WhyView } from "../../contract/view-shapes.ts";
 import { isEnded, type JobRecord } from "../../core/job.ts";
 import { misfits, parseQueueKey } from "../../core/queue-key.ts";
-import type { WorkerRecord } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { mayServe } from "./tenant-wall.ts";
 

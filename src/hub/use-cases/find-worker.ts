@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
-import type { WorkerRecord } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { isHidden } from "./tenant-wall.ts";
 

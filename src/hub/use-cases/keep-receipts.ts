@@ -1,6 +1,7 @@
 import { sealReceipt, sha256Hex } from "../../signing/mac.ts";
 import { receiptListText } from "../../signing/receipt.ts";
-import type { ReceiptSignature, WorkerRecord } from "../../store/store.ts";
+import type { ReceiptSignature } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";
 
 /** What a worker signed in one call: one receipt, or the list of the hashes of many. */

@@ -3,7 +3,7 @@ import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import { loadVerifyingKey } from "../../signing/ed25519.ts";
 import { sha256Hex } from "../../signing/mac.ts";
-import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../store/store.ts";
+import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { checkActsAs, findActingWorker } from "./find-worker.ts";
 import { recordKeyRejected } from "./manage-keys.ts";

@@ -1,5 +1,5 @@
 import type { Identity } from "../../core/identity.ts";
-import type { WorkerRecord } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
 
 /** Whether something of this tenant must look to the caller as if it were not there. */
 export function isHidden(identity: Identity, thing: { tenantId: string | null }): boolean {

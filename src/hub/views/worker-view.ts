@@ -1,5 +1,6 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
-import type { Store, WorkerRecord } from "../../store/store.ts";
+import type { Store } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
 
 export async function workerView(
   store: Pick<Store, "listWorkerMetrics">,

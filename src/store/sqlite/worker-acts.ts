@@ -1,6 +1,6 @@
 import type { EventKind, Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
-import type { HeartbeatAnswer, HeartbeatInput, WorkerRecord, WorkerRegistration } from "../store.ts";
+import type { HeartbeatAnswer, HeartbeatInput, WorkerRecord, WorkerRegistration } from "../worker-store.ts";
 import { changeJob } from "./change-jobs.ts";
 import type { Context } from "./context.ts";
 import { appendPlainEvent } from "./event-log.ts";

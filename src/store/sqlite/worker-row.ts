@@ -1,4 +1,4 @@
-import type { WorkerRecord } from "../store.ts";
+import type { WorkerRecord } from "../worker-store.ts";
 import type { Context } from "./context.ts";
 
 type WorkerRow = {

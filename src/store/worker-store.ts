@@ -1,0 +1,64 @@
+import type { Fence } from "../core/change.ts";
+import type { Origin } from "../core/events.ts";
+import type { ChangeRules } from "../core/outcome.ts";
+import type { WorkerFacts } from "../core/queue-key.ts";
+
+/** The part of the store that knows the workers: who they are, that they live, and how they are doing. */
+export type WorkerStore = {
+  registerWorker(input: {
+    worker: WorkerRegistration;
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<"ok" | "key_conflict">;
+  /** Notes that the worker lives and renews exactly the leases named. Null when it is not registered. */
+  heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
+  getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
+  listWorkers(): Promise<WorkerRecord[]>;
+  /** Null when there is no such worker. */
+  setWorker(input: {
+    workerId: string;
+    set: { blocked?: boolean; draining?: boolean };
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<WorkerRecord | null>;
+  /** Its jobs go the way of a lost lease. */
+  removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
+  /** Workers silent since then become inactive and their jobs go the way of a lost lease. */
+  retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
+  saveWorkerMetrics(input: {
+    workerId: string;
+    ts: number;
+    metrics: string;
+    keepSince: number;
+  }): Promise<boolean>;
+  listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
+};
+
+export type WorkerRegistration = {
+  id: string;
+  name: string | null;
+  facts: WorkerFacts;
+  slots: number;
+  keyIds: string[];
+  publicKey: string | null;
+  version: string | null;
+};
+
+export type WorkerRecord = WorkerRegistration & {
+  status: "active" | "inactive";
+  blocked: boolean;
+  draining: boolean;
+  registeredAt: number;
+  lastHeartbeat: number;
+  currentJobs: number;
+  jobCounts: { completed: number; failed: number };
+};
+
+export type HeartbeatInput = {
+  workerId: string;
+  capabilities: { provider: string; model: string }[] | null;
+  leases: { jobId: string; fence: Fence }[];
+  rules: ChangeRules;
+};
+
+export type HeartbeatAnswer = { cancel: string[]; lost: string[]; draining: boolean; blocked: boolean };

@@ -1,0 +1,37 @@
+import { Readable } from "node:stream";
+import { createContext } from "../../src/cli/create-context.ts";
+import { runJobctl } from "../../src/cli/jobctl/program.ts";
+import { runWrit } from "../../src/cli/writ/program.ts";
+
+/** Runs a command as its program would, in this process: what it printed, and the code that it ends with. */
+export async function runCommand(
+  program: "writ" | "jobctl",
+  args: string[],
+  { home, cwd = home }: { home: string; cwd?: string },
+): Promise<{ exitCode: number; stdout: string }> {
+  const out = sink();
+  const view = {
+    argv: ["node", program, "--home", home, ...args],
+    env: {},
+    execPath: "",
+    cwd: () => cwd,
+    stdin: Readable.from([]),
+    stdout: out,
+    stderr: sink(),
+  };
+  const run = program === "writ" ? runWrit : runJobctl;
+  return { exitCode: await run(createContext(program, view as never)), stdout: out.text };
+}
+
+function sink() {
+  const self = {
+    isTTY: false,
+    text: "",
+    on: () => self,
+    write(text: string): boolean {
+      self.text += text;
+      return true;
+    },
+  };
+  return self;
+}
