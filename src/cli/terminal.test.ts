@@ -79,6 +79,13 @@ test("ordinary text, line breaks and letters of all scripts stay as they are", (
   expect(neutralise(text)).toBe(text);
 });
 
+test("a colour within a line end is no line end, whole or in chunks", () => {
+  const output = new OutputNeutraliser();
+  const shown = ["\r", "\x1b[31m", "\n"].map((part) => output.push(Buffer.from(part))).join("");
+  expect(shown + output.end()).toBe("\\x0d\n");
+  expect(neutralise("\r\x1b[31m\n")).toBe("\\x0d\n");
+});
+
 test("colours are taken away, other sequences become visible", () => {
   expect(neutralise("\x1b[1;31mred\x1b[0m \x1b[2J")).toBe("red \\x1b[2J");
 });

@@ -6,9 +6,12 @@ const HARMFUL =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
 const COLOUR = /\x1b\[[0-9;:]{0,64}m/g;
 
-/** Text of a stranger, made harmless: nothing in it can steer the terminal. Line breaks and tabs stay. */
+/**
+ * Text of a stranger, made harmless: nothing in it can steer the terminal. Line breaks and tabs stay. Line ends come
+ * before colours, or a colour within one would make it depend on how output is cut into chunks.
+ */
 export function neutralise(text: string): string {
-  return text.replaceAll(COLOUR, "").replaceAll("\r\n", "\n").replaceAll(HARMFUL, showCode);
+  return text.replaceAll("\r\n", "\n").replaceAll(COLOUR, "").replaceAll(HARMFUL, showCode);
 }
 
 /** As `neutralise`, on one line: for cells of tables, names and messages. */
