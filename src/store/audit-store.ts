@@ -29,12 +29,8 @@ export type AuditMark = {
   signature: string;
 };
 
-export type AuditFilter = {
-  /** Only records below this seq. */
-  before: number;
-  /** How many records are looked at. */
-  window: number;
-  limit: number;
+/** What somebody looks for in the trail. */
+export type AuditTraits = {
   event?: EventKind;
   severity?: Severity;
   tenantId?: string;
@@ -42,6 +38,14 @@ export type AuditFilter = {
   jobId?: string;
   since?: number;
   until?: number;
+};
+
+export type AuditFilter = AuditTraits & {
+  /** Only records below this seq. */
+  before: number;
+  /** How many records are looked at. */
+  window: number;
+  limit: number;
 };
 
 export type AuditPage = { records: SealedRecord[]; next: number | null };

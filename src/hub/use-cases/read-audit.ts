@@ -1,17 +1,10 @@
-import type { EventKind, Severity } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { SealedRecord } from "../../store/audit-record.ts";
+import type { AuditTraits } from "../../store/audit-store.ts";
 import { dayOf, listColdDays, readCold } from "../audit/cold-files.ts";
 import type { HubDeps } from "../deps.ts";
 
-export type AuditSearch = {
-  event?: EventKind;
-  severity?: Severity;
-  tenantId?: string;
-  userId?: string;
-  jobId?: string;
-  since?: number;
-  until?: number;
+export type AuditSearch = AuditTraits & {
   /** Only records below this seq. */
   before?: number;
   limit: number;

@@ -1,6 +1,6 @@
 import type { EventKind, LoggedEvent, NewEvent, Origin } from "../../core/events.ts";
 import type { EventFilter } from "../store.ts";
-import type { SqlValue } from "./connection.ts";
+import { Conditions } from "./conditions.ts";
 import type { Context } from "./context.ts";
 
 const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner_id, job_seq, details, origin)
@@ -63,19 +63,13 @@ export type EventRow = {
 };
 
 export function readEvents(context: Context, filter: EventFilter): LoggedEvent[] {
-  const conditions = ["seq > ?"];
-  const values: SqlValue[] = [filter.afterSeq];
-  const add = (condition: string, value: SqlValue | undefined): void => {
-    if (value === undefined) return;
-    conditions.push(condition);
-    values.push(value);
-  };
-  add("tenant_id = ?", filter.tenantId);
-  add("owner_id = ?", filter.ownerId);
-  add("job_id = ?", filter.jobId);
-  add("event IN (SELECT value FROM json_each(?))", filter.kinds && JSON.stringify(filter.kinds));
-  const text = `SELECT * FROM events WHERE ${conditions.join(" AND ")} ORDER BY seq LIMIT ?`;
-  return context.sql.all<EventRow>(text, ...values, filter.limit).map(readEvent);
+  const conditions = new Conditions().add("seq > ?", filter.afterSeq);
+  conditions.add("tenant_id = ?", filter.tenantId);
+  conditions.add("owner_id = ?", filter.ownerId);
+  conditions.add("job_id = ?", filter.jobId);
+  conditions.add("event IN (SELECT value FROM json_each(?))", filter.kinds && JSON.stringify(filter.kinds));
+  const text = `SELECT * FROM events WHERE ${conditions.text} ORDER BY seq LIMIT ?`;
+  return context.sql.all<EventRow>(text, ...conditions.values, filter.limit).map(readEvent);
 }
 
 export function readEvent(row: EventRow): LoggedEvent {

@@ -1,5 +1,5 @@
 import type { JobFilter, StoredJob } from "../store.ts";
-import type { SqlValue } from "./connection.ts";
+import { Conditions } from "./conditions.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
 
@@ -13,22 +13,16 @@ export function getJob(context: Context, { jobId }: { jobId: string }): StoredJo
 
 /** Newest first. */
 export function listJobs(context: Context, filter: JobFilter): StoredJob[] {
-  const conditions = ["TRUE"];
-  const values: SqlValue[] = [];
-  const add = (condition: string, value: SqlValue | undefined): void => {
-    if (value === undefined) return;
-    conditions.push(condition);
-    values.push(value);
-  };
-  add("jobs.tenant_id = ?", filter.tenantId);
-  add("jobs.user_id = ?", filter.userId);
-  add("jobs.type = ?", filter.type);
-  add("jobs.worker_id = ?", filter.workerId);
-  add("jobs.seq < ?", filter.before);
+  const conditions = new Conditions();
+  conditions.add("jobs.tenant_id = ?", filter.tenantId);
+  conditions.add("jobs.user_id = ?", filter.userId);
+  conditions.add("jobs.type = ?", filter.type);
+  conditions.add("jobs.worker_id = ?", filter.workerId);
+  conditions.add("jobs.seq < ?", filter.before);
   // Written out, because SQLite uses a partial index only for a condition that it can read.
-  if (filter.status !== undefined) conditions.push(`jobs.status = '${statusText[filter.status]}'`);
-  const text = `${storedText} WHERE ${conditions.join(" AND ")} ORDER BY jobs.seq DESC LIMIT ? OFFSET ?`;
-  const rows = context.sql.rowStatement(text).all(...values, filter.limit, filter.offset ?? 0);
+  if (filter.status !== undefined) conditions.addText(`jobs.status = '${statusText[filter.status]}'`);
+  const text = `${storedText} WHERE ${conditions.text} ORDER BY jobs.seq DESC LIMIT ? OFFSET ?`;
+  const rows = context.sql.rowStatement(text).all(...conditions.values, filter.limit, filter.offset ?? 0);
   return (rows as unknown as Row[]).map((row) => readStored(context, row));
 }
 
