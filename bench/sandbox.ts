@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveLimits } from "../src/core/limits.ts";
@@ -14,7 +14,8 @@ import { figure, perSecondFor, quantile } from "./_figures.ts";
 
 /**
  * What a cage costs: starts of /bin/true per second, side by side in one run. Writ's are full starts from the worker,
- * with output files and clean-up of the cage. The container runtimes are given the same cage (mounts, namespaces, user,
+ * with output files and clean-up of the cage. What the kernel alone takes for that is shown by a loop in C that makes
+ * the calls of a cage and nothing else. The container runtimes are given the same cage (mounts, namespaces, user,
  * no capabilities, the calls that the filter refuses), and for comparison the bare minimum of a container. Those that
  * are not installed are named and left out: apt-get install bubblewrap crun runc. Everybody's files lie in memory,
  * where there is a place for that, so that nobody waits for the disk. Each is measured in turn, three times, and the
@@ -51,6 +52,7 @@ async function compareAll(): Promise<void> {
   const caged = await cagedStarts();
   const rivals = new Map<string, Measure>([
     ["writ, caged", measured(caged.start)],
+    ["the calls of a cage in C", cageFloor(caged.jobsDir)],
     ["posix_spawn in C, uncaged", bareStarts()],
     ["child_process.spawn, uncaged", measured((index) => runProgram(["/bin/true"], index))],
   ]);
@@ -126,7 +128,7 @@ async function measureContainers(runtime: string, inFlight: number, kind: Bundle
   console.log(await perSecondFor(seconds, inFlight, () => start(made++)));
 }
 
-async function cagedStarts(): Promise<{ start: Start; close(): Promise<void> }> {
+async function cagedStarts(): Promise<{ start: Start; jobsDir: string | null; close(): Promise<void> }> {
   const sandbox = await CagedSandbox.open({
     workDir: dir,
     clock: systemClock,
@@ -148,6 +150,7 @@ async function cagedStarts(): Promise<{ start: Start; close(): Promise<void> }> 
       const { exitCode } = await running.exited;
       if (exitCode !== 0) throw new Error(`/bin/true ended with ${exitCode}`);
     },
+    jobsDir: sandbox.facts.jobsDir,
     close: () => sandbox.close(),
   };
 }
@@ -186,8 +189,36 @@ function containerStart(runtime: string, kind: BundleKind, rootEntries: readonly
 }
 
 function bareStarts(): Measure {
-  const program = join(dir, "posix-spawn");
-  execFileSync("cc", ["-O2", "-o", program, join(import.meta.dirname, "_posix-spawn.c")]);
-  return async (inFlight) =>
-    Number(execFileSync(program, [String(seconds), String(inFlight)], { encoding: "utf8" }));
+  const program = compile("posix-spawn", ["_posix-spawn.c"]);
+  return async (inFlight) => runMeasure(program, [seconds, inFlight]);
+}
+
+/** In the same directory and the same place among the cgroups as Writ's own. */
+function cageFloor(jobsDir: string | null): Measure {
+  const parts = ["kernel", "privileges", "seccomp-filter", "failure", "fatal"];
+  const program = compile("cage-floor", ["_cage-floor.c", ...parts.map((name) => `../launcher/${name}.c`)]);
+  return async (inFlight) => {
+    const place = mkdtempSync(join(dir, "floor-"));
+    const cgroup = jobsDir === null ? "" : mkdtempSync(join(jobsDir, "floor-"));
+    const value = runMeasure(program, [seconds, inFlight, place, cgroup]);
+    if (cgroup !== "") rmdirSync(cgroup);
+    rmSync(place, { recursive: true });
+    return value;
+  };
+}
+
+function compile(name: string, sources: string[]): string {
+  const program = join(dir, name);
+  execFileSync("cc", [
+    "-O2",
+    "-static",
+    "-o",
+    program,
+    ...sources.map((source) => join(import.meta.dirname, source)),
+  ]);
+  return program;
+}
+
+function runMeasure(program: string, words: (string | number)[]): number {
+  return Number(execFileSync(program, words.map(String), { encoding: "utf8" }));
 }
