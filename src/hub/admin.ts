@@ -12,6 +12,8 @@ import { urlOf } from "./http/server.ts";
 import { loadHubSettings } from "./settings.ts";
 
 export type { AuditFault, AuditVerdict } from "./audit/verify-audit.ts";
+export { type BackupMade, backUp } from "./backup/back-up.ts";
+export { type Restored, restore } from "./backup/restore.ts";
 export { expiringCerts, type ListedCert, listCerts, revokeCerts } from "./certs/manage-certs.ts";
 
 /** The door for commands that work on a home itself, whether or not its hub runs. */

@@ -45,6 +45,8 @@ export type Store = AuditStore &
      * counts as made with any. `more` says that the limit was hit.
      */
     recallJobs(input: RecallInput): Promise<{ recalled: number; more: boolean }>;
+    /** Lifts the fence of all pending jobs: when attempts may have been made that this store knows nothing of. */
+    raiseAttempts(input: { by: number }): Promise<{ raised: number }>;
     /** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
     promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
     /** After a restart every live lease, and every deadline, lasts at least one more full lease. Gives their jobs. */

@@ -45,6 +45,15 @@ export function describeRecalls(create: () => StoreUnderTest): void {
       expect(await recall(null)).toEqual({ recalled: 0, more: false });
     });
 
+    it("and all others that wait can be told apart from what may have been tried elsewhere", async () => {
+      const held = await claimWith("a");
+      const id = await scene().submit();
+      expect(await scene().store.raiseAttempts({ by: 1_000 })).toEqual({ raised: 1 });
+      expect(await scene().job(id)).toMatchObject({ status: "pending", attempt: 1_000, attempts: 0 });
+      expect(await scene().job(held.job.id)).toMatchObject({ status: "assigned", attempt: 1 });
+      expect((await claimWith("a")).job).toMatchObject({ id, attempt: 1_001 });
+    });
+
     it("count for nobody any more, and their worker is told", async () => {
       const claimed = await claimWith("a", "w7");
       await recall("a");

@@ -16,6 +16,11 @@ const writShape: ProgramShape = {
     certs: { summary: "issue, list, renew and revoke certificates", load: () => import("./certs.ts") },
     keys: { summary: "list, rotate, revoke and export the signing keys", load: () => import("./keys.ts") },
     audit: { summary: "check the audit trail", load: () => import("./audit.ts") },
+    backup: {
+      summary: "write database, keys and certificates into one file",
+      load: () => import("./backup.ts"),
+    },
+    restore: { summary: "make a home out of a backup", load: () => import("./restore.ts") },
     lockdown: {
       summary: "lock the hub, lift it, or show why it is locked",
       load: () => import("./lockdown.ts"),

@@ -11,6 +11,7 @@ const actKinds = {
   promoteJobs: "write",
   graceLeases: "write",
   recallJobs: "write",
+  raiseAttempts: "write",
   pruneReceiptSignatures: "write",
   pruneReceipts: "write",
   pruneJobs: "write",

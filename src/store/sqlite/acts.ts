@@ -22,7 +22,7 @@ import { pruneJobs } from "./prune-jobs.ts";
 import { getQuota, listQueues, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
 import { getJob, getQueuePosition, listJobs } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
-import { recallJobs } from "./recall-jobs.ts";
+import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createSession, findSession, removeSession } from "./session-acts.ts";
 import { submitJobs } from "./submit-jobs.ts";
@@ -52,6 +52,7 @@ const acts: Acts = {
   promoteJobs,
   graceLeases,
   recallJobs,
+  raiseAttempts,
   isJobSealed,
   getReceiptSignature,
   pruneReceiptSignatures,

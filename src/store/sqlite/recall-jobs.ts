@@ -16,3 +16,8 @@ export function recallJobs(context: Context, input: RecallInput): { recalled: nu
   for (const job of held) writeJob(context, job, { act: "recall", reason }, { rules, origin });
   return { recalled: held.length, more: held.length === limit };
 }
+
+/** The fence of jobs that nobody holds goes up, so that no attempt to come bears the number of one that was. */
+export function raiseAttempts(context: Context, { by }: { by: number }): { raised: number } {
+  return { raised: context.sql.run("UPDATE jobs SET attempt = attempt + ? WHERE status = 'pending'", by) };
+}

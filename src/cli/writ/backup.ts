@@ -1,0 +1,41 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { backUp } from "../../hub/admin.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { askPassphrase } from "../ask-passphrase.ts";
+import { findHome } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { neutraliseLine } from "../terminal.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .argument("<file>", "the file to make; what is there is never overwritten")
+    .option(
+      "--passphrase-file <file>",
+      "read the passphrase from a private file, or with - from the standard input",
+    )
+    .addHelpText(
+      "after",
+      "\nThe hub may be running. The file holds database, keys, certificates, audit trail and settings, sealed with the\npassphrase; outputs and objects are not in it.",
+    )
+    .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
+      const { home } = command.optsWithGlobals<{ home?: string }>();
+      const passphrase = await askPassphrase(context, { file: passphraseFile, isNew: true });
+      const made = await backUp({
+        home: findHome(context, home),
+        env: context.env,
+        file: resolve(context.cwd, file),
+        passphrase,
+        version: context.version,
+        nowMs: systemClock.nowMs(),
+      });
+      print(
+        context,
+        command,
+        made,
+        ({ bytes, files }) =>
+          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; without the passphrase it is worth nothing\n`,
+      );
+    });
+}

@@ -1,0 +1,42 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { restore } from "../../hub/admin.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { askPassphrase } from "../ask-passphrase.ts";
+import { findHome } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { neutraliseLine } from "../terminal.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .argument("<file>", "the backup")
+    .option(
+      "--passphrase-file <file>",
+      "read the passphrase from a private file, or with - from the standard input",
+    )
+    .addHelpText(
+      "after",
+      "\nThe home must be empty or not there yet. The audit trail and the seal of every document are checked; when one does\nnot hold, nothing is restored.",
+    )
+    .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
+      const { home } = command.optsWithGlobals<{ home?: string }>();
+      const passphrase = await askPassphrase(context, { file: passphraseFile, isNew: false });
+      const restored = await restore({
+        home: findHome(context, home),
+        env: context.env,
+        file: resolve(context.cwd, file),
+        passphrase,
+        osUser: context.osUser,
+        nowMs: systemClock.nowMs(),
+      });
+      print(context, command, restored, ({ records, seals, recalled }) =>
+        [
+          `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} seals hold.`,
+          `Jobs that were leased then and are pending again: ${recalled}. Start the hub with:`,
+          `  writ up --home ${neutraliseLine(restored.home)}`,
+          "",
+        ].join("\n"),
+      );
+    });
+}

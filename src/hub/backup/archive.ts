@@ -1,0 +1,106 @@
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ByteReader } from "./byte-reader.ts";
+import { refused } from "./passphrase-cipher.ts";
+
+/** A file of a home, by its place there, and where its bytes come from. */
+export type ArchivedFile = { path: string } & ({ file: string } | { content: Uint8Array });
+
+const lineBytesMax = 4096;
+const pieceBytes = 256 * 1024;
+
+/** What a home consists of. Nothing else is ever written into one, whatever a backup says. */
+const parts = ["writ.sqlite", "writ.yaml", "jobctl.yaml", "admin.token", "audit-heads.ndjson"];
+const folders = ["keys", "certs", "audit", "worker"];
+
+/** Each file is a line that names it and its size, and its bytes; the last line says how many there were. */
+export async function* packFiles(files: readonly ArchivedFile[]): AsyncGenerator<Uint8Array> {
+  for (const entry of files) {
+    if ("content" in entry) {
+      yield lineOf({ path: entry.path, size: entry.content.length });
+      yield entry.content;
+    } else yield* packFile(entry);
+  }
+  yield lineOf({ files: files.length });
+}
+
+/** As long as it was when it was opened: a file that grows meanwhile would run into the next one. */
+async function* packFile({ path, file }: { path: string; file: string }): AsyncGenerator<Uint8Array> {
+  const handle = await open(file, "r");
+  try {
+    const { size } = await handle.stat();
+    yield lineOf({ path, size });
+    for (let left = size; left > 0; ) {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(left, pieceBytes)));
+      if (bytesRead === 0) throw refused(`${file} was cut while it was read; try again`);
+      left -= bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+function lineOf(fields: object): Uint8Array {
+  return Buffer.from(`${JSON.stringify(fields)}\n`);
+}
+
+/** Writes all files below `dir`, readable by their owner alone, and gives their paths. */
+export async function unpackFiles(source: AsyncIterable<Uint8Array>, dir: string): Promise<string[]> {
+  const bytes = new ByteReader(source);
+  const written: string[] = [];
+  for (;;) {
+    const line = readLine(await bytes.takeLine(lineBytesMax));
+    if (line.files !== undefined) {
+      if (line.files !== written.length || !(await bytes.isAtEnd())) throw refused("files are missing in it");
+      return written;
+    }
+    const { path = "", size = -1 } = line;
+    if (!isPartOfHome(path) || !Number.isSafeInteger(size) || size < 0) {
+      throw refused("it holds something that is no part of a home");
+    }
+    await unpackFile(bytes, join(dir, path), size);
+    written.push(path);
+  }
+}
+
+async function unpackFile(bytes: ByteReader, path: string, size: number): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const handle = await open(path, "wx", 0o600);
+  try {
+    await copy(bytes, handle, size);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function copy(bytes: ByteReader, handle: FileHandle, size: number): Promise<void> {
+  for (let left = size; left > 0; ) {
+    const piece = await bytes.takeSome(Math.min(left, pieceBytes));
+    if (piece.length === 0) throw refused("it is cut off");
+    await handle.writeFile(piece);
+    left -= piece.length;
+  }
+}
+
+function readLine(line: Uint8Array): { path?: string; size?: number; files?: number } {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(line).toString("utf8"));
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // Said below.
+  }
+  throw refused("it is damaged");
+}
+
+export function isPartOfHome(path: unknown): boolean {
+  if (typeof path !== "string") return false;
+  if (parts.includes(path)) return true;
+  const [folder = "", ...names] = path.split("/");
+  return folders.includes(folder) && names.length > 0 && names.every(isPlainName);
+}
+
+function isPlainName(name: string): boolean {
+  return /^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,254}$/.test(name);
+}

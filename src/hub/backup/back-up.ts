@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { createWriteStream, existsSync } from "node:fs";
+import { link, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress } from "node:zlib";
+import { WritError } from "../../core/errors.ts";
+import { marksPath } from "../audit/audit-marks.ts";
+import { loadHubSettings } from "../settings.ts";
+import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
+import { sealWith } from "./passphrase-cipher.ts";
+
+export type BackupCall = {
+  home: string;
+  env: Record<string, string | undefined>;
+  file: string;
+  passphrase: string;
+  version: string;
+  nowMs: number;
+};
+
+export type BackupMade = { file: string; bytes: number; files: number; created_at: number };
+
+/** Deeper than any folder of a home. */
+const depthMax = 4;
+
+/**
+ * Writes everything that a hub cannot be made anew from into one file: database, keys, certificates, audit trail and
+ * settings. A hub may be running. The order makes the copy agree with itself: the signed heads before the database,
+ * because a head must not speak of records that are not there; keys and the files of the audit trail after it,
+ * because what the database refers to must be there, and what it has moved out by then is in both.
+ */
+export async function backUp(call: BackupCall): Promise<BackupMade> {
+  const { home, file, nowMs } = call;
+  const settings = await loadHubSettings({ home, flags: {}, env: { ...call.env } });
+  const database = settings.sqlitePath ?? join(home, "writ.sqlite");
+  if (!existsSync(database)) {
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${database} does not exist: there is no hub to back up in ${home}`,
+    );
+  }
+  if (existsSync(file)) throw taken(file);
+
+  const heads = await readFile(marksPath(home)).catch(() => null);
+  const snapshot = join(home, `.backup-${randomBytes(6).toString("hex")}.sqlite`);
+  const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}.tmp`);
+  try {
+    await copyDatabase(database, snapshot);
+    const files: ArchivedFile[] = [
+      { path: "writ.sqlite", file: snapshot },
+      ...(heads === null ? [] : [{ path: basename(marksPath(home)), content: heads }]),
+      ...(await filesOf(home, settings.keysDir ?? join(home, "keys"))),
+    ];
+    await pipeline(
+      packFiles(files),
+      createZstdCompress(),
+      sealWith(call.passphrase, { created_at: nowMs, version: call.version }),
+      createWriteStream(temporary, { flags: "wx", mode: 0o600, flush: true }),
+    );
+    // A link and not a rename, which would replace what came there meanwhile.
+    await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
+      throw error.code === "EEXIST" ? taken(file) : error;
+    });
+    return { file, bytes: (await stat(file)).size, files: files.length, created_at: nowMs };
+  } finally {
+    await rm(snapshot, { force: true });
+    await rm(temporary, { force: true });
+  }
+}
+
+/** As it is at one moment, without what was deleted, while others go on writing. */
+async function copyDatabase(from: string, to: string): Promise<void> {
+  // Made first, so that it is private from its first byte on.
+  await (await open(to, "wx", 0o600)).close();
+  const database = new DatabaseSync(from, { readOnly: true, timeout: 30_000 });
+  try {
+    database.prepare("VACUUM INTO ?").run(to);
+  } finally {
+    database.close();
+  }
+}
+
+async function filesOf(home: string, keysDir: string): Promise<ArchivedFile[]> {
+  const found: ArchivedFile[] = [];
+  for (const path of ["admin.token", "writ.yaml", "jobctl.yaml"]) {
+    if (existsSync(join(home, path))) found.push({ path, file: join(home, path) });
+  }
+  await collect(keysDir, "keys", found);
+  await collect(join(home, "certs"), "certs", found);
+  await collect(join(home, "audit"), "audit", found);
+  // Who the local worker is and what it has run; not what it is running now.
+  await collect(join(home, "worker"), "worker", found, ["logs", "work"]);
+  return found;
+}
+
+/** All files of a folder but those that belong to a process that runs: locks, and its number. */
+async function collect(
+  dir: string,
+  place: string,
+  found: ArchivedFile[],
+  left: readonly string[] = [],
+): Promise<void> {
+  if (place.split("/").length > depthMax || !existsSync(dir)) return;
+  for (const name of (await readdir(dir)).sort()) {
+    const file = join(dir, name);
+    const path = `${place}/${name}`;
+    if (left.includes(name) || /\.(lock|pid)$/.test(name) || !isPartOfHome(path)) continue;
+    const status = await stat(file);
+    if (status.isDirectory()) await collect(file, path, found);
+    else if (status.isFile()) found.push({ path, file });
+  }
+}
+
+function taken(file: string): WritError {
+  return new WritError("CONFIG_INVALID", `${file} is there already; name a file that is not`);
+}

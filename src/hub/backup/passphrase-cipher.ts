@@ -1,0 +1,155 @@
+import { createCipheriv, createDecipheriv, randomBytes, scrypt } from "node:crypto";
+import { promisify } from "node:util";
+import { WritError } from "../../core/errors.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import { ByteReader } from "./byte-reader.ts";
+
+/**
+ * A backup is one line of JSON that anybody may read, and after it chunks that only the passphrase opens. Each chunk
+ * is sealed for its place, for this line and for being the last one or not, so that nothing can be changed, moved,
+ * left out or cut off unnoticed.
+ */
+export type BackupHeader = {
+  writ_backup: 1;
+  created_at: number;
+  /** Of the program that made it. */
+  version: string;
+  salt: string;
+  /** Doublings of scrypt's work. */
+  cost: number;
+  /** Tells a wrong passphrase from a damaged file. */
+  check: string;
+};
+
+type Key = { key: Buffer; check: string };
+
+const chunkBytes = 1024 ** 2;
+const headerBytesMax = 4096;
+/** One byte that says whether it is the last one, four with its length. */
+const frameBytes = 5;
+const tagBytes = 16;
+/** 128 MB and half a second: nothing for a person who has the passphrase, much for one who has to guess it. */
+const cost = 17;
+/** A file that wants more than a gigabyte was not made by us. */
+const costMax = 20;
+
+const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
+
+/** Seals what comes, with a line before it that says what the file is. */
+export function sealWith(
+  passphrase: string,
+  facts: Pick<BackupHeader, "created_at" | "version">,
+): (source: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array> {
+  return async function* (source) {
+    const salt = randomBytes(16);
+    const { key, check } = await deriveKey(passphrase, salt, cost);
+    const header: BackupHeader = { writ_backup: 1, ...facts, salt: salt.toString("base64"), cost, check };
+    const line = Buffer.from(`${JSON.stringify(header)}\n`);
+    yield line;
+    const bytes = new ByteReader(source);
+    for (let index = 0; ; index++) {
+      const plain = await bytes.take(chunkBytes);
+      const isLast = await bytes.isAtEnd();
+      yield sealChunk(key, plain, { line, index, isLast });
+      if (isLast) return;
+    }
+  };
+}
+
+/** Gives what was sealed. Nothing of a chunk comes out before the whole of it was found to be genuine. */
+export async function* openWith(
+  passphrase: string,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const bytes = new ByteReader(source);
+  const line = await bytes.takeLine(headerBytesMax);
+  const header = readHeader(line);
+  const { key, check } = await deriveKey(passphrase, Buffer.from(header.salt, "base64"), header.cost);
+  if (check !== header.check) throw refused("the passphrase is not the one of this backup");
+  for (let index = 0; ; index++) {
+    const { isLast, sealed } = await takeFrame(bytes);
+    yield openChunk(key, sealed, { line, index, isLast });
+    if (!isLast) continue;
+    if (!(await bytes.isAtEnd())) throw damaged();
+    return;
+  }
+}
+
+async function takeFrame(bytes: ByteReader): Promise<{ isLast: boolean; sealed: Uint8Array }> {
+  const frame = Buffer.from(await takeAll(bytes, frameBytes));
+  const size = frame.readUInt32BE(1);
+  if (size > chunkBytes) throw damaged();
+  return { isLast: frame[0] === 1, sealed: await takeAll(bytes, size + tagBytes) };
+}
+
+async function takeAll(bytes: ByteReader, count: number): Promise<Uint8Array> {
+  const taken = await bytes.take(count);
+  if (taken.length < count) throw refused("it is cut off");
+  return taken;
+}
+
+type Place = { line: Uint8Array; index: number; isLast: boolean };
+
+function sealChunk(key: Buffer, plain: Uint8Array, place: Place): Buffer {
+  const cipher = createCipheriv("aes-256-gcm", key, nonceOf(place.index));
+  cipher.setAAD(contextOf(place));
+  const frame = Buffer.alloc(frameBytes);
+  frame.writeUInt8(place.isLast ? 1 : 0);
+  frame.writeUInt32BE(plain.length, 1);
+  return Buffer.concat([frame, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+}
+
+function openChunk(key: Buffer, sealed: Uint8Array, place: Place): Buffer {
+  const decipher = createDecipheriv("aes-256-gcm", key, nonceOf(place.index), { authTagLength: tagBytes });
+  decipher.setAAD(contextOf(place));
+  decipher.setAuthTag(sealed.subarray(-tagBytes));
+  const plain = decipher.update(sealed.subarray(0, -tagBytes));
+  try {
+    return Buffer.concat([plain, decipher.final()]);
+  } catch {
+    throw damaged();
+  }
+}
+
+/** The key belongs to one file only, because its salt does; so a count is as good as chance. */
+function nonceOf(index: number): Buffer {
+  const nonce = Buffer.alloc(12);
+  nonce.writeBigUInt64BE(BigInt(index), 4);
+  return nonce;
+}
+
+function contextOf({ line, isLast }: Place): Buffer {
+  return Buffer.from(`${sha256Hex(line)} ${isLast ? "last" : "more"}`);
+}
+
+async function deriveKey(passphrase: string, salt: Buffer, doublings: number): Promise<Key> {
+  const options = { N: 2 ** doublings, r: 8, p: 1, maxmem: 2 ** (doublings + 11) };
+  // The same words typed on another system may come as other code points.
+  const bytes = await derive(passphrase.normalize("NFKC"), salt, 64, options);
+  return { key: bytes.subarray(0, 32), check: sha256Hex(bytes.subarray(32)) };
+}
+
+function readHeader(line: Uint8Array): BackupHeader {
+  let header: Partial<BackupHeader> | null = null;
+  try {
+    header = JSON.parse(Buffer.from(line).toString("utf8")) as Partial<BackupHeader> | null;
+  } catch {
+    // Said below.
+  }
+  const version: unknown = header?.writ_backup;
+  if (typeof version === "number" && version > 1) throw refused("a newer Writ made it; use that one");
+  if (version !== 1 || typeof header?.salt !== "string" || typeof header.check !== "string") {
+    throw refused("it is not a backup of Writ");
+  }
+  const isCostFair = Number.isInteger(header.cost) && header.cost! >= 14 && header.cost! <= costMax;
+  if (!isCostFair) throw damaged();
+  return header as BackupHeader;
+}
+
+export function refused(why: string): WritError {
+  return new WritError("CONFIG_INVALID", `the backup is refused: ${why}`);
+}
+
+function damaged(): WritError {
+  return refused("it is damaged, or somebody has changed it");
+}

@@ -1,0 +1,186 @@
+import { randomBytes } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createZstdDecompress } from "node:zlib";
+import { WritError } from "../../core/errors.ts";
+import { loadVerifyingKey } from "../../signing/ed25519.ts";
+import { openKeyRing } from "../../signing/key-ring.ts";
+import { readRing } from "../../signing/ring-file.ts";
+import { openSqliteStore } from "../../store/sqlite/open-store.ts";
+import { findBrokenSeals } from "../../store/sqlite/seal-reader.ts";
+import type { Store } from "../../store/store.ts";
+import { verifyAudit } from "../audit/verify-audit.ts";
+import { type HubSettings, loadHubSettings } from "../settings.ts";
+import { unpackFiles } from "./archive.ts";
+import { openWith, refused } from "./passphrase-cipher.ts";
+
+export type RestoreCall = {
+  home: string;
+  env: Record<string, string | undefined>;
+  file: string;
+  passphrase: string;
+  osUser: string;
+  nowMs: number;
+};
+
+export type Restored = {
+  home: string;
+  /** Of the audit trail. */
+  records: number;
+  /** Documents and receipts whose seals were checked. */
+  seals: number;
+  /** Jobs that were leased when the backup was made, and are pending again. */
+  recalled: number;
+};
+
+/**
+ * A worker refuses an attempt that it has run, and after the backup more attempts were made than the backup knows of.
+ * No job makes as many as this: a hundred attempts at most, each given back nine times at most.
+ */
+const attemptsAhead = 1_000;
+const jobsPerTurn = 1_000;
+const faultsShown = 20;
+
+/**
+ * Makes a home out of a backup, in a place that has none. Everything is unpacked and checked beside that place first:
+ * a backup that is damaged, or whose database somebody has edited, leaves nothing behind.
+ */
+export async function restore(call: RestoreCall): Promise<Restored> {
+  const { home } = call;
+  if (existsSync(home) && (await readdir(home)).length > 0) {
+    throw new WritError("CONFIG_INVALID", `${home} is not empty; name a new home with --home`);
+  }
+  const draft = join(dirname(home), `.${basename(home)}.restore-${randomBytes(6).toString("hex")}`);
+  await mkdir(draft, { recursive: true, mode: 0o700 });
+  try {
+    await unpack(call, draft);
+    const settings = await loadHubSettings({ home: draft, flags: {}, env: { ...call.env } });
+    const places = placesOf(settings);
+    await refuseTaken(places);
+    const checked = await checkAndRevive(draft, settings, call);
+    for (const { from, to } of places) await move(join(draft, from), to);
+    // In place of the empty folder, if there is one.
+    await rename(draft, home);
+    return { home, ...checked };
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function unpack({ file, passphrase }: RestoreCall, draft: string): Promise<void> {
+  if (!existsSync(file)) throw new WritError("CONFIG_INVALID", `${file} does not exist`);
+  await pipeline(
+    createReadStream(file),
+    (source) => openWith(passphrase, source),
+    createZstdDecompress(),
+    async (source: AsyncIterable<Uint8Array>) => {
+      const written = await unpackFiles(source, draft);
+      const missing = ["writ.sqlite", "keys/ring.json", "keys/mac.key"].filter(
+        (path) => !written.includes(path),
+      );
+      if (missing.length > 0) throw refused(`it holds no ${missing.join(" and no ")}`);
+    },
+  );
+}
+
+type Move = { from: string; to: string };
+
+/** Database and keys go where the settings want them, when that is not in the home. */
+function placesOf({ sqlitePath, keysDir }: HubSettings): Move[] {
+  const wanted = [
+    { from: "writ.sqlite", to: sqlitePath },
+    { from: "keys", to: keysDir },
+  ];
+  return wanted.filter((move): move is Move => move.to !== null);
+}
+
+async function refuseTaken(places: Move[]): Promise<void> {
+  for (const { from, to } of places) {
+    const isFree = !existsSync(to) || (from === "keys" && (await readdir(to)).length === 0);
+    if (!isFree) throw new WritError("CONFIG_INVALID", `the settings name ${to}, which is there already`);
+  }
+}
+
+/** They may lie on another disk. */
+async function move(from: string, to: string): Promise<void> {
+  await cp(from, to, { recursive: true, errorOnExist: true, force: false });
+  await rm(from, { recursive: true });
+}
+
+async function checkAndRevive(
+  draft: string,
+  settings: HubSettings,
+  { nowMs, osUser }: RestoreCall,
+): Promise<Omit<Restored, "home">> {
+  const keysDir = join(draft, "keys");
+  const path = join(draft, "writ.sqlite");
+  const { macKey } = openKeyRing(keysDir, { nowMs, givenPrivateKeyPem: settings.signingKeyPem ?? undefined });
+  // Opened first, because that brings an older schema up to date.
+  const store = await openSqliteStore({ path, macKey });
+  try {
+    const { keys } = readRing(keysDir);
+    const verdict = await verifyAudit({
+      home: draft,
+      databasePath: path,
+      keys: new Map(keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)])),
+    });
+    const { checked, broken } = findBrokenSeals(path, macKey, faultsShown);
+    const faults = [
+      ...verdict.faults.map(({ seq, what }) => (seq === null ? what : `audit record ${seq} ${what}`)),
+      ...broken.map((jobId) => `job ${jobId} does not agree with its seal`),
+    ];
+    if (faults.length > 0) throw tampered(faults);
+    const recalled = await revive(store, settings, { nowMs, osUser });
+    return { records: verdict.records, seals: checked, recalled };
+  } finally {
+    await store.close();
+  }
+}
+
+/** What was leased then is nobody's now, and no attempt that is made from now on may look like one made before. */
+async function revive(
+  store: Store,
+  { leaseMs, backoffScale }: HubSettings,
+  { nowMs, osUser }: { nowMs: number; osUser: string },
+): Promise<number> {
+  const rules = { nowMs, leaseMs, backoffScale };
+  const reason = "the hub was restored from a backup";
+  let recalled = 0;
+  // Each turn leaves fewer, because a job that was taken back is no longer held.
+  for (let more = true; more; ) {
+    const turn = await store.recallJobs({
+      leaseKeyId: null,
+      reason,
+      rules,
+      limit: jobsPerTurn,
+      origin: null,
+    });
+    recalled += turn.recalled;
+    more = turn.more;
+  }
+  await store.raiseAttempts({ by: attemptsAhead });
+  const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
+  await store.recordEvents({
+    events: [
+      {
+        event: "HUB_RESTORED",
+        ts: nowMs,
+        tenantId: null,
+        jobId: null,
+        ownerId: null,
+        details: { recalled },
+        origin,
+      },
+    ],
+  });
+  return recalled;
+}
+
+function tampered(faults: string[]): WritError {
+  const list = faults.slice(0, faultsShown).map((fault) => `\n  ${fault}`);
+  return new WritError("INVALID_DOCUMENT", "the backup is refused: its database was tampered with", {
+    list: list.join(""),
+  });
+}

@@ -1,0 +1,42 @@
+import { DatabaseSync } from "node:sqlite";
+import { checkSeal } from "../../signing/mac.ts";
+import { isSealed } from "./job-seal.ts";
+
+type Sealed = { document: string | null; mac: Uint8Array | null };
+type SealedJob = Parameters<typeof isSealed>[1] & Sealed;
+type SealedReceipt = Sealed & { id: string; routing: string };
+
+const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId, jobs.type, priority,
+    queues.key AS queueKey, max_attempts AS maxAttempts, document_timeout_sec AS documentTimeoutSec,
+    document_sha256 AS documentSha256, idempotency_key AS idempotencyKey, document, mac
+  FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq LEFT JOIN queues ON queues.id = jobs.queue_id`;
+
+const receiptsText = "SELECT job_id AS id, document, routing, mac FROM receipts";
+
+/** Checks the seal of every document that a database holds; names the first jobs whose seal does not hold. */
+export function findBrokenSeals(
+  path: string,
+  macKey: Buffer,
+  most: number,
+): { checked: number; broken: string[] } {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  let checked = 0;
+  const broken: string[] = [];
+  const look = (id: string, holds: boolean): void => {
+    checked++;
+    if (!holds && broken.length < most) broken.push(id);
+  };
+  try {
+    for (const row of database.prepare(jobsText).iterate() as Iterable<SealedJob>) {
+      const { document, mac } = row;
+      look(row.id, document !== null && mac !== null && isSealed(macKey, row, document, mac));
+    }
+    for (const row of database.prepare(receiptsText).iterate() as Iterable<SealedReceipt>) {
+      const { document, mac, routing } = row;
+      look(row.id, document !== null && mac !== null && checkSeal(macKey, { document, routing }, mac));
+    }
+    return { checked, broken };
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,183 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
+import { startTestHub, stillEnv } from "../support/hub.ts";
+import { claimedJob, claimJob, completedJob, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
+import { runCommand } from "../support/run-command.ts";
+import { hubForAll } from "../support/use-hub.ts";
+
+const passphrase = "twelve and more";
+const hub = hubForAll(stillEnv);
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), "writ-backup-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+const nowMs = Date.now();
+const backUpTo = (file: string, home = hub.home, env = {}) =>
+  backUp({ home, env, file, passphrase, version: "0.0.0-test", nowMs });
+const restoreTo = (home: string, file: string, env = {}) =>
+  restore({ home, env, file, passphrase, osUser: "root", nowMs });
+
+/** A backup of a hub of its own, whose database somebody has been at before. */
+async function tamperedBackup(statement: string): Promise<string> {
+  const victim = await startTestHub(stillEnv);
+  await completedJob(victim);
+  await submitJob(victim);
+  await victim.stop({ keepHome: true });
+  onTestFinished(() => rmSync(victim.home, { recursive: true, force: true }));
+  const database = new DatabaseSync(join(victim.home, "writ.sqlite"));
+  database.exec(statement);
+  database.close();
+  const file = join(folder(), "backup.writ");
+  await backUpTo(file, victim.home);
+  return file;
+}
+
+test("a backup needs a hub, a new file and a passphrase that is not short", async () => {
+  const dir = folder();
+  await expect(backUpTo(join(dir, "b"), join(dir, "nowhere"))).rejects.toThrow(/there is no hub to back up/);
+  const file = join(dir, "taken");
+  writeFileSync(file, "mine");
+  await expect(backUpTo(file)).rejects.toThrow(/taken is there already/);
+  expect(readFileSync(file, "utf8")).toBe("mine");
+  const words = join(dir, "words");
+  writeFileSync(words, "short\n", { mode: 0o600 });
+  expect(
+    await runCommand("writ", ["backup", "b", "--passphrase-file", words], { home: hub.home, cwd: dir }),
+  ).toMatchObject({ exitCode: 2 });
+  // Nobody is at the terminal of a test.
+  expect(await runCommand("writ", ["backup", "b"], { home: hub.home, cwd: dir })).toMatchObject({
+    exitCode: 2,
+  });
+  expect(readdirSync(dir).sort()).toEqual(["taken", "words"]);
+});
+
+test("a home that is in use, a wrong passphrase and a damaged file are refused, and nothing is left", async () => {
+  const dir = folder();
+  const file = join(dir, "backup.writ");
+  await backUpTo(file);
+  await expect(restoreTo(hub.home, file)).rejects.toThrow(/is not empty/);
+  await expect(restoreTo(join(dir, "home"), join(dir, "none"))).rejects.toThrow(/none does not exist/);
+  const wrong = { home: join(dir, "home"), env: {}, file, passphrase: "another one", osUser: "root", nowMs };
+  await expect(restore(wrong)).rejects.toThrow(/the passphrase is not the one/);
+  const bytes = readFileSync(file);
+  bytes[bytes.length - 20]! ^= 1;
+  writeFileSync(join(dir, "damaged"), bytes);
+  await expect(restoreTo(join(dir, "home"), join(dir, "damaged"))).rejects.toThrow(/damaged/);
+  expect(readdirSync(dir).sort()).toEqual(["backup.writ", "damaged"]);
+});
+
+test.each([
+  ["a document", "UPDATE documents SET document = replace(document, 'true', 'evil')", /does not agree with/],
+  [
+    "where a job goes",
+    "UPDATE jobs SET priority = 10 WHERE status = 'pending'",
+    /does not agree with its seal/,
+  ],
+  ["an audit record", "UPDATE events SET ts = ts + 1 WHERE seq = 3", /audit record 3 was changed/],
+])("a database in which %s was edited is not restored", async (_, statement, what) => {
+  const file = await tamperedBackup(statement);
+  const home = join(folder(), "home");
+  const error = await restoreTo(home, file).then(
+    () => null,
+    (thrown: Error & { details: { list: string } }) => thrown,
+  );
+  expect(error?.message).toMatch(/its database was tampered with/);
+  expect(error?.details.list).toMatch(what);
+  expect(existsSync(home)).toBe(false);
+});
+
+test("a hub that runs is backed up, and goes on where it was in another place", async () => {
+  const done = await completedJob(hub);
+  const held = await claimedJob(hub);
+  const pending = await submitJob(hub);
+  const dir = folder();
+  const file = join(dir, "backup.writ");
+  expect(await backUpTo(file)).toMatchObject({ file, bytes: statSync(file).size });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  for (const secret of [hub.admin, "PRIVATE KEY", done.id]) {
+    expect(readFileSync(file).includes(secret)).toBe(false);
+  }
+  expect(readdirSync(hub.home).filter((name) => name.startsWith(".backup"))).toEqual([]);
+  // What happens after it is not in it.
+  const later = await submitJob(hub);
+
+  const home = join(dir, "home");
+  const restored = await restoreTo(home, file);
+  expect(restored).toMatchObject({ home, recalled: 1 });
+  expect(restored.seals).toBeGreaterThanOrEqual(3);
+  expect(statSync(home).mode & 0o777).toBe(0o700);
+  expect((await verifyAudit({ home, env: {} })).faults).toEqual([]);
+
+  const second = await startTestHub(stillEnv, { home });
+  onTestFinished(() => second.stop());
+  expect(second.admin).toBe(hub.admin);
+  const read = jobReader(second);
+  expect(await read(done.id)).toMatchObject({ status: "completed" });
+  expect(await second.call("GET", `/jobs/${later.id}`, { token: second.admin })).toMatchObject({
+    status: 404,
+  });
+  const keys = async (of: typeof hub) =>
+    (await of.must("GET", "/keys", { token: of.admin })).json<{ keys: unknown }>().keys;
+  expect(await keys(second)).toEqual(await keys(hub));
+
+  // Not an attempt that the first hub may have given out since.
+  const workerId = await registerWorker(second);
+  const again = await claimJob(second, { workerId, type: held.type });
+  expect(again).toMatchObject({ id: held.id, fence: { attempt: 1002 } });
+  expect(await claimJob(second, { workerId, type: pending.type })).toMatchObject({
+    fence: { attempt: 1001 },
+  });
+  const stale = await second.call("POST", `/jobs/${held.id}/result`, {
+    token: second.admin,
+    body: { ...held.fence, result: null },
+  });
+  expect(stale).toMatchObject({ status: 409 });
+  expect((await second.must("GET", "/audit?event=HUB_RESTORED", { token: second.admin })).text).toContain(
+    '"recalled":1',
+  );
+});
+
+test("database and keys go where the settings want them, unless something is there", async () => {
+  const dir = folder();
+  const file = join(dir, "backup.writ");
+  await backUpTo(file);
+  const env = { SQLITE_PATH: join(dir, "data.sqlite"), WRIT_KEYS_DIR: join(dir, "keys") };
+  writeFileSync(env.SQLITE_PATH, "");
+  await expect(restoreTo(join(dir, "home"), file, env)).rejects.toThrow(
+    /data.sqlite, which is there already/,
+  );
+  rmSync(env.SQLITE_PATH);
+  await restoreTo(join(dir, "home"), file, env);
+  expect(existsSync(join(dir, "home", "writ.sqlite"))).toBe(false);
+  expect((await verifyAudit({ home: join(dir, "home"), env })).faults).toEqual([]);
+  const again = join(dir, "again.writ");
+  await backUpTo(again, join(dir, "home"), env);
+  await restoreTo(join(dir, "home-2"), again);
+  expect((await verifyAudit({ home: join(dir, "home-2"), env: {} })).faults).toEqual([]);
+});
+
+test("both commands say what they did, to people and to programs", async () => {
+  const dir = folder();
+  writeFileSync(join(dir, "words"), `${passphrase}\n`, { mode: 0o600 });
+  const words = ["--passphrase-file", "words"];
+  const made = await runCommand("writ", ["backup", "b.writ", ...words], { home: hub.home, cwd: dir });
+  expect(made).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/b\.writ holds \d+ files in \d+ bytes/),
+  });
+  const home = join(dir, "home");
+  const back = await runCommand("writ", ["restore", "b.writ", "--json", ...words], { home, cwd: dir });
+  expect(back.exitCode).toBe(0);
+  expect(JSON.parse(back.stdout)).toMatchObject({
+    home,
+    records: expect.any(Number),
+    seals: expect.any(Number),
+  });
+});
