@@ -10,6 +10,11 @@ const charsMin = 12;
 /** More than anybody types, and far less than a file that was named by mistake. */
 const charsMax = 1_024;
 
+export const passphraseOption = [
+  "--passphrase-file <file>",
+  "read the passphrase from a private file, or with - from the standard input",
+] as const;
+
 export type PassphraseSource = {
   /** A private file, or `-` for the standard input; without it, the person at the terminal is asked. */
   file: string | undefined;

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { backUp } from "../../hub/admin.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { askPassphrase } from "../ask-passphrase.ts";
+import { askPassphrase, passphraseOption } from "../ask-passphrase.ts";
 import { findHome } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
@@ -11,10 +11,7 @@ import { neutraliseLine } from "../terminal.ts";
 export function define(command: Command, context: CliContext): void {
   command
     .argument("<file>", "the file to make; what is there is never overwritten")
-    .option(
-      "--passphrase-file <file>",
-      "read the passphrase from a private file, or with - from the standard input",
-    )
+    .option(...passphraseOption)
     .addHelpText(
       "after",
       "\nThe hub may be running. The file holds database, keys, certificates, audit trail and settings, sealed with the\npassphrase; outputs and objects are not in it.",

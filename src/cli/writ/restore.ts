@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { restore } from "../../hub/admin.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { askPassphrase } from "../ask-passphrase.ts";
+import { askPassphrase, passphraseOption } from "../ask-passphrase.ts";
 import { findHome } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
@@ -11,10 +11,7 @@ import { neutraliseLine } from "../terminal.ts";
 export function define(command: Command, context: CliContext): void {
   command
     .argument("<file>", "the backup")
-    .option(
-      "--passphrase-file <file>",
-      "read the passphrase from a private file, or with - from the standard input",
-    )
+    .option(...passphraseOption)
     .addHelpText(
       "after",
       "\nThe home must be empty or not there yet. The audit trail and the seal of every document are checked; when one does\nnot hold, nothing is restored.",
