@@ -173,8 +173,24 @@ test.each([
   [{ state: State.FAILED, exitCode: 139, reason: "killed by SIGSEGV" }, 139, "killed by SIGSEGV"],
   [{ state: State.FAILED, exitCode: 127, reason: "command not found: x" }, 127, "command not found: x"],
   [{ state: State.FAILED, exitCode: 126, reason: "permission denied: x" }, 126, "permission denied: x"],
-  [{ state: State.FAILED, reason: "ran longer than 1 s" }, 124, "ran longer than 1 s"],
-  [{ state: State.FAILED, reason: "no heartbeat" }, 125, "no heartbeat"],
+  [{ state: State.FAILED, failCode: "TIMEOUT", reason: "took too long" }, 124, "took too long"],
+  [
+    { state: State.FAILED, failCode: "TIMEOUT", failDetail: "IDLE_TIMEOUT", reason: "said nothing" },
+    124,
+    "said nothing",
+  ],
+  [
+    { state: State.FAILED, failCode: "TIMEOUT", exitCode: 137, reason: "took too long" },
+    124,
+    "took too long",
+  ],
+  [{ state: State.FAILED, failCode: "INVALID_JOB", reason: "TIMEOUT" }, 125, "TIMEOUT"],
+  [
+    { state: State.FAILED, failCode: "A_NEWER_CODE", reason: "ran longer than 1 s" },
+    125,
+    "ran longer than 1 s",
+  ],
+  [{ state: State.FAILED, failCode: "WORKER_DISCONNECTED", reason: "no heartbeat" }, 125, "no heartbeat"],
   [{ state: State.STOPPED, reason: "stopped" }, 143, "the job was stopped"],
 ])("run of a job that ended as %j is exit code %i", async (fields, expected, says) => {
   const { run } = await withHub(endedJob(fields, { out: "out\n", err: "err\n" }));
@@ -320,6 +336,8 @@ test("status shows which walls the job had and which not, and nothing that steer
     job_id: id,
     state: "RUNNING",
     exit_code: null,
+    fail_code: null,
+    fail_detail: null,
   });
 });
 

@@ -141,12 +141,20 @@ test("start sends what it was given and leaves the rest to the hub", async () =>
 test("a status has plain values under the names of the proto", async () => {
   const { jobs } = await open({
     stopJob: () => ({
-      status: jobStatus({ state: State.STOPPED, stdoutBytes: 2n ** 40n, startedAt: 5n, exitCode: 0 }),
+      status: jobStatus({
+        state: State.STOPPED,
+        stdoutBytes: 2n ** 40n,
+        startedAt: 5n,
+        exitCode: 0,
+        failCode: "CANCELLED",
+      }),
     }),
   });
   expect(await jobs.stop(id)).toMatchObject({
     state: "STOPPED",
     exit_code: 0,
+    fail_code: "CANCELLED",
+    fail_detail: null,
     stdout_bytes: 2 ** 40,
     started_at: 5,
     ended_at: null,

@@ -12,6 +12,9 @@ export type RpcJob = {
   state: RpcState | "UNKNOWN";
   exit_code: number | null;
   reason: string;
+  /** Why it did not succeed, in the words of the failure table: the class and, where there is one, the detail. */
+  fail_code: string | null;
+  fail_detail: string | null;
   type: string;
   command: string[];
   limits: { cpu: string; memory: string; io: string; pids: number; network: string } | null;
@@ -40,6 +43,8 @@ export function rpcJob(status: JobStatus): RpcJob {
     state: stateName(status.state),
     exit_code: status.exitCode ?? null,
     reason: status.reason,
+    fail_code: status.failCode || null,
+    fail_detail: status.failDetail || null,
     type: status.type,
     command: status.command,
     limits: limits === undefined ? null : limitsOf(limits),

@@ -61,6 +61,8 @@ const jobStatus = {
   stdoutBytes: { number: 17, kind: "uint64" },
   stderrBytes: { number: 18, kind: "uint64" },
   usage: { number: 19, kind: usage },
+  failCode: { number: 20, kind: "string" },
+  failDetail: { number: 21, kind: "string" },
 } as const satisfies WireMessage;
 
 const jobId = { jobId: { number: 1, kind: "string" } } as const satisfies WireMessage;

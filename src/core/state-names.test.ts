@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type JobRecord, type JobState, jobStates } from "./job.ts";
-import { grpcExitCode, grpcReason, grpcState, statesBehind } from "./state-names.ts";
+import { grpcExitCode, grpcFailure, grpcReason, grpcState, statesBehind } from "./state-names.ts";
 
 type Ended = Pick<
   JobRecord,
@@ -74,4 +74,12 @@ test.each(cases)("a job that %s", (_name, record, state, exitCode, reason) => {
 
 test("every state of ours lies behind one of gRPC", () => {
   expect(new Set(Object.values(statesBehind).flat())).toEqual(new Set(jobStates));
+});
+
+test.each(cases)("the failure codes of a job that %s are those of its end", (_name, record) => {
+  const hasFailed = record.status === "failed" || record.status === "quarantined";
+  expect(grpcFailure(record)).toEqual({
+    failCode: hasFailed ? record.failCode : "",
+    failDetail: hasFailed ? (record.failDetail ?? "") : "",
+  });
 });

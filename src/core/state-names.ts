@@ -35,6 +35,13 @@ export function grpcReason(job: Ended & Pick<JobRecord, "failHistory" | "failRea
   return job.failHistory.at(-1)?.reason ?? job.failReason ?? "";
 }
 
+/** The same for a program, in the codes of the failure table; empty unless it is over and has not succeeded. */
+export function grpcFailure(job: Ended): { failCode: string; failDetail: string } {
+  const hasFailed = job.status === "failed" || job.status === "quarantined";
+  if (!hasFailed) return { failCode: "", failDetail: "" };
+  return { failCode: job.failCode ?? "", failDetail: job.failDetail ?? "" };
+}
+
 /** The exit code once there is one: 128 + n after signal n, 126 and 127 when it could not be executed or found. */
 export function grpcExitCode(job: Ended): number | undefined {
   if (job.status === "completed") return job.exitCode ?? 0;

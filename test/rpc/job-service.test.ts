@@ -103,28 +103,38 @@ describe("a command", () => {
     });
   });
 
+  const failedWith = (detail: string) => ({ fail_code: "EXECUTION_ERROR", fail_detail: detail });
   const endings: [string, Record<string, unknown>, Record<string, unknown>][] = [
-    ["runs", {}, { state: "RUNNING", reason: "" }],
-    ["exits with 0", { result: null, exit_code: 0 }, { state: "EXITED", exit_code: 0, reason: "" }],
+    ["runs", {}, { state: "RUNNING", reason: "", fail_code: "", fail_detail: "" }],
+    [
+      "exits with 0",
+      { result: null, exit_code: 0 },
+      { state: "EXITED", exit_code: 0, reason: "", fail_code: "", fail_detail: "" },
+    ],
     [
       "exits with 7",
       { code: "WORKER_EXIT_ERROR", exit_code: 7, reason: "exited with code 7" },
-      { state: "EXITED", exit_code: 7, reason: "exited with code 7" },
+      { state: "EXITED", exit_code: 7, reason: "exited with code 7", ...failedWith("WORKER_EXIT_ERROR") },
     ],
     [
       "is killed",
       { code: "SIGNALED", exit_code: 139, reason: "killed by SIGSEGV" },
-      { state: "FAILED", exit_code: 139, reason: "killed by SIGSEGV" },
+      { state: "FAILED", exit_code: 139, reason: "killed by SIGSEGV", ...failedWith("SIGNALED") },
     ],
     [
       "does not exist",
       { code: "SPAWN_FAILED", exit_code: 127, reason: "command not found: nope" },
-      { state: "FAILED", exit_code: 127, reason: "command not found: nope" },
+      { state: "FAILED", exit_code: 127, reason: "command not found: nope", ...failedWith("SPAWN_FAILED") },
     ],
     [
       "takes too long",
       { code: "TIMEOUT", reason: "ran longer than 1 s" },
-      { state: "FAILED", reason: "ran longer than 1 s" },
+      { state: "FAILED", reason: "ran longer than 1 s", fail_code: "TIMEOUT", fail_detail: "" },
+    ],
+    [
+      "says nothing for too long",
+      { code: "IDLE_TIMEOUT", reason: "said nothing for 1 s" },
+      { state: "FAILED", fail_code: "TIMEOUT", fail_detail: "IDLE_TIMEOUT" },
     ],
   ];
 
@@ -140,7 +150,7 @@ describe("stopping", () => {
   test("a job that waits is over at once", async () => {
     const job_id = await start(alice);
     const { status } = await alice.call<{ status: object }>("StopJob", { job_id });
-    expect(status).toMatchObject({ job_id, state: "STOPPED", reason: "stopped" });
+    expect(status).toMatchObject({ job_id, state: "STOPPED", reason: "stopped", fail_code: "CANCELLED" });
     expect(await alice.refused("StopJob", { job_id })).toMatchObject({
       code: codes.precondition,
       writCode: "STATE_CONFLICT",

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { grpcExitCode, grpcReason, grpcState } from "../../core/state-names.ts";
+import { grpcExitCode, grpcFailure, grpcReason, grpcState } from "../../core/state-names.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { jobView } from "../views/job-view.ts";
 import type { RpcCall } from "./call.ts";
@@ -35,6 +35,7 @@ export async function jobStatus(
     stdoutBytes: BigInt(view.output.stdout),
     stderrBytes: BigInt(view.output.stderr),
     usage: usageOf(view),
+    ...grpcFailure(job),
   });
 }
 

@@ -296,6 +296,20 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
    * @generated from field: writ.v1.Usage usage = 19;
    */
   usage?: Usage | undefined;
+
+  /**
+   * Why it did not succeed, for programs: the class, such as TIMEOUT, and what exactly it was, such as IDLE_TIMEOUT.
+   * Empty while it is not over, when it has succeeded, and when there is no more to say than the class. A newer hub
+   * may have codes that a client does not know.
+   *
+   * @generated from field: string fail_code = 20;
+   */
+  failCode: string;
+
+  /**
+   * @generated from field: string fail_detail = 21;
+   */
+  failDetail: string;
 };
 
 /**
