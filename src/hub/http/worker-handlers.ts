@@ -20,9 +20,10 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     return done();
   },
 
-  async heartbeatWorker({ deps, identity, body }) {
+  async heartbeatWorker({ deps, identity, origin, body }) {
     const answer = await heartbeatWorker(deps, {
       identity,
+      origin,
       workerId: body.worker_id,
       isDraining: body.status === "draining",
       capabilities: body.capabilities,
@@ -56,22 +57,22 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     return RESPONSE_ALREADY_SENT;
   },
 
-  async claimJob({ deps, identity, body, signal }) {
-    const [claimed] = await claimJobs(deps, { ...claimOf(body), identity, signal, max: 1 });
+  async claimJob({ deps, identity, origin, body, signal }) {
+    const [claimed] = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: 1 });
     if (claimed === undefined) return done();
     const { id, type, status, attempt, timeoutSec } = claimed.job;
     const convenience = { id, type, status, attempt, token: claimed.leaseToken, timeout_sec: timeoutSec };
     return Response.json({ ...convenience, ...signClaim(deps, claimed) });
   },
 
-  async claimJobs({ deps, identity, body, signal }) {
-    const claimed = await claimJobs(deps, { ...claimOf(body), identity, signal, max: body.max });
+  async claimJobs({ deps, identity, origin, body, signal }) {
+    const claimed = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: body.max });
     return claimed.length === 0 ? done() : Response.json(signBatch(deps, body.worker_id, claimed));
   },
 
-  async pendingJob({ deps, identity, query, signal }) {
-    const waitMs = (query.wait ?? 0) * 1000;
-    const [claimed] = await claimJobs(deps, { identity, workerId: query.worker_id, max: 1, waitMs, signal });
+  async pendingJob({ deps, identity, origin, query, signal }) {
+    const call = { identity, origin, signal, workerId: query.worker_id, max: 1 };
+    const [claimed] = await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 });
     if (claimed === undefined) return done();
     const signed = signClaim(deps, claimed);
     const lease = { ...leaseOf(claimed), key_id: signed.key_id, signature: signed.lease_signature };

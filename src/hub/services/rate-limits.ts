@@ -19,12 +19,13 @@ export class RateLimits {
   /** Takes `count` from the bucket; answers 0, or after how many milliseconds it may be tried again. */
   take(name: string, perSecond: number, count = 1, burst = Math.max(1, perSecond)): number {
     const bucket = this.#refill(name, perSecond, burst);
-    // A batch larger than a second's worth is let through when the bucket is full, and leaves a debt.
-    if (bucket.tokens >= Math.min(count, perSecond)) {
+    // A batch larger than the bucket is let through when that is full, and leaves a debt.
+    const needed = Math.min(count, burst);
+    if (bucket.tokens >= needed) {
       bucket.tokens -= count;
       return 0;
     }
-    return Math.ceil(((Math.min(count, perSecond) - bucket.tokens) / perSecond) * 1000);
+    return Math.ceil(((needed - bucket.tokens) / perSecond) * 1000);
   }
 
   #refill(name: string, perSecond: number, burst: number): Bucket {

@@ -4,34 +4,23 @@ import type { Identity } from "../../core/identity.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import type { TokenRecord } from "../../store/store.ts";
 import type { HubDeps } from "../deps.ts";
-import { recordEvent } from "./record-event.ts";
+import { noteFailedLogin } from "./note-failed-login.ts";
 
 export type Credentials = { bearer: string | null; session: string | null };
 
-/** From one address; a forgotten token in a loop must not look like an attack for ever. */
-const failedLoginsPerMinute = 20;
 const sessionMs = 12 * 3_600_000;
 
 /** Who is calling, or UNAUTHENTICATED with an event. Unknown, revoked and expired secrets look alike. */
 export async function authenticate(deps: HubDeps, given: Credentials, origin: Origin): Promise<Identity> {
   const identity = await identityOf(deps, given);
   if (identity !== null) return identity;
-  const { ipAddress } = origin;
-  const perSecond = failedLoginsPerMinute / 60;
-  const waitMs = deps.limits.take(`login ${ipAddress}`, perSecond, 1, failedLoginsPerMinute);
+  const error = given.bearer === null ? "no token" : "bad token";
+  const waitMs = await noteFailedLogin(deps, origin, { error });
   if (waitMs > 0) {
-    if (deps.limits.take(`login-event ${ipAddress}`, 1 / 60) === 0) {
-      await recordEvent(deps, { event: "RATE_LIMIT_HIT", origin, details: { limit: "failed logins" } });
-    }
     throw new WritError("RATE_LIMITED", "too many failed logins from this address", {
       retry_after_sec: Math.ceil(waitMs / 1000),
     });
   }
-  await recordEvent(deps, {
-    event: "LOGIN_FAILED",
-    origin,
-    details: { error: given.bearer === null ? "no token" : "bad token" },
-  });
   throw new WritError("UNAUTHENTICATED", "a valid token is needed: Authorization: Bearer sk_…");
 }
 

@@ -1,4 +1,4 @@
-import { WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { WorkerFacts } from "../../core/queue-key.ts";
 import type { SigningKey } from "../../signing/ed25519.ts";
@@ -6,10 +6,12 @@ import { sha256Hex } from "../../signing/mac.ts";
 import type { ClaimedJob } from "../../store/store.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
+import { checkRate } from "./check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
 
 export type ClaimRequest = {
   identity: Identity;
+  origin: Origin;
   workerId: string;
   types?: string[];
   session?: string;
@@ -32,12 +34,15 @@ const claimBytesMax = 3 * 1024 ** 2;
  */
 export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<ClaimedJob[]> {
   const worker = await findActingWorker(deps, request);
-  const waitMs = deps.limits.take(`claim ${worker.id}`, claimsPerSecondMax);
-  if (waitMs > 0) {
-    throw new WritError("RATE_LIMITED", `a worker may claim ${claimsPerSecondMax} times a second`, {
-      retry_after_sec: 1,
-    });
-  }
+  await checkRate(deps, {
+    limit: "claims",
+    subject: worker.id,
+    perSecond: claimsPerSecondMax,
+    refusal: `a worker may claim ${claimsPerSecondMax} times a second`,
+    tenantId: request.identity.tenantId,
+    origin: request.origin,
+    details: { worker_id: worker.id },
+  });
   if (worker.draining) return [];
   const facts = claimFacts(worker, request);
   const claiming = { ...request, keyIds: worker.keyIds };

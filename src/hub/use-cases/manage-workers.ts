@@ -5,6 +5,7 @@ import { loadVerifyingKey } from "../../signing/ed25519.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
+import { checkRate } from "./check-rate.ts";
 import { checkActsAs, findActingWorker } from "./find-worker.ts";
 import { recordKeyRejected } from "./manage-keys.ts";
 
@@ -41,6 +42,7 @@ async function checkKey(deps: HubDeps, publicKey: string, origin: Origin): Promi
 
 export type HeartbeatCall = {
   identity: Identity;
+  origin: Origin;
   workerId: string;
   /** A worker that stops says so: it must be given nothing more. */
   isDraining: boolean;
@@ -51,11 +53,15 @@ export type HeartbeatCall = {
 /** The worker lives. Exactly the leases it names are renewed; it is told which of them it has lost. */
 export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
   const known = await checkActsAs(deps, call);
-  if (deps.limits.take(`heartbeat ${call.workerId}`, heartbeatsPerSecondMax) > 0) {
-    throw new WritError("RATE_LIMITED", `a worker may call ${heartbeatsPerSecondMax} times a second`, {
-      retry_after_sec: 1,
-    });
-  }
+  await checkRate(deps, {
+    limit: "heartbeats",
+    subject: call.workerId,
+    perSecond: heartbeatsPerSecondMax,
+    refusal: `a worker may call ${heartbeatsPerSecondMax} times a second`,
+    tenantId: call.identity.tenantId,
+    origin: call.origin,
+    details: { worker_id: call.workerId },
+  });
   if (call.isDraining && known?.draining === false) {
     const nowMs = deps.clock.nowMs();
     await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });

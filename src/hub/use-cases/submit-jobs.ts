@@ -5,6 +5,7 @@ import { defaultTenant, type Identity } from "../../core/identity.ts";
 import type { JobState } from "../../core/job.ts";
 import type { HubDeps } from "../deps.ts";
 import { buildDocument } from "./build-document.ts";
+import { checkRate } from "./check-rate.ts";
 import { checkCommand } from "./command-policy.ts";
 import { recordEvent } from "./record-event.ts";
 
@@ -22,7 +23,15 @@ export async function submitJobs(
   }
   const quota = await deps.quotas.get(author.tenantId);
   if (quota.submits_per_sec !== undefined) {
-    await checkRate(deps, { author, origin, perSecond: quota.submits_per_sec, count: submissions.length });
+    await checkRate(deps, {
+      limit: "submits_per_sec",
+      subject: author.tenantId,
+      perSecond: quota.submits_per_sec,
+      count: submissions.length,
+      refusal: `the tenant may submit ${quota.submits_per_sec} jobs a second`,
+      tenantId: author.tenantId,
+      origin,
+    });
   }
   const nowMs = deps.clock.nowMs();
   const jobs = submissions.map((submission) =>
@@ -50,26 +59,5 @@ export async function submitJobs(
   });
   throw new WritError("QUOTA_EXCEEDED", `the tenant has ${pending} pending jobs of ${maxPending} allowed`, {
     retry_after_sec: 5,
-  });
-}
-
-async function checkRate(
-  deps: HubDeps,
-  input: { author: { tenantId: string }; origin: Origin; perSecond: number; count: number },
-): Promise<void> {
-  const { tenantId } = input.author;
-  const waitMs = deps.limits.take(`submit ${tenantId}`, input.perSecond, input.count);
-  if (waitMs === 0) return;
-  // The flood itself must not flood the log: one record a minute says enough.
-  if (deps.limits.take(`submit-event ${tenantId}`, 1 / 60) === 0) {
-    await recordEvent(deps, {
-      event: "RATE_LIMIT_HIT",
-      tenantId,
-      origin: input.origin,
-      details: { limit: "submits_per_sec" },
-    });
-  }
-  throw new WritError("RATE_LIMITED", `the tenant may submit ${input.perSecond} jobs a second`, {
-    retry_after_sec: Math.ceil(waitMs / 1000),
   });
 }
