@@ -78,10 +78,10 @@ export async function verifyAudit(input: {
   const { home } = input;
   // A copy: the settings remove the secrets that they read.
   const settings = await loadHubSettings({ home, flags: {}, env: { ...input.env } });
-  const { keys } = readRing(settings.keysDir ?? join(home, "keys"));
-  return verify({
-    home,
-    databasePath: settings.sqlitePath ?? join(home, "writ.sqlite"),
-    keys: new Map(keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)])),
-  });
+  const keysDir = settings.keysDir ?? join(home, "keys");
+  const readKeys = () =>
+    new Map(readRing(keysDir).keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)]));
+  // Without keys this is no home, and that is said before a database is missed.
+  readKeys();
+  return verify({ home, databasePath: settings.sqlitePath ?? join(home, "writ.sqlite"), readKeys });
 }

@@ -26,6 +26,11 @@ function textOf({ audit, seq, hash, ts }: Pick<AuditMark, "audit" | "seq" | "has
   return canonicalize({ audit, hash, seq, ts });
 }
 
+export function newestMark(marks: readonly AuditMark[], audit: AuditMark["audit"]): AuditMark | null {
+  const ofKind = marks.filter((mark) => mark.audit === audit);
+  return ofKind.reduce<AuditMark | null>((best, mark) => (mark.seq > (best?.seq ?? 0) ? mark : best), null);
+}
+
 /** Adds a line that survives a power cut once this returns. */
 export async function appendMark(home: string, mark: AuditMark): Promise<void> {
   const file = await open(marksPath(home), "a", 0o600);

@@ -1,5 +1,6 @@
 import { type AuditRecord, firstHash } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
+import { newestMark } from "./audit-marks.ts";
 import type { AuditFault, AuditVerdict } from "./verify-audit.ts";
 
 /** Enough to see what happened; a log that was rewritten as a whole has a fault in every record. */
@@ -9,7 +10,6 @@ const faultsMax = 100;
 export class ChainCheck {
   readonly #faults: AuditFault[] = [];
   readonly #heads: Map<number, AuditMark>;
-  readonly #start: AuditMark | null;
   readonly #lastHead: number;
   #faultCount = 0;
   #records = 0;
@@ -21,13 +21,28 @@ export class ChainCheck {
   lastHash: string;
 
   constructor(marks: AuditMark[]) {
-    const newest = (audit: string) =>
-      marks.filter((mark) => mark.audit === audit).reduce((best, mark) => Math.max(best, mark.seq), 0);
     this.#heads = new Map(marks.filter(({ audit }) => audit === "head").map((mark) => [mark.seq, mark]));
-    this.#lastHead = newest("head");
-    this.#start = marks.find(({ audit, seq }) => audit === "start" && seq === newest("start")) ?? null;
-    this.lastSeq = (this.#start?.seq ?? 1) - 1;
-    this.lastHash = this.#start?.hash ?? firstHash;
+    this.#lastHead = newestMark(marks, "head")?.seq ?? 0;
+    const start = newestMark(marks, "start");
+    this.lastSeq = (start?.seq ?? 1) - 1;
+    this.lastHash = start?.hash ?? firstHash;
+  }
+
+  /** Something is missing before this record. Of a log that is full of holes, nobody asks any more why. */
+  hasGapBefore(seq: number): boolean {
+    return seq > this.lastSeq + 1 && this.#faultCount < faultsMax;
+  }
+
+  /**
+   * Goes on at a start that was signed since the check began, if what is missing lies below it: the hub has removed
+   * that in the meantime, as a check that begins now would find. What was wrong with it stays said.
+   */
+  startAt(start: AuditMark): void {
+    if (start.seq <= this.lastSeq + 1) return;
+    this.#records = 0;
+    this.#first = 0;
+    this.lastSeq = start.seq - 1;
+    this.lastHash = start.hash;
   }
 
   fault(seq: number | null, what: string): void {

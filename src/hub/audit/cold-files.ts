@@ -47,6 +47,11 @@ export async function removeCold(auditDir: string, day: string): Promise<void> {
   await unlink(coldPath(auditDir, day));
 }
 
+/** The hub has removed the file since it was listed, or somebody else has. */
+export function isGone(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "ENOENT";
+}
+
 /** A longer line was not written by us. */
 const lineBytesMax = 4 * 1024 ** 2;
 

@@ -3,14 +3,15 @@ import type { VerifyingKey } from "../../signing/ed25519.ts";
 import { type AuditRecord, auditHash, auditRecord } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
 import { type HotRow, openAuditReader } from "../../store/sqlite/audit-reader.ts";
-import { isMarkValid, readMarks } from "./audit-marks.ts";
+import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
-import { listColdDays, readColdLines } from "./cold-files.ts";
+import { isGone, listColdDays, readColdLines } from "./cold-files.ts";
 
 export type AuditPlace = {
   home: string;
   databasePath: string;
-  keys: ReadonlyMap<string, VerifyingKey>;
+  /** Read after the marks, each time: a hub that runs may sign with a key that it has only now. */
+  readKeys(): ReadonlyMap<string, VerifyingKey>;
 };
 
 /** What is wrong, and at which record; a stretch when it cannot be told more exactly. */
@@ -31,7 +32,8 @@ export type AuditVerdict = {
 /**
  * Goes through the whole audit trail, files and database, and names everything that does not fit. The heads are read
  * before the database, because a hub that runs writes in the other order: of what a head covers, every record is
- * there by then. Read after it, the head of a record that came in between would tell of a tail that was cut.
+ * there by then. Read after it, the head of a record that came in between would tell of a tail that was cut. A file that
+ * has become too old may go at any moment, so whatever is missing is asked for once more before it is called a fault.
  */
 export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
   const { marks: kept } = await readMarks(place.home);
@@ -40,8 +42,11 @@ export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
     const marks = await collectMarks(place, { stored: reader.marks(), kept });
     const check = new ChainCheck(marks.valid);
     for (const fault of marks.faults) check.fault(fault.seq, fault.what);
-    await checkCold(join(place.home, "audit"), check);
-    for (const row of reader.rows(0)) checkHot(check, row);
+    await checkCold(place, check);
+    for (const row of reader.rows(0)) {
+      if (check.hasGapBefore(row.seq)) await lookAgain(place, check);
+      checkHot(check, row);
+    }
     check.end(reader.lastSeq());
     return check.verdict();
   } finally {
@@ -50,10 +55,11 @@ export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
 }
 
 async function collectMarks(
-  { home, keys }: AuditPlace,
+  { home, readKeys }: AuditPlace,
   { stored, kept }: { stored: AuditMark[]; kept: AuditMark[] },
 ): Promise<{ valid: AuditMark[]; faults: AuditFault[] }> {
   const faults: AuditFault[] = [];
+  const keys = readKeys();
   const valid = [...stored, ...kept].filter((mark) => {
     const isValid = isMarkValid(mark, keys);
     if (!isValid) faults.push({ seq: mark.seq, what: `the signed ${mark.audit} has no valid signature` });
@@ -67,17 +73,30 @@ async function collectMarks(
   return { valid, faults };
 }
 
-async function checkCold(auditDir: string, check: ChainCheck): Promise<void> {
+async function checkCold(place: AuditPlace, check: ChainCheck): Promise<void> {
+  const auditDir = join(place.home, "audit");
   for (const day of await listColdDays(auditDir)) {
     try {
       for await (const line of readColdLines(auditDir, day)) {
         const { hash, ...record } = JSON.parse(line) as AuditRecord & { hash: string };
+        if (check.hasGapBefore(record.seq)) await lookAgain(place, check);
         check.record(record, hash, auditHash(record));
       }
     } catch (error) {
+      // Whether it was time for it to go, the next record tells: the chain has a gap or a new start there.
+      if (isGone(error)) continue;
       check.fault(null, `the file audit/${day}.ndjson.gz cannot be read: ${(error as Error).message}`);
     }
   }
+}
+
+/** The hub signs where the chain begins before it removes what lies below, and into the home first. */
+async function lookAgain({ home, readKeys }: AuditPlace, check: ChainCheck): Promise<void> {
+  const { marks } = await readMarks(home);
+  const keys = readKeys();
+  const starts = marks.filter((mark) => mark.audit === "start" && isMarkValid(mark, keys));
+  const start = newestMark(starts, "start");
+  if (start !== null) check.startAt(start);
 }
 
 function checkHot(check: ChainCheck, { seq, event, seal }: HotRow): void {

@@ -1,7 +1,7 @@
 import type { Identity } from "../../core/identity.ts";
 import type { SealedRecord } from "../../store/audit-record.ts";
 import type { AuditTraits } from "../../store/audit-store.ts";
-import { dayOf, listColdDays, readCold } from "../audit/cold-files.ts";
+import { dayOf, isGone, listColdDays, readCold } from "../audit/cold-files.ts";
 import type { HubDeps } from "../deps.ts";
 
 export type AuditSearch = AuditTraits & {
@@ -58,16 +58,31 @@ async function searchCold(
   for (const day of days.reverse()) {
     const wanted = search.limit - found.length - records.length;
     if (wanted === 0 || signal.aborted) break;
-    const matches: SealedRecord[] = [];
+    const matches = await searchDay(deps, { day, before, wanted, search, signal });
+    records.push(...matches.reverse());
+  }
+  return records;
+}
+
+type DaySearch = { day: string; before: number; wanted: number; search: AuditSearch; signal: AbortSignal };
+
+async function searchDay(
+  deps: HubDeps,
+  { day, before, wanted, search, signal }: DaySearch,
+): Promise<SealedRecord[]> {
+  const matches: SealedRecord[] = [];
+  try {
     for await (const record of readCold(deps.auditDir, day)) {
       if (signal.aborted) break;
       if (record.seq >= before || !fits(record, search)) continue;
       matches.push(record);
       if (matches.length > wanted) matches.shift();
     }
-    records.push(...matches.reverse());
+  } catch (error) {
+    // It has become too old since the files were listed, and is found no more than it would be in a moment.
+    if (!isGone(error)) throw error;
   }
-  return records;
+  return matches;
 }
 
 function isWithin(day: string, { since, until }: AuditSearch): boolean {
