@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
-import { loadVerifyingKey } from "../signing/ed25519.ts";
-import { readRing } from "../signing/ring-file.ts";
+import { readVerifyingKeys } from "../signing/ring-file.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
 import { certsWish } from "./certs/certs-wish.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
@@ -79,8 +78,7 @@ export async function verifyAudit(input: {
   // A copy: the settings remove the secrets that they read.
   const settings = await loadHubSettings({ home, flags: {}, env: { ...input.env } });
   const keysDir = settings.keysDir ?? join(home, "keys");
-  const readKeys = () =>
-    new Map(readRing(keysDir).keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)]));
+  const readKeys = () => readVerifyingKeys(keysDir);
   // Without keys this is no home, and that is said before a database is missed.
   readKeys();
   return verify({ home, databasePath: settings.sqlitePath ?? join(home, "writ.sqlite"), readKeys });

@@ -1,6 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import { toPlain } from "../core/json-value.ts";
-import { loadVerifyingKey } from "./ed25519.ts";
+import { loadVerifyingKey, type VerifyingKey } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";
 import { readSecretFile, replaceSecretFile, withDirectoryLock } from "./secret-file.ts";
 
@@ -39,6 +39,11 @@ export function readRing(dir: string): Ring {
     throw rejected(dir, `${RING_FILE} must hold exactly one active key`);
   }
   return { version: version as number, keys };
+}
+
+/** All keys that ever signed, by their ids: what an old signature is checked with. */
+export function readVerifyingKeys(dir: string): ReadonlyMap<string, VerifyingKey> {
+  return new Map(readRing(dir).keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)]));
 }
 
 /** Reads the ring, changes it and puts it back with the next version, while no other hub does the same. */

@@ -5,9 +5,8 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { WritError } from "../../core/errors.ts";
-import { loadVerifyingKey } from "../../signing/ed25519.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
-import { readRing } from "../../signing/ring-file.ts";
+import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import { findBrokenSeals } from "../../store/sqlite/seal-reader.ts";
 import type { Store } from "../../store/store.ts";
@@ -120,12 +119,8 @@ async function checkAndRevive(
   // Opened first, because that brings an older schema up to date.
   const store = await openSqliteStore({ path, macKey });
   try {
-    const { keys } = readRing(keysDir);
-    const verdict = await verifyAudit({
-      home: draft,
-      databasePath: path,
-      keys: new Map(keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)])),
-    });
+    const readKeys = () => readVerifyingKeys(keysDir);
+    const verdict = await verifyAudit({ home: draft, databasePath: path, readKeys });
     const { checked, broken } = findBrokenSeals(path, macKey, faultsShown);
     const faults = [
       ...verdict.faults.map(({ seq, what }) => (seq === null ? what : `audit record ${seq} ${what}`)),
