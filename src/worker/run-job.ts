@@ -22,8 +22,9 @@ import type { HubCalls } from "./hub-calls.ts";
 import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import type { Ledger } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";
-import { type AttemptFacts, receiptOf } from "./receipt.ts";
+import { releaseLease } from "./release-lease.ts";
 import { reportItem } from "./report-item.ts";
+import { reportOutcome } from "./report-outcome.ts";
 import { ProgressReporter } from "./report-progress.ts";
 import type { ResultReporter } from "./report-results.ts";
 import type { WorkerSettings } from "./settings.ts";
@@ -220,53 +221,11 @@ function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcom
   return { kind: "released", reason: `the worker could not run it: ${what}`.slice(0, 500).toWellFormed() };
 }
 
-async function reportOutcome(
-  deps: RunDeps,
-  held: HeldJob,
-  outcome: RunOutcome,
-  facts: AttemptFacts,
-): Promise<void> {
-  const { lease, gone, claim } = held;
-  if (gone.signal.aborted) return;
-  if (outcome.kind === "released") {
-    if (outcome.isHostDown) deps.onSandboxDown(outcome.reason);
-    return releaseLease(deps, lease, outcome.reason, gone.signal);
-  }
-
-  const receipt = receiptOf(claim, outcome, facts);
-  const reported = await deps.reporter.report(reportItem(lease, outcome, receipt), gone.signal, receipt);
-  if (reported.kind !== "refused") return;
-  const { code, message } = reported;
-  deps.logger.error(
-    { job_id: lease.job_id, attempt: lease.attempt, code, message },
-    "the hub refused an ending",
-  );
-  if (outcome.kind === "failed") return;
-  const reason = `the hub refused the result: ${code}: ${message}`;
-  const failed = { kind: "failed", code: "EXECUTION_ERROR", reason } as const;
-  const second = receiptOf(claim, failed, facts);
-  await deps.reporter.report(reportItem(lease, failed, second), gone.signal, second);
-}
-
 /** Gives an attempt back that was never begun. */
 export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string): Promise<void> {
   held.phase = "ending";
   await releaseLease(deps, held.lease, reason, held.gone.signal);
   deps.held.remove(held);
-}
-
-async function releaseLease(deps: RunDeps, lease: Lease, reason: string, signal: AbortSignal): Promise<void> {
-  const { job_id, attempt } = lease;
-  deps.logger.info({ job_id, attempt, reason }, "a job is given back");
-  try {
-    await retryWhileAway(deps, signal, (callSignal) => deps.calls.release(lease, reason, callSignal));
-  } catch (error) {
-    if (signal.aborted || hasCode(error, "LEASE_LOST")) return;
-    deps.logger.warn(
-      { err: error, job_id, attempt },
-      "a job could not be given back; its lease will run out",
-    );
-  }
 }
 
 function refuseReplay(deps: RunDeps, lease: Lease): false {
