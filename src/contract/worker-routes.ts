@@ -8,6 +8,11 @@ const who = ["worker"] as const;
 const jobParams = z.strictObject({ id: jobId });
 const workerParams = z.strictObject({ id: workerId });
 const leaseLost = { 409: { description: "LEASE_LOST: another attempt, or the end, has come in between" } };
+const notTaken = {
+  409: {
+    description: "LEASE_LOST, RESULT_CONFLICT, or OUTPUT_INCOMPLETE with the sizes that the streams have",
+  },
+};
 const empty = { 204: { description: "Done" } };
 
 export const workerRoutes = {
@@ -146,7 +151,7 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.resultRequest,
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, ...leaseLost },
+    answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, ...notTaken },
   }),
   failJob: route({
     method: "POST",
@@ -156,7 +161,7 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.failRequest,
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "Where the job went", shape: shapes.failAnswer }, ...leaseLost },
+    answers: { 200: { description: "Where the job went", shape: shapes.failAnswer }, ...notTaken },
   }),
   finishJobs: route({
     method: "POST",

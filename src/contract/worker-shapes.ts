@@ -137,10 +137,18 @@ export const outputFile = z.strictObject({
   size: integer(0, Number.MAX_SAFE_INTEGER).optional(),
 });
 
+/** How many bytes of each stream the attempt has sent and the hub has taken. */
+export const outputSizes = z.strictObject({
+  stdout: integer(0, Number.MAX_SAFE_INTEGER),
+  stderr: integer(0, Number.MAX_SAFE_INTEGER),
+});
+export type OutputSizes = z.infer<typeof outputSizes>;
+
 const attemptReport = {
   exit_code: integer(-1, 255).optional(),
   isolation: isolation.optional(),
   usage: usage.optional(),
+  output: outputSizes.optional(),
   output_files: z.array(outputFile).max(10_000).optional(),
 };
 
@@ -208,7 +216,13 @@ export const resultBatchAnswer = z.object({
       status: z.enum(jobStates).optional(),
       duplicate: z.boolean().optional(),
       run_at: z.int().optional(),
-      error: z.object({ code: z.string(), message: z.string() }).optional(),
+      error: z
+        .object({
+          code: z.string(),
+          message: z.string(),
+          details: z.record(z.string(), z.unknown()).optional(),
+        })
+        .optional(),
     }),
   ),
 });

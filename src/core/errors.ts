@@ -28,6 +28,7 @@ export const errorTable = {
   IDEMPOTENCY_MISMATCH: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
   OUTPUT_REMOVED: { http: 410, grpc: "NOT_FOUND", exit: 4, retryable: false },
   OUTPUT_OFFSET: { http: 409, grpc: "ABORTED", exit: 1, retryable: true },
+  OUTPUT_INCOMPLETE: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   WORKER_KEY_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   // trust
   INVALID_SIGNATURE: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },

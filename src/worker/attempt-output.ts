@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import type { OutputSizes } from "../contract/worker-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { EMPTY_SHA256 } from "../signing/receipt.ts";
@@ -61,9 +62,43 @@ export class AttemptOutput {
     await Promise.all(this.#shipments.values());
   }
 
-  /** The SHA-256 of what the hub has of a stream. Once, after `finish`. */
+  /** How much the hub has answered for; nothing when nothing was said. After `finish`. */
+  get sizes(): OutputSizes | undefined {
+    const [stdout, stderr] = [this.#keptBytes("stdout"), this.#keptBytes("stderr")];
+    return stdout + stderr === 0 ? undefined : { stdout, stderr };
+  }
+
+  /**
+   * Sends again what the hub has taken and lost; `has` is what it says to have, nothing if it does not say. Comes when
+   * it has all of that again, or takes no more: `sizes` are true either way.
+   */
+  async shipAgain(has: OutputSizes = { stdout: 0, stderr: 0 }): Promise<void> {
+    const again = (["stdout", "stderr"] as const).filter((stream) => has[stream] < this.#keptBytes(stream));
+    await Promise.all(again.map((stream) => this.#mend(stream, has[stream])));
+  }
+
+  /** The SHA-256 of what the hub has of a stream. After `finish`. */
   hashOf(stream: OutputStream): Promise<string> {
     return this.#hashes.get(stream)?.digest() ?? Promise.resolve(EMPTY_SHA256);
+  }
+
+  #keptBytes(stream: OutputStream): number {
+    return this.#hashes.get(stream)?.keptBytes ?? 0;
+  }
+
+  async #mend(stream: OutputStream, offset: number): Promise<void> {
+    const { job_id, attempt } = this.#held.lease;
+    const bytesMax = this.#keptBytes(stream);
+    const facts = { job_id, attempt, stream, bytes: bytesMax, at_hub: offset };
+    this.#deps.logger.warn(facts, "the hub has lost output that it had taken; it is sent again");
+    this.#hashes.get(stream)?.jump(offset);
+    await this.#ship(stream, { offset, bytesMax });
+    const left = this.#keptBytes(stream);
+    if (left === bytesMax || this.#held.gone.signal.aborted) return;
+    this.#deps.logger.error(
+      { ...facts, at_hub: left },
+      "output that the hub has lost could not be sent again",
+    );
   }
 
   #open(): number {
@@ -77,10 +112,10 @@ export class AttemptOutput {
     return join(this.#dir, `${stream}.log`);
   }
 
-  async #ship(stream: OutputStream): Promise<void> {
+  async #ship(stream: OutputStream, part = { offset: 0, bytesMax: this.#bytesMax }): Promise<void> {
     const { lease, gone } = this.#held;
     this.#ended ??= new AbortController();
-    const hash = new StreamHash(this.#path(stream));
+    const hash = this.#hashes.get(stream) ?? new StreamHash(this.#path(stream));
     this.#hashes.set(stream, hash);
     try {
       await shipOutput(this.#deps, {
@@ -88,7 +123,7 @@ export class AttemptOutput {
         stream,
         hash,
         path: this.#path(stream),
-        bytesMax: this.#bytesMax,
+        ...part,
         ended: this.#ended.signal,
         signal: gone.signal,
       });

@@ -10,6 +10,8 @@ export type Shipment = {
   lease: Lease;
   stream: OutputStream;
   path: string;
+  /** Where to begin when the hub has said what it has; at the beginning unless told. */
+  offset?: number;
   /** Never more than this reaches the hub, whatever the file holds. */
   bytesMax: number;
   /** Aborted when nothing more will be written. */
@@ -30,7 +32,7 @@ const chunkBytes = 256 * 1024;
  * nothing twice. One chunk is in memory at a time.
  */
 export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<void> {
-  let offset = 0;
+  let { offset = 0 } = shipment;
   let surprises = 0;
   while (true) {
     const { absences } = deps.presence;

@@ -1,3 +1,4 @@
+import type { OutputSizes } from "../contract/worker-shapes.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import type { Lease } from "../signing/lease.ts";
 
@@ -5,11 +6,14 @@ const reasonCharsMax = 4000;
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
+/** What the worker answers for: the text that it signs, and how much output the hub has taken. */
+type Told = { receipt?: string; output?: OutputSizes | undefined };
+
 /** One ending as the hub takes it, as JSON text: results go in as they were written, to the byte. */
-export function reportItem(lease: Lease, outcome: Ended, receipt?: string): string {
+export function reportItem(lease: Lease, outcome: Ended, told: Told = {}): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation } = outcome;
-  const common = { job_id, attempt, token, exit_code, usage, isolation, receipt };
+  const common = { job_id, attempt, token, exit_code, usage, isolation, ...told };
   if (outcome.kind === "succeeded") {
     const fields = { ...common, idempotency_key: `${job_id}:${attempt}` };
     return withJson(fields, "result", outcome.resultJson);

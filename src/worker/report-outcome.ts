@@ -1,9 +1,11 @@
+import { outputSizes } from "../contract/worker-shapes.ts";
 import type { RunOutcome } from "../runners/runner.ts";
+import type { AttemptOutput } from "./attempt-output.ts";
 import type { HeldJob } from "./held-jobs.ts";
-import { type AttemptFacts, receiptOf } from "./receipt.ts";
+import { receiptOf } from "./receipt.ts";
 import { type ReleaseDeps, releaseLease } from "./release-lease.ts";
 import { reportItem } from "./report-item.ts";
-import type { ResultReporter } from "./report-results.ts";
+import type { Reported, ResultReporter } from "./report-results.ts";
 
 export type OutcomeDeps = ReleaseDeps & {
   reporter: Pick<ResultReporter, "report">;
@@ -11,22 +13,32 @@ export type OutcomeDeps = ReleaseDeps & {
   onSandboxDown(reason: string): void;
 };
 
+export type EndFacts = {
+  startedAtMs: number | null;
+  endedAtMs: number;
+  output: Pick<AttemptOutput, "sizes" | "shipAgain" | "hashOf">;
+};
+
+type Ended = Exclude<RunOutcome, { kind: "released" }>;
+
+/** A hub that loses what it was just sent a third time has no disk to keep it on; the outcome must not wait for that. */
+const shipAgainMax = 3;
+
 /** Tells the hub how an attempt has ended, with a receipt. Comes when the hub has answered, or cannot care any more. */
 export async function reportOutcome(
   deps: OutcomeDeps,
   held: HeldJob,
   outcome: RunOutcome,
-  facts: AttemptFacts,
+  facts: EndFacts,
 ): Promise<void> {
-  const { lease, gone, claim } = held;
+  const { lease, gone } = held;
   if (gone.signal.aborted) return;
   if (outcome.kind === "released") {
     if (outcome.isHostDown) deps.onSandboxDown(outcome.reason);
     return releaseLease(deps, lease, outcome.reason, gone.signal);
   }
 
-  const receipt = receiptOf(claim, outcome, facts);
-  const reported = await deps.reporter.report(reportItem(lease, outcome, receipt), gone.signal, receipt);
+  const reported = await reportEnd(deps, held, outcome, facts);
   if (reported.kind !== "refused") return;
   const { code, message } = reported;
   deps.logger.error(
@@ -35,7 +47,56 @@ export async function reportOutcome(
   );
   if (outcome.kind === "failed") return;
   const reason = `the hub refused the result: ${code}: ${message}`;
-  const failed = { kind: "failed", code: "EXECUTION_ERROR", reason } as const;
-  const second = receiptOf(claim, failed, facts);
-  await deps.reporter.report(reportItem(lease, failed, second), gone.signal, second);
+  await reportEnd(deps, held, { kind: "failed", code: "EXECUTION_ERROR", reason }, facts);
+}
+
+/**
+ * With the end goes how much output the hub has taken, so that one which has lost some of it without our noticing says
+ * so before it takes the end. It gets the rest from our copy, and then the end again.
+ */
+async function reportEnd(
+  deps: OutcomeDeps,
+  held: HeldJob,
+  outcome: Ended,
+  facts: EndFacts,
+): Promise<Reported> {
+  const { output } = facts;
+  let tellsSizes = true;
+  for (let shipped = 0; ; ) {
+    const sizes = tellsSizes ? output.sizes : undefined;
+    const reported = await sendEnd(deps, held, outcome, { ...facts, sizes });
+    if (reported.kind !== "refused" || sizes === undefined) return reported;
+    if (reported.code === "OUTPUT_INCOMPLETE") {
+      await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
+      tellsSizes = ++shipped < shipAgainMax;
+    } else if (isUnknownField(reported)) {
+      tellsSizes = false;
+    } else {
+      return reported;
+    }
+  }
+}
+
+async function sendEnd(
+  { reporter }: OutcomeDeps,
+  { lease, claim, gone }: HeldJob,
+  outcome: Ended,
+  facts: EndFacts & { sizes: EndFacts["output"]["sizes"] },
+): Promise<Reported> {
+  const { startedAtMs, endedAtMs, sizes, output } = facts;
+  const receipt = receiptOf(claim, outcome, {
+    startedAtMs,
+    endedAtMs,
+    stdoutSha256: await output.hashOf("stdout"),
+    stderrSha256: await output.hashOf("stderr"),
+  });
+  return reporter.report(reportItem(lease, outcome, { receipt, output: sizes }), gone.signal, receipt);
+}
+
+/** A hub that is older than this worker takes only the fields that it knows. */
+function isUnknownField({ code, details }: Extract<Reported, { kind: "refused" }>): boolean {
+  const issues = details?.["issues"];
+  return (
+    code === "INVALID_ARGUMENT" && Array.isArray(issues) && issues.some((issue) => issue?.path === "output")
+  );
 }

@@ -7,7 +7,7 @@ export type Reported =
   | { kind: "kept" }
   /** Another attempt, or the end, came in between. */
   | { kind: "lost" }
-  | { kind: "refused"; code: string; message: string };
+  | { kind: "refused"; code: string; message: string; details?: Record<string, unknown> };
 
 type Waiting = {
   text: string;

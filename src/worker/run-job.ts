@@ -104,12 +104,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     await deps.failpoint("worker.afterRun");
     await output.finish();
     await deps.failpoint("worker.beforeReport");
-    await reportOutcome(deps, held, outcome, {
-      startedAtMs,
-      endedAtMs,
-      stdoutSha256: await output.hashOf("stdout"),
-      stderrSha256: await output.hashOf("stderr"),
-    });
+    await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output });
     if (!isInProcess || output.hasFiles) await removeAttemptDir(dir);
   } catch (error) {
     deps.logger.error(

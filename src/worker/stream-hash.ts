@@ -16,6 +16,11 @@ export class StreamHash {
     this.#path = path;
   }
 
+  /** How much the hub has answered for. */
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
   /** The hub has taken these bytes at this place. */
   keep(offset: number, bytes: Uint8Array): void {
     this.#keptBytes = offset + bytes.length;
@@ -30,9 +35,9 @@ export class StreamHash {
     this.#keptBytes = size;
   }
 
-  /** Once, at the end. */
+  /** At the end; once more when the hub has lost something after it. */
   async digest(): Promise<string> {
-    if (this.#isWhole && this.#hashedBytes === this.#keptBytes) return this.#hash.digest("hex");
+    if (this.#isWhole && this.#hashedBytes === this.#keptBytes) return this.#hash.copy().digest("hex");
     const again = createHash("sha256");
     for await (const chunk of readRange(this.#path, 0, this.#keptBytes)) again.update(chunk);
     return again.digest("hex");

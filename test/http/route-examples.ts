@@ -142,7 +142,11 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     const { worker_id, ...lease } = fence;
     return {
       token: tokens.worker,
-      body: { worker_id, items: [{ job_id: id, ...lease, result: 1 }], receipts: { signature: "base64:x" } },
+      body: {
+        worker_id,
+        items: [{ job_id: id, ...lease, result: 1, output: { stdout: 0, stderr: 0 } }],
+        receipts: { signature: "base64:x" },
+      },
     };
   },
 
@@ -263,6 +267,7 @@ const fullReport = {
   exit_code: 0,
   isolation: fullIsolation,
   usage: { cpu_ms: 1, memory_peak_bytes: 2, oom: false },
+  output: { stdout: 0, stderr: 0 },
   output_files: [{ folder_id: "f", object_key: "k", sha256: "b".repeat(64), size: 1 }],
 };
 

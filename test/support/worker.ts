@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../src/runtime/clock.ts";
+import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
 import { loadSigningKey, type SigningKey } from "../../src/signing/ed25519.ts";
@@ -26,13 +27,17 @@ type Wish = {
   clock?: Clock;
   slots?: number;
   logger?: Logger;
+  failpoint?: Failpoint;
 };
+
+/** What a worker, or somebody who looks at the hub's keys, needs to know of a hub. */
+type Hub = Pick<TestHub, "url" | "home" | "admin">;
 
 /**
  * A real worker in this process. It trusts the hub's active key unless told otherwise, and runs without a cage: its
  * jobs leave marks on the host, by which a test sees that something was, or was not, executed.
  */
-export async function startTestWorker(hub: TestHub, wish: Wish = {}): Promise<TestWorker> {
+export async function startTestWorker(hub: Hub, wish: Wish = {}): Promise<TestWorker> {
   const { workerId = freshName("real"), url = hub.url, slots = 4 } = wish;
   const home = wish.home ?? mkdtempSync(join(tmpdir(), "writ-trust-worker-"));
   const settings = await loadWorkerSettings({
@@ -54,6 +59,7 @@ export async function startTestWorker(hub: TestHub, wish: Wish = {}): Promise<Te
     version: "0.0.0-test",
     logger: wish.logger ?? silentLogger,
     clock: wish.clock,
+    failpoint: wish.failpoint,
     sandbox: plainSandbox,
   });
   return {
@@ -68,17 +74,17 @@ export async function startTestWorker(hub: TestHub, wish: Wish = {}): Promise<Te
 
 type Ring = { version: number; keys: { key_id: string; public_key: string; status: string }[] };
 
-export function readRingFile(hub: TestHub): Ring {
+export function readRingFile(hub: Pick<Hub, "home">): Ring {
   return JSON.parse(readFileSync(join(hub.home, "keys", "ring.json"), "utf8")) as Ring;
 }
 
 /** The hub's own key, as somebody with its home would hold it. */
-export function activeKey(hub: TestHub): SigningKey {
+export function activeKey(hub: Pick<Hub, "home">): SigningKey {
   const active = readRingFile(hub).keys.find(({ status }) => status === "active")!;
   return keyNamed(hub, active.key_id);
 }
 
-export function keyNamed(hub: TestHub, keyId: string): SigningKey {
+export function keyNamed(hub: Pick<Hub, "home">, keyId: string): SigningKey {
   const dir = join(hub.home, "keys");
   const file = readdirSync(dir).find((name) => name === `signing-${keyId}.pem`)!;
   return loadSigningKey(readFileSync(join(dir, file), "utf8"));

@@ -1,5 +1,11 @@
 import type { z } from "zod";
-import { type FailRequest, failItem, type ResultRequest, resultItem } from "../../contract/worker-shapes.ts";
+import {
+  type FailRequest,
+  failItem,
+  type OutputSizes,
+  type ResultRequest,
+  resultItem,
+} from "../../contract/worker-shapes.ts";
 import type { AttemptReport, Change } from "../../core/change.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
@@ -12,6 +18,7 @@ import type { ChangeAnswer, JobBrief } from "../../store/store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { settled } from "./change-attempt.ts";
+import { checkOutput } from "./check-output.ts";
 import type { ReceiptBatch } from "./check-receipts.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { keptReceipt, type Signed, signedList, signedReceipt } from "./keep-receipts.ts";
@@ -22,7 +29,12 @@ type Caller = { identity: Identity; origin: Origin };
 type Call = Caller & { jobId: string };
 
 /** How an attempt ended, as the store takes it. The text of its receipt is for whoever checks that afterwards. */
-type Ending = { jobId: string; change: ResultChange | FailChange; receiptText: string | undefined };
+type Ending = {
+  jobId: string;
+  change: ResultChange | FailChange;
+  receiptText: string | undefined;
+  output: OutputSizes | undefined;
+};
 type ResultChange = Extract<Change, { act: "result" }>;
 type FailChange = Extract<Change, { act: "fail" }>;
 
@@ -35,7 +47,7 @@ export async function finishJob(
   const signed = signedReceipt(worker, call.body.receipt);
   const body = { ...call.body, receipt: keptReceipt(deps, signed) };
   const change = resultChange(call.identity, body, call.idempotencyKey);
-  return finish(deps, { ...call, signed }, { jobId: call.jobId, change, receiptText: signed?.text });
+  return finish(deps, { ...call, signed }, endingOf(call, change, signed?.text));
 }
 
 /** The attempt failed; core decides whether it is tried again. */
@@ -43,8 +55,15 @@ export async function failJob(deps: HubDeps, call: Call & { body: FailRequest })
   const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
   const signed = signedReceipt(worker, call.body.receipt);
   const change = failChange(call.identity, { ...call.body, receipt: keptReceipt(deps, signed) });
-  return (await finish(deps, { ...call, signed }, { jobId: call.jobId, change, receiptText: signed?.text }))
-    .job;
+  return (await finish(deps, { ...call, signed }, endingOf(call, change, signed?.text))).job;
+}
+
+function endingOf(
+  { jobId, body }: { jobId: string; body: { output?: OutputSizes } },
+  change: Ending["change"],
+  receiptText: string | undefined,
+): Ending {
+  return { jobId, change, receiptText, output: body.output };
 }
 
 export type ItemAnswer =
@@ -75,16 +94,21 @@ export async function finishJobs(
   return items;
 }
 
-/** A worker removes its copy when the ending is answered, so the hub's must be on the disk by then. */
 async function durably(deps: HubDeps, asked: Ending | WritError): Promise<Ending | WritError> {
   if (asked instanceof WritError) return asked;
   try {
-    await syncOutput(deps, asked.jobId);
+    await secureOutput(deps, asked);
     return asked;
   } catch (error) {
     if (error instanceof WritError) return error;
     throw error;
   }
+}
+
+/** A worker removes its copy when the ending is answered, so the hub's must be whole and on the disk by then. */
+async function secureOutput(deps: HubDeps, ending: Ending): Promise<void> {
+  await checkOutput(deps, ending);
+  await syncOutput(deps, ending.jobId);
 }
 
 async function answerItem(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<ItemAnswer> {
@@ -110,7 +134,7 @@ function readItem(
       "reason" in body
         ? failChange(call.identity, body)
         : resultChange(call.identity, body, body.idempotency_key ?? null);
-    return { jobId: item.job_id, change, receiptText: item.receipt };
+    return endingOf({ jobId: item.job_id, body: item }, change, item.receipt);
   } catch (error) {
     if (error instanceof WritError) return error;
     throw error;
@@ -131,7 +155,7 @@ async function finish(
   { identity, origin, signed }: Caller & { signed: Signed | null },
   ending: Ending,
 ): Promise<{ job: JobBrief; duplicate: boolean }> {
-  await syncOutput(deps, ending.jobId);
+  await secureOutput(deps, ending);
   const [answer] = await apply(deps, [ending], signed);
   const job = await settle(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };

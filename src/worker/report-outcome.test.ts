@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { sha256Hex } from "../signing/mac.ts";
+import { type Call, type Ending, testJob, testJobId } from "./fake-hub.testing.ts";
+import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
+
+const stage = setStage();
+const says = (text: string) => exec(1, ["sh", "-c", `printf ${text}; printf oops >&2`]);
+
+test("an end that the hub refuses for another reason is not said again in the same words", async () => {
+  const ends = refuseEnds(() => ({
+    code: "INVALID_ARGUMENT",
+    message: "exit_code: must not be",
+    details: {},
+  }));
+  stage.hub.queue = [says("hello")];
+  await start(stage);
+  await stage.hub.until(() => ends.length === 2);
+  expect(ends).toMatchObject([{ exit_code: 0 }, { code: "EXECUTION_ERROR" }]);
+});
+
+test("a hub that asks for output for ever gets the outcome all the same, without a claim about sizes", async () => {
+  const ends = refuseEnds(({ output: told }) => (told === undefined ? null : lost({ stdout: 0, stderr: 0 })));
+  stage.hub.queue = [says("hello")];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  expect(ends.map(({ output: told }) => told)).toEqual([
+    { stdout: 5, stderr: 4 },
+    { stdout: 5, stderr: 4 },
+    { stdout: 5, stderr: 4 },
+    undefined,
+  ]);
+});
+
+test("a hub that does not know the sizes gets the end without them", async () => {
+  const details = { issues: [{ path: "output", message: "is not a known field" }] };
+  const ends = refuseEnds(({ output: told }) =>
+    told === undefined
+      ? null
+      : { code: "INVALID_ARGUMENT", message: "output: is not a known field", details },
+  );
+  stage.hub.queue = [says("hello")];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  expect(ends).toHaveLength(2);
+  expect(output(stage, 1)).toBe("hello");
+});
+
+test("a hub that takes no more of what it has lost is told what it has, and the receipt says the same", async () => {
+  const ends = refuseEnds(() => (ends.length === 0 ? forget("he") : null));
+  const refuseRest = stage.hub.intercept;
+  stage.hub.intercept = (call) =>
+    call.path.endsWith("stdout?offset=2")
+      ? { status: 413, body: { error: { code: "TOO_LARGE", message: "", request_id: "" } } }
+      : refuseRest(call);
+  stage.hub.queue = [says("hello")];
+  await start(stage);
+  const ending = await endingOf(stage, 1);
+  expect(ending).toMatchObject({ exit_code: 0, output: { stdout: 2, stderr: 4 } });
+  expect(JSON.parse(ending["receipt"] as string)).toMatchObject({
+    stdout_sha256: sha256Hex("he"),
+    stderr_sha256: sha256Hex("oops"),
+  });
+});
+
+test("a hub that has lost output gets the rest from the worker's copy, then the same end again", async () => {
+  const copy = join(stage.home, "work", "jobs", testJobId(1), "1", "stdout.log");
+  const ends = refuseEnds(() => {
+    if (ends.length > 0) return null;
+    expect(existsSync(copy)).toBe(true);
+    return forget("he");
+  });
+  stage.hub.queue = [says("hello")];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  expect(ends).toHaveLength(2);
+  expect(ends[1]).toEqual(ends[0]);
+  expect(output(stage, 1)).toBe("hello");
+  expect(output(stage, 1, "stderr")).toBe("oops");
+  // Only what was missing goes over the wire again.
+  expect(stage.hub.pathsOf(/output/).at(-1)).toContain("stdout?offset=2");
+  await stage.worker!.stop();
+  expect(existsSync(copy)).toBe(false);
+});
+
+test("what a function has logged is sent again too; one that says nothing makes no claim", async () => {
+  const ends = refuseEnds(() => (ends.length === 0 ? forget("") : null));
+  stage.hub.queue = [testJob(1, { kind: "handler" }, { document: { type: "log" } })];
+  await start(stage, { handlers: { log: (_, context) => context.log("heard"), still: () => 1 } });
+  expect(await endingOf(stage, 1)).toMatchObject({ output: { stdout: 6, stderr: 0 } });
+  expect(output(stage, 1)).toBe("heard\n");
+  stage.hub.queue = [testJob(2, { kind: "handler" }, { document: { type: "still" } })];
+  stage.hub.command("work");
+  expect(await endingOf(stage, 2)).not.toHaveProperty("output");
+});
+
+type Refusal = { code: string; message: string; details: object };
+
+/** Answers ends with what `judge` says to each of them, as long as it refuses; gives all that were told. */
+function refuseEnds(judge: (end: Ending) => Refusal | null): Ending[] {
+  const ends: Ending[] = [];
+  stage.hub.intercept = ({ path, body }: Call) => {
+    if (path !== "/jobs/results") return undefined;
+    const [end] = (body as { items: [Ending] }).items;
+    const error = judge(end);
+    ends.push(end);
+    return error === null ? undefined : { status: 200, body: { items: [{ job_id: end.job_id, error }] } };
+  };
+  return ends;
+}
+
+/** The hub has only this much of stdout left, and says so. */
+function forget(stdout: string): Refusal {
+  stage.hub.outputs.set(`${testJobId(1)}/output/stdout`, Buffer.from(stdout));
+  return lost({ stdout: stdout.length, stderr: 4 });
+}
+
+function lost(has: { stdout: number; stderr: number }): Refusal {
+  return { code: "OUTPUT_INCOMPLETE", message: "", details: { output: has } };
+}
