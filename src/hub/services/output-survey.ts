@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { isJobId } from "../../core/ids.ts";
 import { jobOutputDir, outputPath, sizeOf } from "../../output/output-log.ts";
 import type { HubDeps } from "../deps.ts";
+import { StrayOutputs } from "./stray-outputs.ts";
 
-type Deps = Pick<HubDeps, "store" | "outputs" | "outputsDir" | "outputTally">;
+type Deps = Pick<HubDeps, "store" | "outputs" | "outputsDir" | "outputTally" | "logger">;
 
 const jobsPerAct = 500;
 /** There are 256, so it is over after some minutes. */
@@ -12,20 +13,23 @@ const foldersPerStep = 8;
 
 /**
  * Looks once through all folders of outputs, some with each step, for what the store has not noted: output from before
- * sizes were kept, or of a moment in which the hub was killed. Files that were to go when that happened go now. A
- * folder of a job that the store does not know is left alone: it may be the wrong database, and not the wrong folder.
+ * sizes were kept, or of a moment in which the hub was killed. Files that were to go when that happened go now; folders
+ * of jobs that the store does not know go when all have been looked at.
  */
 export class OutputSurvey {
   readonly #deps: Deps;
+  readonly #strays: StrayOutputs;
   #folders: string[] | null = null;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#strays = new StrayOutputs(deps);
   }
 
   async step(signal: AbortSignal): Promise<void> {
     this.#folders ??= (await readdir(this.#deps.outputsDir)).filter((name) => /^[0-9a-f]{2}$/.test(name));
     for (const folder of this.#folders.splice(0, foldersPerStep)) await this.#lookInto(folder, signal);
+    if (this.#folders.length === 0 && !signal.aborted) await this.#strays.removeSome(signal);
   }
 
   async #lookInto(folder: string, signal: AbortSignal): Promise<void> {
@@ -37,6 +41,7 @@ export class OutputSurvey {
 
   async #look(jobIds: string[]): Promise<void> {
     const notes = await this.#deps.store.getOutputNotes({ jobIds });
+    this.#strays.sort(jobIds, new Set(notes.map(({ jobId }) => jobId)));
     for (const note of notes) {
       if (!note.isNoted || note.droppedThrough > 0) await this.#settle(note);
     }
