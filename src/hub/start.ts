@@ -4,7 +4,7 @@ import { OutputLog } from "../output/output-log.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openLogger } from "../runtime/logger.ts";
-import { startAll, stopAll } from "../runtime/service.ts";
+import { type Service, startAll, stopAll } from "../runtime/service.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
 import { openChannels } from "./alerts/channels.ts";
@@ -15,8 +15,7 @@ import { WatchList } from "./alerts/watch-list.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certPaths } from "./certs/cert-paths.ts";
 import { certsWish } from "./certs/certs-wish.ts";
-import { readClientAuthorities } from "./certs/client-authorities.ts";
-import { ensureCerts, type HubCerts } from "./certs/ensure-certs.ts";
+import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
@@ -24,6 +23,7 @@ import { createApp } from "./http/app.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { type HttpServer, startHttpServer } from "./http/server.ts";
 import { type RpcServer, startRpcServer } from "./rpc/server.ts";
+import { createCertWatch } from "./services/cert-watch.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
@@ -81,7 +81,7 @@ async function startLocked(
   const { home, version } = start;
   const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
   const nowMs = (start.clock ?? systemClock).nowMs();
-  const certs = await ensureCerts(home, certsWish(settings, { osUser: start.osUser, nowMs }));
+  const tls = await openHubTls(home, settings, certsWish(settings, { osUser: start.osUser, nowMs }));
   const deps = await openDeps(start, settings, logger);
   const streams = new OpenStreams(deps.clock, (error) =>
     logger.error({ err: error }, "a stream could not be looked at"),
@@ -101,8 +101,10 @@ async function startLocked(
   ];
   let server: HttpServer | null = null;
   let rpc: RpcServer | null = null;
+  let certWatch: Service | null = null;
   const stop = async () => {
     removeHubFile(home);
+    await certWatch?.stop();
     deps.dispatcher.stop();
     deps.feed.stop();
     await streams.stop();
@@ -120,8 +122,10 @@ async function startLocked(
     deps.dispatcher.start(deps.store);
     await startAll(services);
     await streams.start();
-    server = await startHttpServer(createApp({ ...deps, streams }), settings, certs.server);
-    rpc = await openRpc(deps, certs, home);
+    server = await startHttpServer(createApp({ ...deps, streams }), settings, tls.given ?? tls.own);
+    rpc = await openRpc(deps, tls);
+    certWatch = createCertWatch({ ...deps, osUser: start.osUser, http: server, rpc }, tls);
+    await certWatch.start();
   } catch (error) {
     await stop().catch(() => {});
     throw error;
@@ -141,13 +145,8 @@ async function startLocked(
   return { url, port, grpcPort, home, settings, stop };
 }
 
-async function openRpc(deps: HubDeps, certs: HubCerts, home: string): Promise<RpcServer> {
-  const { clientCa } = deps.settings;
-  return startRpcServer(deps, {
-    certs,
-    clientAuthorities: clientCa === null ? [certs.caPem] : await readClientAuthorities(clientCa),
-    revokedFile: certPaths(home).revoked,
-  });
+function openRpc(deps: HubDeps, { own, clientAuthorities }: HubTls): Promise<RpcServer> {
+  return startRpcServer(deps, { pair: own, clientAuthorities, revokedFile: certPaths(deps.home).revoked });
 }
 
 async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps["logger"]): Promise<HubDeps> {

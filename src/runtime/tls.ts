@@ -14,3 +14,11 @@ export const strictTls = {
   // Whoever has not finished the handshake by then holds a socket and nothing else.
   handshakeTimeout: 10_000,
 } as const satisfies TlsOptions;
+
+/**
+ * All that decides a handshake, for the making of a server and for a change while it runs alike: Node forgets every
+ * option of the context that is not given again, the lowest version and the refusal of tickets among them.
+ */
+export function tlsContext({ certPem, keyPem }: { certPem: string; keyPem: string }) {
+  return { ...strictTls, cert: certPem, key: keyPem };
+}

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { credentials, loadPackageDefinition, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { issueHomeCert } from "../../src/hub/admin.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { startedForAll } from "../support/use-hub.ts";
 import { authorityOf, type Pair } from "./forge-certificate.ts";
@@ -14,7 +15,7 @@ export type RpcHub = TestHub & { grpcPort: number; ca: string; root: Pair };
 /** A hub as in the tests of HTTP, with its gRPC port. */
 export async function startRpcHub(
   env: Record<string, string> = {},
-  options: { home?: string } = {},
+  options: { home?: string; clock?: Clock } = {},
 ): Promise<RpcHub> {
   const hub = await startTestHub({ ...stillEnv, WRIT_GRPC_PORT: "0", ...env }, options);
   const { grpc_port } = JSON.parse(readFileSync(join(hub.home, "hub.json"), "utf8"));

@@ -124,7 +124,7 @@ function defineRenew(command: Command, context: CliContext): void {
         context,
         command,
         { home: call.home, renewed: true },
-        () => "renewed; the hub shows its new certificate after its next start\n",
+        () => "renewed; a running hub shows its new certificate within ten seconds\n",
       );
     });
 }

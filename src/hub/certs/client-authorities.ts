@@ -9,20 +9,25 @@ const filesMax = 1000;
 
 /** Whose certificates are believed: those in a file, or in every .crt and .pem of a folder. */
 export async function readClientAuthorities(path: string): Promise<string[]> {
-  const files = await filesIn(path);
+  const files = await authorityFiles(path);
   const pems = (await Promise.all(files.map((file) => readAuthorities(file)))).flat();
   if (pems.length === 0)
-    throw new WritError("CONFIG_INVALID", `WRIT_CLIENT_CA: ${path} holds no certificate`);
+    throw new WritError("CONFIG_INVALID", `${path} holds no certificate of a client authority`);
   return pems;
 }
 
-async function filesIn(path: string): Promise<string[]> {
+/** The files that are read for them. */
+export async function authorityFiles(path: string): Promise<string[]> {
   const found = await stat(path).catch(() => null);
-  if (found === null) throw new WritError("CONFIG_INVALID", `WRIT_CLIENT_CA: ${path} does not exist`);
+  if (found === null)
+    throw new WritError("CONFIG_INVALID", `${path} does not exist: it is to hold the client authorities`);
   if (!found.isDirectory()) return [path];
   const names = (await readdir(path)).filter((name) => /\.(crt|pem)$/.test(name)).sort();
   if (names.length > filesMax) {
-    throw new WritError("CONFIG_INVALID", `WRIT_CLIENT_CA: ${path} holds more than ${filesMax} files`);
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${path} holds more than ${filesMax} files: it is no folder of client authorities`,
+    );
   }
   return names.map((name) => join(path, name));
 }
@@ -33,7 +38,10 @@ async function readAuthorities(file: string): Promise<string[]> {
   for (const pem of pems) {
     // A leaf among the authorities would make its holder one.
     if (!isAuthority(pem))
-      throw new WritError("CONFIG_INVALID", `WRIT_CLIENT_CA: ${file} holds no authority`);
+      throw new WritError(
+        "CONFIG_INVALID",
+        `${file} holds a certificate that is no authority; remove it from the client authorities`,
+      );
   }
   return pems;
 }

@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -15,8 +15,9 @@ import {
   makeClientCertificate,
   makeServerCertificate,
 } from "./make-certificate.ts";
+import { parseCertificate, parseKey } from "./tls-pair.ts";
 
-/** With less than this left a certificate is replaced at the next start, and warned about before. */
+/** With less than this left a certificate is replaced, at the start or while the hub runs, and warned about. */
 export const renewBeforeMs = 30 * 86_400_000;
 
 export type CertsWish = {
@@ -36,6 +37,17 @@ export type HubCerts = { caPem: string; server: KeyPair };
 export async function ensureCerts(home: string, wish: CertsWish): Promise<HubCerts> {
   const paths = certPaths(home);
   return (await findGood(paths, wish)) ?? withCertsLock(home, () => completeCerts(paths, wish));
+}
+
+/**
+ * Whether a running hub that shows this pair has to ensure its certificates again. Names do not change while it runs,
+ * and a broken or missing file asks for nothing: somebody may be in the middle of replacing it.
+ */
+export async function isRenewalDue(home: string, wish: CertsWish, shown: KeyPair): Promise<boolean> {
+  if (!lastsLong(shown.certPem, wish.nowMs)) return true;
+  const { cert, key } = certPaths(home).client(clientName(wish.osUser));
+  const client = await readPair(cert, key).catch(() => null);
+  return client !== null && !lastsLong(client.certPem, wish.nowMs);
 }
 
 /** Makes new certificates for the server and the first person, whatever is left of the old ones. */
@@ -136,7 +148,8 @@ export async function writePair(
 async function readPair(certPath: string, keyPath: string): Promise<KeyPair | null> {
   const [certPem, keyPem] = [await readPrivateFile(certPath), await readPrivateFile(keyPath)];
   if (certPem === null || keyPem === null) return null;
-  return new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem)) ? { certPem, keyPem } : null;
+  const certificate = parseCertificate(certPath, certPem);
+  return certificate.checkPrivateKey(parseKey(keyPath, keyPem)) ? { certPem, keyPem } : null;
 }
 
 function serverFits({ certPem }: KeyPair, wish: CertsWish): boolean {

@@ -1,17 +1,22 @@
-import { readFile } from "node:fs/promises";
 import { createServer, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { WritError } from "../../core/errors.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
-import { strictTls } from "../../runtime/tls.ts";
+import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import type { HubSettings } from "../settings.ts";
 import type { HttpEnv } from "./call.ts";
 
-export type HttpServer = { url: string; port: number; stop(): Promise<void> };
+export type HttpServer = {
+  url: string;
+  port: number;
+  /** New connections are shown this pair; those that are open live on. Nothing changes for plain text. */
+  showPair(pair: KeyPair): void;
+  stop(): Promise<void>;
+};
 
 /** A request must be in within a minute, its headers within ten seconds: slow senders hold no connection for ever. */
 const requestTimeoutMs = 60_000;
@@ -19,14 +24,11 @@ const headersTimeoutMs = 10_000;
 /** Longer than the keep-alive of the usual proxies, so that they and not we close idle connections. */
 const keepAliveMs = 75_000;
 
-/**
- * Listens. TLS 1.3 when others than this machine can reach it, unless a proxy in front was announced; with the
- * home's own certificate unless another was given.
- */
+/** Listens. TLS 1.3 when others than this machine can reach it, unless a proxy in front was announced. */
 export async function startHttpServer(
   app: Hono<HttpEnv>,
   settings: HubSettings,
-  own: KeyPair,
+  pair: KeyPair,
 ): Promise<HttpServer> {
   const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const listener: typeof answer = (incoming, outgoing) => {
@@ -34,21 +36,21 @@ export async function startHttpServer(
     if (!server.listening) (outgoing as ServerResponse).shouldKeepAlive = false;
     return answer(incoming, outgoing);
   };
-  const tls = await tlsPair(settings, own);
   const options = {
     requestTimeout: requestTimeoutMs,
     headersTimeout: headersTimeoutMs,
     keepAliveTimeout: keepAliveMs,
   };
-  const server: Server =
-    tls === null
-      ? createServer(options, listener)
-      : createTlsServer({ ...options, ...tls, ...strictTls }, listener);
+  const tlsServer: TlsServer | null = speaksTls(settings)
+    ? createTlsServer({ ...options, ...tlsContext(pair) }, listener)
+    : null;
+  const server: Server = tlsServer ?? createServer(options, listener);
   await listen(server, settings);
   const { port } = server.address() as AddressInfo;
   return {
     port,
     url: urlOf(settings, port),
+    showPair: (fresh) => tlsServer?.setSecureContext(tlsContext(fresh)),
     stop: () => close(server),
   };
 }
@@ -67,28 +69,6 @@ function speaksTls({ tlsCert, host, plaintext }: HubSettings): boolean {
 function reachableHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;
-}
-
-type TlsPair = { cert: Buffer | string; key: Buffer | string };
-
-async function tlsPair(settings: HubSettings, own: KeyPair): Promise<TlsPair | null> {
-  const { tlsCert, tlsKey } = settings;
-  if (tlsCert !== null && tlsKey !== null) {
-    return { cert: await readGiven(tlsCert), key: await readGiven(tlsKey) };
-  }
-  if (tlsCert !== null || tlsKey !== null) {
-    throw new WritError("CONFIG_INVALID", "WRIT_TLS_CERT and WRIT_TLS_KEY are given together or not at all");
-  }
-  return speaksTls(settings) ? { cert: own.certPem, key: own.keyPem } : null;
-}
-
-async function readGiven(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${code}`);
-  }
 }
 
 function listen(server: Server, settings: HubSettings): Promise<void> {

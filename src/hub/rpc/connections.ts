@@ -1,13 +1,16 @@
+import { X509Certificate } from "node:crypto";
 import type { Http2Session, Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import { WritError } from "../../core/errors.ts";
-import { readPeer } from "../certs/verify-peer.ts";
+import { isBehind, readPeer } from "../certs/verify-peer.ts";
 import { noteFailedLogin } from "../use-cases/note-failed-login.ts";
 import type { Connection, RpcDeps } from "./call.ts";
 
 /** Dead peers are noticed by the kernel; a client that is only quiet may stay. */
 const keepAliveMs = 60_000;
+/** TLS verifies no longer chains than this with its usual settings. */
+const chainLengthMax = 101;
 
 /** Who is at the other end of each connection, and what became of those who did not get that far. */
 export class Connections {
@@ -15,6 +18,8 @@ export class Connections {
   readonly #bySession = new WeakMap<Http2Session, Connection>();
   readonly #sessions = new Set<Http2Session>();
   readonly #addresses = new WeakMap<object, string>();
+  /** Null until they have changed for the first time: before that TLS alone knows. */
+  #authorities: X509Certificate[] | null = null;
 
   constructor(deps: RpcDeps) {
     this.#deps = deps;
@@ -31,7 +36,7 @@ export class Connections {
   readonly hearSession = (session: Http2Session): void => {
     const socket = session.socket as TLSSocket;
     const ipAddress = plainAddress(socket.remoteAddress);
-    this.#bySession.set(session, { peer: peerOn(socket), ipAddress });
+    this.#bySession.set(session, { peer: peerOn(socket, this.#beliefIn(session)), ipAddress });
     this.#sessions.add(session);
     session.once("close", () => this.#sessions.delete(session));
     session.on("error", (error) => this.#deps.logger.debug({ err: error }, "a gRPC connection broke"));
@@ -58,6 +63,11 @@ export class Connections {
     return (stream?.session && this.#bySession.get(stream.session)) ?? null;
   }
 
+  /** Other authorities than before. Whoever hangs on one that is gone is refused from the next call on. */
+  believe(authorityPems: string[]): void {
+    this.#authorities = authorityPems.map((pem) => new X509Certificate(pem));
+  }
+
   /** Tells every client that nothing more is taken here, and lets what is under way end. */
   closeAll(): void {
     for (const session of [...this.#sessions]) session.close();
@@ -67,21 +77,48 @@ export class Connections {
     for (const session of [...this.#sessions]) session.destroy();
   }
 
+  /**
+   * Judges a connection anew when somebody asks after a change, because all at once would hold up the hub. That TLS
+   * has just let it in is no excuse: its handshake may have begun before the change.
+   */
+  #beliefIn(session: Http2Session): () => boolean {
+    let judgedBy: X509Certificate[] | null = null;
+    let isBelieved = true;
+    return () => {
+      if (judgedBy === this.#authorities || this.#authorities === null || session.destroyed)
+        return isBelieved;
+      judgedBy = this.#authorities;
+      isBelieved = isBehind(judgedBy, chainOn(session.socket as TLSSocket));
+      return isBelieved;
+    };
+  }
+
   #addressBehind(socket: TLSSocket): string | undefined {
     const { _parent: parent } = socket as TLSSocket & { _parent?: object };
     return parent === undefined ? undefined : this.#addresses.get(parent);
   }
 }
 
-function peerOn(socket: TLSSocket): Connection["peer"] {
+function peerOn(socket: TLSSocket, isBelieved: () => boolean): Connection["peer"] {
   try {
     if (!socket.authorized) throw new WritError("UNAUTHENTICATED", "the certificate is not trusted");
-    return readPeer(socket.getPeerX509Certificate());
+    return readPeer(socket.getPeerX509Certificate(), isBelieved);
   } catch (error) {
     return error instanceof WritError
       ? error
       : new WritError("UNAUTHENTICATED", "the certificate cannot be read");
   }
+}
+
+/** What TLS has verified, from the person's own certificate up to the root, which is its own issuer. */
+function chainOn(socket: TLSSocket): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  let link: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
+  while (link?.raw !== undefined && chain.length < chainLengthMax) {
+    chain.push(new X509Certificate(link.raw));
+    link = link.issuerCertificate === link ? undefined : link.issuerCertificate;
+  }
+  return chain;
 }
 
 function plainAddress(address: string | undefined): string | null {

@@ -9,8 +9,8 @@ import { Code } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { WritError } from "../../core/errors.ts";
-import { strictTls } from "../../runtime/tls.ts";
-import type { HubCerts } from "../certs/ensure-certs.ts";
+import { tlsContext } from "../../runtime/tls.ts";
+import type { KeyPair } from "../certs/make-certificate.ts";
 import { RevocationList } from "../certs/revocations.ts";
 import type { HubDeps } from "../deps.ts";
 import { contextOf, type RpcDeps } from "./call.ts";
@@ -22,13 +22,19 @@ import { createRpcMetrics } from "./rpc-metrics.ts";
 import { withPlainStatus } from "./status-message.ts";
 import { serveStreamOutput, streamOutputPath } from "./stream-output.ts";
 
-export type RpcServer = { port: number; stop(): Promise<void> };
+export type RpcServer = {
+  port: number;
+  /** New connections are shown this pair; those that are open live on. */
+  showPair(pair: KeyPair): void;
+  /** Other client authorities than before. Open connections live on, unless theirs is no longer among them. */
+  believe(clientAuthorities: string[]): void;
+  stop(): Promise<void>;
+};
 
 export type RpcTrust = {
-  certs: HubCerts;
+  pair: KeyPair;
   /** Whose client certificates are believed, as PEM. */
   clientAuthorities: string[];
-  revokedFile: string;
 };
 
 const messageBytesMax = 4 * 1024 * 1024;
@@ -41,12 +47,16 @@ const connectionsMax = 10_000;
 const stopGraceMs = 3_000;
 
 /** The gRPC port: TLS is our own, so that no framework's default decides who gets in. */
-export async function startRpcServer(hub: HubDeps, trust: RpcTrust): Promise<RpcServer> {
+export async function startRpcServer(
+  hub: HubDeps,
+  { revokedFile, ...given }: RpcTrust & { revokedFile: string },
+): Promise<RpcServer> {
+  let trust: RpcTrust = given;
   const calls = new OpenCalls(hub.clock, (error) =>
     hub.logger.error({ err: error }, "a call could not be looked at"),
   );
   const rpcMetrics = createRpcMetrics(hub.metrics, () => calls.size);
-  const deps: RpcDeps = { ...hub, revoked: new RevocationList(trust.revokedFile), calls, rpcMetrics };
+  const deps: RpcDeps = { ...hub, revoked: new RevocationList(revokedFile), calls, rpcMetrics };
   const connections = new Connections(deps);
   const server = createServer(trust, answerer(deps, connections));
   server.maxConnections = connectionsMax;
@@ -55,8 +65,17 @@ export async function startRpcServer(hub: HubDeps, trust: RpcTrust): Promise<Rpc
   server.on("tlsClientError", connections.hearTlsError);
   await listen(server, hub.settings);
   await calls.start();
+  const change = (fresh: RpcTrust): void => {
+    server.setSecureContext(contextFor(fresh));
+    trust = fresh;
+  };
   return {
     port: (server.address() as AddressInfo).port,
+    showPair: (pair) => change({ ...trust, pair }),
+    believe(clientAuthorities) {
+      change({ ...trust, clientAuthorities });
+      connections.believe(clientAuthorities);
+    },
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await calls.stop();
@@ -70,13 +89,10 @@ export async function startRpcServer(hub: HubDeps, trust: RpcTrust): Promise<Rpc
 
 type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
-function createServer({ certs, clientAuthorities }: RpcTrust, answer: Answer): Http2SecureServer {
+function createServer(trust: RpcTrust, answer: Answer): Http2SecureServer {
   return createSecureServer(
     {
-      ...strictTls,
-      cert: certs.server.certPem,
-      key: certs.server.keyPem,
-      ca: clientAuthorities,
+      ...contextFor(trust),
       requestCert: true,
       rejectUnauthorized: true,
       allowHTTP1: false,
@@ -91,6 +107,10 @@ function createServer({ certs, clientAuthorities }: RpcTrust, answer: Answer): H
     },
     answer,
   );
+}
+
+function contextFor({ pair, clientAuthorities }: RpcTrust) {
+  return { ...tlsContext(pair), ca: clientAuthorities };
 }
 
 function answerer(deps: RpcDeps, connections: Connections): Answer {

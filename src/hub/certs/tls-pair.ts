@@ -1,0 +1,58 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
+import { WritError } from "../../core/errors.ts";
+import { readSmallFile } from "../../runtime/private-file.ts";
+import { strictTls } from "../../runtime/tls.ts";
+import type { KeyPair } from "./make-certificate.ts";
+
+export type PairPaths = { certPath: string; keyPath: string };
+
+/** A certificate and its key that a port can show. Every refusal names the file, and never says what is in it. */
+export async function readTlsPair(paths: PairPaths, rules: { mustBePrivate: boolean }): Promise<KeyPair> {
+  const [certPem, keyPem] = [await readText(paths.certPath, rules), await readText(paths.keyPath, rules)];
+  const certificate = parseCertificate(paths.certPath, certPem);
+  if (!certificate.checkPrivateKey(parseKey(paths.keyPath, keyPem))) {
+    throw refused(`${paths.keyPath} is not the key of ${paths.certPath}; put both of one pair there`);
+  }
+  const pair = { certPem, keyPem };
+  tryOut(paths, pair);
+  return pair;
+}
+
+export function parseCertificate(path: string, pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    throw refused(`${path} holds no certificate; put one there as PEM`);
+  }
+}
+
+export function parseKey(path: string, pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    throw refused(
+      `${path} holds no private key that can be read; put one there as PEM, without a passphrase`,
+    );
+  }
+}
+
+async function readText(path: string, rules: { mustBePrivate: boolean }): Promise<string> {
+  const text = await readSmallFile(path, rules);
+  if (text === null) throw refused(`${path} cannot be read: ENOENT`);
+  return text;
+}
+
+/** TLS has the last word: the rest of the chain must be readable too, and the key long enough. */
+function tryOut({ certPath }: PairPaths, { certPem, keyPem }: KeyPair): void {
+  try {
+    createSecureContext({ ...strictTls, cert: certPem, key: keyPem });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw refused(`${certPath} cannot be used for TLS: ${code ?? "it is refused"}`);
+  }
+}
+
+function refused(why: string): WritError {
+  return new WritError("CONFIG_INVALID", why);
+}

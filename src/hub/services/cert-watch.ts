@@ -1,0 +1,130 @@
+import { X509Certificate } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { WritError } from "../../core/errors.ts";
+import { repeat, type Service } from "../../runtime/service.ts";
+import { certPaths } from "../certs/cert-paths.ts";
+import { certsWish } from "../certs/certs-wish.ts";
+import { authorityFiles, readClientAuthorities } from "../certs/client-authorities.ts";
+import { ensureCerts, isRenewalDue } from "../certs/ensure-certs.ts";
+import { followFiles } from "../certs/follow-files.ts";
+import { authoritiesPath, givenPaths, type HubTls, readGivenPair } from "../certs/hub-tls.ts";
+import type { KeyPair } from "../certs/make-certificate.ts";
+import { type PairPaths, readTlsPair } from "../certs/tls-pair.ts";
+import type { HubDeps } from "../deps.ts";
+import type { HttpServer } from "../http/server.ts";
+import type { RpcServer } from "../rpc/server.ts";
+
+/** New files are taken over within this time. A look at their times costs next to nothing. */
+const lookMs = 10_000;
+/** A renewal that fails has 30 days left to succeed; one that helps nothing must not fill the disk. */
+const renewAgainMs = 3_600_000;
+
+export type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
+  osUser: string;
+  http: Pick<HttpServer, "showPair">;
+  rpc: Pick<RpcServer, "showPair" | "believe">;
+};
+
+/**
+ * Follows the certificates of a hub that runs for months: renews the home's own before they end, and gives the ports
+ * what has changed on disk. New connections get it, open ones live on. What cannot be used changes nothing.
+ */
+export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
+  const { clock, logger } = deps;
+  const tls = { ...started };
+  const renew = renewal(deps, tls);
+  const looks = [followOwn(deps, tls), followGiven(deps, tls), followAuthorities(deps, tls)];
+  const onError = (error: unknown) => logger.error({ err: error }, "the certificates could not be looked at");
+  return repeat({ name: "certificate watch", intervalMs: lookMs, clock, onError }, async () => {
+    await renew();
+    for (const look of looks) await look();
+  });
+}
+
+/** Does what a start does. The files that it writes are then taken over like those of anybody else. */
+function renewal({ home, settings, clock, logger, osUser }: CertWatchDeps, tls: HubTls): () => Promise<void> {
+  let notBefore = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const wish = certsWish(settings, { osUser, nowMs: clock.nowMs() });
+    if (clock.monotonicMs() < notBefore || !(await isRenewalDue(home, wish, tls.own))) return;
+    notBefore = clock.monotonicMs() + renewAgainMs;
+    try {
+      await ensureCerts(home, wish);
+    } catch (error) {
+      logger.error(
+        `the hub's certificates end soon and could not be renewed: ${reasonOf(error)}; then run: writ certs renew`,
+      );
+    }
+  };
+}
+
+function followOwn(deps: CertWatchDeps, tls: HubTls): () => Promise<void> {
+  const { serverCert, serverKey } = certPaths(deps.home);
+  const paths = { certPath: serverCert, keyPath: serverKey };
+  return followPair(deps, paths, async () => {
+    const pair = await readTlsPair(paths, { mustBePrivate: true });
+    if (isDeepStrictEqual(pair, tls.own)) return null;
+    deps.rpc.showPair(pair);
+    if (tls.given === null) deps.http.showPair(pair);
+    tls.own = pair;
+    return pair;
+  });
+}
+
+function followGiven(deps: CertWatchDeps, tls: HubTls): () => Promise<void> {
+  const paths = givenPaths(deps.settings);
+  if (paths === null) return async () => {};
+  return followPair(deps, paths, async () => {
+    const pair = await readGivenPair(paths);
+    if (isDeepStrictEqual(pair, tls.given)) return null;
+    deps.http.showPair(pair);
+    tls.given = pair;
+    return pair;
+  });
+}
+
+/** `take` gives the pair that is shown from now on, or null when it is the same as before. */
+function followPair({ logger }: CertWatchDeps, paths: PairPaths, take: () => Promise<KeyPair | null>) {
+  const { certPath, keyPath } = paths;
+  return followFiles({
+    files: () => [certPath, keyPath],
+    async take() {
+      const pair = await take();
+      if (pair === null) return;
+      const { serialNumber, validToDate } = new X509Certificate(pair.certPem);
+      logger.info(
+        { file: certPath, serial: serialNumber, ends_at: validToDate.toISOString() },
+        "a new certificate is shown to new connections",
+      );
+    },
+    onRefused: (error) =>
+      logger.error(
+        { file: certPath },
+        `the new certificate is not used, the old one stays: ${reasonOf(error)}`,
+      ),
+  });
+}
+
+function followAuthorities(deps: CertWatchDeps, tls: HubTls): () => Promise<void> {
+  const { logger, rpc, settings, home } = deps;
+  const path = authoritiesPath(home, settings);
+  return followFiles({
+    // The folder itself too: files come and go.
+    files: async () => [path, ...(await authorityFiles(path).catch(() => []))],
+    async take() {
+      const clientAuthorities = await readClientAuthorities(path);
+      if (isDeepStrictEqual(clientAuthorities, tls.clientAuthorities)) return;
+      rpc.believe(clientAuthorities);
+      tls.clientAuthorities = clientAuthorities;
+      logger.info({ file: path, count: clientAuthorities.length }, "other client authorities are believed");
+    },
+    onRefused: (error) =>
+      logger.error({ file: path }, `the client authorities stay as they were: ${reasonOf(error)}`),
+  });
+}
+
+/** Ours name the file and what to do. Of others only the code is said: nobody knows what their text quotes. */
+function reasonOf(error: unknown): string {
+  if (error instanceof WritError) return error.message;
+  return (error as NodeJS.ErrnoException).code ?? "it cannot be read";
+}
