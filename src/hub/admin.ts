@@ -4,6 +4,7 @@ import { readVerifyingKeys } from "../signing/ring-file.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
 import { certsWish } from "./certs/certs-wish.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
+import { expiringGivenCerts, type GivenCert } from "./certs/given-certs.ts";
 import { type IssuedCert, issueCert } from "./certs/manage-certs.ts";
 import { prepareHome } from "./first-start.ts";
 import { type HubFile, hubFilePath } from "./home-lock.ts";
@@ -30,7 +31,7 @@ export async function initHomeCerts(call: HomeCall): Promise<void> {
   await ensureCerts(call.home, await wishOf(call));
 }
 
-/** New certificates for the server and the first person; the hub takes its own at the next start. */
+/** New certificates for the server and the first person; a running hub takes its own over by itself. */
 export async function renewHomeCerts(call: HomeCall): Promise<void> {
   await prepareHome(call.home);
   await renewCerts(call.home, await wishOf(call));
@@ -52,6 +53,15 @@ export async function issueHomeCert(call: IssueCall): Promise<IssuedCert & { url
   const place = await hubPlace(call);
   const issued = await issueCert(call.home, { user, tenant, isAdmin, out, nowMs, hub: place });
   return { ...issued, url: place.url };
+}
+
+/** Certificates outside the home that the hub's settings name and that end soon. */
+export async function expiringCertsOfSettings(
+  call: Pick<HomeCall, "home" | "env" | "nowMs">,
+): Promise<GivenCert[]> {
+  // A copy: the settings remove the secrets that they read.
+  const settings = await loadHubSettings({ home: call.home, flags: {}, env: { ...call.env } });
+  return expiringGivenCerts(settings, call.nowMs);
 }
 
 async function wishOf({ home, env, osUser, nowMs }: HomeCall) {

@@ -21,7 +21,7 @@ export function define(command: Command, context: CliContext): void {
       const findings = [
         ...(await examineHost(context, home)),
         ...(await examineHome(home)),
-        ...(await examineCerts(home, systemClock.nowMs())),
+        ...(await examineCerts({ home, env: context.env, nowMs: systemClock.nowMs() })),
         ...(await examineHub(writ, systemClock.nowMs())),
       ];
       for (const finding of findings) print(context, command, finding, (each) => showFinding(context, each));
