@@ -17,6 +17,7 @@ export class Connections {
   readonly #deps: RpcDeps;
   readonly #bySession = new WeakMap<Http2Session, Connection>();
   readonly #sessions = new Set<Http2Session>();
+  readonly #sockets = new Set<Socket>();
   readonly #addresses = new WeakMap<object, string>();
   /** Null until they have changed for the first time: before that TLS alone knows. */
   #authorities: X509Certificate[] | null = null;
@@ -29,6 +30,8 @@ export class Connections {
   readonly hearSocket = (socket: Socket): void => {
     socket.setKeepAlive(true, keepAliveMs);
     socket.setNoDelay(true);
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
     if (socket.remoteAddress !== undefined) this.#addresses.set(socket, socket.remoteAddress);
   };
 
@@ -73,8 +76,9 @@ export class Connections {
     for (const session of [...this.#sessions]) session.close();
   }
 
+  /** The sockets, not the sessions: one that has closed waits for a client that may never read or answer again. */
   destroyAll(): void {
-    for (const session of [...this.#sessions]) session.destroy();
+    for (const socket of [...this.#sockets]) socket.destroy();
   }
 
   /**
