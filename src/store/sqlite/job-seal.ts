@@ -24,6 +24,14 @@ export function isSealed(macKey: Buffer, job: Routed, document: string, mac: Uin
   return checkSeal(macKey, { document, routing: routingOf(job) }, mac);
 }
 
+/** A kept receipt is that of the job it is filed under only if the sealed routing names that job. */
+export function isReceiptSealed(
+  macKey: Buffer,
+  kept: { jobId: string; document: string; routing: string; mac: Uint8Array },
+): boolean {
+  return readRouting(kept.routing).id === kept.jobId && checkSeal(macKey, kept, kept.mac);
+}
+
 /** What the routing says of whose job it was; empty texts for one that is none, which no seal holds for. */
 export function readRouting(routing: string): Pick<Routed, "id" | "tenantId" | "userId" | "documentSha256"> {
   const parts = parseList(routing);

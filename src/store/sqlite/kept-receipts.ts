@@ -1,8 +1,7 @@
-import { checkSeal } from "../../signing/mac.ts";
 import type { ForgottenJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
-import { readRouting, routingOf } from "./job-seal.ts";
+import { isReceiptSealed, readRouting, routingOf } from "./job-seal.ts";
 
 /** The receipt of a job that is about to be forgotten stays, with all that it takes to vouch for it. */
 export function keepReceipt(context: Context, jobSeq: number): void {
@@ -28,9 +27,8 @@ export function getForgottenJob(context: Context, { jobId }: { jobId: string }):
   );
   if (row === null) return null;
   const { document, routing, mac, receipt } = row;
-  const { id, ...sealed } = readRouting(routing);
-  const isSealed = id === jobId && checkSeal(context.macKey, { document, routing }, mac);
-  return { id: jobId, ...sealed, document, receipt, isSealed };
+  const isSealed = isReceiptSealed(context.macKey, { jobId, document, routing, mac });
+  return { ...readRouting(routing), id: jobId, document, receipt, isSealed };
 }
 
 export function pruneReceipts(

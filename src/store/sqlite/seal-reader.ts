@@ -1,17 +1,16 @@
 import { DatabaseSync } from "node:sqlite";
-import { checkSeal } from "../../signing/mac.ts";
-import { isSealed } from "./job-seal.ts";
+import { isReceiptSealed, isSealed } from "./job-seal.ts";
 
 type Sealed = { document: string | null; mac: Uint8Array | null };
 type SealedJob = Parameters<typeof isSealed>[1] & Sealed;
-type SealedReceipt = Sealed & { id: string; routing: string };
+type SealedReceipt = Parameters<typeof isReceiptSealed>[1];
 
 const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId, jobs.type, priority,
     queues.key AS queueKey, max_attempts AS maxAttempts, document_timeout_sec AS documentTimeoutSec,
     document_sha256 AS documentSha256, idempotency_key AS idempotencyKey, document, mac
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq LEFT JOIN queues ON queues.id = jobs.queue_id`;
 
-const receiptsText = "SELECT job_id AS id, document, routing, mac FROM receipts";
+const receiptsText = "SELECT job_id AS jobId, document, routing, mac FROM receipts";
 
 /** Checks the seal of every document that a database holds; names the first jobs whose seal does not hold. */
 export function findBrokenSeals(
@@ -32,8 +31,7 @@ export function findBrokenSeals(
       look(row.id, document !== null && mac !== null && isSealed(macKey, row, document, mac));
     }
     for (const row of database.prepare(receiptsText).iterate() as Iterable<SealedReceipt>) {
-      const { document, mac, routing } = row;
-      look(row.id, document !== null && mac !== null && checkSeal(macKey, { document, routing }, mac));
+      look(row.jobId, isReceiptSealed(macKey, row));
     }
     return { checked, broken };
   } finally {
