@@ -6,7 +6,7 @@ import { sha256Hex } from "../../signing/mac.ts";
 import type { ClaimedJob } from "../../store/store.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
-import { checkRate } from "./check-rate.ts";
+import { checkWorkerRate } from "./check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
 
 export type ClaimRequest = {
@@ -34,14 +34,10 @@ const claimBytesMax = 3 * 1024 ** 2;
  */
 export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<ClaimedJob[]> {
   const worker = await findActingWorker(deps, request);
-  await checkRate(deps, {
+  await checkWorkerRate(deps, request, {
     limit: "claims",
-    subject: worker.id,
     perSecond: claimsPerSecondMax,
     refusal: `a worker may claim ${claimsPerSecondMax} times a second`,
-    tenantId: request.identity.tenantId,
-    origin: request.origin,
-    details: { worker_id: worker.id },
   });
   if (worker.draining) return [];
   const facts = claimFacts(worker, request);

@@ -5,7 +5,7 @@ import { loadVerifyingKey } from "../../signing/ed25519.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
-import { checkRate } from "./check-rate.ts";
+import { checkWorkerRate } from "./check-rate.ts";
 import { checkActsAs, findActingWorker } from "./find-worker.ts";
 import { recordKeyRejected } from "./manage-keys.ts";
 
@@ -53,14 +53,10 @@ export type HeartbeatCall = {
 /** The worker lives. Exactly the leases it names are renewed; it is told which of them it has lost. */
 export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
   const known = await checkActsAs(deps, call);
-  await checkRate(deps, {
+  await checkWorkerRate(deps, call, {
     limit: "heartbeats",
-    subject: call.workerId,
     perSecond: heartbeatsPerSecondMax,
     refusal: `a worker may call ${heartbeatsPerSecondMax} times a second`,
-    tenantId: call.identity.tenantId,
-    origin: call.origin,
-    details: { worker_id: call.workerId },
   });
   if (call.isDraining && known?.draining === false) {
     const nowMs = deps.clock.nowMs();
