@@ -189,33 +189,32 @@ function containerStart(runtime: string, kind: BundleKind, rootEntries: readonly
 }
 
 function bareStarts(): Measure {
-  const program = compile("posix-spawn", ["_posix-spawn.c"]);
+  const program = compile("posix-spawn", [], ["_posix-spawn.c"]);
   return async (inFlight) => runMeasure(program, [seconds, inFlight]);
 }
 
 /** In the same directory and the same place among the cgroups as Writ's own. */
 function cageFloor(jobsDir: string | null): Measure {
   const parts = ["kernel", "privileges", "seccomp-filter", "failure", "fatal"];
-  const program = compile("cage-floor", ["_cage-floor.c", ...parts.map((name) => `../launcher/${name}.c`)]);
+  const sources = ["_cage-floor.c", ...parts.map((name) => `../launcher/${name}.c`)];
+  // Static as the launcher is: it forks its own memory for each cage.
+  const program = compile("cage-floor", ["-static"], sources);
   return async (inFlight) => {
     const place = mkdtempSync(join(dir, "floor-"));
     const cgroup = jobsDir === null ? "" : mkdtempSync(join(jobsDir, "floor-"));
-    const value = runMeasure(program, [seconds, inFlight, place, cgroup]);
-    if (cgroup !== "") rmdirSync(cgroup);
-    rmSync(place, { recursive: true });
-    return value;
+    try {
+      return runMeasure(program, [seconds, inFlight, place, cgroup]);
+    } finally {
+      if (cgroup !== "") rmdirSync(cgroup);
+      rmSync(place, { recursive: true });
+    }
   };
 }
 
-function compile(name: string, sources: string[]): string {
+function compile(name: string, flags: string[], sources: string[]): string {
   const program = join(dir, name);
-  execFileSync("cc", [
-    "-O2",
-    "-static",
-    "-o",
-    program,
-    ...sources.map((source) => join(import.meta.dirname, source)),
-  ]);
+  const paths = sources.map((source) => join(import.meta.dirname, source));
+  execFileSync("cc", ["-O2", ...flags, "-o", program, ...paths]);
   return program;
 }
 
