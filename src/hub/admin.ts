@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
 import { readVerifyingKeys } from "../signing/ring-file.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
@@ -9,11 +8,11 @@ import { type IssuedCert, issueCert } from "./certs/manage-certs.ts";
 import { prepareHome } from "./first-start.ts";
 import { type HubFile, hubFilePath } from "./home-lock.ts";
 import { urlOf } from "./http/server.ts";
-import { loadHubSettings } from "./settings.ts";
+import { loadHubSettings, lookAtSettings, placesOf } from "./settings.ts";
 
 export type { AuditFault, AuditVerdict } from "./audit/verify-audit.ts";
-export { type BackupMade, backUp } from "./backup/back-up.ts";
-export { type Restored, restore } from "./backup/restore.ts";
+export { backUp } from "./backup/back-up.ts";
+export { restore } from "./backup/restore.ts";
 export { expiringCerts, type ListedCert, listCerts, revokeCerts } from "./certs/manage-certs.ts";
 
 /** The door for commands that work on a home itself, whether or not its hub runs. */
@@ -59,9 +58,7 @@ export async function issueHomeCert(call: IssueCall): Promise<IssuedCert & { url
 export async function expiringCertsOfSettings(
   call: Pick<HomeCall, "home" | "env" | "nowMs">,
 ): Promise<GivenCert[]> {
-  // A copy: the settings remove the secrets that they read.
-  const settings = await loadHubSettings({ home: call.home, flags: {}, env: { ...call.env } });
-  return expiringGivenCerts(settings, call.nowMs);
+  return expiringGivenCerts(await lookAtSettings(call), call.nowMs);
 }
 
 async function wishOf({ home, env, osUser, nowMs }: HomeCall) {
@@ -85,11 +82,9 @@ export async function verifyAudit(input: {
   env: Record<string, string | undefined>;
 }): Promise<AuditVerdict> {
   const { home } = input;
-  // A copy: the settings remove the secrets that they read.
-  const settings = await loadHubSettings({ home, flags: {}, env: { ...input.env } });
-  const keysDir = settings.keysDir ?? join(home, "keys");
+  const { databasePath, keysDir } = placesOf(home, await lookAtSettings(input));
   const readKeys = () => readVerifyingKeys(keysDir);
   // Without keys this is no home, and that is said before a database is missed.
   readKeys();
-  return verify({ home, databasePath: settings.sqlitePath ?? join(home, "writ.sqlite"), readKeys });
+  return verify({ home, databasePath, readKeys });
 }

@@ -147,6 +147,16 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   return settings;
 }
 
+/** For those who only look at a home: the environment keeps its secrets for whoever is to read them. */
+export function lookAtSettings({ home, env }: Pick<SettingInput, "home" | "env">): Promise<HubSettings> {
+  return loadHubSettings({ home, flags: {}, env: { ...env } });
+}
+
+/** Where the database and the keys of a home are: in it, unless the settings name other places. */
+export function placesOf(home: string, { sqlitePath, keysDir }: Pick<HubSettings, "sqlitePath" | "keysDir">) {
+  return { databasePath: sqlitePath ?? join(home, "writ.sqlite"), keysDir: keysDir ?? join(home, "keys") };
+}
+
 /** What a file may hold and others must not read. */
 const secrets = [declarations.telegramBotToken, declarations.smtpUrl, declarations.webhookSecret];
 

@@ -36,7 +36,7 @@ import { RecordCache } from "./services/record-cache.ts";
 import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createStorage } from "./services/storage.ts";
-import { type HubSettings, loadHubSettings } from "./settings.ts";
+import { type HubSettings, loadHubSettings, placesOf } from "./settings.ts";
 import { systemIds } from "./system-ids.ts";
 
 export type HubStart = {
@@ -152,14 +152,12 @@ function openRpc(deps: HubDeps, { own, clientAuthorities }: HubTls): Promise<Rpc
 async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps["logger"]): Promise<HubDeps> {
   const { home, version, clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = start;
   const nowMs = clock.nowMs();
-  const keys = openKeyRing(settings.keysDir ?? join(home, "keys"), {
+  const { databasePath, keysDir } = placesOf(home, settings);
+  const keys = openKeyRing(keysDir, {
     nowMs,
     givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
   });
-  const store = await openSqliteStore({
-    path: settings.sqlitePath ?? join(home, "writ.sqlite"),
-    macKey: keys.macKey,
-  });
+  const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
   await applyQuotas({ store, nowMs }, settings.quotas);
   await ensureAdminToken(home, { store, ids, nowMs }, { secret: settings.adminToken, osUser: start.osUser });
   // A restart must cost no job an attempt: every lease begins anew.

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import { claimedJob, claimJob, completedJob, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
 import { runCommand } from "../support/run-command.ts";
@@ -18,11 +19,18 @@ function folder(): string {
   return dir;
 }
 
-const nowMs = Date.now();
+/** Some time ago: what is taken back is due again after five seconds, and no test has to wait for that. */
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() - 60_000 };
 const backUpTo = (file: string, home = hub.home, env = {}) =>
-  backUp({ home, env, file, passphrase, version: "0.0.0-test", nowMs });
+  backUp({ home, env, file, passphrase, version: "0.0.0-test", nowMs: clock.nowMs() });
 const restoreTo = (home: string, file: string, env = {}) =>
-  restore({ home, env, file, passphrase, osUser: "root", nowMs });
+  restore({ home, env, file, passphrase, osUser: "root", clock });
+
+/** A genuine document and its seal, filed under a job that it is not for. */
+const receiptOfAnother = `INSERT INTO receipts (job_seq, job_id, document, routing, mac, receipt, ended_at)
+  SELECT jobs.seq, '00000000-0000-4000-8000-000000000000', document, json_array(jobs.id, jobs.tenant_id, user_id,
+    jobs.type, priority, queues.key, document_timeout_sec, max_attempts, document_sha256, idempotency_key), mac, '{}', 1
+  FROM jobs JOIN documents ON job_seq = jobs.seq JOIN queues ON queues.id = queue_id LIMIT 1`;
 
 /** A backup of a hub of its own, whose database somebody has been at before. */
 async function tamperedBackup(statement: string): Promise<string> {
@@ -64,7 +72,7 @@ test("a home that is in use, a wrong passphrase and a damaged file are refused, 
   await backUpTo(file);
   await expect(restoreTo(hub.home, file)).rejects.toThrow(/is not empty/);
   await expect(restoreTo(join(dir, "home"), join(dir, "none"))).rejects.toThrow(/none does not exist/);
-  const wrong = { home: join(dir, "home"), env: {}, file, passphrase: "another one", osUser: "root", nowMs };
+  const wrong = { home: join(dir, "home"), env: {}, file, passphrase: "another one", osUser: "root", clock };
   await expect(restore(wrong)).rejects.toThrow(/the passphrase is not the one/);
   const bytes = readFileSync(file);
   bytes[bytes.length - 20]! ^= 1;
@@ -80,6 +88,7 @@ test.each([
     "UPDATE jobs SET priority = 10 WHERE status = 'pending'",
     /does not agree with its seal/,
   ],
+  ["whose receipt was kept", receiptOfAnother, /job 0{8}-.* does not agree with its seal/],
   ["an audit record", "UPDATE events SET ts = ts + 1 WHERE seq = 3", /audit record 3 was changed/],
 ])("a database in which %s was edited is not restored", async (_, statement, what) => {
   const file = await tamperedBackup(statement);

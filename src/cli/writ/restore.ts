@@ -25,7 +25,7 @@ export function define(command: Command, context: CliContext): void {
         file: resolve(context.cwd, file),
         passphrase,
         osUser: context.osUser,
-        nowMs: systemClock.nowMs(),
+        clock: systemClock,
       });
       print(context, command, restored, ({ records, seals, recalled }) =>
         [

@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
 import { WritError } from "../../core/errors.ts";
 import { marksPath } from "../audit/audit-marks.ts";
-import { loadHubSettings } from "../settings.ts";
+import { lookAtSettings, placesOf } from "../settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
 import { sealWith } from "./passphrase-cipher.ts";
 
@@ -33,25 +33,25 @@ const depthMax = 4;
  */
 export async function backUp(call: BackupCall): Promise<BackupMade> {
   const { home, file, nowMs } = call;
-  const settings = await loadHubSettings({ home, flags: {}, env: { ...call.env } });
-  const database = settings.sqlitePath ?? join(home, "writ.sqlite");
-  if (!existsSync(database)) {
+  const { databasePath, keysDir } = placesOf(home, await lookAtSettings(call));
+  if (!existsSync(databasePath)) {
     throw new WritError(
       "CONFIG_INVALID",
-      `${database} does not exist: there is no hub to back up in ${home}`,
+      `${databasePath} does not exist: there is no hub to back up in ${home}`,
     );
   }
   if (existsSync(file)) throw taken(file);
 
-  const heads = await readFile(marksPath(home)).catch(() => null);
+  const headsPath = marksPath(home);
+  const heads = existsSync(headsPath) ? await readFile(headsPath) : null;
   const snapshot = join(home, `.backup-${randomBytes(6).toString("hex")}.sqlite`);
   const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}.tmp`);
   try {
-    await copyDatabase(database, snapshot);
+    await copyDatabase(databasePath, snapshot);
     const files: ArchivedFile[] = [
       { path: "writ.sqlite", file: snapshot },
-      ...(heads === null ? [] : [{ path: basename(marksPath(home)), content: heads }]),
-      ...(await filesOf(home, settings.keysDir ?? join(home, "keys"))),
+      ...(heads === null ? [] : [{ path: basename(headsPath), content: heads }]),
+      ...(await filesOf(home, keysDir)),
     ];
     await pipeline(
       packFiles(files),

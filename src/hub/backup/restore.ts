@@ -5,13 +5,16 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { WritError } from "../../core/errors.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import { findBrokenSeals } from "../../store/sqlite/seal-reader.ts";
-import type { Store } from "../../store/store.ts";
 import { verifyAudit } from "../audit/verify-audit.ts";
-import { type HubSettings, loadHubSettings } from "../settings.ts";
+import type { HubDeps } from "../deps.ts";
+import { type HubSettings, lookAtSettings } from "../settings.ts";
+import { recallLeases } from "../use-cases/manage-keys.ts";
+import { recordEvent } from "../use-cases/record-event.ts";
 import { unpackFiles } from "./archive.ts";
 import { openWith, refused } from "./passphrase-cipher.ts";
 
@@ -21,7 +24,7 @@ export type RestoreCall = {
   file: string;
   passphrase: string;
   osUser: string;
-  nowMs: number;
+  clock: Clock;
 };
 
 export type Restored = {
@@ -39,7 +42,6 @@ export type Restored = {
  * No job makes as many as this: a hundred attempts at most, each given back nine times at most.
  */
 const attemptsAhead = 1_000;
-const jobsPerTurn = 1_000;
 const faultsShown = 20;
 
 /**
@@ -55,11 +57,11 @@ export async function restore(call: RestoreCall): Promise<Restored> {
   await mkdir(draft, { recursive: true, mode: 0o700 });
   try {
     await unpack(call, draft);
-    const settings = await loadHubSettings({ home: draft, flags: {}, env: { ...call.env } });
-    const places = placesOf(settings);
-    await refuseTaken(places);
+    const settings = await lookAtSettings({ home: draft, env: call.env });
+    const moves = movesFor(settings);
+    await refuseTaken(moves);
     const checked = await checkAndRevive(draft, settings, call);
-    for (const { from, to } of places) await move(join(draft, from), to);
+    for (const { from, to } of moves) await move(join(draft, from), to);
     // In place of the empty folder, if there is one.
     await rename(draft, home);
     return { home, ...checked };
@@ -87,7 +89,7 @@ async function unpack({ file, passphrase }: RestoreCall, draft: string): Promise
 type Move = { from: string; to: string };
 
 /** Database and keys go where the settings want them, when that is not in the home. */
-function placesOf({ sqlitePath, keysDir }: HubSettings): Move[] {
+function movesFor({ sqlitePath, keysDir }: HubSettings): Move[] {
   const wanted = [
     { from: "writ.sqlite", to: sqlitePath },
     { from: "keys", to: keysDir },
@@ -95,8 +97,8 @@ function placesOf({ sqlitePath, keysDir }: HubSettings): Move[] {
   return wanted.filter((move): move is Move => move.to !== null);
 }
 
-async function refuseTaken(places: Move[]): Promise<void> {
-  for (const { from, to } of places) {
+async function refuseTaken(moves: Move[]): Promise<void> {
+  for (const { from, to } of moves) {
     const isFree = !existsSync(to) || (from === "keys" && (await readdir(to)).length === 0);
     if (!isFree) throw new WritError("CONFIG_INVALID", `the settings name ${to}, which is there already`);
   }
@@ -111,11 +113,12 @@ async function move(from: string, to: string): Promise<void> {
 async function checkAndRevive(
   draft: string,
   settings: HubSettings,
-  { nowMs, osUser }: RestoreCall,
+  { clock, osUser }: RestoreCall,
 ): Promise<Omit<Restored, "home">> {
   const keysDir = join(draft, "keys");
   const path = join(draft, "writ.sqlite");
-  const { macKey } = openKeyRing(keysDir, { nowMs, givenPrivateKeyPem: settings.signingKeyPem ?? undefined });
+  const givenPrivateKeyPem = settings.signingKeyPem ?? undefined;
+  const { macKey } = openKeyRing(keysDir, { nowMs: clock.nowMs(), givenPrivateKeyPem });
   // Opened first, because that brings an older schema up to date.
   const store = await openSqliteStore({ path, macKey });
   try {
@@ -127,7 +130,7 @@ async function checkAndRevive(
       ...broken.map((jobId) => `job ${jobId} does not agree with its seal`),
     ];
     if (faults.length > 0) throw tampered(faults);
-    const recalled = await revive(store, settings, { nowMs, osUser });
+    const recalled = await revive({ store, settings, clock }, osUser);
     return { records: verdict.records, seals: checked, recalled };
   } finally {
     await store.close();
@@ -135,41 +138,12 @@ async function checkAndRevive(
 }
 
 /** What was leased then is nobody's now, and no attempt that is made from now on may look like one made before. */
-async function revive(
-  store: Store,
-  { leaseMs, backoffScale }: HubSettings,
-  { nowMs, osUser }: { nowMs: number; osUser: string },
-): Promise<number> {
-  const rules = { nowMs, leaseMs, backoffScale };
+async function revive(deps: Pick<HubDeps, "store" | "settings" | "clock">, osUser: string): Promise<number> {
   const reason = "the hub was restored from a backup";
-  let recalled = 0;
-  // Each turn leaves fewer, because a job that was taken back is no longer held.
-  for (let more = true; more; ) {
-    const turn = await store.recallJobs({
-      leaseKeyId: null,
-      reason,
-      rules,
-      limit: jobsPerTurn,
-      origin: null,
-    });
-    recalled += turn.recalled;
-    more = turn.more;
-  }
-  await store.raiseAttempts({ by: attemptsAhead });
+  const recalled = await recallLeases(deps, { keyId: null, origin: null, reason });
+  await deps.store.raiseAttempts({ by: attemptsAhead });
   const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
-  await store.recordEvents({
-    events: [
-      {
-        event: "HUB_RESTORED",
-        ts: nowMs,
-        tenantId: null,
-        jobId: null,
-        ownerId: null,
-        details: { recalled },
-        origin,
-      },
-    ],
-  });
+  await recordEvent(deps, { event: "HUB_RESTORED", origin, details: { recalled } });
   return recalled;
 }
 

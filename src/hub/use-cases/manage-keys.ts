@@ -86,7 +86,7 @@ async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Rev
 
 /** Takes back what was leased with a key, or everything. Their workers are told; no attempt is charged. */
 export async function recallLeases(
-  deps: HubDeps,
+  deps: Pick<HubDeps, "store" | "clock" | "settings">,
   { keyId, origin, reason }: { keyId: string | null; origin: Origin | null; reason?: string },
 ): Promise<number> {
   const why = reason ?? `the key ${keyId} that signed its lease is not trusted any more`;
