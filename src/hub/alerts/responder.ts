@@ -1,7 +1,7 @@
 import type { LoggedEvent } from "../../core/events.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
-import { enforceLockdown, lockDown } from "../use-cases/lockdown.ts";
+import { enforceLockdown, lockDown } from "../use-cases/access/lockdown.ts";
 import { alertText } from "./alert-text.ts";
 import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
 import { answeredKinds, responseTo } from "./response-rules.ts";

@@ -1,7 +1,7 @@
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { OutboxMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
-import { recordEvent } from "../use-cases/record-event.ts";
+import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { type Channel, type SendError, withoutAddress } from "./channel.ts";
 
 const roundMs = 1_000;

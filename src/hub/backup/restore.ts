@@ -13,8 +13,8 @@ import { findBrokenSeals } from "../../store/sqlite/seal-reader.ts";
 import { verifyAudit } from "../audit/verify-audit.ts";
 import type { HubDeps } from "../deps.ts";
 import { type HubSettings, lookAtSettings } from "../settings.ts";
-import { recallLeases } from "../use-cases/manage-keys.ts";
-import { recordEvent } from "../use-cases/record-event.ts";
+import { recallLeases } from "../use-cases/access/manage-keys.ts";
+import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { unpackFiles } from "./archive.ts";
 import { openWith, refused } from "./passphrase-cipher.ts";
 

@@ -1,10 +1,10 @@
 import type { adminRoutes } from "../../contract/admin-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
-import { authenticate, createSession, removeSession } from "../use-cases/authenticate.ts";
-import { createToken, refreshToken, revokeToken } from "../use-cases/manage-tokens.ts";
-import { removeWorker, setWorker, unknownWorker } from "../use-cases/manage-workers.ts";
-import { mayServe } from "../use-cases/tenant-wall.ts";
+import { authenticate, createSession, removeSession } from "../use-cases/access/authenticate.ts";
+import { createToken, refreshToken, revokeToken } from "../use-cases/access/manage-tokens.ts";
+import { mayServe } from "../use-cases/access/tenant-wall.ts";
+import { removeWorker, setWorker, unknownWorker } from "../use-cases/workers/manage-workers.ts";
 import { workerView } from "../views/worker-view.ts";
 import type { Call, Handlers } from "./call.ts";
 import { sessionCookie } from "./credentials.ts";

@@ -1,7 +1,7 @@
 import type { auditRoutes } from "../../contract/audit-routes.ts";
 import { openChannels } from "../alerts/channels.ts";
-import { liftLockdown, lockDown, readLockdown, requireHubAdmin } from "../use-cases/lockdown.ts";
-import { readAudit } from "../use-cases/read-audit.ts";
+import { liftLockdown, lockDown, readLockdown, requireHubAdmin } from "../use-cases/access/lockdown.ts";
+import { readAudit } from "../use-cases/audit/read-audit.ts";
 import type { Handlers } from "./call.ts";
 
 export const auditHandlers: Handlers<keyof typeof auditRoutes> = {

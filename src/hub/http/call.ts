@@ -5,7 +5,7 @@ import type { RouteName, routes } from "../../contract/routes.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { HubDeps } from "../deps.ts";
-import type { Credentials } from "../use-cases/authenticate.ts";
+import type { Credentials } from "../use-cases/access/authenticate.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export type HttpEnv = { Bindings: { incoming: IncomingMessage; outgoing: ServerResponse } };

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { HubSettings } from "../settings.ts";
-import type { Credentials } from "../use-cases/authenticate.ts";
+import type { Credentials } from "../use-cases/access/authenticate.ts";
 
 export const sessionCookie = "writ_session";
 

@@ -1,10 +1,10 @@
 import type { jobRoutes } from "../../contract/job-routes.ts";
-import { cancelJob, retryJob } from "../use-cases/end-jobs.ts";
-import { explainJob } from "../use-cases/explain-job.ts";
-import { exportBundle } from "../use-cases/export-bundle.ts";
-import { findJob } from "../use-cases/find-job.ts";
-import { listJobs } from "../use-cases/list-jobs.ts";
-import { submitJobs } from "../use-cases/submit-jobs.ts";
+import { cancelJob, retryJob } from "../use-cases/jobs/end-jobs.ts";
+import { explainJob } from "../use-cases/jobs/explain-job.ts";
+import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
+import { findJob } from "../use-cases/jobs/find-job.ts";
+import { listJobs } from "../use-cases/jobs/list-jobs.ts";
+import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import { eventView } from "../views/event-view.ts";
 import { jobView } from "../views/job-view.ts";
 import type { Call, Handlers } from "./call.ts";

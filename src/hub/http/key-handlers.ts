@@ -1,4 +1,4 @@
-import { revokeKey, rotateKeys } from "../use-cases/manage-keys.ts";
+import { revokeKey, rotateKeys } from "../use-cases/access/manage-keys.ts";
 import type { Handlers } from "./call.ts";
 
 export const keyHandlers: Handlers<"listKeys" | "rotateKeys" | "revokeKey"> = {

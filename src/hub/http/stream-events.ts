@@ -1,9 +1,9 @@
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { WritError } from "../../core/errors.ts";
 import { formatSse } from "../../runtime/sse.ts";
-import { identityOf } from "../use-cases/authenticate.ts";
-import { findJob } from "../use-cases/find-job.ts";
-import { visibleTo } from "../use-cases/list-jobs.ts";
+import { identityOf } from "../use-cases/access/authenticate.ts";
+import { findJob } from "../use-cases/jobs/find-job.ts";
+import { visibleTo } from "../use-cases/jobs/list-jobs.ts";
 import { liveEvent, liveKinds } from "../views/event-view.ts";
 import type { Call } from "./call.ts";
 

@@ -1,6 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { WritError } from "../../core/errors.ts";
-import { type Output, openOutput } from "../use-cases/read-output.ts";
+import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import type { Call, HttpContext } from "./call.ts";
 import { stillAllowed } from "./stream-events.ts";
 

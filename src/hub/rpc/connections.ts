@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import { WritError } from "../../core/errors.ts";
 import { isBehind, readPeer } from "../certs/verify-peer.ts";
-import { noteFailedLogin } from "../use-cases/note-failed-login.ts";
+import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
 import type { Connection, RpcDeps } from "./call.ts";
 
 /** Dead peers are noticed by the kernel; a client that is only quiet may stay. */

@@ -2,7 +2,7 @@ import { type ListJobsRequest, State } from "../../contract/gen/writ/v1/job_serv
 import { WritError } from "../../core/errors.ts";
 import { type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
 import type { StoredJob } from "../../store/store.ts";
-import { listJobs } from "../use-cases/list-jobs.ts";
+import { listJobs } from "../use-cases/jobs/list-jobs.ts";
 import type { RpcCall } from "./call.ts";
 
 const pageSizeDefault = 50;

@@ -3,8 +3,8 @@ import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import { checkPeer, type Peer } from "../certs/verify-peer.ts";
-import { noteFailedLogin } from "../use-cases/note-failed-login.ts";
-import { recordDenial } from "../use-cases/record-denial.ts";
+import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
+import { recordDenial } from "../use-cases/access/record-denial.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { codeText, rpcError } from "./rpc-error.ts";
 

@@ -1,7 +1,7 @@
 import type { StartJobRequest } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.ts";
 import { WritError } from "../../core/errors.ts";
-import { parseShape } from "../use-cases/parse-shape.ts";
+import { parseShape } from "../use-cases/access/parse-shape.ts";
 
 /** What the hub, not the client, sets for whatever is left out. */
 const startDefaults = {

@@ -7,7 +7,7 @@ import {
   StreamOutputRequestSchema,
 } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { WritError } from "../../core/errors.ts";
-import { openOutput } from "../use-cases/read-output.ts";
+import { openOutput } from "../use-cases/jobs/read-output.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { FrameBuffers } from "./frame-buffers.ts";
 import { framedBytesMax, frameOutput, unframeRequest } from "./grpc-frame.ts";

@@ -2,8 +2,8 @@ import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import { ROTATION_DUE_MS } from "../../signing/key-ring.ts";
 import type { HubDeps } from "../deps.ts";
-import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/manage-keys.ts";
-import { recordEvent } from "../use-cases/record-event.ts";
+import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/access/manage-keys.ts";
+import { recordEvent } from "../use-cases/audit/record-event.ts";
 
 /** What another hub on the same keys has changed is followed within this time. */
 const roundMs = 1_000;

@@ -1,7 +1,11 @@
 import type { Logger } from "../../runtime/logger.ts";
 import type { HubDeps } from "../deps.ts";
-import { checkReceipts, type ReceiptBatch, type ReceiptRefusal } from "../use-cases/check-receipts.ts";
-import { recordEvent } from "../use-cases/record-event.ts";
+import { recordEvent } from "../use-cases/audit/record-event.ts";
+import {
+  checkReceipts,
+  type ReceiptBatch,
+  type ReceiptRefusal,
+} from "../use-cases/workers/check-receipts.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock" | "outputsDir"> & { logger: Logger };
 

@@ -1,0 +1,68 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { TokenRecord } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { noteFailedLogin } from "./note-failed-login.ts";
+
+export type Credentials = { bearer: string | null; session: string | null };
+
+const sessionMs = 12 * 3_600_000;
+
+/** Who is calling, or UNAUTHENTICATED with an event. Unknown, revoked and expired secrets look alike. */
+export async function authenticate(deps: HubDeps, given: Credentials, origin: Origin): Promise<Identity> {
+  const identity = await identityOf(deps, given);
+  if (identity !== null) return identity;
+  const error = given.bearer === null ? "no token" : "bad token";
+  const waitMs = await noteFailedLogin(deps, origin, { error });
+  if (waitMs > 0) {
+    throw new WritError("RATE_LIMITED", "too many failed logins from this address", {
+      retry_after_sec: Math.ceil(waitMs / 1000),
+    });
+  }
+  throw new WritError("UNAUTHENTICATED", "a valid token is needed: Authorization: Bearer sk_…");
+}
+
+/** Null when the credentials are not, or no longer, good. */
+export async function identityOf(deps: HubDeps, given: Credentials): Promise<Identity | null> {
+  if (given.bearer !== null) {
+    const token = await deps.tokens.get(sha256Hex(given.bearer));
+    return token !== null && isUsable(deps, token) ? identityFrom(token) : null;
+  }
+  if (given.session === null) return null;
+  const session = await deps.store.findSession({ secretHash: sha256Hex(given.session) });
+  if (session === null || session.expiresAt <= deps.clock.nowMs() || !isUsable(deps, session.token))
+    return null;
+  return identityFrom(session.token);
+}
+
+function isUsable(deps: HubDeps, token: TokenRecord): boolean {
+  return token.revokedAt === null && (token.expiresAt === null || token.expiresAt > deps.clock.nowMs());
+}
+
+function identityFrom(token: TokenRecord): Identity {
+  const { id, role, tenantId, userId, workerId } = token;
+  return { tokenId: id, role, tenantId, userId, workerId };
+}
+
+/** Logs a person in: the session's secret goes into a cookie. */
+export async function createSession(
+  deps: HubDeps,
+  call: { identity: Identity; origin: Origin },
+): Promise<{ secret: string; maxAgeSec: number }> {
+  const secret = deps.ids.secret();
+  const nowMs = deps.clock.nowMs();
+  await deps.store.createSession({
+    secretHash: sha256Hex(secret),
+    tokenId: call.identity.tokenId,
+    expiresAt: nowMs + sessionMs,
+    nowMs,
+    origin: call.origin,
+  });
+  return { secret, maxAgeSec: sessionMs / 1000 };
+}
+
+export async function removeSession(deps: HubDeps, secret: string): Promise<void> {
+  await deps.store.removeSession({ secretHash: sha256Hex(secret) });
+}

@@ -1,0 +1,32 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { HubDeps } from "../../deps.ts";
+import { noteRateLimit, type RateHit } from "./note-rate-limit.ts";
+
+export type CheckedRate = RateHit & {
+  perSecond: number;
+  count?: number;
+  /** What the caller is told, such as `a worker may claim 2000 times a second`. */
+  refusal: string;
+};
+
+type Deps = Pick<HubDeps, "store" | "clock" | "limits">;
+
+/** Lets a call pass that is within its rate. Any other is refused, and the log hears of the first in each minute. */
+export async function checkRate(deps: Deps, rate: CheckedRate): Promise<void> {
+  const waitMs = deps.limits.take(`${rate.limit} ${rate.subject}`, rate.perSecond, rate.count);
+  if (waitMs === 0) return;
+  await noteRateLimit(deps, rate);
+  throw new WritError("RATE_LIMITED", rate.refusal, { retry_after_sec: Math.ceil(waitMs / 1000) });
+}
+
+/** The same for a call of a worker, by whose name it is counted and recorded. */
+export function checkWorkerRate(
+  deps: Deps,
+  { identity, origin, workerId }: { identity: Identity; origin: Origin; workerId: string },
+  rate: Pick<CheckedRate, "limit" | "perSecond" | "refusal">,
+): Promise<void> {
+  const who = { subject: workerId, tenantId: identity.tenantId, origin, details: { worker_id: workerId } };
+  return checkRate(deps, { ...rate, ...who });
+}

@@ -1,0 +1,135 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { GRACE_MS, type KeyRecord } from "../../../signing/key-ring.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { recordEvent } from "../audit/record-event.ts";
+
+type Caller = { identity: Identity; origin: Origin };
+
+/** So many leases are taken back in one transaction; more wait for the next, so that nobody else does. */
+const leasesPerTurn = 500;
+
+/**
+ * Makes a new key. The old one signs on beside it until the grace is over. In an emergency the grace is the notice,
+ * and what was leased with the old key is void when it ends: at once when there is none.
+ */
+export async function rotateKeys(
+  deps: HubDeps,
+  call: Caller & { emergency?: boolean; noticeSec?: number },
+): Promise<KeyRecord> {
+  checkOperator(call.identity);
+  const { emergency = false, noticeSec = 0 } = call;
+  if (!emergency && call.noticeSec !== undefined) {
+    throw new WritError("INVALID_ARGUMENT", "only an emergency has a notice", {
+      issues: [{ path: "notice_sec", message: "needs emergency: true" }],
+    });
+  }
+  return rotate(deps, { emergency, graceMs: emergency ? noticeSec * 1000 : GRACE_MS, origin: call.origin });
+}
+
+/** The same without a caller, for the hub's own answer to a key that others may know. */
+export async function rotate(
+  deps: HubDeps,
+  how: { emergency: boolean; graceMs: number; origin: Origin | null },
+): Promise<KeyRecord> {
+  const { emergency, graceMs, origin } = how;
+  const previous = deps.keys.signing.keyId;
+  const isAtOnce = emergency && graceMs === 0;
+  const made = await guarded(deps, origin, () => {
+    const nowMs = deps.clock.nowMs();
+    const fresh = deps.keys.rotate({ nowMs, graceMs, emergency });
+    // In the same breath: in between, whoever ends keys whose notice is over would find this one and end it too.
+    if (isAtOnce) deps.keys.revoke(previous, { nowMs, emergency });
+    return fresh;
+  });
+  await recordEvent(deps, {
+    event: "KEY_ROTATED",
+    origin,
+    details: { key_id: made.key_id, previous_key_id: previous, grace_ms: graceMs, emergency },
+  });
+  if (isAtOnce) await followRevocation(deps, { keyId: previous, emergency, origin });
+  else announceKeys(deps);
+  return made;
+}
+
+/** Ends a key that was replaced. With `now`, what was leased with it is void and its workers are told to stop. */
+export async function revokeKey(
+  deps: HubDeps,
+  call: Caller & { keyId: string; now?: boolean },
+): Promise<KeyRecord> {
+  checkOperator(call.identity);
+  return revoke(deps, { keyId: call.keyId, emergency: call.now ?? false, origin: call.origin });
+}
+
+type Revocation = { keyId: string; emergency: boolean; origin: Origin | null };
+
+export async function revoke(deps: HubDeps, revocation: Revocation): Promise<KeyRecord> {
+  const { keyId, emergency, origin } = revocation;
+  const record = await guarded(deps, origin, () =>
+    deps.keys.revoke(keyId, { nowMs: deps.clock.nowMs(), emergency }),
+  );
+  await followRevocation(deps, revocation);
+  return record;
+}
+
+/** What a revoked key leaves to be done: its leases are void, the log and the workers hear of it. */
+async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Revocation): Promise<void> {
+  const recalled = emergency ? await recallLeases(deps, { keyId, origin }) : 0;
+  await recordEvent(deps, {
+    event: "KEY_REVOKED",
+    origin,
+    details: { key_id: keyId, leases_void: emergency, recalled },
+  });
+  announceKeys(deps);
+}
+
+/** Takes back what was leased with a key, or everything. Their workers are told; no attempt is charged. */
+export async function recallLeases(
+  deps: Pick<HubDeps, "store" | "clock" | "settings">,
+  { keyId, origin, reason }: { keyId: string | null; origin: Origin | null; reason?: string },
+): Promise<number> {
+  const why = reason ?? `the key ${keyId} that signed its lease is not trusted any more`;
+  let recalled = 0;
+  // Each turn leaves fewer, because a job that was taken back is no longer held.
+  for (;;) {
+    const turn = await deps.store.recallJobs({
+      leaseKeyId: keyId,
+      reason: why,
+      rules: rulesNow(deps),
+      limit: leasesPerTurn,
+      origin,
+    });
+    recalled += turn.recalled;
+    if (!turn.more) return recalled;
+  }
+}
+
+/** Workers look at the keys when they hear this, and trust only what their own keys have signed. */
+export function announceKeys(deps: HubDeps): void {
+  deps.dispatcher.tellAll("keys", { version: deps.keys.version });
+}
+
+export async function recordKeyRejected(
+  deps: Pick<HubDeps, "store" | "clock">,
+  origin: Origin | null,
+  error: WritError,
+): Promise<void> {
+  await recordEvent(deps, { event: "KEY_REJECTED", origin, details: { error: error.message } });
+}
+
+async function guarded<T>(deps: HubDeps, origin: Origin | null, act: () => T): Promise<T> {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof WritError && error.code === "KEY_REJECTED")
+      await recordKeyRejected(deps, origin, error);
+    throw error;
+  }
+}
+
+/** The keys sign for every tenant, so an administrator of one does not change them. */
+function checkOperator({ tenantId }: Identity): void {
+  if (tenantId === null) return;
+  throw new WritError("PERMISSION_DENIED", "the keys sign for all tenants, so not one of them changes them");
+}

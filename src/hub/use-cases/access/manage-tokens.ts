@@ -1,0 +1,93 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import { defaultTenant, type Identity, type Role } from "../../../core/identity.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { NewToken, TokenRecord } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { isHidden } from "./tenant-wall.ts";
+
+export type TokenWish = {
+  role: Role;
+  tenantId?: string;
+  userId?: string;
+  workerId?: string;
+  expiresInSec?: number;
+};
+
+export type IssuedToken = { id: string; secret: string };
+
+/** Makes a token. Its secret is answered once and kept only as a hash. */
+export async function createToken(
+  deps: HubDeps,
+  call: { identity: Identity; wish: TokenWish; origin: Origin },
+): Promise<IssuedToken> {
+  const { wish, identity } = call;
+  // An administrator of one tenant cannot make itself one of all.
+  const tenantId = wish.tenantId ?? identity.tenantId ?? (wish.role === "user" ? defaultTenant : null);
+  if (identity.tenantId !== null && tenantId !== identity.tenantId) {
+    throw new WritError("PERMISSION_DENIED", `this token administers tenant ${identity.tenantId} only`);
+  }
+  const userId = wish.userId ?? (wish.role === "worker" ? "worker" : identity.userId);
+  const { token, secret } = makeToken(deps, { ...wish, tenantId, userId, workerId: wish.workerId ?? null });
+  await deps.store.createToken({ token, origin: call.origin });
+  return { id: token.id, secret };
+}
+
+type TokenParts = Pick<NewToken, "role" | "tenantId" | "userId" | "workerId"> & { expiresInSec?: number };
+
+function makeToken(
+  deps: HubDeps,
+  { role, tenantId, userId, workerId, expiresInSec }: TokenParts,
+): { token: NewToken; secret: string } {
+  const createdAt = deps.clock.nowMs();
+  const secret = `sk_${role}_${deps.ids.secret()}`;
+  const expiresAt = expiresInSec === undefined ? null : createdAt + expiresInSec * 1000;
+  const id = deps.ids.recordId();
+  return {
+    token: { id, secretHash: sha256Hex(secret), role, tenantId, userId, workerId, createdAt, expiresAt },
+    secret,
+  };
+}
+
+/**
+ * The calling token makes way for a new one with the same rights, in one act: of two that ask at the same moment one
+ * gets the new token, and the other hears that the old one is no longer good.
+ */
+export async function refreshToken(
+  deps: HubDeps,
+  call: { identity: Identity; expiresInSec?: number; origin: Origin },
+): Promise<IssuedToken> {
+  const { role, tenantId, userId, workerId, tokenId } = call.identity;
+  const own = (await deps.store.listTokens()).find(({ id }) => id === tokenId);
+  if (own === undefined) throw unknownToken(tokenId);
+  const expiresInSec = lifetimeSec(own, call.expiresInSec);
+  const { token, secret } = makeToken(deps, { role, tenantId, userId, workerId, expiresInSec });
+  const nowMs = token.createdAt;
+  const isDone = await deps.store.refreshToken({ tokenId, token, nowMs, origin: call.origin });
+  deps.tokens.forgetAll();
+  if (!isDone) throw new WritError("UNAUTHENTICATED", "the token has been exchanged or has ended already");
+  return { id: token.id, secret };
+}
+
+/** A token that was made to end cannot make itself one that lives longer. */
+function lifetimeSec(own: TokenRecord, asked: number | undefined): number | undefined {
+  if (own.expiresAt === null) return asked;
+  const given = Math.max(1, Math.round((own.expiresAt - own.createdAt) / 1000));
+  return Math.min(given, asked ?? given);
+}
+
+/** Ends a token at once; streams that were opened with it end with their next look. */
+export async function revokeToken(
+  deps: HubDeps,
+  call: { identity: Identity; tokenId: string; origin: Origin },
+): Promise<void> {
+  const { identity, tokenId, origin } = call;
+  const known = (await deps.store.listTokens()).find(({ id }) => id === tokenId);
+  if (known === undefined || isHidden(identity, known)) throw unknownToken(tokenId);
+  await deps.store.revokeToken({ tokenId, origin, nowMs: deps.clock.nowMs() });
+  deps.tokens.forgetAll();
+}
+
+function unknownToken(tokenId: string): WritError {
+  return new WritError("NOT_FOUND", `there is no token ${tokenId}`);
+}

@@ -1,0 +1,24 @@
+import type { Origin } from "../../../core/events.ts";
+import type { HubDeps } from "../../deps.ts";
+import { recordEvent } from "../audit/record-event.ts";
+
+export type RateHit = {
+  /** Which of the limits. */
+  limit: "failed logins" | "submits_per_sec" | "claims" | "heartbeats";
+  /** Who is counted: an address, a tenant or a worker. */
+  subject: string;
+  origin: Origin;
+  tenantId?: string | null;
+  details?: Record<string, unknown>;
+};
+
+/** The flood itself must not flood the log: one record a minute for each limit and each who hits it says enough. */
+const notesPerSecond = 1 / 60;
+
+export async function noteRateLimit(
+  deps: Pick<HubDeps, "store" | "clock" | "limits">,
+  { limit, subject, origin, tenantId = null, details = {} }: RateHit,
+): Promise<void> {
+  if (deps.limits.take(`note of ${limit} ${subject}`, notesPerSecond) > 0) return;
+  await recordEvent(deps, { event: "RATE_LIMIT_HIT", tenantId, origin, details: { limit, ...details } });
+}

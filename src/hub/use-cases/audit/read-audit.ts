@@ -1,0 +1,106 @@
+import type { Identity } from "../../../core/identity.ts";
+import type { SealedRecord } from "../../../store/audit-record.ts";
+import type { AuditTraits } from "../../../store/audit-store.ts";
+import { dayOf, isGone, listColdDays, readCold } from "../../audit/cold-files.ts";
+import type { HubDeps } from "../../deps.ts";
+
+export type AuditSearch = AuditTraits & {
+  /** Only records below this seq. */
+  before?: number;
+  limit: number;
+};
+
+/** How many records of the table one act looks at: a rare thing is found in many short acts. */
+const window = 5_000;
+
+/** Records that fit, newest first, out of the database and then out of the files. `next` is where to go on. */
+export async function readAudit(
+  deps: HubDeps,
+  call: { identity: Identity; search: AuditSearch; signal: AbortSignal },
+): Promise<{ records: SealedRecord[]; next: number | null }> {
+  const search = { ...call.search, tenantId: call.identity.tenantId ?? call.search.tenantId };
+  if (call.identity.tenantId !== null && call.search.tenantId !== undefined) {
+    // What belongs to another tenant looks like nothing.
+    if (call.search.tenantId !== call.identity.tenantId) return { records: [], next: null };
+  }
+  const records = await searchHot(deps, search, call.signal);
+  if (records.length < search.limit) {
+    records.push(...(await searchCold(deps, search, { found: records, signal: call.signal })));
+  }
+  return { records, next: records.length < search.limit ? null : records.at(-1)!.seq };
+}
+
+async function searchHot(deps: HubDeps, search: AuditSearch, signal: AbortSignal): Promise<SealedRecord[]> {
+  const records: SealedRecord[] = [];
+  let before: number | null = search.before ?? Number.MAX_SAFE_INTEGER;
+  while (before !== null && records.length < search.limit && !signal.aborted) {
+    const limit = search.limit - records.length;
+    const page = await deps.store.searchAudit({ ...search, before, window, limit });
+    records.push(...page.records);
+    before = page.next;
+  }
+  return records;
+}
+
+/** Each file is read from its beginning; of what fits only as much is kept as is still wanted. */
+async function searchCold(
+  deps: HubDeps,
+  search: AuditSearch,
+  { found, signal }: { found: SealedRecord[]; signal: AbortSignal },
+): Promise<SealedRecord[]> {
+  const { first } = await deps.store.eventRange();
+  const before = Math.min(
+    search.before ?? Number.MAX_SAFE_INTEGER,
+    first === 0 ? Number.MAX_SAFE_INTEGER : first,
+  );
+  const days = (await listColdDays(deps.auditDir)).filter((day) => isWithin(day, search));
+  const records: SealedRecord[] = [];
+  for (const day of days.reverse()) {
+    const wanted = search.limit - found.length - records.length;
+    if (wanted === 0 || signal.aborted) break;
+    const matches = await searchDay(deps, { day, before, wanted, search, signal });
+    records.push(...matches.reverse());
+  }
+  return records;
+}
+
+type DaySearch = { day: string; before: number; wanted: number; search: AuditSearch; signal: AbortSignal };
+
+async function searchDay(
+  deps: HubDeps,
+  { day, before, wanted, search, signal }: DaySearch,
+): Promise<SealedRecord[]> {
+  const matches: SealedRecord[] = [];
+  try {
+    for await (const record of readCold(deps.auditDir, day)) {
+      if (signal.aborted) break;
+      if (record.seq >= before || !fits(record, search)) continue;
+      matches.push(record);
+      if (matches.length > wanted) matches.shift();
+    }
+  } catch (error) {
+    // It has become too old since the files were listed, and is found no more than it would be in a moment.
+    if (!isGone(error)) throw error;
+  }
+  return matches;
+}
+
+function isWithin(day: string, { since, until }: AuditSearch): boolean {
+  // A clock that was set back may have left a record in the file of a later day, so only the end is exact.
+  return (
+    (since === undefined || day >= dayOf(since)) && (until === undefined || day <= dayOf(until + 86_400_000))
+  );
+}
+
+function fits(record: SealedRecord, search: AuditSearch): boolean {
+  const ts = Date.parse(record.timestamp);
+  return (
+    (search.event === undefined || record.event === search.event) &&
+    (search.severity === undefined || record.severity === search.severity) &&
+    (search.tenantId === undefined || record.tenant_id === search.tenantId) &&
+    (search.userId === undefined || record.user_id === search.userId) &&
+    (search.jobId === undefined || record.job_id === search.jobId) &&
+    (search.since === undefined || ts >= search.since) &&
+    (search.until === undefined || ts < search.until)
+  );
+}

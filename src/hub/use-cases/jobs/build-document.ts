@@ -1,0 +1,132 @@
+import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
+import { documentDefaults, type JobDocument, type RunSpec } from "../../../core/document.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { NewJob } from "../../../core/job.ts";
+import type { JsonValue } from "../../../core/json-value.ts";
+import { queueKey } from "../../../core/queue-key.ts";
+import { canonicalize } from "../../../signing/canonical.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+
+export type Author = { tenantId: string; userId: string };
+
+/** One argument of a process holds 128 KiB; base64 and quoting need their share of it. */
+const argumentInputBytesMax = 90 * 1024;
+
+/** Turns what a producer sent into the document that will be signed, and the record that the store keeps beside it. */
+export function buildDocument(
+  submission: JobSubmission,
+  author: Author,
+  made: { jobId: string; nowMs: number },
+): NewJob {
+  const document = describe(submission, author, made);
+  const text = canonicalize(document as unknown as JsonValue);
+  const isNamed = submission.idempotency_key !== undefined || submission.job_id !== undefined;
+  return {
+    id: document.job_id,
+    tenantId: author.tenantId,
+    userId: author.userId,
+    type: document.type,
+    priority: document.priority,
+    queueKey: keyOf(document),
+    document: text,
+    documentSha256: sha256Hex(text),
+    idempotencyKey: document.idempotency_key,
+    isKeyChosen: submission.idempotency_key !== undefined,
+    requestHash: isNamed ? sha256Hex(canonicalize(submission as unknown as JsonValue)) : null,
+    maxAttempts: document.max_attempts,
+    timeoutSec: document.timeout_sec,
+    queueTtlSec: submission.queue_ttl_sec ?? null,
+    createdAt: made.nowMs,
+    runAt: Math.max(made.nowMs, submission.run_at ?? 0),
+  };
+}
+
+function describe(
+  submission: JobSubmission,
+  author: Author,
+  made: { jobId: string; nowMs: number },
+): JobDocument {
+  const jobId = submission.job_id ?? made.jobId;
+  const run = runOf(submission);
+  checkInputSize(run);
+  return withoutUndefined({
+    job_id: jobId,
+    tenant_id: author.tenantId,
+    user_id: author.userId,
+    type: submission.type,
+    execution_location: submission.execution_location ?? documentDefaults.executionLocation,
+    provider: submission.provider,
+    model: submission.model,
+    run,
+    limits: submission.limits,
+    requires: submission.requires,
+    created_at_ts: Math.floor(made.nowMs / 1000),
+    status: "QUEUED" as const,
+    timeout_sec: timeoutOf(submission),
+    idempotency_key: idempotencyKeyOf(submission.idempotency_key, author.tenantId, jobId),
+    repo_root: submission.repo_root,
+    allowed_paths: submission.allowed_paths,
+    priority: submission.priority ?? documentDefaults.priority,
+    max_attempts: submission.max_attempts ?? documentDefaults.maxAttempts,
+    queue_ttl_sec: submission.queue_ttl_sec,
+    steps: submission.steps,
+    metadata: submission.metadata,
+    // Handlers and solvers take their params inside `run`; other kinds may carry some for their own use.
+    params: "params" in run ? undefined : submission.params,
+    output_location: submission.output_location,
+    storage_access_policy: submission.storage_access_policy,
+  });
+}
+
+function runOf(submission: JobSubmission): RunSpec {
+  const { run, params } = submission;
+  if (run !== undefined) {
+    const takesParams = run.kind === "handler" || run.kind === "solver";
+    return takesParams && params !== undefined ? { ...run, params } : run;
+  }
+  const given = params === undefined ? {} : { params };
+  if (kindOf(submission) === "handler") return { kind: "handler", ...given };
+  return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
+}
+
+function timeoutOf(submission: JobSubmission): number {
+  if (submission.max_runtime_ms !== undefined) return Math.ceil(submission.max_runtime_ms / 1000);
+  return submission.timeout_sec ?? documentDefaults.timeoutSec;
+}
+
+/** Keys are kept as hashes of one shape; a producer's own words are hashed with its tenant. */
+function idempotencyKeyOf(given: string | undefined, tenantId: string, jobId: string): string {
+  if (given === undefined) return `sha256:${sha256Hex(jobId)}`;
+  if (/^sha256:[0-9a-f]{64}$/.test(given)) return given;
+  return `sha256:${sha256Hex(`${tenantId}\n${given}`)}`;
+}
+
+function checkInputSize(run: RunSpec): void {
+  const input = run.kind === "exec_per_job" ? run.job_input : run.kind === "solver" ? run.params : undefined;
+  if (input === undefined) return;
+  const bytes = canonicalize(input as JsonValue).length;
+  if (bytes <= argumentInputBytesMax) return;
+  const path = run.kind === "solver" ? "params" : "run.job_input";
+  throw new WritError("INVALID_ARGUMENT", `${path} is too large for an argument: put it into a file`, {
+    issues: [{ path, message: `must be at most ${argumentInputBytesMax} bytes, is ${bytes}` }],
+  });
+}
+
+function keyOf(document: JobDocument): string {
+  return queueKey({
+    tenant_id: document.tenant_id,
+    type: document.type,
+    kind: document.run.kind,
+    execution_location: document.execution_location,
+    provider: document.provider ?? null,
+    model: document.model ?? null,
+    tags: document.requires?.tags ?? [],
+    session: document.requires?.session ?? null,
+    cores: document.requires?.cores ?? null,
+    ram_gb: document.requires?.ram_gb ?? null,
+  });
+}
+
+function withoutUndefined<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}

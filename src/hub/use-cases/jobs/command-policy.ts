@@ -1,0 +1,42 @@
+import { posix } from "node:path";
+import type { JobSubmission } from "../../../contract/submit-shapes.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { HubSettings } from "../../settings.ts";
+
+/** Where a bare name in an allow list may also be called by its full path. A copy elsewhere is another program. */
+const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+
+/**
+ * Refuses a command that `commands` in writ.yaml keeps from this user, whichever door it came through. What is
+ * denied stays denied whoever allows it; a user with an allow list may run nothing else.
+ */
+export function checkCommand(
+  commands: HubSettings["commands"],
+  call: { userId: string; submission: JobSubmission },
+): void {
+  const program = programOf(call.submission);
+  if (commands === null || program === null) return;
+  const own = Object.hasOwn(commands.users ?? {}, call.userId) ? commands.users![call.userId]! : {};
+  const isDenied = [...(commands.deny ?? []), ...(own.deny ?? [])].some((rule) => isNamed(program, rule));
+  const isAllowed = own.allow === undefined || own.allow.some((rule) => isAllowedBy(program, rule));
+  if (!isDenied && isAllowed) return;
+  throw new WritError(
+    "PERMISSION_DENIED",
+    `user ${call.userId} may not run ${JSON.stringify(program.slice(0, 200))}`,
+  );
+}
+
+function programOf({ run }: JobSubmission): string | null {
+  if (run?.kind === "exec") return run.argv[0]!;
+  if (run?.kind === "exec_per_job" || run?.kind === "persistent_http") return run.worker_command[0]!;
+  return null;
+}
+
+function isNamed(program: string, rule: string): boolean {
+  return program === rule || posix.basename(program) === rule;
+}
+
+function isAllowedBy(program: string, rule: string): boolean {
+  if (program === rule) return true;
+  return posix.basename(program) === rule && systemFolders.includes(posix.dirname(program));
+}

@@ -1,0 +1,31 @@
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { isEnded } from "../../../core/job.ts";
+import type { JobBrief } from "../../../store/store.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { settled } from "../workers/change-attempt.ts";
+import { findJob } from "./find-job.ts";
+
+type Call = { identity: Identity; jobId: string; origin: Origin };
+
+/** Cancels a job. `over` is false while a worker still has to be stopped. */
+export async function cancelJob(deps: HubDeps, call: Call): Promise<{ job: JobBrief; over: boolean }> {
+  const job = await change(deps, call, "cancel");
+  return { job, over: isEnded(job.status) };
+}
+
+/** Puts a failed or quarantined job back into the queue. */
+export async function retryJob(deps: HubDeps, call: Call): Promise<JobBrief> {
+  return change(deps, call, "retry");
+}
+
+async function change(deps: HubDeps, call: Call, act: "cancel" | "retry"): Promise<JobBrief> {
+  await findJob(deps, { ...call, to: "change" });
+  const asked = { jobId: call.jobId, change: { act } };
+  const [answer] = await deps.store.changeJobs({
+    changes: [asked],
+    rules: rulesNow(deps),
+    origin: call.origin,
+  });
+  return settled(deps, { ...call, ...asked }, answer!);
+}

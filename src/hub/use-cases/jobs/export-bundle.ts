@@ -1,0 +1,100 @@
+import type { ReceiptView } from "../../../contract/view-shapes.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import { type Identity, mayReadEnv } from "../../../core/identity.ts";
+import { signText } from "../../../signing/ed25519.ts";
+import { parseReceipt } from "../../../signing/receipt.ts";
+import { grantText } from "../../../signing/verify-bundle.ts";
+import type { ForgottenJob } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { type KeptReceipt, sealOf } from "../workers/keep-receipts.ts";
+import { brokenSeal } from "./broken-seal.ts";
+import { checkAccess, notFound } from "./find-job.ts";
+
+/**
+ * The receipt of the last attempt that reported one, with all that it takes to check it without the hub, also when the
+ * job itself is gone. The hub signs the document and the grant now; what it signs must still agree with the seals, or
+ * somebody with access to the database could have anything signed.
+ */
+export async function exportBundle(
+  deps: HubDeps,
+  call: { identity: Identity; origin: Origin; jobId: string },
+): Promise<ReceiptView> {
+  const job = await findProven(deps, call);
+  const { document } = job;
+  if (job.receipt === null) throw new WritError("NOT_FOUND", `job ${job.id} has no receipt yet`);
+  const kept = JSON.parse(job.receipt) as KeptReceipt;
+  await checkSeals(deps, job, kept);
+  const signature = await deps.store.getReceiptSignature({ id: kept.signed });
+  if (signature === null)
+    throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt is gone`);
+
+  const { attempt, worker_id } = parseReceipt(kept.text);
+  const key = deps.keys.signing;
+  const isShown = mayReadEnv(call.identity, job) || !document.includes('"env":');
+  const grant = grantText({
+    job_id: job.id,
+    attempt,
+    worker_id,
+    worker_public_key: kept.public_key,
+    document_sha256: job.documentSha256,
+  });
+  deps.metrics.signatures.inc(isShown ? 2 : 1);
+  return {
+    job_id: job.id,
+    attempt,
+    document: isShown ? document : null,
+    signature: isShown ? signText(key, document) : null,
+    grant,
+    grant_signature: signText(key, grant),
+    key_id: key.keyId,
+    worker: { worker_id, public_key: kept.public_key },
+    receipt: kept.text,
+    signed: signature.text,
+    receipt_signature: signature.signature,
+    result: job.result,
+    result_kept: job.isResultKept,
+  };
+}
+
+/** A job, or what is left of it, as far as its receipt is concerned. */
+type Proven = Omit<ForgottenJob, "receipt" | "isSealed"> & {
+  receipt: string | null;
+  result: string | null;
+  isResultKept: boolean;
+  isSealed(): Promise<boolean>;
+};
+
+async function findProven(
+  deps: HubDeps,
+  call: { identity: Identity; origin: Origin; jobId: string },
+): Promise<Proven> {
+  const { jobId } = call;
+  const stored = await deps.store.getJob({ jobId });
+  const found = stored?.job ?? (await deps.store.getForgottenJob({ jobId }));
+  if (found === null) throw notFound(jobId);
+  await checkAccess(deps, { ...call, to: "read" }, found);
+  if (stored === null) {
+    const forgotten = found as ForgottenJob;
+    return {
+      ...forgotten,
+      result: null,
+      isResultKept: false,
+      isSealed: () => Promise.resolve(forgotten.isSealed),
+    };
+  }
+  const { job, document } = stored;
+  return {
+    ...job,
+    document,
+    result: job.result ?? job.partialResult,
+    isResultKept: true,
+    isSealed: () => deps.store.isJobSealed({ jobId }),
+  };
+}
+
+async function checkSeals(deps: HubDeps, job: Proven, kept: KeptReceipt): Promise<void> {
+  const isReceiptSealed = sealOf(deps, kept) === kept.mac && parseReceipt(kept.text).job_id === job.id;
+  if (isReceiptSealed && (await job.isSealed())) return;
+  throw await brokenSeal(deps, job, isReceiptSealed ? "document" : "receipt");
+}

@@ -1,0 +1,78 @@
+import type { OutputStream } from "../../../contract/job-routes.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { isActive, isEnded, type JobRecord } from "../../../core/job.ts";
+import { followOutput, readRange } from "../../../output/follow-output.ts";
+import { outputPath, sizeOf } from "../../../output/output-log.ts";
+import type { StoredJob } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { findJob } from "./find-job.ts";
+
+export type OutputRequest = {
+  identity: Identity;
+  origin: Origin;
+  jobId: string;
+  stream: OutputStream;
+  /** The latest when it is not named. */
+  attempt?: number;
+};
+
+export type Output = {
+  attempt: number;
+  size: number;
+  /** The bytes that are there, from `start` to before `end`. */
+  read(start: number, end: number): AsyncGenerator<Buffer>;
+  /** Everything from `start` on, until the attempt has ended and all is sent. */
+  follow(start: number, signal: AbortSignal): AsyncGenerator<Buffer>;
+};
+
+/** One stream of one attempt, for somebody who may read the job. */
+export async function openOutput(deps: HubDeps, request: OutputRequest): Promise<Output> {
+  const stored = await findJob(deps, { ...request, to: "read" });
+  const { job } = stored;
+  // A job that nobody has claimed yet has no attempt; whoever follows it means the first.
+  const attempt = request.attempt ?? Math.max(1, job.attempt);
+  const path = outputPath(deps.outputsDir, job.id, attempt, request.stream);
+  refuseDropped(stored, { attempt, stream: request.stream });
+  return {
+    attempt,
+    size: await sizeOf(path),
+    read: (start, end) => readRange(path, start, end),
+    follow: (start, signal) =>
+      followOutput({
+        path,
+        offset: start,
+        signal,
+        ended: () => attemptOver(deps, { jobId: job.id, attempt, signal }),
+      }),
+  };
+}
+
+/** A stream on which nothing was said has lost nothing. */
+function refuseDropped(
+  { job, droppedOutput }: StoredJob,
+  { attempt, stream }: { attempt: number; stream: OutputStream },
+): void {
+  if (droppedOutput === null || attempt > droppedOutput.throughAttempt) return;
+  const size = droppedOutput.sizes[attempt]?.[stream] ?? 0;
+  if (size === 0) return;
+  throw new WritError(
+    "OUTPUT_REMOVED",
+    `the ${size} bytes that attempt ${attempt} of job ${job.id} wrote to ${stream} were removed to make room`,
+    { size },
+  );
+}
+
+async function attemptOver(
+  deps: HubDeps,
+  waiting: { jobId: string; attempt: number; signal: AbortSignal },
+): Promise<void> {
+  await deps.feed.waitForJob(waiting.jobId, ({ job }) => isAttemptOver(job, waiting.attempt), waiting.signal);
+}
+
+/** An attempt is over when a later one exists, when nobody holds it any more, or when it will never come. */
+export function isAttemptOver(job: JobRecord, attempt: number): boolean {
+  if (job.attempt > attempt || isEnded(job.status)) return true;
+  return job.attempt === attempt && !isActive(job.status);
+}

@@ -1,0 +1,38 @@
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { isEnded } from "../../../core/job.ts";
+import type { StoredJob } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { cancelJob } from "./end-jobs.ts";
+import { findJob } from "./find-job.ts";
+
+/** What a cancelled job may take beyond one lease: the worker's stop grace, and a look of the reaper. */
+const beyondLeaseMs = 5_000;
+
+/**
+ * Cancels a job and waits until it is over: its process tree is dead, or its worker has had all the time that a
+ * silent one gets. Then the job is given as it stands.
+ */
+export async function stopJob(
+  deps: HubDeps,
+  call: { identity: Identity; jobId: string; origin: Origin; signal: AbortSignal },
+): Promise<StoredJob> {
+  const { over } = await cancelJob(deps, call);
+  if (!over) await waitForEnd(deps, call);
+  return findJob(deps, { ...call, to: "read" });
+}
+
+async function waitForEnd(deps: HubDeps, call: { jobId: string; signal: AbortSignal }): Promise<void> {
+  const patience = new AbortController();
+  const waitMs = deps.settings.leaseMs + deps.settings.reaperIntervalMs + beyondLeaseMs;
+  const timer = deps.clock.setTimer(() => patience.abort(), waitMs);
+  const signal = AbortSignal.any([call.signal, patience.signal]);
+  try {
+    await deps.feed.waitForJob(call.jobId, ({ job }) => isEnded(job.status), signal);
+  } catch (error) {
+    call.signal.throwIfAborted();
+    if (!patience.signal.aborted) throw error;
+  } finally {
+    timer.cancel();
+  }
+}

@@ -1,0 +1,63 @@
+import type { JobSubmission } from "../../../contract/submit-shapes.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import { defaultTenant, type Identity } from "../../../core/identity.ts";
+import type { JobState } from "../../../core/job.ts";
+import type { HubDeps } from "../../deps.ts";
+import { checkRate } from "../access/check-rate.ts";
+import { recordEvent } from "../audit/record-event.ts";
+import { buildDocument } from "./build-document.ts";
+import { checkCommand } from "./command-policy.ts";
+
+export type SubmittedJob = { id: string; status: JobState; existed: boolean };
+
+/** Accepts all of these jobs or none; what is answered is on disk. */
+export async function submitJobs(
+  deps: HubDeps,
+  input: { identity: Identity; submissions: JobSubmission[]; origin: Origin },
+): Promise<SubmittedJob[]> {
+  const { identity, submissions, origin } = input;
+  const author = { tenantId: identity.tenantId ?? defaultTenant, userId: identity.userId };
+  for (const submission of submissions) {
+    checkCommand(deps.settings.commands, { userId: author.userId, submission });
+  }
+  const quota = await deps.quotas.get(author.tenantId);
+  if (quota.submits_per_sec !== undefined) {
+    await checkRate(deps, {
+      limit: "submits_per_sec",
+      subject: author.tenantId,
+      perSecond: quota.submits_per_sec,
+      count: submissions.length,
+      refusal: `the tenant may submit ${quota.submits_per_sec} jobs a second`,
+      tenantId: author.tenantId,
+      origin,
+    });
+  }
+  const nowMs = deps.clock.nowMs();
+  const jobs = submissions.map((submission) =>
+    buildDocument(submission, author, { jobId: deps.ids.jobId(nowMs), nowMs }),
+  );
+  await deps.failpoint("submit.beforeCommit");
+  const outcome = await deps.store.submitJobs({ jobs, maxPending: quota.max_pending ?? null, origin });
+  await deps.failpoint("submit.afterCommit");
+  if (outcome.kind === "accepted") {
+    deps.metrics.submitted.inc(outcome.jobs.length);
+    return outcome.jobs;
+  }
+  if (outcome.kind === "mismatch") {
+    throw new WritError("IDEMPOTENCY_MISMATCH", "the same key was used before for another job", {
+      job_id: outcome.jobId,
+      index: outcome.index,
+    });
+  }
+  const { pending, maxPending } = outcome;
+  await recordEvent(deps, {
+    event: "QUOTA_EXCEEDED",
+    tenantId: author.tenantId,
+    origin,
+    details: { pending, max_pending: maxPending },
+  });
+  throw new WritError("QUOTA_EXCEEDED", `the tenant has ${pending} pending jobs of ${maxPending} allowed`, {
+    retry_after_sec: 5,
+  });
+}

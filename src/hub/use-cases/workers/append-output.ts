@@ -1,0 +1,29 @@
+import type { OutputStream } from "../../../contract/job-routes.ts";
+import { WritError } from "../../../core/errors.ts";
+import { outputPath } from "../../../output/output-log.ts";
+import type { HubDeps } from "../../deps.ts";
+import type { AttemptCall } from "./change-attempt.ts";
+import { findHeldJob } from "./find-held-job.ts";
+
+/** Appends what an attempt has said, if it still holds its lease and goes on exactly where it stopped. */
+export async function appendOutput(
+  deps: HubDeps,
+  call: AttemptCall & { stream: OutputStream; offset: number; bytes: Uint8Array },
+): Promise<{ size: number }> {
+  const { job } = await findHeldJob(deps, call);
+  await checkSize(deps, { tenantId: job.tenantId, end: call.offset + call.bytes.length });
+  const path = outputPath(deps.outputsDir, call.jobId, job.attempt, call.stream);
+  const appended = await deps.outputs.appendAt(path, call.offset, call.bytes);
+  deps.outputTally.set(call.jobId, { attempt: job.attempt, stream: call.stream, size: appended.size });
+  deps.metrics.outputBytes.inc(call.bytes.length);
+  return appended;
+}
+
+async function checkSize(deps: HubDeps, output: { tenantId: string; end: number }): Promise<void> {
+  const quota = await deps.quotas.get(output.tenantId);
+  const bytesMax = Math.min(deps.settings.maxOutputBytes, quota.max_output_bytes ?? Number.MAX_SAFE_INTEGER);
+  if (output.end <= bytesMax) return;
+  throw new WritError("TOO_LARGE", `an attempt may write ${bytesMax} bytes to each stream`, {
+    bytes_max: bytesMax,
+  });
+}

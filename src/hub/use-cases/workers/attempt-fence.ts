@@ -1,0 +1,25 @@
+import type { Fence } from "../../../core/change.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+
+/** A worker names its attempt and token; only an administrator of the hub, by hand, may mean "the current one". */
+export function fenceOf(
+  identity: Identity,
+  given: { worker_id: string; attempt?: number; token?: string },
+): Fence {
+  // An administrator of one tenant could otherwise speak for an attempt of another without knowing its token.
+  if (identity.role !== "admin" || identity.tenantId !== null) {
+    const missing = (["attempt", "token"] as const).filter((field) => given[field] === undefined);
+    if (missing.length > 0) {
+      throw new WritError("INVALID_ARGUMENT", `${missing.join(" and ")} must be sent`, {
+        issues: missing.map((path) => ({ path, message: "is required: it is in the lease" })),
+      });
+    }
+  }
+  return {
+    workerId: given.worker_id,
+    attempt: given.attempt ?? null,
+    tokenHash: given.token === undefined ? null : sha256Hex(given.token),
+  };
+}

@@ -1,0 +1,115 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { securityEvent } from "../../../core/outcome.ts";
+import type { ChangeAnswer, JobBrief, JobChange } from "../../../store/store.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { isHidden } from "../access/tenant-wall.ts";
+import { recordEvent } from "../audit/record-event.ts";
+import { hidden, notFound } from "../jobs/find-job.ts";
+import { fenceOf } from "./attempt-fence.ts";
+import { findActingWorker } from "./find-worker.ts";
+import { syncOutput } from "./sync-output.ts";
+
+export type AttemptCall = {
+  identity: Identity;
+  origin: Origin;
+  jobId: string;
+  worker_id: string;
+  attempt?: number;
+  token?: string;
+};
+
+type Given = { progress?: number; detail?: string };
+
+/** The attempt begins; a second time, or as the job's own heartbeat, it only renews. */
+export async function startJob(
+  deps: HubDeps,
+  call: AttemptCall & Given & { isolation?: unknown },
+): Promise<void> {
+  const isolation = call.isolation === undefined ? null : JSON.stringify(call.isolation);
+  await changeAttempt(deps, call, { act: "start", isolation });
+  if (call.progress !== undefined) await reportProgress(deps, { ...call, progress: call.progress });
+}
+
+export async function reportProgress(
+  deps: HubDeps,
+  call: AttemptCall & { progress: number; detail?: string },
+): Promise<void> {
+  const { progress, detail = null } = call;
+  await changeAttempt(deps, call, { act: "progress", progress: JSON.stringify({ progress, detail }) });
+}
+
+export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: string }): Promise<JobBrief> {
+  await syncOutput(deps, call.jobId);
+  return changeAttempt(deps, call, { act: "release", reason: call.reason ?? "the worker gave it back" });
+}
+
+type AttemptAct =
+  | { act: "start"; isolation: string | null }
+  | { act: "progress"; progress: string }
+  | { act: "release"; reason: string };
+
+async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct): Promise<JobBrief> {
+  await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
+  const fence = fenceOf(call.identity, call);
+  const [answer] = await deps.store.changeJobs({
+    changes: [{ jobId: call.jobId, change: { ...act, fence } }],
+    rules: rulesNow(deps),
+    origin: null,
+  });
+  return settled(deps, { ...call, change: { ...act, fence } }, answer!);
+}
+
+type Asked = JobChange & { identity: Identity; origin: Origin };
+
+/** The job after the change, or the refusal as an error. A stale call is noted once for its attempt. */
+export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobBrief> {
+  if (answer.kind === "unknown") throw notFound(asked.jobId);
+  if (answer.kind !== "refused") return answer.job;
+  if (isHidden(asked.identity, answer.job)) throw await hidden(deps, asked);
+  if (answer.code === "LEASE_LOST") await noteStale(deps, asked, answer.job);
+  throw new WritError(answer.code, answer.message);
+}
+
+/** One note a minute for one job: a worker that repeats itself must not fill the log. */
+const staleNotesPerSecond = 1 / 60;
+
+async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
+  const fence = "fence" in change ? change.fence : null;
+  if (deps.limits.take(`stale ${jobId} ${fence?.attempt}`, staleNotesPerSecond) > 0) return;
+  await noteViolation(deps, { jobId, change }, job);
+  await recordEvent(deps, {
+    event: "STALE_RESULT_REJECTED",
+    tenantId: job.tenantId,
+    jobId,
+    origin: null,
+    details: {
+      act: change.act,
+      worker_id: fence?.workerId ?? null,
+      attempt: fence?.attempt ?? null,
+      current_attempt: job.attempt,
+    },
+  });
+}
+
+/**
+ * A worker that was handed a replayed or stolen claim says so for an attempt that is not its own, and the job must not
+ * suffer for it. What it saw is worth knowing all the same.
+ */
+async function noteViolation(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
+  if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;
+  await recordEvent(deps, {
+    event: securityEvent(change.detail),
+    tenantId: job.tenantId,
+    jobId,
+    origin: null,
+    details: {
+      violation_type: change.detail,
+      job_id: jobId,
+      worker_id: change.fence.workerId,
+      attempt: change.fence.attempt,
+      error: change.reason,
+    },
+  });
+}

@@ -1,0 +1,50 @@
+import type { OutputSizes } from "../../../contract/worker-shapes.ts";
+import { type Change, decideChange } from "../../../core/change.ts";
+import { WritError } from "../../../core/errors.ts";
+import { outputPath, sizeOf } from "../../../output/output-log.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+
+type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputsDir">;
+
+type ToldEnd = {
+  jobId: string;
+  change: Extract<Change, { act: "result" | "fail" }>;
+  /** What the attempt has sent, if the worker says so. */
+  output: OutputSizes | undefined;
+};
+
+/**
+ * Refuses the end of an attempt while the hub has less of its output than it had answered for: a power cut has taken
+ * what was not synced yet. The worker still has its copy, sends the rest again and repeats the end.
+ */
+export async function checkOutput(deps: Deps, end: ToldEnd): Promise<void> {
+  const { jobId, change, output } = end;
+  // Most functions say nothing, and then nobody looks at the disk.
+  if (output === undefined || output.stdout + output.stderr === 0) return;
+  const { attempt } = change.fence;
+  if (attempt !== null && hasAll(await sizesOf(deps, jobId, attempt), output)) return;
+
+  const stored = await deps.store.getJob({ jobId });
+  // Of an end that does not count, or has counted before, the output may have gone for good: it is answered as ever.
+  if (stored === null || decideChange(stored.job, change, rulesNow(deps)).kind !== "moved") return;
+  const has = await sizesOf(deps, jobId, stored.job.attempt);
+  if (hasAll(has, output)) return;
+  throw new WritError(
+    "OUTPUT_INCOMPLETE",
+    `the hub has ${has.stdout} of ${output.stdout} bytes of stdout and ${has.stderr} of ${output.stderr} bytes of stderr; send the rest, then this again`,
+    { output: has },
+  );
+}
+
+/** More than was told is no loss: the answer to the last chunk may not have reached the worker. */
+function hasAll(has: OutputSizes, told: OutputSizes): boolean {
+  return has.stdout >= told.stdout && has.stderr >= told.stderr;
+}
+
+async function sizesOf({ outputsDir }: Deps, jobId: string, attempt: number): Promise<OutputSizes> {
+  const [stdout, stderr] = await Promise.all([
+    sizeOf(outputPath(outputsDir, jobId, attempt, "stdout")),
+    sizeOf(outputPath(outputsDir, jobId, attempt, "stderr")),
+  ]);
+  return { stdout, stderr };
+}

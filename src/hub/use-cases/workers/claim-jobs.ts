@@ -1,0 +1,134 @@
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { WorkerFacts } from "../../../core/queue-key.ts";
+import type { SigningKey } from "../../../signing/ed25519.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { ClaimedJob } from "../../../store/store.ts";
+import type { WorkerRecord } from "../../../store/worker-store.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { checkWorkerRate } from "../access/check-rate.ts";
+import { findActingWorker } from "./find-worker.ts";
+
+export type ClaimRequest = {
+  identity: Identity;
+  origin: Origin;
+  workerId: string;
+  types?: string[];
+  session?: string;
+  max: number;
+  waitMs: number;
+  /** Aborted when the caller has gone: nothing may be leased to nobody. */
+  signal: AbortSignal;
+};
+
+/** With the keys that the worker named when it registered. */
+type Claiming = ClaimRequest & { keyIds: readonly string[] };
+
+const claimsPerSecondMax = 2_000;
+/** Below the 8 MiB of an answer, with room for the leases and for escaping. */
+const claimBytesMax = 3 * 1024 ** 2;
+
+/**
+ * Leases the best jobs for a worker, waiting for some when asked to. Empty when there are none, when the worker
+ * drains, or when the caller has hung up.
+ */
+export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<ClaimedJob[]> {
+  const worker = await findActingWorker(deps, request);
+  await checkWorkerRate(deps, request, {
+    limit: "claims",
+    perSecond: claimsPerSecondMax,
+    refusal: `a worker may claim ${claimsPerSecondMax} times a second`,
+  });
+  if (worker.draining) return [];
+  const facts = claimFacts(worker, request);
+  const claiming = { ...request, keyIds: worker.keyIds };
+  const claimed =
+    request.waitMs === 0 ? await claimNow(deps, claiming, facts) : await claimOrWait(deps, claiming, facts);
+  if (claimed.length < request.max) deps.dispatcher.hungry(worker.id, facts, request.max - claimed.length);
+  return claimed;
+}
+
+/** What a claim names for itself counts for that claim; the rest is as the worker registered. */
+function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
+  return {
+    ...worker.facts,
+    tenantId: request.identity.tenantId,
+    types: request.types ?? worker.facts.types,
+    handlerTypes: request.types === undefined ? worker.facts.handlerTypes : [],
+    session: request.session ?? worker.facts.session,
+  };
+}
+
+async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
+  if (request.signal.aborted) return [];
+  const signer = deps.keys.signerFor(request.keyIds, deps.clock.nowMs());
+  // It could only refuse what it is given, and each refusal would end a job as a violation.
+  if (signer === null) {
+    deps.dispatcher.tell(request.workerId, "keys", { version: deps.keys.version });
+    return [];
+  }
+  await deps.failpoint("claim.beforeCommit");
+  const { claimed } = await deps.store.claimJobs({
+    workerId: request.workerId,
+    worker: facts,
+    max: request.max,
+    bytesMax: claimBytesMax,
+    leaseKeyId: signer.keyId,
+    leaseTokens: Array.from({ length: request.max }, () => deps.ids.leaseToken()),
+    rules: rulesNow(deps),
+  });
+  await deps.failpoint("claim.afterCommit");
+  deps.metrics.claimed.inc(claimed.length);
+  if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
+  else if (!maySign(deps, signer)) await giveBack(deps, claimed, "the key was revoked in the same moment");
+  else return claimed;
+  return [];
+}
+
+function maySign(deps: HubDeps, { keyId }: SigningKey): boolean {
+  return deps.keys.signers(deps.clock.nowMs()).some((key) => key.keyId === keyId);
+}
+
+/** Nobody will hear of these leases, so they need not run out. */
+async function giveBack(deps: HubDeps, claimed: ClaimedJob[], reason: string): Promise<void> {
+  const changes = claimed.map(({ job, leaseToken }) => {
+    const fence = { workerId: job.workerId!, attempt: job.attempt, tokenHash: sha256Hex(leaseToken) };
+    return { jobId: job.id, change: { act: "release" as const, fence, reason } };
+  });
+  if (changes.length > 0) await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
+}
+
+async function claimOrWait(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
+  const endsAt = deps.clock.monotonicMs() + request.waitMs;
+  while (!request.signal.aborted && !deps.dispatcher.isStopped) {
+    // Waiting begins before the look, so that a job that comes between the two is not slept through.
+    const news = waitForWork(deps, { request, facts, endsAt });
+    const claimed = await claimNow(deps, request, facts);
+    if (claimed.length > 0 || deps.clock.monotonicMs() >= endsAt) {
+      news.stop();
+      return claimed;
+    }
+    await news.arrived;
+  }
+  return [];
+}
+
+function waitForWork(
+  deps: HubDeps,
+  waiting: { request: ClaimRequest; facts: WorkerFacts; endsAt: number },
+): { arrived: Promise<void>; stop(): void } {
+  const { signal, max } = waiting.request;
+  let stop = () => {};
+  const arrived = new Promise<void>((resolve) => {
+    stop = () => {
+      leave();
+      timer.cancel();
+      signal.removeEventListener("abort", stop);
+      resolve();
+    };
+    const leave = deps.dispatcher.wait({ facts: waiting.facts, capacity: max, wake: () => stop() });
+    const timer = deps.clock.setTimer(stop, waiting.endsAt - deps.clock.monotonicMs());
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  return { arrived, stop: () => stop() };
+}

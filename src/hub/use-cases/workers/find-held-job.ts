@@ -1,0 +1,20 @@
+import { decideChange } from "../../../core/change.ts";
+import type { StoredJob } from "../../../store/store.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { isHidden } from "../access/tenant-wall.ts";
+import { hidden, notFound } from "../jobs/find-job.ts";
+import { fenceOf } from "./attempt-fence.ts";
+import { type AttemptCall, settled } from "./change-attempt.ts";
+import { findActingWorker } from "./find-worker.ts";
+
+/** The job, when the call speaks for the attempt that holds its lease. Nothing is changed, not even the lease. */
+export async function findHeldJob(deps: HubDeps, call: AttemptCall): Promise<StoredJob> {
+  await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
+  const change = { act: "renew" as const, fence: fenceOf(call.identity, call) };
+  const stored = await deps.store.getJob({ jobId: call.jobId });
+  if (stored === null) throw notFound(call.jobId);
+  if (isHidden(call.identity, stored.job)) throw await hidden(deps, call);
+  const held = decideChange(stored.job, change, rulesNow(deps));
+  if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job: stored.job });
+  return stored;
+}

@@ -1,0 +1,46 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { WorkerRecord } from "../../../store/worker-store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { isHidden } from "../access/tenant-wall.ts";
+
+type Acting = { identity: Identity; workerId: string };
+
+/**
+ * The worker, or null when it is not registered. A token that is bound to a worker speaks for that worker only, one
+ * that is bound to a tenant for workers of that tenant only, and an administrator of the hub for any.
+ */
+export async function checkActsAs(
+  deps: HubDeps,
+  { identity, workerId }: Acting,
+): Promise<WorkerRecord | null> {
+  const isBound = identity.role !== "admin" && identity.workerId !== null;
+  if (isBound && identity.workerId !== workerId) {
+    throw new WritError(
+      "PERMISSION_DENIED",
+      `this token speaks for worker ${identity.workerId}, not for ${workerId}`,
+      { token_worker_id: identity.workerId },
+    );
+  }
+  const worker = await deps.workers.get(workerId);
+  // A token that names the worker was made for it, whatever tenant it served before.
+  if (worker === null || isBound || !isHidden(identity, worker.facts)) return worker;
+  throw new WritError(
+    "PERMISSION_DENIED",
+    `worker ${workerId} does not belong to tenant ${identity.tenantId}`,
+  );
+}
+
+/** The registered worker that this call speaks for, unless it is blocked. */
+export async function findActingWorker(deps: HubDeps, input: Acting): Promise<WorkerRecord> {
+  const worker = await checkActsAs(deps, input);
+  if (worker === null) {
+    throw new WritError(
+      "WORKER_UNKNOWN",
+      `worker ${input.workerId} is not registered: POST /workers/register first`,
+    );
+  }
+  if (worker.blocked)
+    throw new WritError("WORKER_BLOCKED", `worker ${input.workerId} is blocked by an administrator`);
+  return worker;
+}

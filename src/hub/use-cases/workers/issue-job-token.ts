@@ -1,0 +1,58 @@
+import type { JobDocument } from "../../../core/document.ts";
+import { WritError } from "../../../core/errors.ts";
+import { storagePolicyOf } from "../../../core/storage-policy.ts";
+import { makeJobToken } from "../../../signing/job-token.ts";
+import type { JobBrief } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { brokenSeal } from "../jobs/broken-seal.ts";
+import type { AttemptCall } from "./change-attempt.ts";
+import { findHeldJob } from "./find-held-job.ts";
+
+export type IssuedJobToken = { token: string; expiresAt: number };
+
+/**
+ * A fresh job token for an attempt that holds its lease. It lives as long as the lease does now and does not renew it:
+ * that a job lives is for heartbeats to say.
+ */
+export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<IssuedJobToken> {
+  const held = await findHeldJob(deps, call);
+  // A claim comes sealed from the store; this document was only read, and an edited policy must not be signed.
+  if (!(await deps.store.isJobSealed({ jobId: call.jobId })))
+    throw await brokenSeal(deps, held.job, "document");
+  const issued = jobTokenFor(deps, held);
+  if (issued === null) {
+    throw new WritError(
+      "STATE_CONFLICT",
+      `job ${call.jobId} has no output_location, so there is nothing that a job token would open`,
+    );
+  }
+  return issued;
+}
+
+/** The token of the attempt that holds this job now; null when the job has nowhere to put files. */
+export function jobTokenFor(
+  { keys, metrics, clock }: Pick<HubDeps, "keys" | "metrics" | "clock">,
+  { job, document }: { job: JobBrief; document: string },
+): IssuedJobToken | null {
+  const policy = policyIn(document);
+  if (policy === null) return null;
+  metrics.signatures.inc();
+  // The same second as in the lease, so that the two never disagree.
+  const expiresAtTs = Math.ceil(job.leaseExpiresAt! / 1000);
+  const token = makeJobToken(keys.signing, {
+    jobId: job.id,
+    attempt: job.attempt,
+    tenantId: job.tenantId,
+    workerId: job.workerId!,
+    policy,
+    issuedAtTs: Math.floor(clock.nowMs() / 1000),
+    expiresAtTs,
+  });
+  return { token, expiresAt: expiresAtTs * 1000 };
+}
+
+/** Most documents have no such field, may be large, and are claimed by the hundred: only the others are parsed. */
+function policyIn(document: string) {
+  if (!document.includes('"output_location":')) return null;
+  return storagePolicyOf(JSON.parse(document) as JobDocument);
+}

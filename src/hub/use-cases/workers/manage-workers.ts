@@ -1,0 +1,137 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { loadVerifyingKey } from "../../../signing/ed25519.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../../store/worker-store.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { checkWorkerRate } from "../access/check-rate.ts";
+import { recordKeyRejected } from "../access/manage-keys.ts";
+import { checkActsAs, findActingWorker } from "./find-worker.ts";
+
+const heartbeatsPerSecondMax = 2_000;
+
+/** A worker says what it is. Its key, once known, is not replaced by a word of the worker alone. */
+export async function registerWorker(
+  deps: HubDeps,
+  call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
+): Promise<void> {
+  await checkActsAs(deps, { identity: call.identity, workerId: call.worker.id });
+  if (call.worker.publicKey !== null) await checkKey(deps, call.worker.publicKey, call.origin);
+  const outcome = await deps.store.registerWorker({
+    worker: call.worker,
+    nowMs: deps.clock.nowMs(),
+    origin: call.origin,
+  });
+  deps.workers.forget(call.worker.id);
+  if (outcome === "ok") return;
+  throw new WritError(
+    "WORKER_KEY_CONFLICT",
+    `worker ${call.worker.id} is known with another key: remove it first (DELETE /workers/${call.worker.id}) if that is meant`,
+  );
+}
+
+async function checkKey(deps: HubDeps, publicKey: string, origin: Origin): Promise<void> {
+  try {
+    loadVerifyingKey(publicKey);
+  } catch (error) {
+    if (error instanceof WritError) await recordKeyRejected(deps, origin, error);
+    throw error;
+  }
+}
+
+export type HeartbeatCall = {
+  identity: Identity;
+  origin: Origin;
+  workerId: string;
+  /** A worker that stops says so: it must be given nothing more. */
+  isDraining: boolean;
+  capabilities?: { provider: string; model: string }[];
+  leases: { jobId: string; attempt: number; token: string }[];
+};
+
+/** The worker lives. Exactly the leases it names are renewed; it is told which of them it has lost. */
+export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
+  const known = await checkActsAs(deps, call);
+  await checkWorkerRate(deps, call, {
+    limit: "heartbeats",
+    perSecond: heartbeatsPerSecondMax,
+    refusal: `a worker may call ${heartbeatsPerSecondMax} times a second`,
+  });
+  if (call.isDraining && known?.draining === false) {
+    const nowMs = deps.clock.nowMs();
+    await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });
+    deps.workers.forget(call.workerId);
+  }
+  const answer = await deps.store.heartbeatWorker({
+    workerId: call.workerId,
+    capabilities: call.capabilities ?? null,
+    // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases run out.
+    leases: (known?.blocked === true ? [] : call.leases).map(({ jobId, attempt, token }) => ({
+      jobId,
+      fence: { workerId: call.workerId, attempt, tokenHash: sha256Hex(token) },
+    })),
+    rules: rulesNow(deps),
+  });
+  if (answer === null) {
+    throw new WritError(
+      "WORKER_UNKNOWN",
+      `worker ${call.workerId} is not registered: POST /workers/register first`,
+    );
+  }
+  if (call.capabilities !== undefined) deps.workers.forget(call.workerId);
+  return answer.blocked ? { ...answer, lost: call.leases.map(({ jobId }) => jobId) } : answer;
+}
+
+export async function saveWorkerMetrics(
+  deps: HubDeps,
+  call: { identity: Identity; workerId: string; ts: number; metrics: Record<string, number> },
+): Promise<void> {
+  await findActingWorker(deps, call);
+  const keepSince = deps.clock.nowMs() - metricsKeptMs;
+  const metrics = JSON.stringify(call.metrics);
+  await deps.store.saveWorkerMetrics({ workerId: call.workerId, ts: call.ts, metrics, keepSince });
+}
+
+const metricsKeptMs = 3_600_000;
+
+/** Blocks, unblocks or drains a worker, and tells it at once. */
+export async function setWorker(
+  deps: HubDeps,
+  call: {
+    identity: Identity;
+    workerId: string;
+    set: { blocked?: boolean; draining?: boolean };
+    origin: Origin;
+  },
+): Promise<WorkerRecord> {
+  await checkActsAs(deps, call);
+  const worker = await deps.store.setWorker({
+    workerId: call.workerId,
+    set: call.set,
+    origin: call.origin,
+    nowMs: deps.clock.nowMs(),
+  });
+  deps.workers.forget(call.workerId);
+  if (worker === null) throw unknownWorker(call.workerId);
+  if (call.set.draining === true) deps.dispatcher.tell(call.workerId, "drain", {});
+  return worker;
+}
+
+export async function removeWorker(
+  deps: HubDeps,
+  call: { identity: Identity; workerId: string; origin: Origin },
+): Promise<void> {
+  await checkActsAs(deps, call);
+  const removed = await deps.store.removeWorker({
+    workerId: call.workerId,
+    rules: rulesNow(deps),
+    origin: call.origin,
+  });
+  deps.workers.forget(call.workerId);
+  if (!removed) throw unknownWorker(call.workerId);
+}
+
+export function unknownWorker(workerId: string): WritError {
+  return new WritError("NOT_FOUND", `there is no worker ${workerId}`);
+}

@@ -1,0 +1,88 @@
+import { type SigningKey, signText } from "../../../signing/ed25519.ts";
+import { batchText, type Lease, leaseText } from "../../../signing/lease.ts";
+import type { ClaimedJob } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { jobTokenFor } from "./issue-job-token.ts";
+
+type Signature = { key_id: string; signature: string };
+
+export type SignedClaim = Signature & {
+  document: string;
+  lease: string;
+  lease_signature: string;
+  job_token?: string;
+  signatures?: (Signature & { lease_signature: string })[];
+};
+
+export type SignedBatch = {
+  jobs: { id: string; document: string; lease: string; job_token?: string }[];
+  batch: Signature & { signatures?: Signature[] };
+};
+
+type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
+
+/** One claimed job: the document and its lease each carry a signature, in the days of a rotation one by each key. */
+export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
+  const lease = leaseText(leaseOf(claimed));
+  const [first, ...others] = signersOf(deps, claimed).map((key) => ({
+    key_id: key.keyId,
+    signature: sign(deps, key, claimed.document),
+    lease_signature: sign(deps, key, lease),
+  }));
+  const all = others.length === 0 ? {} : { signatures: [first!, ...others] };
+  return { document: claimed.document, lease, ...first!, ...all, ...tokenOf(deps, claimed) };
+}
+
+/** Many claimed jobs under one signature, over the hashes of all documents and leases. */
+export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): SignedBatch {
+  const jobs = claimed.map((one) => ({
+    id: one.job.id,
+    document: one.document,
+    lease: leaseText(leaseOf(one)),
+    ...tokenOf(deps, one),
+  }));
+  const text = batchText({
+    workerId,
+    jobs: jobs.map(({ lease }, index) => ({
+      documentSha256: claimed[index]!.job.documentSha256,
+      leaseText: lease,
+    })),
+  });
+  const [first, ...others] = signersOf(deps, claimed[0]!).map((key) => ({
+    key_id: key.keyId,
+    signature: sign(deps, key, text),
+  }));
+  const all = others.length === 0 ? {} : { signatures: [first!, ...others] };
+  return { jobs, batch: { ...first!, ...all } };
+}
+
+/** Not under the batch's signature: it is the hub that will check it, and it carries one of its own. */
+function tokenOf(deps: Deps, claimed: ClaimedJob): { job_token?: string } {
+  const issued = jobTokenFor(deps, claimed);
+  return issued === null ? {} : { job_token: issued.token };
+}
+
+/** The key under which the lease was noted comes first: it is the newest that this worker trusts. */
+function signersOf({ keys, clock }: Deps, { job }: ClaimedJob): SigningKey[] {
+  const signers = keys.signers(clock.nowMs());
+  const first = signers.find(({ keyId }) => keyId === job.leaseKeyId) ?? signers[0]!;
+  return [first, ...signers.filter((key) => key !== first)];
+}
+
+function sign({ metrics }: Deps, key: SigningKey, text: string): string {
+  metrics.signatures.inc();
+  return signText(key, text);
+}
+
+export function leaseOf({ job, leaseToken }: ClaimedJob): Lease {
+  return {
+    job_id: job.id,
+    attempt: job.attempt,
+    worker_id: job.workerId!,
+    document_sha256: job.documentSha256,
+    timeout_sec: job.timeoutSec,
+    issued_at_ts: Math.floor(job.claimedAt! / 1000),
+    expires_at_ts: Math.ceil(job.leaseExpiresAt! / 1000),
+    token: leaseToken,
+  };
+}
