@@ -8,7 +8,7 @@ import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import { execRunner } from "./exec.ts";
-import type { RunContext, RunOutcome } from "./runner.ts";
+import type { RunContext, RunnerDeps, RunnerSettings, RunOutcome } from "./runner.ts";
 
 let attemptDir: string;
 let stop: AbortController;
@@ -20,15 +20,25 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(attemptDir, { recursive: true, force: true }));
 
+const settings = {
+  stopGraceMs: 200,
+  outputBytesMax: 1000,
+  limits: {},
+  maxLimits: {},
+  handlers: {},
+  secrets: {},
+};
+const deps: RunnerDeps = { settings, sandbox: plainSandbox, clock: systemClock, logger: silentLogger };
+
 type Exec = Extract<RunSpec, { kind: "exec" }>;
 
 function run(
   argv: string[],
   more: Partial<Exec> = {},
-  context: Partial<RunContext> = {},
+  context: Partial<RunContext> & { settings?: Partial<RunnerSettings> } = {},
 ): Promise<RunOutcome> {
   const spec: Exec = { kind: "exec", argv, ...more };
-  return execRunner.run({
+  return execRunner({ ...deps, settings: { ...settings, ...context.settings } }).run({
     document: { type: "exec", tenant_id: "default", run: spec } as JobDocument,
     signed: {},
     lease: { job_id: "j", attempt: 2, timeout_sec: 60 } as RunContext["lease"],
@@ -36,17 +46,6 @@ function run(
     workDir: join(attemptDir, "work"),
     signal: stop.signal,
     hurry: new AbortController().signal,
-    sandbox: plainSandbox,
-    settings: {
-      stopGraceMs: 200,
-      outputBytesMax: 1000,
-      limits: {},
-      maxLimits: {},
-      handlers: {},
-      secrets: {},
-    },
-    clock: systemClock,
-    logger: silentLogger,
     onStarted: async () => {},
     onProcess: () => {},
     reportProgress: () => {},
@@ -115,11 +114,8 @@ test("nothing is executed when the start is refused", async () => {
 });
 
 test("a secret that the worker does not have for this tenant is an invalid job", async () => {
-  const settings = { stopGraceMs: 0, outputBytesMax: 1000, limits: {}, maxLimits: {}, handlers: {} };
   const secrets = { KEY: { file: join(attemptDir, "key"), tenants: ["other"] } };
-  await expect(
-    run(["true"], { secrets: ["KEY"] }, { settings: { ...settings, secrets } }),
-  ).rejects.toMatchObject({
+  await expect(run(["true"], { secrets: ["KEY"] }, { settings: { secrets } })).rejects.toMatchObject({
     code: "INVALID_JOB",
     detail: "NO_SUCH_SECRET",
   });
@@ -148,15 +144,7 @@ test("the environment holds exactly what it should", async () => {
   const keyFile = join(attemptDir, "key");
   writeFileSync(keyFile, "s3cret\n", { mode: 0o600 });
   const secrets = { KEY: { file: keyFile, tenants: ["default"] } };
-  const settings = {
-    stopGraceMs: 0,
-    outputBytesMax: 10_000,
-    limits: {},
-    maxLimits: {},
-    handlers: {},
-    secrets,
-  };
-  await run(["/usr/bin/env"], { env: { COLOUR: "red" }, secrets: ["KEY"] }, { settings });
+  await run(["/usr/bin/env"], { env: { COLOUR: "red" }, secrets: ["KEY"] }, { settings: { secrets } });
   const work = join(attemptDir, "work");
   expect(said().trim().split("\n").sort()).toEqual([
     "COLOUR=red",

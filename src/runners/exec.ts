@@ -1,17 +1,19 @@
 import { runProcess } from "./run-process.ts";
-import type { RunContext, Runner, RunOutcome } from "./runner.ts";
+import type { RunContext, Runner, RunnerDeps, RunOutcome } from "./runner.ts";
 
 /** Runs the command that the document names. */
-export const execRunner: Runner = {
-  kind: "exec",
-  isInProcess: () => false,
-  run,
-};
+export function execRunner(deps: RunnerDeps): Runner {
+  return {
+    kind: "exec",
+    isInProcess: () => false,
+    run: (context) => run(deps, context),
+  };
+}
 
-async function run(context: RunContext): Promise<RunOutcome> {
+async function run(deps: RunnerDeps, context: RunContext): Promise<RunOutcome> {
   const { run: spec } = context.document;
   if (spec.kind !== "exec") throw new Error(`the exec runner was given a job of kind ${spec.kind}`);
-  return runProcess(context, {
+  return runProcess(deps, context, {
     argv: spec.argv,
     env: spec.env,
     cwd: spec.cwd,

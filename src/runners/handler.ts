@@ -8,6 +8,7 @@ import {
   type RunContext,
   RunFailure,
   type Runner,
+  type RunnerDeps,
   type RunOutcome,
   stoppedOutcome,
   stopReasonOf,
@@ -41,32 +42,36 @@ const inProcess: Isolation = { level: "in-process", applied: [], missing: [] };
 const reasonCharsMax = 2000;
 
 /** Runs `handler` jobs: a function of this program for the type, else the command that is configured for it. */
-export function createHandlerRunner(functions: ReadonlyMap<string, HandlerFunction>): Runner {
+export function handlerRunner(deps: RunnerDeps, functions: ReadonlyMap<string, HandlerFunction>): Runner {
   return {
     kind: "handler",
     isInProcess: (document) => functions.has(document.type),
     run(context) {
       const handle = functions.get(context.document.type);
-      return handle === undefined ? runCommand(context) : runFunction(context, handle);
+      return handle === undefined ? runCommand(deps, context) : runFunction(deps, context, handle);
     },
   };
 }
 
-function runCommand(context: RunContext): Promise<RunOutcome> {
+function runCommand(deps: RunnerDeps, context: RunContext): Promise<RunOutcome> {
   const { type } = context.document;
-  const { handlers } = context.settings;
+  const { handlers } = deps.settings;
   const argv = Object.hasOwn(handlers, type) ? handlers[type] : undefined;
   if (argv === undefined) {
     throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `this worker has no handler for type ${type}`);
   }
   const run = context.signed["run"] as { params?: never } | undefined;
-  return runProcess(context, { argv, input: run?.params ?? null });
+  return runProcess(deps, context, { argv, input: run?.params ?? null });
 }
 
-async function runFunction(context: RunContext, handle: HandlerFunction): Promise<RunOutcome> {
+async function runFunction(
+  deps: RunnerDeps,
+  context: RunContext,
+  handle: HandlerFunction,
+): Promise<RunOutcome> {
   const { signal } = context;
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
-  const stop = watchStop(context);
+  const stop = watchStop(deps, context);
   try {
     const outcome = await Promise.race([callFunction(context, handle), stop.abandoned]);
     if (!signal.aborted) return outcome;
@@ -129,8 +134,11 @@ function failureCodeOf(error: unknown): FailureClass | FailureDetail | undefined
 }
 
 /** A function cannot be killed. One that does not heed its signal is left behind after the grace. */
-function watchStop(context: RunContext): { abandoned: Promise<RunOutcome>; forget(): void } {
-  const { signal, hurry, clock, settings, logger, lease } = context;
+function watchStop(
+  { settings, clock, logger }: RunnerDeps,
+  context: RunContext,
+): { abandoned: Promise<RunOutcome>; forget(): void } {
+  const { signal, hurry, lease } = context;
   const { promise: abandoned, resolve } = Promise.withResolvers<RunOutcome>();
   let isOver = false;
   let timer: Timer | undefined;

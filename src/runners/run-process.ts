@@ -14,7 +14,14 @@ import { exitOutcome } from "./exit-outcome.ts";
 import { processEnvironment } from "./process-environment.ts";
 import { readResult } from "./read-result.ts";
 import { readSecrets } from "./read-secrets.ts";
-import { type RunContext, type RunOutcome, type StopReason, stoppedOutcome, stopReasonOf } from "./runner.ts";
+import {
+  type RunContext,
+  type RunnerDeps,
+  type RunOutcome,
+  type StopReason,
+  stoppedOutcome,
+  stopReasonOf,
+} from "./runner.ts";
 
 export type Command = {
   argv: readonly string[];
@@ -30,11 +37,15 @@ const resultName = "result.json";
 const outputName = "output";
 
 /** The story of one process, the same for every kind of job that is one: prepare, announce, start, wait, judge. */
-export async function runProcess(context: RunContext, command: Command): Promise<RunOutcome> {
-  const plan = await preparePlan(context, command);
-  const running = await startInSandbox(context, plan);
+export async function runProcess(
+  deps: RunnerDeps,
+  context: RunContext,
+  command: Command,
+): Promise<RunOutcome> {
+  const plan = await preparePlan(deps, context, command);
+  const running = await startInSandbox(deps, context, plan);
   if ("kind" in running) return running;
-  const { exit, stoppedBy } = await waitForExit(context, running);
+  const { exit, stoppedBy } = await waitForExit(deps, context, running);
   const result = await readResult({
     resultFile: join(context.workDir, resultName),
     stdoutFile: plan.stdoutFile,
@@ -43,8 +54,12 @@ export async function runProcess(context: RunContext, command: Command): Promise
 }
 
 /** The process, or why there is none: somebody has ended the attempt, or the host cannot cage it as it must. */
-async function startInSandbox(context: RunContext, plan: LaunchPlan): Promise<RunningProcess | RunOutcome> {
-  const { sandbox, signal } = context;
+async function startInSandbox(
+  { sandbox }: RunnerDeps,
+  context: RunContext,
+  plan: LaunchPlan,
+): Promise<RunningProcess | RunOutcome> {
+  const { signal } = context;
   const stopped = (): RunOutcome => stoppedOutcome(stopReasonOf(signal), context);
   if (signal.aborted) return stopped();
   try {
@@ -59,8 +74,12 @@ async function startInSandbox(context: RunContext, plan: LaunchPlan): Promise<Ru
   }
 }
 
-async function preparePlan(context: RunContext, command: Command): Promise<LaunchPlan> {
-  const { document, lease, attemptDir, workDir, sandbox, settings } = context;
+async function preparePlan(
+  { sandbox, settings }: RunnerDeps,
+  context: RunContext,
+  command: Command,
+): Promise<LaunchPlan> {
+  const { document, lease, attemptDir, workDir } = context;
   const secrets = await readSecrets(settings.secrets, command.secrets ?? [], document.tenant_id);
   await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
   await writeFile(join(workDir, inputName), canonicalize(command.input), { mode: 0o600 });
@@ -91,14 +110,16 @@ async function preparePlan(context: RunContext, command: Command): Promise<Launc
 }
 
 async function waitForExit(
+  deps: RunnerDeps,
   context: RunContext,
   running: RunningProcess,
 ): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
-  const { signal, hurry, settings } = context;
-  const terminator = createTerminator<StopReason>(running, context.clock);
-  const stop = (): void => void stopProcess(context, terminator, settings.stopGraceMs);
+  const { signal, hurry } = context;
+  const terminator = createTerminator<StopReason>(running, deps.clock);
+  const stop = (): void =>
+    void stopProcess(deps, context, { terminator, graceMs: deps.settings.stopGraceMs });
   // Somebody else may be running the job already when the lease is lost: then nobody can be polite.
-  const stopAtOnce = (): void => void stopProcess(context, terminator, 0);
+  const stopAtOnce = (): void => void stopProcess(deps, context, { terminator, graceMs: 0 });
   context.onProcess(running.pid);
   signal.addEventListener("abort", stop, { once: true });
   hurry.addEventListener("abort", stopAtOnce, { once: true });
@@ -115,13 +136,13 @@ async function waitForExit(
 }
 
 async function stopProcess(
+  { logger }: RunnerDeps,
   context: RunContext,
-  terminator: Terminator<StopReason>,
-  graceMs: number,
+  { terminator, graceMs }: { terminator: Terminator<StopReason>; graceMs: number },
 ): Promise<void> {
   try {
     await terminator.stop(stopReasonOf(context.signal), { graceMs });
   } catch (error) {
-    context.logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
+    logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
   }
 }

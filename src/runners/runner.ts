@@ -12,13 +12,28 @@ export type Runner = {
   readonly kind: RunKind;
   /** True when the job runs inside the worker: then nothing is prepared on disk and no process is announced. */
   isInProcess(document: JobDocument): boolean;
-  /** Never leaves anything running behind, whatever the outcome. */
+  /** Nothing of the job is still running when it resolves, whatever the outcome. */
   run(context: RunContext): Promise<RunOutcome>;
+  /**
+   * For runners that keep something between jobs, such as a process that serves many of them. Called once, after the
+   * last run has ended or was given up; resolves when everything that the runner kept is over. When `hurry` is aborted
+   * there is no time left for any grace.
+   */
+  close?(hurry: AbortSignal): Promise<void>;
+};
+
+/** What a runner is made with and keeps for its whole life; what belongs to one attempt is in the RunContext. */
+export type RunnerDeps = {
+  settings: RunnerSettings;
+  sandbox: Sandbox;
+  clock: Clock;
+  logger: Logger;
 };
 
 /** Why an attempt is ended from outside; it is the reason of the context's signal, and the first one wins. */
 export type StopReason = "cancelled" | "timeout" | "lost" | "drain" | "output";
 
+/** One attempt of one job. */
 export type RunContext = {
   document: JobDocument;
   /** The same document as it was parsed from the signed bytes, its decimals as they were written. */
@@ -32,10 +47,6 @@ export type RunContext = {
   signal: AbortSignal;
   /** Aborted when there is no time left for any grace; never before `signal`. */
   hurry: AbortSignal;
-  sandbox: Sandbox;
-  settings: RunnerSettings;
-  clock: Clock;
-  logger: Logger;
   /** Tells the hub that the attempt begins. When it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
   /** Tells whoever guards the lease which process, or group of them, dies with it; 0 when there is none any more. */

@@ -1,4 +1,5 @@
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
+import type { Runners } from "../runners/create-runners.ts";
 import {
   type RunContext,
   RunFailure,
@@ -6,11 +7,9 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runners/runner.ts";
-import type { RunnerFor } from "../runners/runner-for.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
@@ -36,8 +35,7 @@ export type RunDeps = RetryDeps & {
   logger: Logger;
   failpoint: Failpoint;
   settings: WorkerSettings;
-  sandbox: Sandbox;
-  runnerFor: RunnerFor;
+  runners: Pick<Runners, "runnerFor">;
   trusted(): VerifyingKey[];
   /** Counts what checking claims costs. */
   tally: { verifications: number };
@@ -130,7 +128,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<Car
     if (held.stop.signal.aborted)
       return { outcome: stoppedOutcome(stopReasonOf(held.stop.signal), held), isInProcess, startedAtMs };
     const document = readDocument(held.claim.document, deps.settings);
-    const runner = deps.runnerFor(document.run.kind);
+    const runner = deps.runners.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
     if (isInProcess) startedAtMs = deps.clock.nowMs();
     if (isInProcess) timers.push(watchFunction(deps, held));
@@ -169,10 +167,6 @@ function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: Place) {
     workDir: jobWorkDir(dir),
     signal: held.stop.signal,
     hurry: held.hurry.signal,
-    sandbox: deps.sandbox,
-    settings: deps.settings,
-    clock: deps.clock,
-    logger: deps.logger,
     onProcess: (pid: number) => deps.heartbeat.setPid(held.key, pid),
     writeOutput: (text: string) => output.write(text),
   } satisfies Partial<RunContext>;

@@ -1,9 +1,12 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { runnersOf } from "../runners/create-runners.ts";
+import type { Runner } from "../runners/runner.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
+import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { testJobId } from "./fake-hub.testing.ts";
 import { loadWorkerSettings } from "./settings.ts";
@@ -162,3 +165,50 @@ test("a second worker process in the same home is refused while the first lives"
   controller.abort(new Error("enough"));
   await expect(second).rejects.toThrow("enough");
 });
+
+test("what a runner keeps between jobs ends after the last job and before its sandbox", async () => {
+  const steps: string[] = [];
+  const sandbox: Sandbox = { ...plainSandbox, close: async () => void steps.push("sandbox closed") };
+  const job = Promise.withResolvers<void>();
+  await start(stage, { sandbox, createRunners: (deps) => runnersOf(deps, [keeper(steps, job.promise)]) });
+  stage.hub.queue = [exec(1, ["true"])];
+  stage.hub.command("work");
+  await stage.hub.until(() => steps.includes("job began"));
+  const stopped = stage.worker!.stop();
+  job.resolve();
+  await stopped;
+  expect(steps).toEqual(["job began", "job ended", "runner closed", "sandbox closed"]);
+});
+
+test("a stop in a hurry leaves what a runner keeps no grace", async () => {
+  const steps: string[] = [];
+  await start(stage, { createRunners: (deps) => runnersOf(deps, [keeper(steps)]) });
+  await stage.worker!.stopNow();
+  expect(steps).toEqual(["runner closed at once"]);
+});
+
+test("a start that fails closes the runners too", async () => {
+  const steps: string[] = [];
+  const error = { code: "UNAUTHENTICATED", message: "no such token", request_id: "" };
+  stage.hub.intercept = () => ({ status: 401, body: { error } });
+  const started = start(stage, { createRunners: (deps) => runnersOf(deps, [keeper(steps)]) });
+  await expect(started).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+  expect(steps).toEqual(["runner closed"]);
+});
+
+/** Notes when a job of its begins and ends, and when it is closed. */
+function keeper(steps: string[], jobEnds: Promise<void> = Promise.resolve()): Runner {
+  return {
+    kind: "exec",
+    isInProcess: () => false,
+    async run() {
+      steps.push("job began");
+      await jobEnds;
+      steps.push("job ended");
+      return { kind: "succeeded", resultJson: "null" };
+    },
+    async close(hurry) {
+      steps.push(hurry.aborted ? "runner closed at once" : "runner closed");
+    },
+  };
+}

@@ -1,5 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createRunners, type Runners, type RunnersDeps } from "../runners/create-runners.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
@@ -30,6 +31,7 @@ export type StartWorkerOptions = {
   /** Functions of this program, by the type of job that they handle. */
   handlers?: ReadonlyMap<string, HandlerFunction>;
   sandbox?: Sandbox;
+  createRunners?: (deps: RunnersDeps) => Runners;
   /** Ends the wait for another worker process on the same home. */
   signal?: AbortSignal;
 };
@@ -51,7 +53,8 @@ export type RunningWorker = {
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { settings, home, logger } = options;
   const clock = options.clock ?? systemClock;
-  const place = await openPlace(options, clock);
+  const hurry = new AbortController();
+  const place = await openPlace(options, clock, hurry.signal);
   const { connection, client } = connect(settings);
   const engine = new WorkerEngine({
     settings,
@@ -64,6 +67,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     failpoint: options.failpoint ?? noFailpoint,
     handlers: options.handlers ?? new Map(),
     sandbox: place.sandbox,
+    runners: place.runners,
     ledger: place.ledger,
     key: place.key,
     keys: place.keys,
@@ -99,6 +103,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
       await done;
     },
     stopNow: async () => {
+      hurry.abort();
       engine.stopNow().catch(() => {});
       await done;
     },
@@ -110,11 +115,13 @@ type Place = {
   keys: TrustedKeys;
   ledger: Ledger;
   sandbox: Sandbox;
+  runners: Runners;
+  /** In reverse of the order in which it was opened: what runners keep ends before the sandbox that it runs in. */
   close(): Promise<void>;
 };
 
 /** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
-async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Place> {
+async function openPlace(options: StartWorkerOptions, clock: Clock, hurry: AbortSignal): Promise<Place> {
   const { settings, home, logger, signal } = options;
   const dir = join(home, "worker");
   await ensureHome(home);
@@ -142,7 +149,15 @@ async function openPlace(options: StartWorkerOptions, clock: Clock): Promise<Pla
     });
     const ledger = await Ledger.open(join(dir, "ledger.log"), () => clock.nowMs());
     closers.push(() => ledger.close());
-    return { key, keys, ledger, sandbox, close };
+    const runners = (options.createRunners ?? createRunners)({
+      settings,
+      sandbox,
+      clock,
+      logger,
+      functions: options.handlers ?? new Map(),
+    });
+    closers.push(() => runners.close(hurry));
+    return { key, keys, ledger, sandbox, runners, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,5 +1,5 @@
+import type { Runners } from "../runners/create-runners.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
-import { createRunners } from "../runners/runner-for.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { HttpClient, HttpClientOptions } from "../runtime/http-client.ts";
@@ -37,6 +37,7 @@ export type EngineParts = {
   failpoint: Failpoint;
   handlers: ReadonlyMap<string, HandlerFunction>;
   sandbox: Sandbox;
+  runners: Runners;
   ledger: Ledger;
   /** The worker's own key. */
   key: SigningKey;
@@ -87,7 +88,6 @@ export class WorkerEngine {
       ...parts,
       ...retry,
       calls,
-      runnerFor: createRunners(parts.handlers),
       trusted: () => parts.keys.trusted(),
       tally: this.#tally,
       held: this.#held,

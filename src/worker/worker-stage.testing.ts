@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import type { Runners, RunnersDeps } from "../runners/create-runners.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type Ending, FakeHub, type TestJob, testJob, testJobId } from "./fake-hub.testing.ts";
@@ -15,6 +16,7 @@ export type Start = {
   signingKeys?: string[];
   /** The one that this host can give unless told. */
   sandbox?: Sandbox;
+  createRunners?: (deps: RunnersDeps) => Runners;
 };
 
 /** What the tests of a whole worker stand on: a hub, a home, and at most one worker, made anew for each. */
@@ -38,7 +40,7 @@ export function setStage(): Stage {
 
 export async function start(
   stage: Stage,
-  { handlers = {}, env = {}, signingKeys, sandbox }: Start = {},
+  { handlers = {}, env = {}, signingKeys, ...more }: Start = {},
 ): Promise<RunningWorker> {
   const { hub, home } = stage;
   const settings = await loadWorkerSettings({
@@ -52,7 +54,7 @@ export async function start(
     version: "1",
     logger: silentLogger,
     handlers: new Map(Object.entries(handlers)),
-    ...(sandbox === undefined ? {} : { sandbox }),
+    ...more,
   });
   return stage.worker;
 }

@@ -1,0 +1,65 @@
+import type { RunKind } from "../core/document.ts";
+import { execRunner } from "./exec.ts";
+import { type HandlerFunction, handlerRunner } from "./handler.ts";
+import { RunFailure, type Runner, type RunnerDeps } from "./runner.ts";
+
+export type RunnersDeps = RunnerDeps & {
+  /** Functions of this program, by the type of job that they handle. */
+  functions: ReadonlyMap<string, HandlerFunction>;
+};
+
+/** The runners of one worker, from its start to its stop. */
+export type Runners = {
+  /** The kinds that this worker can run. */
+  readonly kinds: readonly RunKind[];
+  /** Throws a RunFailure for a kind that is not among them. */
+  runnerFor(kind: RunKind): Runner;
+  /**
+   * Ends what the runners keep between jobs. Call it after the last job; a second call waits for the first. Resolves
+   * when everything is over, at the latest when its time is up, and never rejects: what a runner could not end is
+   * logged, and the sandbox kills it.
+   */
+  close(hurry: AbortSignal): Promise<void>;
+};
+
+/** Beyond the grace that processes get when they are stopped. */
+const closeMarginMs = 10_000;
+
+/** To add a kind, write its runner and name it here. */
+export function createRunners(deps: RunnersDeps): Runners {
+  return runnersOf(deps, [execRunner(deps), handlerRunner(deps, deps.functions)]);
+}
+
+export function runnersOf(deps: RunnerDeps, list: readonly Runner[]): Runners {
+  const runners = new Map(list.map((runner) => [runner.kind, runner]));
+  let closed: Promise<unknown> | undefined;
+  return {
+    kinds: [...runners.keys()],
+    runnerFor(kind) {
+      const runner = runners.get(kind);
+      if (runner !== undefined) return runner;
+      throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `this worker does not run ${kind} jobs`);
+    },
+    async close(hurry) {
+      closed ??= Promise.all(list.map((runner) => closeRunner(deps, runner, hurry)));
+      await closed;
+    },
+  };
+}
+
+async function closeRunner(deps: RunnerDeps, runner: Runner, hurry: AbortSignal): Promise<void> {
+  const { clock, logger, settings } = deps;
+  if (runner.close === undefined) return;
+  const isOver = new AbortController();
+  const limitMs = settings.stopGraceMs + closeMarginMs;
+  const late = clock.sleep(limitMs, isOver.signal).then(() => {
+    throw new Error(`it was still not closed after ${limitMs} ms`);
+  });
+  try {
+    await Promise.race([runner.close(hurry), late]);
+  } catch (error) {
+    logger.error({ err: error, kind: runner.kind }, "a runner could not end what it keeps between jobs");
+  } finally {
+    isOver.abort();
+  }
+}
