@@ -1,5 +1,5 @@
+import type { ActName } from "../act-names.ts";
 import type { Store } from "../store.ts";
-import type { ActName } from "./act-names.ts";
 import { advanceLogReader, getLogReader, listWatched, nextMessage, settleMessage } from "./alert-acts.ts";
 import {
   countEvents,

@@ -1,10 +1,10 @@
 import type { JobRecord } from "../../core/job.ts";
 import { sha256Hex } from "../../signing/mac.ts";
+import { isSealed } from "../job-seal.ts";
 import type { ClaimInput, ClaimOutcome } from "../store.ts";
 import { type Candidate, Candidates } from "./claim-candidates.ts";
 import type { Context } from "./context.ts";
 import { briefOf, jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
-import { isSealed } from "./job-seal.ts";
 import { refuseInLockdown } from "./lockdown-acts.ts";
 import { promoteDue } from "./promote-jobs.ts";
 import type { Queue, Tenant } from "./queue-book.ts";

@@ -1,6 +1,6 @@
 import type { JobRecord } from "../../core/job.ts";
+import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
 import type { Connection } from "./connection.ts";
-import { NoticeBuilder, type NoticeMark } from "./notice-builder.ts";
 import { QueueBook } from "./queue-book.ts";
 import { Tallies, type TallyMark } from "./tallies.ts";
 import { WorkerCounts } from "./worker-counts.ts";

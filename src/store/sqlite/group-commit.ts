@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import { isWrite } from "./act-names.ts";
+import { isWrite } from "../act-names.ts";
 import { runAct } from "./acts.ts";
 import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "./context.ts";
 import type { Database } from "./database.ts";

@@ -1,6 +1,6 @@
+import { isSealed } from "../job-seal.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
-import { isSealed } from "./job-seal.ts";
 
 const text = `SELECT ${jobColumns}, document, mac
   FROM jobs JOIN documents ON documents.job_seq = jobs.seq WHERE jobs.id = ?`;

@@ -1,7 +1,7 @@
+import { isReceiptSealed, readRouting, routingOf } from "../job-seal.ts";
 import type { ForgottenJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
-import { isReceiptSealed, readRouting, routingOf } from "./job-seal.ts";
 
 /** The receipt of a job that is about to be forgotten stays, with all that it takes to vouch for it. */
 export function keepReceipt(context: Context, jobSeq: number): void {

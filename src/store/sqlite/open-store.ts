@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { WritError } from "../../core/errors.ts";
+import { type ActName, actNames } from "../act-names.ts";
 import type { CommitNotice, Store } from "../store.ts";
-import { type ActName, actNames } from "./act-names.ts";
 import type { ErrorText, FromThread, Request, ThreadSettings, ToThread } from "./wire.ts";
 
 export type SqliteSettings = {

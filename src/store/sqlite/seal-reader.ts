@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { isReceiptSealed, isSealed } from "./job-seal.ts";
+import { isReceiptSealed, isSealed } from "../job-seal.ts";
 
 type Sealed = { document: string | null; mac: Uint8Array | null };
 type SealedJob = Parameters<typeof isSealed>[1] & Sealed;

@@ -1,11 +1,11 @@
 import { dueAt } from "../../core/due.ts";
 import { jobEventDetails, type Origin } from "../../core/events.ts";
 import { type JobRecord, type JobState, type NewJob, newJobRecord } from "../../core/job.ts";
+import { sealJob } from "../job-seal.ts";
 import type { SubmitOutcome } from "../store.ts";
 import { type Context, RefusedAct } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { insertJob } from "./job-row.ts";
-import { sealJob } from "./job-seal.ts";
 
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
 type Known = { id: string; status: JobState; request_hash: string | null };

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../core/errors.ts";
+import type { ActName } from "../act-names.ts";
 import type { CommitNotice } from "../store.ts";
-import type { ActName } from "./act-names.ts";
 
 /** What travels between the hub's thread and the database's. */
 

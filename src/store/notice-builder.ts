@@ -1,4 +1,4 @@
-import type { CommitNotice } from "../store.ts";
+import type { CommitNotice } from "./store.ts";
 
 export type NoticeMark = { ready: number; signals: number; jobs: number };
 

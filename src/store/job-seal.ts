@@ -1,5 +1,5 @@
-import type { JobRecord } from "../../core/job.ts";
-import { checkSeal, sealDocument } from "../../signing/mac.ts";
+import type { JobRecord } from "../core/job.ts";
+import { checkSeal, sealDocument } from "../signing/mac.ts";
 
 type Routed = Pick<
   JobRecord,
