@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import type { VerifyingKey } from "../../signing/ed25519.ts";
+import type { HotRow } from "../../store/audit-reader.ts";
 import { type AuditRecord, auditHash, auditRecord } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
-import { type HotRow, openAuditReader } from "../../store/sqlite/audit-reader.ts";
+import { openAuditReader } from "../../store/sqlite/audit-reader.ts";
 import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
 import { isGone, listColdDays, readColdLines } from "./cold-files.ts";

@@ -1,45 +1,40 @@
-import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../../core/events.ts";
-import { sha256Hex } from "../../signing/mac.ts";
-import { auditRecord, firstHash, type SealedRecord } from "../audit-record.ts";
+import type { EventKind } from "../../core/events.ts";
+import { type ChainSeal, chainEvents, sealedRecord } from "../audit-chain.ts";
+import type { SealedRecord } from "../audit-record.ts";
 import type { AuditFilter, AuditMark, AuditPage } from "../audit-store.ts";
+import type { StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
+import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
-import { type EventRow, readEvent } from "./event-log.ts";
-import { sealText } from "./seal-text.ts";
-
-type Seal = { seq: number; severity: Severity; hash: string };
+import { eventColumns } from "./event-log.ts";
 
 /** Chains the oldest events that are not sealed yet, in order. */
 export function sealEvents(
   context: Context,
   { limit }: { limit: number },
 ): { sealed: number; head: { seq: number; hash: string } | null; more: boolean } {
-  let head = lastSeal(context);
-  const rows = context.sql.all<EventRow>(
-    "SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?",
-    head?.seq ?? 0,
+  const last = lastSeal(context);
+  const events = context.sql.all<StoredEvent>(
+    `SELECT ${eventColumns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?`,
+    last?.seq ?? 0,
     limit,
   );
-  for (const row of rows) {
-    const { severity } = eventTable[row.event];
-    const hash = sha256Hex(sealText(row, { severity, prevHash: head?.hash ?? firstHash }));
-    context.sql.run(
-      "INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)",
-      row.seq,
-      severity,
-      hash,
-    );
-    head = { seq: row.seq, severity, hash };
+  const seals = chainEvents(last, events);
+  for (const { seq, severity, hash } of seals) {
+    context.sql.run("INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)", seq, severity, hash);
   }
+  const head = seals.at(-1) ?? last;
   return {
-    sealed: rows.length,
+    sealed: seals.length,
     head: head && { seq: head.seq, hash: head.hash },
-    more: rows.length === limit,
+    more: seals.length === limit,
   };
 }
 
-function lastSeal(context: Context): Seal | null {
-  return context.sql.first<Seal>("SELECT seq, severity, hash FROM audit_seals ORDER BY seq DESC LIMIT 1");
+function lastSeal(context: Context): ChainSeal | null {
+  return context.sql.first<ChainSeal>(
+    "SELECT seq, severity, hash FROM audit_seals ORDER BY seq DESC LIMIT 1",
+  );
 }
 
 /** Only the newest heads are worth keeping: each covers everything before it. */
@@ -72,19 +67,24 @@ export function findAuditMark(context: Context, { audit }: { audit: AuditMark["a
   );
 }
 
-type AuditRow = EventRow & { severity: Severity; hash: string; prev_hash: string | null };
+type SealedRow = StoredEvent & ChainSeal & { prevHash: string | null };
 
-const sealedColumns = `SELECT events.*, audit_seals.severity, audit_seals.hash,
-    (SELECT hash FROM audit_seals AS before WHERE before.seq = events.seq - 1) AS prev_hash
+const sealedText = `SELECT ${eventColumns}, audit_seals.severity, audit_seals.hash,
+    (SELECT hash FROM audit_seals AS before WHERE before.seq = events.seq - 1) AS prevHash
   FROM events JOIN audit_seals USING (seq)`;
+
+function readSealedRows(context: Context, condition: string, ...values: SqlValue[]): SealedRecord[] {
+  return context.sql
+    .all<SealedRow>(`${sealedText} ${condition}`, ...values)
+    .map((row) => sealedRecord(row, row));
+}
 
 /** Sealed records in order, for whoever moves them elsewhere. */
 export function readSealed(
   context: Context,
   { afterSeq, limit }: { afterSeq: number; limit: number },
 ): SealedRecord[] {
-  const text = `${sealedColumns} WHERE events.seq > ? ORDER BY events.seq LIMIT ?`;
-  return context.sql.all<AuditRow>(text, afterSeq, limit).map(sealedRecord);
+  return readSealedRows(context, "WHERE events.seq > ? ORDER BY events.seq LIMIT ?", afterSeq, limit);
 }
 
 /**
@@ -106,17 +106,11 @@ export function searchAudit(context: Context, filter: AuditFilter): AuditPage {
   conditions.add("events.ts >= ?", filter.since);
   conditions.add("events.ts < ?", filter.until);
   conditions.add("json_extract(events.origin, '$.userId') = ?", filter.userId);
-  const text = `${sealedColumns} WHERE ${conditions.text} ORDER BY events.seq DESC LIMIT ?`;
-  const records = context.sql.all<AuditRow>(text, ...conditions.values, filter.limit).map(sealedRecord);
+  const condition = `WHERE ${conditions.text} ORDER BY events.seq DESC LIMIT ?`;
+  const records = readSealedRows(context, condition, ...conditions.values, filter.limit);
   const seen = records.length === filter.limit ? records.at(-1)!.seq : from + 1;
   const isOlder = context.sql.first("SELECT 1 FROM events WHERE seq < ? LIMIT 1", seen) !== null;
   return { records, next: isOlder ? seen : null };
-}
-
-function sealedRecord(row: AuditRow): SealedRecord {
-  const event: LoggedEvent = readEvent(row);
-  const prevHash = row.prev_hash ?? firstHash;
-  return { ...auditRecord(event, { severity: row.severity, prevHash }), hash: row.hash };
 }
 
 /** The events of these kinds in a stretch of the log, counted: the digest of a day needs no more. */

@@ -1,8 +1,9 @@
 import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
+import { briefOf } from "../job-brief.ts";
 import type { ChangeAnswer, JobChange, ReceiptSignature } from "../store.ts";
 import type { Context } from "./context.ts";
-import { briefOf, loadJob } from "./job-row.ts";
+import { loadJob } from "./job-row.ts";
 import { saveReceiptSignature } from "./receipt-signatures.ts";
 import { type WriteAnswer, type WriteRules, writeJob } from "./write-job.ts";
 

@@ -1,10 +1,11 @@
 import type { JobRecord } from "../../core/job.ts";
 import { sha256Hex } from "../../signing/mac.ts";
+import { briefOf } from "../job-brief.ts";
 import { isSealed } from "../job-seal.ts";
 import type { ClaimInput, ClaimOutcome } from "../store.ts";
 import { type Candidate, Candidates } from "./claim-candidates.ts";
 import type { Context } from "./context.ts";
-import { briefOf, jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
+import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
 import { refuseInLockdown } from "./lockdown-acts.ts";
 import { promoteDue } from "./promote-jobs.ts";
 import type { Queue, Tenant } from "./queue-book.ts";

@@ -1,5 +1,6 @@
 import type { EventKind, LoggedEvent, NewEvent, Origin } from "../../core/events.ts";
 import type { EventFilter } from "../store.ts";
+import { readEvent, type StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
 import type { Context } from "./context.ts";
 
@@ -50,17 +51,9 @@ function nextJobSeq(context: Context, jobId: string): number | null {
   return row?.event_count ?? null;
 }
 
-export type EventRow = {
-  seq: number;
-  ts: number;
-  event: EventKind;
-  tenant_id: string | null;
-  job_id: string | null;
-  owner_id: string | null;
-  job_seq: number | null;
-  details: string;
-  origin: string | null;
-};
+/** For SELECT: the columns of a stored event. */
+export const eventColumns = `seq, ts, event, tenant_id AS tenantId, job_id AS jobId, owner_id AS ownerId,
+    job_seq AS jobSeq, details, origin`;
 
 export function readEvents(context: Context, filter: EventFilter): LoggedEvent[] {
   const conditions = new Conditions().add("seq > ?", filter.afterSeq);
@@ -68,22 +61,8 @@ export function readEvents(context: Context, filter: EventFilter): LoggedEvent[]
   conditions.add("owner_id = ?", filter.ownerId);
   conditions.add("job_id = ?", filter.jobId);
   conditions.add("event IN (SELECT value FROM json_each(?))", filter.kinds && JSON.stringify(filter.kinds));
-  const text = `SELECT * FROM events WHERE ${conditions.text} ORDER BY seq LIMIT ?`;
-  return context.sql.all<EventRow>(text, ...conditions.values, filter.limit).map(readEvent);
-}
-
-export function readEvent(row: EventRow): LoggedEvent {
-  return {
-    seq: row.seq,
-    jobSeq: row.job_seq,
-    event: row.event,
-    ts: row.ts,
-    tenantId: row.tenant_id,
-    jobId: row.job_id,
-    ownerId: row.owner_id,
-    details: JSON.parse(row.details),
-    origin: row.origin === null ? null : JSON.parse(row.origin),
-  };
+  const text = `SELECT ${eventColumns} FROM events WHERE ${conditions.text} ORDER BY seq LIMIT ?`;
+  return context.sql.all<StoredEvent>(text, ...conditions.values, filter.limit).map(readEvent);
 }
 
 export function eventRange(context: Context): { first: number; last: number } {

@@ -1,5 +1,4 @@
 import type { JobRecord } from "../../core/job.ts";
-import type { JobBrief } from "../store.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
 
@@ -75,23 +74,6 @@ export function readJob(context: Context, row: Row): JobRecord {
   if (record["failHistory"] === "[]") job.failHistory = [];
   else job.failHistory = JSON.parse(record["failHistory"] as string);
   return job;
-}
-
-export function briefOf(job: JobRecord): JobBrief {
-  return {
-    id: job.id,
-    tenantId: job.tenantId,
-    type: job.type,
-    status: job.status,
-    attempt: job.attempt,
-    workerId: job.workerId,
-    documentSha256: job.documentSha256,
-    timeoutSec: job.timeoutSec,
-    runAt: job.runAt,
-    claimedAt: job.claimedAt,
-    leaseExpiresAt: job.leaseExpiresAt,
-    leaseKeyId: job.leaseKeyId,
-  };
 }
 
 /** What every new job starts with is written into the statement: binding a value costs more than storing it. */

@@ -1,8 +1,8 @@
-import type { Origin } from "../../core/events.ts";
-import type { JsonObject } from "../../core/json-value.ts";
-import { canonicalize, canonicalString } from "../../signing/canonical.ts";
-import { type AuditSeal, auditRecord, auditText } from "../audit-record.ts";
-import { type EventRow, readEvent } from "./event-log.ts";
+import type { Origin } from "../core/events.ts";
+import type { JsonObject } from "../core/json-value.ts";
+import { canonicalize, canonicalString } from "../signing/canonical.ts";
+import { type AuditSeal, auditRecord, auditText } from "./audit-record.ts";
+import { readEvent, type StoredEvent } from "./stored-event.ts";
 
 /** The details of a record in canonical form, cut where the id of its job goes. */
 type Details = { before: string; after: string };
@@ -16,23 +16,12 @@ const knownOrigins = new Map<string, Origin>();
  * What is hashed of an event, as `auditText` writes it. To parse and sort the same details again for each of
  * thousands of events a second took as long as to write them; so what was seen before is remembered.
  */
-export function sealText(row: EventRow, sealed: AuditSeal): string {
-  const details = row.job_id === null ? null : remember(knownDetails, row.details, cutDetails);
-  if (details === null) return auditText(auditRecord(readEvent(row), sealed));
-  const origin = row.origin === null ? null : remember(knownOrigins, row.origin, JSON.parse);
-  const event = {
-    seq: row.seq,
-    jobSeq: row.job_seq,
-    event: row.event,
-    ts: row.ts,
-    tenantId: row.tenant_id,
-    jobId: row.job_id,
-    ownerId: row.owner_id,
-    details: {},
-    origin,
-  };
-  const jobId = canonicalString(row.job_id!);
-  return auditText(auditRecord(event, sealed), `{${details.before}"job_id":${jobId}${details.after}}`);
+export function sealText(stored: StoredEvent, sealed: AuditSeal): string {
+  const details = stored.jobId === null ? null : remember(knownDetails, stored.details, cutDetails);
+  if (details === null) return auditText(auditRecord(readEvent(stored), sealed));
+  const origin = stored.origin === null ? null : remember(knownOrigins, stored.origin, JSON.parse);
+  const record = auditRecord({ ...stored, details: {}, origin }, sealed);
+  return auditText(record, `{${details.before}"job_id":${canonicalString(stored.jobId!)}${details.after}}`);
 }
 
 /** Null when these details have no canonical form of the plain kind; the record's own words decide then. */

@@ -1,0 +1,28 @@
+import { eventTable, type Severity } from "../core/events.ts";
+import { sha256Hex } from "../signing/mac.ts";
+import { auditRecord, firstHash, type SealedRecord } from "./audit-record.ts";
+import { sealText } from "./seal-text.ts";
+import { readEvent, type StoredEvent } from "./stored-event.ts";
+
+/** What the chain keeps of one event: its hash covers the record and the hash before it. */
+export type ChainSeal = { seq: number; severity: Severity; hash: string };
+
+/** The seals of events that follow the last one that was sealed, in order of seq; null when none was. */
+export function chainEvents(last: ChainSeal | null, events: StoredEvent[]): ChainSeal[] {
+  let prevHash = last?.hash ?? firstHash;
+  return events.map((event) => {
+    const { severity } = eventTable[event.event];
+    const hash = sha256Hex(sealText(event, { severity, prevHash }));
+    prevHash = hash;
+    return { seq: event.seq, severity, hash };
+  });
+}
+
+/** An event and its seal as one record of the audit trail; the first record of all has no seal before it. */
+export function sealedRecord(
+  stored: StoredEvent,
+  seal: { severity: Severity; hash: string; prevHash: string | null },
+): SealedRecord {
+  const { severity, hash, prevHash } = seal;
+  return { ...auditRecord(readEvent(stored), { severity, prevHash: prevHash ?? firstHash }), hash };
+}

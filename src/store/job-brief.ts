@@ -1,0 +1,20 @@
+import type { JobRecord } from "../core/job.ts";
+import type { JobBrief } from "./store.ts";
+
+/** The few fields of a record that whoever claims or changes a job is told. */
+export function briefOf(job: JobRecord): JobBrief {
+  return {
+    id: job.id,
+    tenantId: job.tenantId,
+    type: job.type,
+    status: job.status,
+    attempt: job.attempt,
+    workerId: job.workerId,
+    documentSha256: job.documentSha256,
+    timeoutSec: job.timeoutSec,
+    runAt: job.runAt,
+    claimedAt: job.claimedAt,
+    leaseExpiresAt: job.leaseExpiresAt,
+    leaseKeyId: job.leaseKeyId,
+  };
+}

@@ -1,0 +1,42 @@
+import type { LoggedEvent, Origin } from "../core/events.ts";
+
+/** An event as a database keeps it: details and origin are JSON text. */
+export type StoredEvent = Omit<LoggedEvent, "details" | "origin"> & {
+  details: string;
+  origin: string | null;
+};
+
+export function readEvent(stored: StoredEvent): LoggedEvent {
+  return readWith(stored, JSON.parse);
+}
+
+/**
+ * The event for whoever checks its hash, which covers what the text means and not the text. A text that means the same
+ * in other words was not written by the hub and must not pass for the original, so it is read as the plain text it is.
+ */
+export function readEventExactly(stored: StoredEvent): LoggedEvent {
+  return readWith(stored, parseExactly);
+}
+
+function readWith(stored: StoredEvent, parse: (json: string) => unknown): LoggedEvent {
+  return {
+    seq: stored.seq,
+    jobSeq: stored.jobSeq,
+    event: stored.event,
+    ts: stored.ts,
+    tenantId: stored.tenantId,
+    jobId: stored.jobId,
+    ownerId: stored.ownerId,
+    details: parse(stored.details) as Record<string, unknown>,
+    origin: stored.origin === null ? null : (parse(stored.origin) as Origin),
+  };
+}
+
+function parseExactly(json: string): unknown {
+  try {
+    const value: unknown = JSON.parse(json);
+    return JSON.stringify(value) === json ? value : { text: json };
+  } catch {
+    return { text: json };
+  }
+}
