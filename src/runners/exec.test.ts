@@ -46,6 +46,7 @@ function run(
     workDir: join(attemptDir, "work"),
     signal: stop.signal,
     hurry: new AbortController().signal,
+    jobToken: undefined,
     onStarted: async () => {},
     onProcess: () => {},
     reportProgress: () => {},

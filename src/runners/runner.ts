@@ -47,6 +47,8 @@ export type RunContext = {
   signal: AbortSignal;
   /** Aborted when there is no time left for any grace; never before `signal`. */
   hurry: AbortSignal;
+  /** For the job's files at the hub; undefined when the document has no output_location. */
+  jobToken: JobTokenSource | undefined;
   /** Tells the hub that the attempt begins. When it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
   /** Tells whoever guards the lease which process, or group of them, dies with it; 0 when there is none any more. */
@@ -54,6 +56,17 @@ export type RunContext = {
   reportProgress(percent: number, detail?: string): void;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
   writeOutput(text: string): void;
+};
+
+/**
+ * Job tokens: whoever has one can act on the job's files until it expires. It belongs in request headers, and on the
+ * standard input of a program that needs it; never in a log, a command line, or an environment that the job can read.
+ */
+export type JobTokenSource = {
+  /** A token that is valid for a while yet. Rejects when the lease is lost. */
+  get(): Promise<string>;
+  /** One that is made now, for when the hub has refused the last one, for example because its key was revoked. */
+  renew(): Promise<string>;
 };
 
 /** What of a worker's settings concerns a runner. */

@@ -1,3 +1,4 @@
+import { jobTokenAnswer } from "../contract/worker-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { HttpRequest, HttpResponse } from "../runtime/http-client.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
@@ -32,6 +33,14 @@ export function createAttemptCalls(send: Send, workerId: string) {
     ): Promise<void> {
       const body = { ...fence(lease), ...report };
       await send({ method: "POST", path: `/jobs/${lease.job_id}/progress`, body, signal });
+    },
+
+    async issueJobToken(lease: Lease, signal: AbortSignal): Promise<string> {
+      const path = `/jobs/${lease.job_id}/token`;
+      const response = await send({ method: "POST", path, body: fence(lease), signal });
+      const answer = jobTokenAnswer.safeParse(response.json());
+      if (answer.success) return answer.data.job_token;
+      throw new WritError("HTTP_ERROR", "the hub's answer to POST /jobs/:id/token holds no job_token");
     },
 
     /** Gives the size that the stream has at the hub afterwards, also when it was not what the offset said. */

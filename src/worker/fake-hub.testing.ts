@@ -8,7 +8,7 @@ import { generateSigningKey, type SigningKey, signText } from "../signing/ed2551
 import { batchText, type Lease, leaseText } from "../signing/lease.ts";
 import { sha256Hex } from "../signing/mac.ts";
 
-export type TestJob = { id: string; document: string; lease: string };
+export type TestJob = { id: string; document: string; lease: string; job_token?: string };
 export type Ending = Record<string, unknown> & { job_id: string };
 export type Call = { method: string; path: string; body: unknown };
 

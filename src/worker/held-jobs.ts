@@ -1,13 +1,13 @@
 import { WritError } from "../core/errors.ts";
 import type { StopReason } from "../runners/runner.ts";
 import type { Lease } from "../signing/lease.ts";
-import type { VerifiedClaim } from "../signing/verify-claim.ts";
 import type { Heartbeat } from "./heartbeat.ts";
+import type { AcceptedClaim } from "./verify-claims.ts";
 
 /** One attempt that this worker holds the lease of, from the claim to the last word about it. */
 export type HeldJob = {
   readonly key: string;
-  readonly claim: VerifiedClaim;
+  readonly claim: AcceptedClaim;
   readonly lease: Lease;
   /** Ends the run; its reason is a StopReason. */
   readonly stop: AbortController;
@@ -36,7 +36,7 @@ export class HeldJobs {
     return this.#jobs.size;
   }
 
-  add(claim: VerifiedClaim): HeldJob {
+  add(claim: AcceptedClaim): HeldJob {
     const { lease } = claim;
     const key = heldKey(lease.job_id, lease.attempt);
     const held: HeldJob = {

@@ -19,6 +19,7 @@ import type { Heartbeat } from "./heartbeat.ts";
 import { giveUpJob, type HeldJob, type HeldJobs, heldKey, loseJob, stopJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import { jobTokenSource } from "./job-token-source.ts";
 import type { Ledger } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";
 import { releaseLease } from "./release-lease.ts";
@@ -137,6 +138,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<Car
     const outcome = await runner.run({
       ...contextOf(deps, held, place),
       document,
+      jobToken: document.output_location === undefined ? undefined : jobTokenSource(deps, held),
       reportProgress: (percent, detail) => progress.report(percent, detail),
       async onStarted(isolation) {
         const signal = AbortSignal.any([held.stop.signal, held.gone.signal]);

@@ -11,8 +11,11 @@ import { type VerifiedClaim, verifyBatch } from "../signing/verify-claim.ts";
 /** A claim that is not run. Its lease was only read, not believed: it says whom to tell. */
 export type Refusal = { lease: Lease; detail: FailureDetail; reason: string };
 
+/** Its job token is not covered by the signature: only the hub reads it, and it carries a signature of its own. */
+export type AcceptedClaim = VerifiedClaim & { jobToken: string | undefined };
+
 export type VerifiedBatch = {
-  accepted: VerifiedClaim[];
+  accepted: AcceptedClaim[];
   /** To be reported as violations. */
   refused: Refusal[];
   /** Not run and nobody's fault: to be given back. */
@@ -34,7 +37,9 @@ export function verifyClaims(verifier: Verifier, batch: ClaimedBatch): VerifiedB
   try {
     const verified = verifyBatch({ ...verifier, batch: batch.batch, jobs: batch.jobs });
     // An id becomes a path and a part of an address, so it must be one even when it is signed.
-    const accepted = verified.filter(({ lease }) => isJobId(lease.job_id));
+    const accepted = verified
+      .map((claim, index) => ({ ...claim, jobToken: batch.jobs[index]?.job_token }))
+      .filter(({ lease }) => isJobId(lease.job_id));
     return { accepted, refused: [], returned: [], unreadable: verified.length - accepted.length };
   } catch (error) {
     if (!(error instanceof WritError)) throw error;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { Runners, RunnersDeps } from "../runners/create-runners.ts";
-import { silentLogger } from "../runtime/logger.ts";
+import { type Logger, silentLogger } from "../runtime/logger.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type Ending, FakeHub, type TestJob, testJob, testJobId } from "./fake-hub.testing.ts";
 import type { HandlerFunction } from "./index.ts";
@@ -17,6 +17,7 @@ export type Start = {
   /** The one that this host can give unless told. */
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
+  logger?: Logger;
 };
 
 /** What the tests of a whole worker stand on: a hub, a home, and at most one worker, made anew for each. */
