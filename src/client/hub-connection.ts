@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { Route } from "../contract/route.ts";
+import { answerRow, type Route } from "../contract/route.ts";
 import { WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, throwForStatus } from "../runtime/http-client.ts";
@@ -63,7 +63,7 @@ export class HubConnection {
           .filter((status) => status < 300),
       }),
     );
-    const shape = route.answers[response.status]?.shape;
+    const shape = answerRow(route, response.status)?.shape;
     const body = shape === undefined ? undefined : checked(shape, response.json());
     return { status: response.status, headers: response.headers, body };
   }

@@ -9,8 +9,8 @@ const anyone = ["user", "worker", "viewer"] as const;
 const workerParams = z.strictObject({ id: workerId });
 const tenantParams = z.strictObject({ id: tenantId });
 const noBody = z.strictObject({}).optional();
-const worker = { 200: { description: "The worker", shape: workerView } };
-const empty = { 204: { description: "Done" } };
+const worker = { description: "The worker", shape: workerView };
+const done = { description: "Done" };
 
 export const adminRoutes = {
   listWorkers: route({
@@ -26,7 +26,7 @@ export const adminRoutes = {
     who: ["viewer"],
     summary: "One worker",
     params: workerParams,
-    answers: worker,
+    answers: { 200: worker },
   }),
   blockWorker: route({
     method: "POST",
@@ -35,7 +35,7 @@ export const adminRoutes = {
     summary: "Give a worker no more jobs and refuse what it reports",
     params: workerParams,
     body: noBody,
-    answers: worker,
+    answers: { 200: worker },
   }),
   unblockWorker: route({
     method: "POST",
@@ -44,7 +44,7 @@ export const adminRoutes = {
     summary: "Lift a block or a drain",
     params: workerParams,
     body: noBody,
-    answers: worker,
+    answers: { 200: worker },
   }),
   drainWorker: route({
     method: "POST",
@@ -53,7 +53,7 @@ export const adminRoutes = {
     summary: "Let a worker finish what it has and claim nothing more",
     params: workerParams,
     body: noBody,
-    answers: worker,
+    answers: { 200: worker },
   }),
   removeWorker: route({
     method: "DELETE",
@@ -61,7 +61,7 @@ export const adminRoutes = {
     who: ["worker"],
     summary: "Forget a worker; also by the worker itself on a clean stop",
     params: workerParams,
-    answers: empty,
+    answers: { 204: done },
   }),
   createSession: route({
     method: "POST",
@@ -83,7 +83,7 @@ export const adminRoutes = {
     path: "/session",
     who: anyone,
     summary: "Log out",
-    answers: empty,
+    answers: { 204: done },
   }),
   createToken: route({
     method: "POST",
@@ -114,7 +114,7 @@ export const adminRoutes = {
     who: admin,
     summary: "End a token at once",
     params: z.strictObject({ id: text(1, 100) }),
-    answers: empty,
+    answers: { 204: done },
   }),
   listKeys: route({
     method: "GET",

@@ -3,7 +3,7 @@ import { auditQuery, auditView, lockdownRequest, lockdownView } from "./audit-sh
 import { route } from "./route.ts";
 
 const admin = [] as const;
-const empty = { 204: { description: "Done" } };
+const done = { description: "Done" };
 
 export const auditRoutes = {
   searchAudit: route({
@@ -27,13 +27,13 @@ export const auditRoutes = {
     who: admin,
     summary: "Lock the hub: no claims, all workers offline, their jobs pending again",
     body: lockdownRequest,
-    answers: empty,
+    answers: { 204: done },
   }),
   liftLockdown: route({
     method: "DELETE",
     path: "/lockdown",
     who: admin,
     summary: "Lift the lockdown",
-    answers: empty,
+    answers: { 204: done },
   }),
 } as const;

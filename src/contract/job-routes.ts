@@ -106,7 +106,7 @@ export const jobRoutes = {
     }),
     answers: {
       200: { description: "Bytes", type: "application/octet-stream" },
-      206: { description: "A range of them" },
+      206: { description: "A range of them", type: "application/octet-stream" },
     },
   }),
   listJobEvents: route({

@@ -17,12 +17,35 @@ export type Route = {
   /** `bytes` bodies are passed on as they come. */
   bodyKind?: "json" | "bytes";
   bodyBytesMax?: number;
-  answers: Record<number, { description: string; shape?: z.ZodType; type?: string }>;
+  answers: { readonly [S in SuccessStatus | RefusalStatus]?: AnswerRow };
 };
+
+export type SuccessStatus = 200 | 201 | 202 | 204 | 206;
+/** Refusals that a route has a word of its own for; their body is always the error. */
+type RefusalStatus = 409;
+
+/**
+ * One answer of a route. A `shape` alone is JSON. A `type` is anything else: text, bytes or a stream that the handler
+ * writes itself, and a `shape` beside it only describes that. Without either there is no body.
+ */
+export type AnswerRow = { description: string; shape?: z.ZodType; type?: string };
 
 export const bodyBytes = { ordinary: 1024 ** 2, ending: 2 * 1024 ** 2, batch: 8 * 1024 ** 2 } as const;
 
-/** Keeps the exact type of each row, so that handlers are typed by their route. */
+/** Keeps the exact type of each row, so that handlers and calls are typed by their route. */
 export function route<const R extends Route>(row: R): R {
   return row;
 }
+
+/** What the table says about a status, which need not be one that it names. */
+export function answerRow(route: Route, status: number): AnswerRow | undefined {
+  return (route.answers as Readonly<Record<number, AnswerRow>>)[status];
+}
+
+/** The statuses of success that a route names. */
+export type StatusOf<R extends Route> = keyof R["answers"] & SuccessStatus;
+
+/** What a shape of the route gives, or undefined when it has none. */
+export type Part<R, K extends string> = R extends { [P in K]: infer S extends z.ZodType }
+  ? z.output<S>
+  : undefined;

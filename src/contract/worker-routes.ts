@@ -7,13 +7,12 @@ import * as shapes from "./worker-shapes.ts";
 const who = ["worker"] as const;
 const jobParams = z.strictObject({ id: jobId });
 const workerParams = z.strictObject({ id: workerId });
-const leaseLost = { 409: { description: "LEASE_LOST: another attempt, or the end, has come in between" } };
+const leaseLost = { description: "LEASE_LOST: another attempt, or the end, has come in between" };
 const notTaken = {
-  409: {
-    description: "LEASE_LOST, RESULT_CONFLICT, or OUTPUT_INCOMPLETE with the sizes that the streams have",
-  },
+  description: "LEASE_LOST, RESULT_CONFLICT, or OUTPUT_INCOMPLETE with the sizes that the streams have",
 };
-const empty = { 204: { description: "Done" } };
+const done = { description: "Done" };
+const none = { description: "None" };
 
 export const workerRoutes = {
   registerWorker: route({
@@ -22,7 +21,7 @@ export const workerRoutes = {
     who,
     summary: "Register a worker, or renew what it says of itself",
     body: shapes.workerRegistration,
-    answers: { ...empty, 409: { description: "The worker is known with another public key" } },
+    answers: { 204: done, 409: { description: "The worker is known with another public key" } },
   }),
   heartbeatWorker: route({
     method: "POST",
@@ -39,7 +38,7 @@ export const workerRoutes = {
     summary: "Report how loaded the worker's machine is",
     params: workerParams,
     body: shapes.workerMetrics,
-    answers: empty,
+    answers: { 204: done },
   }),
   streamCommands: route({
     method: "GET",
@@ -58,7 +57,7 @@ export const workerRoutes = {
     body: shapes.claimRequest,
     answers: {
       200: { description: "A leased job", shape: shapes.claimedJobBody },
-      204: { description: "None" },
+      204: none,
     },
   }),
   claimJobs: route({
@@ -69,7 +68,7 @@ export const workerRoutes = {
     body: shapes.claimBatchRequest,
     answers: {
       200: { description: "Leased jobs", shape: shapes.claimedBatch },
-      204: { description: "None" },
+      204: none,
     },
   }),
   pendingJob: route({
@@ -79,7 +78,14 @@ export const workerRoutes = {
     summary:
       "Claim one job by long poll; the body is the document with its signature, lease and job token are headers",
     query: z.strictObject({ worker_id: workerId, wait: queryInteger(0, 60).optional() }),
-    answers: { 200: { description: "The document plus `signature`" }, 204: { description: "None" } },
+    answers: {
+      200: {
+        description: "The document plus `signature`",
+        shape: z.looseObject({ signature: z.string() }),
+        type: "application/json",
+      },
+      204: none,
+    },
   }),
   startJob: route({
     method: "POST",
@@ -88,7 +94,7 @@ export const workerRoutes = {
     summary: "The attempt begins",
     params: jobParams,
     body: shapes.startRequest,
-    answers: { ...empty, ...leaseLost },
+    answers: { 204: done, 409: leaseLost },
   }),
   heartbeatJob: route({
     method: "POST",
@@ -97,7 +103,7 @@ export const workerRoutes = {
     summary: "The attempt lives: renews its lease, and starts it when it was only assigned",
     params: jobParams,
     body: shapes.heartbeatRequest,
-    answers: { ...empty, ...leaseLost },
+    answers: { 204: done, 409: leaseLost },
   }),
   releaseJob: route({
     method: "POST",
@@ -106,7 +112,7 @@ export const workerRoutes = {
     summary: "Give the job back without charging an attempt",
     params: jobParams,
     body: shapes.releaseRequest,
-    answers: { ...empty, ...leaseLost },
+    answers: { 204: done, 409: leaseLost },
   }),
   reportProgress: route({
     method: "POST",
@@ -115,7 +121,7 @@ export const workerRoutes = {
     summary: "Report how far the attempt is",
     params: jobParams,
     body: shapes.progressRequest,
-    answers: { ...empty, ...leaseLost },
+    answers: { 204: done, 409: leaseLost },
   }),
   issueJobToken: route({
     method: "POST",
@@ -151,7 +157,7 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.resultRequest,
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, ...notTaken },
+    answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, 409: notTaken },
   }),
   failJob: route({
     method: "POST",
@@ -161,7 +167,7 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.failRequest,
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "Where the job went", shape: shapes.failAnswer }, ...notTaken },
+    answers: { 200: { description: "Where the job went", shape: shapes.failAnswer }, 409: notTaken },
   }),
   finishJobs: route({
     method: "POST",

@@ -1,12 +1,13 @@
 import type { adminRoutes } from "../../contract/admin-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
+import type { TokenRecord } from "../../store/store.ts";
 import { authenticate, createSession, removeSession } from "../use-cases/access/authenticate.ts";
 import { createToken, refreshToken, revokeToken } from "../use-cases/access/manage-tokens.ts";
 import { mayServe } from "../use-cases/access/tenant-wall.ts";
 import { removeWorker, setWorker, unknownWorker } from "../use-cases/workers/manage-workers.ts";
 import { workerView } from "../views/worker-view.ts";
-import type { Call, Handlers } from "./call.ts";
+import { type Answer, type Call, done, type Handlers } from "./call.ts";
 import { sessionCookie } from "./credentials.ts";
 
 export const adminHandlers: Handlers<
@@ -14,13 +15,14 @@ export const adminHandlers: Handlers<
 > = {
   async listWorkers({ deps, identity }) {
     const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));
-    return Response.json(await Promise.all(workers.map((worker) => workerView(deps.store, worker))));
+    const views = await Promise.all(workers.map((worker) => workerView(deps.store, worker)));
+    return { status: 200, body: views };
   },
 
   async getWorker({ deps, identity, params }) {
     const worker = await deps.store.getWorker({ workerId: params.id });
     if (worker === null || !mayServe(worker, identity.tenantId)) throw unknownWorker(params.id);
-    return Response.json(await workerView(deps.store, worker));
+    return { status: 200, body: await workerView(deps.store, worker) };
   },
 
   blockWorker: (call) => change(call, { blocked: true }),
@@ -29,7 +31,7 @@ export const adminHandlers: Handlers<
 
   async removeWorker({ deps, identity, origin, params }) {
     await removeWorker(deps, { identity, origin, workerId: params.id });
-    return done();
+    return done;
   },
 
   async createSession({ deps, credentials, body, context, origin }) {
@@ -40,17 +42,17 @@ export const adminHandlers: Handlers<
     const isSecure = isTls(context.env.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
     const secure = isSecure ? "; Secure" : "";
     const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
-    return Response.json(identityView(identity), { headers: { "Set-Cookie": cookie } });
+    return { status: 200, body: identityView(identity), headers: { "Set-Cookie": cookie } };
   },
 
   async getSession({ identity }) {
-    return Response.json(identityView(identity));
+    return { status: 200, body: identityView(identity) };
   },
 
   async removeSession({ deps, credentials }) {
     if (credentials.session !== null) await removeSession(deps, credentials.session);
     const cookie = `${sessionCookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
-    return new Response(null, { status: 204, headers: { "Set-Cookie": cookie } });
+    return { ...done, headers: { "Set-Cookie": cookie } };
   },
 
   async createToken({ deps, identity, origin, body }) {
@@ -62,12 +64,12 @@ export const adminHandlers: Handlers<
       expiresInSec: body.expires_in_sec,
     };
     const { id, secret } = await createToken(deps, { identity, origin, wish });
-    return Response.json({ id, token: secret }, { status: 201 });
+    return { status: 201, body: { id, token: secret } };
   },
 
   async refreshToken({ deps, identity, origin, body }) {
     const { id, secret } = await refreshToken(deps, { identity, origin, expiresInSec: body?.expires_in_sec });
-    return Response.json({ id, token: secret }, { status: 201 });
+    return { status: 201, body: { id, token: secret } };
   },
 
   async listTokens({ deps, identity }) {
@@ -75,28 +77,17 @@ export const adminHandlers: Handlers<
     const visible = tokens.filter(
       ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
     );
-    return Response.json(
-      visible.map((token) => ({
-        id: token.id,
-        role: token.role,
-        tenant_id: token.tenantId,
-        user_id: token.userId,
-        worker_id: token.workerId,
-        created_at: token.createdAt,
-        expires_at: token.expiresAt,
-        revoked_at: token.revokedAt,
-      })),
-    );
+    return { status: 200, body: visible.map(tokenView) };
   },
 
   async revokeToken({ deps, identity, origin, params }) {
     await revokeToken(deps, { identity, tokenId: params.id, origin });
-    return done();
+    return done;
   },
 
   async getQuota({ deps, params, identity }) {
     checkTenant(identity, params.id);
-    return Response.json(await deps.store.getQuota({ tenantId: params.id }));
+    return { status: 200, body: await deps.store.getQuota({ tenantId: params.id }) };
   },
 
   async putQuota({ deps, params, body, identity, origin }) {
@@ -105,7 +96,7 @@ export const adminHandlers: Handlers<
     await deps.store.putQuota({ tenantId: params.id, quota: body, nowMs: deps.clock.nowMs(), origin });
     deps.quotas.forget(params.id);
     deps.dispatcher.wakeAll();
-    return Response.json(body);
+    return { status: 200, body };
   },
 
   async listQueues({ deps, identity }) {
@@ -113,7 +104,8 @@ export const adminHandlers: Handlers<
     const visible = queues.filter(
       ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
     );
-    return Response.json(visible.map(({ tenantId, ...queue }) => ({ tenant_id: tenantId, ...queue })));
+    const body = visible.map(({ tenantId, ...queue }) => ({ tenant_id: tenantId, ...queue }));
+    return { status: 200, body };
   },
 
   async setQueuePaused({ deps, identity, params, body, origin }) {
@@ -126,25 +118,34 @@ export const adminHandlers: Handlers<
       origin,
     });
     if (!body.paused) deps.dispatcher.wakeAll();
-    return Response.json(body);
+    return { status: 200, body };
   },
 };
 
 async function change(
   call: Call<"blockWorker" | "unblockWorker" | "drainWorker">,
   set: { blocked?: boolean; draining?: boolean },
-): Promise<Response> {
+): Promise<Answer<"blockWorker">> {
   const { deps, identity, params, origin } = call;
   const worker = await setWorker(deps, { identity, workerId: params.id, set, origin });
-  return Response.json(await workerView(deps.store, worker));
-}
-
-function done(): Response {
-  return new Response(null, { status: 204 });
+  return { status: 200, body: await workerView(deps.store, worker) };
 }
 
 function identityView({ role, tenantId, userId, workerId }: Identity) {
   return { role, tenant_id: tenantId, user_id: userId, worker_id: workerId };
+}
+
+function tokenView(token: TokenRecord) {
+  return {
+    id: token.id,
+    role: token.role,
+    tenant_id: token.tenantId,
+    user_id: token.userId,
+    worker_id: token.workerId,
+    created_at: token.createdAt,
+    expires_at: token.expiresAt,
+    revoked_at: token.revokedAt,
+  };
 }
 
 function isTls(socket: object): boolean {

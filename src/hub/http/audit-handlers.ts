@@ -2,7 +2,7 @@ import type { auditRoutes } from "../../contract/audit-routes.ts";
 import { openChannels } from "../alerts/channels.ts";
 import { liftLockdown, lockDown, readLockdown, requireHubAdmin } from "../use-cases/access/lockdown.ts";
 import { readAudit } from "../use-cases/audit/read-audit.ts";
-import type { Handlers } from "./call.ts";
+import { done, type Handlers, nextPage } from "./call.ts";
 
 export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
   async searchAudit({ deps, identity, query, signal }) {
@@ -16,8 +16,7 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
     } = query;
     const search = { ...rest, userId, tenantId, jobId, before, limit };
     const { records, next } = await readAudit(deps, { identity, search, signal });
-    const headers: Record<string, string> = next === null ? {} : { "X-Next-Cursor": String(next) };
-    return Response.json(records, { headers });
+    return { status: 200, body: records, headers: nextPage(next) };
   },
 
   async getLockdown({ deps }) {
@@ -25,17 +24,17 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
     const { reason = null, userId = null, since = null } = lockdown ?? {};
     const channels = openChannels(deps.settings, deps.clock).map(({ name }) => name);
     const state = { locked: lockdown !== null, reason, user_id: userId, since };
-    return Response.json({ ...state, alert_channels: channels });
+    return { status: 200, body: { ...state, alert_channels: channels } };
   },
 
   async lockDown({ deps, identity, origin, body }) {
     requireHubAdmin(identity);
     await lockDown(deps, { reason: body.reason, userId: identity.userId, origin, rotate: false });
-    return new Response(null, { status: 204 });
+    return done;
   },
 
   async liftLockdown({ deps, identity, origin }) {
     await liftLockdown(deps, { identity, origin });
-    return new Response(null, { status: 204 });
+    return done;
   },
 };

@@ -7,8 +7,9 @@ import type { Identity } from "../../core/identity.ts";
 import { authenticate, type Credentials } from "../use-cases/access/authenticate.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
-import { type RecordedRequest, recordRequest } from "../use-cases/audit/record-request.ts";
-import type { Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
+import { recordRequest } from "../use-cases/audit/record-request.ts";
+import { answerResponse } from "./answer-response.ts";
+import type { AnyAnswer, Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
 import { readBytes, readJson } from "./read-body.ts";
 
@@ -42,30 +43,32 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
   const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
   const credentials = credentialsOf(incoming);
   const caller = { identity: nobody, origin };
-  let request: Partial<RecordedRequest> = {};
+  let request: { params?: unknown; query?: unknown; body?: unknown } = {};
   try {
     caller.identity = await admit(deps, { ...served, credentials, origin });
     caller.origin = { ...origin, userId: caller.identity.userId };
     context.set("identity" as never, caller.identity as never);
     checkRole(route, caller.identity);
+    request = {
+      params: route.params && parseShape(route.params, context.req.param()),
+      query: route.query && parseShape(route.query, queryOf(context)),
+      body: await bodyOf(route, context),
+    };
     const call = {
       deps,
       context,
       ...caller,
       credentials,
-      params: route.params && parseShape(route.params, context.req.param()),
-      query: route.query && parseShape(route.query, queryOf(context)),
-      body: await bodyOf(route, context),
+      ...request,
       // Made only for those who wait: an abort at the end of every small call would cost more than the call.
       get signal() {
         return hangUpSignal(context);
       },
     };
-    request = call;
-    const handler = handlers[name] as (call: Call<RouteName>) => Promise<Response>;
-    const response = await handler(call as Call<RouteName>);
-    await recordRequest(deps, { ...request, ...caller, outcome: String(response.status) });
-    return response;
+    const handler = handlers[name] as (call: Call<RouteName>) => Promise<AnyAnswer>;
+    const answer = await handler(call as Call<RouteName>);
+    await recordRequest(deps, { ...request, ...caller, outcome: String(answer.status) });
+    return answerResponse(route, answer);
   } catch (error) {
     await recordDenial(deps, caller, error);
     await recordRequest(deps, { ...request, ...caller, outcome: outcomeOf(error) });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import type { z } from "zod";
+import type { Part, Route, StatusOf } from "../../contract/route.ts";
 import type { RouteName, routes } from "../../contract/routes.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
@@ -14,7 +15,6 @@ export type HttpContext = Context<HttpEnv>;
 /** What the transport itself stands on, beside the use cases. */
 export type HttpDeps = HubDeps & { streams: OpenStreams };
 
-type Part<R, K extends string> = R extends { [P in K]: infer S extends z.ZodType } ? z.output<S> : undefined;
 type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;
 
 /** A request that has passed the border: who, from where, and data in the shapes of its route. */
@@ -31,6 +31,30 @@ export type Call<N extends RouteName> = {
   signal: AbortSignal;
 };
 
+/** The body of an answer that the handler has written to `outgoing` itself. */
+export const written = Symbol("written");
+
+type SentBody<A> = A extends { type: string }
+  ? { body: string | typeof written }
+  : A extends { shape: infer S extends z.ZodType }
+    ? { body: z.input<S> }
+    : { body?: undefined };
+
+/** What a handler answers: a status that its route names, with a body in the shape beside it. */
+export type Answer<N extends RouteName> = AnswerOf<(typeof routes)[N]>;
+type AnswerOf<R extends Route> = { [S in StatusOf<R>]: Headed<S> & SentBody<R["answers"][S]> }[StatusOf<R>];
+type Headed<S> = { status: S; headers?: Readonly<Record<string, string>> };
+
+/** An answer of any route, once its handler has been checked against the table. */
+export type AnyAnswer = { status: number; headers?: Readonly<Record<string, string>>; body?: unknown };
+
+export const done = { status: 204 } as const;
+
+/** The header that tells where the next page of a list begins; the last page has none. */
+export function nextPage(cursor: string | number | null): Record<string, string> {
+  return cursor === null ? {} : { "X-Next-Cursor": String(cursor) };
+}
+
 export type Handlers<Names extends RouteName = RouteName> = {
-  [N in Names]: (call: Call<N>) => Promise<Response>;
+  [N in Names]: (call: Call<N>) => Promise<Answer<N>>;
 };

@@ -4,20 +4,22 @@ import type { Handlers } from "./call.ts";
 export const keyHandlers: Handlers<"listKeys" | "rotateKeys" | "revokeKey"> = {
   async listKeys({ deps }) {
     const { keys, clock } = deps;
-    return Response.json({
+    const body = {
       version: keys.version,
       keys: keys.list(),
       key_set: keys.keySet(clock.nowMs()),
       revocations: keys.revocations(),
-    });
+    };
+    return { status: 200, body };
   },
 
   async rotateKeys({ deps, identity, origin, body }) {
     const { emergency, notice_sec: noticeSec } = body ?? {};
-    return Response.json(await rotateKeys(deps, { identity, origin, emergency, noticeSec }));
+    return { status: 200, body: await rotateKeys(deps, { identity, origin, emergency, noticeSec }) };
   },
 
   async revokeKey({ deps, identity, origin, params, body }) {
-    return Response.json(await revokeKey(deps, { identity, origin, keyId: params.id, now: body?.now }));
+    const key = await revokeKey(deps, { identity, origin, keyId: params.id, now: body?.now });
+    return { status: 200, body: key };
   },
 };

@@ -1,11 +1,10 @@
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { WritError } from "../../core/errors.ts";
 import { formatSse } from "../../runtime/sse.ts";
 import { identityOf } from "../use-cases/access/authenticate.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
 import { visibleTo } from "../use-cases/jobs/list-jobs.ts";
 import { liveEvent, liveKinds } from "../views/event-view.ts";
-import type { Call } from "./call.ts";
+import { type Answer, type Call, written } from "./call.ts";
 
 export const sseHeaders = {
   "Content-Type": "text/event-stream; charset=utf-8",
@@ -17,7 +16,7 @@ export const sseHeaders = {
 export const ssePing = ": still here\n\n";
 
 /** Live events of the jobs that the caller may see, from Last-Event-ID on or from now. */
-export async function streamEvents(call: Call<"streamEvents">): Promise<Response> {
+export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"streamEvents">> {
   const { deps, identity, origin, query, context } = call;
   if (query.job_id !== undefined) await findJob(deps, { identity, origin, jobId: query.job_id, to: "read" });
   const lastEventId = parseLastEventId(context.req.header("last-event-id"));
@@ -32,7 +31,7 @@ export async function streamEvents(call: Call<"streamEvents">): Promise<Response
   await stream.write(`retry: ${retryMs()}\nid: ${afterSeq}\n\n`);
   if (!canResume) await stream.write(formatSse({ id: String(afterSeq), event: "reset", data: "{}" }));
   void send(call, stream, afterSeq);
-  return RESPONSE_ALREADY_SENT;
+  return { status: 200, body: written };
 }
 
 async function send(

@@ -1,11 +1,10 @@
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { WritError } from "../../core/errors.ts";
 import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
-import type { Call, HttpContext } from "./call.ts";
+import { type Answer, type Call, type HttpContext, written } from "./call.ts";
 import { stillAllowed } from "./stream-events.ts";
 
 /** The bytes of one stream of one attempt: what is there, a range of it, or all of it as it comes. */
-export async function readOutput(call: Call<"readOutput">): Promise<Response> {
+export async function readOutput(call: Call<"readOutput">): Promise<Answer<"readOutput">> {
   const { deps, identity, origin, params, query, context } = call;
   const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
   const output = await openOutput(deps, request);
@@ -17,7 +16,7 @@ export async function readOutput(call: Call<"readOutput">): Promise<Response> {
   return send(context, output, { start: offset, end: output.size, isPart: false });
 }
 
-function follow(call: Call<"readOutput">, output: Output, offset: number): Response {
+function follow(call: Call<"readOutput">, output: Output, offset: number): Answer<"readOutput"> {
   const { deps, context } = call;
   const stream = deps.streams.open(context.env.outgoing, {
     headers: headersOf(output),
@@ -35,14 +34,14 @@ function follow(call: Call<"readOutput">, output: Output, offset: number): Respo
     }
   };
   void pump();
-  return RESPONSE_ALREADY_SENT;
+  return { status: 200, body: written };
 }
 
 async function send(
   context: HttpContext,
   output: Output,
   part: { start: number; end: number; isPart: boolean },
-): Promise<Response> {
+): Promise<Answer<"readOutput">> {
   const { start, end, isPart } = part;
   const headers: Record<string, string> = {
     ...headersOf(output),
@@ -51,13 +50,14 @@ async function send(
   };
   if (isPart) headers["Content-Range"] = `bytes ${start}-${end - 1}/${output.size}`;
   const { outgoing } = context.env;
-  outgoing.writeHead(isPart ? 206 : 200, headers);
+  const status = isPart ? 206 : 200;
+  outgoing.writeHead(status, headers);
   for await (const chunk of output.read(start, end)) {
     if (outgoing.destroyed) break;
     if (!outgoing.write(chunk)) await drained(outgoing);
   }
   outgoing.end();
-  return RESPONSE_ALREADY_SENT;
+  return { status, body: written };
 }
 
 function drained(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {

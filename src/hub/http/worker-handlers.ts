@@ -1,4 +1,3 @@
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { workerRoutes } from "../../contract/worker-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
@@ -11,13 +10,13 @@ import { failJob, finishJob, finishJobs } from "../use-cases/workers/finish-jobs
 import { issueJobToken } from "../use-cases/workers/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/workers/manage-workers.ts";
 import { leaseOf, signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
-import type { Call, Handlers, HttpContext } from "./call.ts";
+import { type Call, done, type Handlers, type HttpContext, written } from "./call.ts";
 import { sseHeaders, ssePing, stillAllowed } from "./stream-events.ts";
 
 export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   async registerWorker({ deps, identity, origin, body }) {
     await registerWorker(deps, { identity, origin, worker: registrationOf(identity, body) });
-    return done();
+    return done;
   },
 
   async heartbeatWorker({ deps, identity, origin, body }) {
@@ -30,12 +29,13 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
       leases: body.current_jobs.map(({ job_id: jobId, attempt, token }) => ({ jobId, attempt, token })),
     });
     const { cancel, lost, draining, blocked } = answer;
-    return Response.json({ cancel, lost, drain: draining || blocked, lease_ms: deps.settings.leaseMs });
+    const drain = draining || blocked;
+    return { status: 200, body: { cancel, lost, drain, lease_ms: deps.settings.leaseMs } };
   },
 
   async saveWorkerMetrics({ deps, identity, params, body }) {
     await saveWorkerMetrics(deps, { identity, workerId: params.id, ts: body.ts, metrics: body });
-    return done();
+    return done;
   },
 
   async streamCommands(call) {
@@ -54,79 +54,81 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     stream.signal.addEventListener("abort", stopListening, { once: true });
     // What came before the stream was open was not announced to this worker: it should look once.
     await stream.write(formatSse({ event: "work", data: "{}" }));
-    return RESPONSE_ALREADY_SENT;
+    return { status: 200, body: written };
   },
 
   async claimJob({ deps, identity, origin, body, signal }) {
     const [claimed] = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: 1 });
-    if (claimed === undefined) return done();
+    if (claimed === undefined) return done;
     const { id, type, status, attempt, timeoutSec } = claimed.job;
     const convenience = { id, type, status, attempt, token: claimed.leaseToken, timeout_sec: timeoutSec };
-    return Response.json({ ...convenience, ...signClaim(deps, claimed) });
+    return { status: 200, body: { ...convenience, ...signClaim(deps, claimed) } };
   },
 
   async claimJobs({ deps, identity, origin, body, signal }) {
     const claimed = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: body.max });
-    return claimed.length === 0 ? done() : Response.json(signBatch(deps, body.worker_id, claimed));
+    if (claimed.length === 0) return done;
+    return { status: 200, body: signBatch(deps, body.worker_id, claimed) };
   },
 
   async pendingJob({ deps, identity, origin, query, signal }) {
     const call = { identity, origin, signal, workerId: query.worker_id, max: 1 };
     const [claimed] = await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 });
-    if (claimed === undefined) return done();
+    if (claimed === undefined) return done;
     const signed = signClaim(deps, claimed);
     const lease = { ...leaseOf(claimed), key_id: signed.key_id, signature: signed.lease_signature };
-    return new Response(`${signed.document.slice(0, -1)},"signature":${JSON.stringify(signed.signature)}}`, {
-      headers: {
-        "Content-Type": "application/json",
-        "Writ-Key-Id": signed.key_id,
-        "Writ-Lease": Buffer.from(JSON.stringify(lease)).toString("base64"),
-        ...(signed.job_token === undefined ? {} : { "Writ-Job-Token": signed.job_token }),
-      },
-    });
+    const headers = {
+      "Writ-Key-Id": signed.key_id,
+      "Writ-Lease": Buffer.from(JSON.stringify(lease)).toString("base64"),
+      ...(signed.job_token === undefined ? {} : { "Writ-Job-Token": signed.job_token }),
+    };
+    const text = `${signed.document.slice(0, -1)},"signature":${JSON.stringify(signed.signature)}}`;
+    return { status: 200, body: text, headers };
   },
 
   async startJob({ deps, identity, origin, params, body }) {
     await startJob(deps, { ...body, identity, origin, jobId: params.id });
-    return done();
+    return done;
   },
 
   async heartbeatJob({ deps, identity, origin, params, body }) {
     await startJob(deps, { ...body, identity, origin, jobId: params.id });
-    return done();
+    return done;
   },
 
   async releaseJob({ deps, identity, origin, params, body }) {
     await releaseJob(deps, { ...body, identity, origin, jobId: params.id });
-    return done();
+    return done;
   },
 
   async reportProgress({ deps, identity, origin, params, body }) {
     await reportProgress(deps, { ...body, identity, origin, jobId: params.id });
-    return done();
+    return done;
   },
 
   async issueJobToken({ deps, identity, origin, params, body }) {
     const { token, expiresAt } = await issueJobToken(deps, { ...body, identity, origin, jobId: params.id });
-    return Response.json({ job_token: token, expires_at: expiresAt });
+    return { status: 200, body: { job_token: token, expires_at: expiresAt } };
   },
 
   async appendOutput({ deps, identity, origin, params, query, body, context }) {
     const { id: jobId, stream } = params;
     const attempt = { ...fenceHeaders(context), identity, origin, jobId };
-    return Response.json(await appendOutput(deps, { ...attempt, stream, offset: query.offset, bytes: body }));
+    const { size } = await appendOutput(deps, { ...attempt, stream, offset: query.offset, bytes: body });
+    return { status: 200, body: { size } };
   },
 
   async finishJob({ deps, identity, origin, params, body, context }) {
     const idempotencyKey = context.req.header("x-idempotency-key") ?? null;
     const call = { identity, origin, jobId: params.id, body, idempotencyKey };
     const { job, duplicate } = await finishJob(deps, call);
-    return Response.json({ status: job.status, ...(duplicate ? { duplicate } : {}) });
+    return { status: 200, body: { status: job.status, ...(duplicate ? { duplicate } : {}) } };
   },
 
   async failJob({ deps, identity, origin, params, body }) {
     const job = await failJob(deps, { identity, origin, jobId: params.id, body });
-    return Response.json({ status: job.status, ...(job.status === "pending" ? { run_at: job.runAt } : {}) });
+    const { status, runAt } = job;
+    return { status: 200, body: { status, ...(status === "pending" ? { run_at: runAt } : {}) } };
   },
 
   async finishJobs({ deps, identity, origin, body }) {
@@ -146,13 +148,9 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
         ...(status === "pending" ? { run_at: runAt } : {}),
       };
     });
-    return Response.json({ items });
+    return { status: 200, body: { items } };
   },
 };
-
-function done(): Response {
-  return new Response(null, { status: 204 });
-}
 
 async function isBlocked(deps: Call<"streamCommands">["deps"], workerId: string): Promise<boolean> {
   return (await deps.workers.get(workerId))?.blocked === true;
