@@ -1,7 +1,7 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
 import { isEnded } from "../core/job.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { WakeUp } from "../runtime/wake-up.ts";
 import { openDeadline } from "./deadline.ts";
 import { EndFeed } from "./end-feed.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -54,13 +54,15 @@ async function waitOnFeed(
   jobId: string,
   { feed, signal, onEvent }: { feed: EndFeed; signal: AbortSignal; onEvent: WaitOptions["onEvent"] },
 ): Promise<JobView> {
-  const alarm = new Alarm(hub.clock);
+  const { clock } = hub;
+  const wakeUp = new WakeUp();
   const pace = new Pace(hub.clock);
   let pollMs = POLL_MS_MIN;
-  const unsubscribe = feed.subscribe(jobId, { wake: () => alarm.ring(), onEvent });
+  const unsubscribe = feed.subscribe(jobId, { wake: wakeUp.wake, onEvent });
   try {
     for (;;) {
-      await alarm.wait(feed.isLive ? LIVE_POLL_MS : pollMs, signal);
+      await wakeUp.wait({ signal, timeout: { clock, ms: feed.isLive ? LIVE_POLL_MS : pollMs } });
+      signal.throwIfAborted();
       pollMs = Math.min(pollMs * 2, POLL_MS_MAX);
       try {
         const job = (await hub.call(jobRoutes.getJob, { params: { id: jobId }, signal })).body as JobView;
@@ -72,33 +74,5 @@ async function waitOnFeed(
     }
   } finally {
     unsubscribe();
-  }
-}
-
-/** Rings once for any number of calls, and remembers a call that came while nobody was waiting. */
-class Alarm {
-  readonly #clock: Clock;
-  #hasRung = false;
-  #sleeper: AbortController | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  ring(): void {
-    this.#hasRung = true;
-    this.#sleeper?.abort();
-  }
-
-  async wait(ms: number, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const sleeper = new AbortController();
-    const onAbort = (): void => sleeper.abort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#sleeper = sleeper;
-    if (!this.#hasRung) await this.#clock.sleep(ms, sleeper.signal).catch(() => {});
-    this.#hasRung = false;
-    signal.removeEventListener("abort", onAbort);
-    signal.throwIfAborted();
   }
 }

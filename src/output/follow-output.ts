@@ -1,5 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { WritError } from "../core/errors.ts";
+import { WakeUp } from "../runtime/wake-up.ts";
 import { GrowthWatch } from "./growth-watch.ts";
 import { asOutputError } from "./output-log.ts";
 import { shortPath } from "./output-path.ts";
@@ -34,11 +35,10 @@ export type FollowOptions = {
  */
 export async function* followOutput(options: FollowOptions): AsyncGenerator<Buffer> {
   const { path, signal } = options;
-  const bell = new Bell();
-  const growth = new GrowthWatch(path, bell.ring);
-  const end = watchEnd(options.ended, bell.ring);
-  const stopAlsoWake = options.alsoWake?.(bell.ring);
-  signal?.addEventListener("abort", bell.ring);
+  const wakeUp = new WakeUp();
+  const growth = new GrowthWatch(path, wakeUp.wake);
+  const end = watchEnd(options.ended, wakeUp.wake);
+  const stopAlsoWake = options.alsoWake?.(wakeUp.wake);
   let handle: FileHandle | undefined;
   let position = options.offset;
   const chunkBytes = options.chunkBytes ?? CHUNK_BYTES;
@@ -48,7 +48,7 @@ export async function* followOutput(options: FollowOptions): AsyncGenerator<Buff
       signal?.throwIfAborted();
       // The order matters: first be sure to hear of everything that comes, then note whether it is over,
       // then look at the size. Any other order can miss the last bytes or sleep through them.
-      bell.reset();
+      wakeUp.clear();
       const isFileThere = growth.arm();
       const isOver = end.isOver();
       handle ??= isFileThere ? await openIfThere(path) : undefined;
@@ -67,12 +67,11 @@ export async function* followOutput(options: FollowOptions): AsyncGenerator<Buff
           throw new WritError("OUTPUT_UNAVAILABLE", `output ${shortPath(path)} was removed`);
       }
       if (isOver) return;
-      await bell.wait();
+      await wakeUp.wait({ signal });
     }
   } catch (error) {
     throw asOutputError(error, path);
   } finally {
-    signal?.removeEventListener("abort", bell.ring);
     stopAlsoWake?.();
     end.close();
     growth.close();
@@ -80,43 +79,20 @@ export async function* followOutput(options: FollowOptions): AsyncGenerator<Buff
   }
 }
 
-/** Remembers a ring that came while nobody was waiting. */
-class Bell {
-  #hasRung = false;
-  #onRing: (() => void) | undefined;
-
-  readonly ring = (): void => {
-    this.#hasRung = true;
-    this.#onRing?.();
-  };
-
-  reset(): void {
-    this.#hasRung = false;
-  }
-
-  async wait(): Promise<void> {
-    if (this.#hasRung) return;
-    await new Promise<void>((resolve) => {
-      this.#onRing = resolve;
-    });
-    this.#onRing = undefined;
-  }
-}
-
 type End = { isOver(): boolean; close(): void };
 
-function watchEnd(ended: FollowOptions["ended"], ring: () => void): End {
+function watchEnd(ended: FollowOptions["ended"], wake: () => void): End {
   if (ended instanceof AbortSignal) {
-    ended.addEventListener("abort", ring);
-    return { isOver: () => ended.aborted, close: () => ended.removeEventListener("abort", ring) };
+    ended.addEventListener("abort", wake);
+    return { isOver: () => ended.aborted, close: () => ended.removeEventListener("abort", wake) };
   }
-  return watchEndPromise(ended(), ring);
+  return watchEndPromise(ended(), wake);
 }
 
-function watchEndPromise(ended: Promise<void>, ring: () => void): End {
+function watchEndPromise(ended: Promise<void>, wake: () => void): End {
   let outcome: { error?: unknown } | undefined;
   // The promise may outlive many followers, so what it holds on to is let go at the end.
-  let notify: (() => void) | undefined = ring;
+  let notify: (() => void) | undefined = wake;
   ended.then(
     () => {
       outcome = {};

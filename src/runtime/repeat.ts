@@ -1,5 +1,6 @@
 import type { Clock } from "./clock.ts";
 import type { Service } from "./service.ts";
+import { WakeUp } from "./wake-up.ts";
 
 export type RepeatOptions = {
   name: string;
@@ -24,32 +25,17 @@ export function repeat(
   fn: (signal: AbortSignal) => void | Promise<void>,
 ): RepeatedService {
   let running: { stopping: AbortController; over: Promise<void> } | undefined;
-  let pause: AbortController | undefined;
-  let isWoken = false;
-
-  const wake = (): void => {
-    isWoken = true;
-    pause?.abort();
-  };
+  const wakeUp = new WakeUp();
+  const timeout = { clock: options.clock, ms: options.intervalMs };
 
   const loop = async (stopping: AbortSignal): Promise<void> => {
     while (!stopping.aborted) {
-      isWoken = false;
+      wakeUp.clear();
       await runOnce(options, fn, stopping);
+      const wasWoken = await wakeUp.wait({ signal: stopping, timeout });
       // A run that wakes itself must still let the rest of the process have its turn.
-      if (isWoken) await nextTurn();
-      else await rest(stopping);
+      if (wasWoken) await nextTurn();
     }
-  };
-
-  const rest = async (stopping: AbortSignal): Promise<void> => {
-    if (stopping.aborted) return;
-    pause = new AbortController();
-    const onStop = (): void => pause?.abort();
-    stopping.addEventListener("abort", onStop, { once: true });
-    await options.clock.sleep(options.intervalMs, pause.signal).catch(() => {});
-    stopping.removeEventListener("abort", onStop);
-    pause = undefined;
   };
 
   const stop = async (): Promise<void> => {
@@ -70,7 +56,7 @@ export function repeat(
     running = { stopping, over };
   };
 
-  return { name: options.name, start, stop, wake };
+  return { name: options.name, start, stop, wake: wakeUp.wake };
 }
 
 async function runOnce(

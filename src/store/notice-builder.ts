@@ -1,10 +1,10 @@
-import type { CommitNotice } from "./store.ts";
+import type { CommitNotice, ReadyJobs } from "./store.ts";
 
 export type NoticeMark = { ready: number; signals: number; jobs: number };
 
 /** Collects what a transaction will have to tell others once it is committed. */
 export class NoticeBuilder {
-  #ready: { queueKey: string; count: number }[] = [];
+  #ready: ReadyJobs[] = [];
   #signals: CommitNotice["signals"] = [];
   #jobs: string[] = [];
 
@@ -42,7 +42,7 @@ export class NoticeBuilder {
   }
 }
 
-function summed(ready: { queueKey: string; count: number }[]): CommitNotice["ready"] {
+function summed(ready: ReadyJobs[]): ReadyJobs[] {
   const counts = new Map<string, number>();
   for (const { queueKey, count } of ready) counts.set(queueKey, (counts.get(queueKey) ?? 0) + count);
   return [...counts].map(([queueKey, count]) => ({ queueKey, count }));

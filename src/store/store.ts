@@ -252,11 +252,13 @@ export type EventFilter = {
   kinds?: EventKind[];
 };
 
+export type ReadyJobs = { queueKey: string; count: number };
+
 /** What changed in a commit, for those who wait: enough to wake the right ones, never the data itself. */
 export type CommitNotice = {
   lastSeq: number;
   /** Queues that gained claimable jobs. */
-  ready: { queueKey: string; count: number }[];
+  ready: ReadyJobs[];
   /** Workers that must hear of a cancel or of a lease they have lost. */
   signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
   /** Jobs that something was logged of. */

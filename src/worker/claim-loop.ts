@@ -1,5 +1,6 @@
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { WakeUp } from "../runtime/wake-up.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { hasCode, mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { Slots } from "./slots.ts";
@@ -22,8 +23,6 @@ const troubleMs = 5_000;
 /** The hub cuts a batch that grows too large; then there is more, although less came than was asked for. */
 const largeBatchBytes = 2 * 1024 ** 2;
 const lastClaimMs = 2_000;
-/** Without a reason of its own, each abort builds an error with its stack: that took 4 us, twice for each job. */
-const roused = "roused";
 
 /**
  * Claims as many jobs as there is room for, as soon as there may be some: when the hub says so, when a claim was
@@ -33,7 +32,7 @@ const roused = "roused";
 export class ClaimLoop {
   readonly #deps: ClaimLoopDeps;
   readonly #stopping = new AbortController();
-  #wakeUp = new AbortController();
+  readonly #wakeUp = new WakeUp();
   #claiming: { isLongPoll: boolean; abort: AbortController } | undefined;
   #mayHaveWork = true;
   #isRegistered = false;
@@ -48,7 +47,7 @@ export class ClaimLoop {
     this.#deps = deps;
     deps.slots.onChange(() => {
       // A slot that becomes free does not bring back a hub that is away.
-      if (!this.#isRecovering) this.#rouse();
+      if (!this.#isRecovering) this.#wakeUp.wake();
     });
   }
 
@@ -59,7 +58,6 @@ export class ClaimLoop {
   /** Returns when no claim is under way any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#rouse();
     const claiming = this.#claiming;
     // A claim in flight may bring jobs, and jobs that nobody hears of wait for their lease to end. A long poll brings
     // none as long as it waits, and the hub notices when it is hung up.
@@ -72,7 +70,7 @@ export class ClaimLoop {
   /** There may be work. */
   wake(): void {
     this.#mayHaveWork = true;
-    this.#rouse();
+    this.#wakeUp.wake();
   }
 
   set isRegistered(value: boolean) {
@@ -100,10 +98,6 @@ export class ClaimLoop {
   set isPaused(value: boolean) {
     this.#isPaused = value;
     if (!value) this.wake();
-  }
-
-  #rouse(): void {
-    this.#wakeUp.abort(roused);
   }
 
   async #run(): Promise<void> {
@@ -145,8 +139,8 @@ export class ClaimLoop {
   }
 
   async #awaitStream(): Promise<void> {
-    await this.#rest(streamOpensMs);
-    if (!this.#wakeUp.signal.aborted) this.#stream = "none";
+    const wasWoken = await this.#rest(streamOpensMs);
+    if (!wasWoken) this.#stream = "none";
   }
 
   async #recover(error: unknown): Promise<void> {
@@ -158,15 +152,15 @@ export class ClaimLoop {
     else this.#deps.logger.error({ err: error }, "the hub refuses this worker's claims");
     const { pollIntervalMs, random } = this.#deps;
     this.#isRecovering = true;
+    // What came while the claim was failing says nothing about the next one.
+    this.#wakeUp.clear();
     await this.#rest(Math.max(pollIntervalMs, troubleMsOf(error)) * (0.5 + random() / 2));
     this.#isRecovering = false;
   }
 
-  /** Rests until something has changed, but not for ever. Whatever changed before this was looked at already. */
-  async #rest(ms: number): Promise<void> {
-    if (this.#stopping.signal.aborted) return;
-    this.#wakeUp = new AbortController();
-    await this.#deps.clock.sleep(ms, this.#wakeUp.signal).catch(() => {});
+  /** Rests until something may have changed since the last look, but not for ever. True when something has. */
+  #rest(ms: number): Promise<boolean> {
+    return this.#wakeUp.wait({ signal: this.#stopping.signal, timeout: { clock: this.#deps.clock, ms } });
   }
 }
 

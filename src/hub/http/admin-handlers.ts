@@ -95,7 +95,6 @@ export const adminHandlers: Handlers<
       throw new WritError("PERMISSION_DENIED", "a tenant does not set its own quota");
     await deps.store.putQuota({ tenantId: params.id, quota: body, nowMs: deps.clock.nowMs(), origin });
     deps.quotas.forget(params.id);
-    deps.dispatcher.wakeAll();
     return { status: 200, body };
   },
 
@@ -117,7 +116,6 @@ export const adminHandlers: Handlers<
       nowMs: deps.clock.nowMs(),
       origin,
     });
-    if (!body.paused) deps.dispatcher.wakeAll();
     return { status: 200, body };
   },
 };

@@ -1,12 +1,14 @@
 import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../../core/queue-key.ts";
-import type { CommitNotice, Store } from "../../store/store.ts";
+import type { CommitNotice, ReadyJobs, Store } from "../../store/store.ts";
+import type { ParkedClaim } from "./parked-claim.ts";
 
 /** Somebody who waits for work: a parked claim, or a worker's command stream after a claim that was not filled. */
 export type Waiter = {
   facts: WorkerFacts;
   /** How many jobs one wake-up is good for. */
   capacity: number;
-  wake(): void;
+  /** Without jobs when nobody knows which: it should look in any case. */
+  wake(ready?: ReadyJobs): void;
 };
 
 export type Command = "work" | "cancel" | "lost" | "drain" | "keys";
@@ -22,7 +24,7 @@ const parsedKeysMax = 10_000;
 export class Dispatcher {
   readonly #waiters = new Set<Waiter>();
   readonly #listeners = new Map<string, CommandListener>();
-  readonly #hungry = new Map<string, Waiter>();
+  readonly #hinted = new Map<string, Waiter>();
   readonly #parsedKeys = new Map<string, QueueFacts>();
   #stopListening: () => void = () => {};
   #isStopped = false;
@@ -46,10 +48,24 @@ export class Dispatcher {
     return this.#waiters.size;
   }
 
-  /** Returns the way to stop waiting. */
-  wait(waiter: Waiter): () => void {
-    this.#waiters.add(waiter);
-    return () => this.#waiters.delete(waiter);
+  /**
+   * From here on the claim is woken. To be called before its first look: a job that is committed between the look and
+   * the wait must find somebody to wake.
+   */
+  park(workerId: string, claim: ParkedClaim): void {
+    this.#endHint(workerId);
+    this.#waiters.add(claim);
+  }
+
+  /**
+   * The claim goes back to its worker, which has room for so many more jobs: the next that fits is worth a hint on its
+   * command stream. A worker that is full gets none, so that no hint is wasted on it while another one idles. What
+   * the claim was woken for and has not seen goes to whoever waits now.
+   */
+  unpark(workerId: string, claim: ParkedClaim, room: number): void {
+    this.#waiters.delete(claim);
+    if (room > 0) this.#hintLater(workerId, claim.facts, room);
+    for (const ready of claim.unseen) this.#wakeFor(ready);
   }
 
   /** A worker has one command stream: a new one takes over from one whose end has not been noticed yet. */
@@ -58,27 +74,8 @@ export class Dispatcher {
     return () => {
       if (this.#listeners.get(workerId) !== listener) return;
       this.#listeners.delete(workerId);
-      this.#forgetHunger(workerId);
+      this.#endHint(workerId);
     };
-  }
-
-  /**
-   * A claim of this worker came back with room to spare: the next job that fits is worth a call. A worker that is
-   * full is not hungry, so no hint is wasted on it while another one idles.
-   */
-  hungry(workerId: string, facts: WorkerFacts, capacity: number): void {
-    if (!this.#listeners.has(workerId)) return;
-    this.#forgetHunger(workerId);
-    const waiter = {
-      facts,
-      capacity,
-      wake: () => {
-        this.#forgetHunger(workerId);
-        this.tell(workerId, "work", {});
-      },
-    };
-    this.#hungry.set(workerId, waiter);
-    this.#waiters.add(waiter);
   }
 
   tell(workerId: string, command: Command, data: Record<string, unknown>): void {
@@ -95,27 +92,41 @@ export class Dispatcher {
     for (const waiter of [...this.#waiters]) waiter.wake();
   }
 
-  #forgetHunger(workerId: string): void {
-    const waiter = this.#hungry.get(workerId);
+  #hintLater(workerId: string, facts: WorkerFacts, capacity: number): void {
+    if (!this.#listeners.has(workerId)) return;
+    this.#endHint(workerId);
+    const wake = (): void => {
+      this.#endHint(workerId);
+      this.tell(workerId, "work", {});
+    };
+    const waiter = { facts, capacity, wake };
+    this.#hinted.set(workerId, waiter);
+    this.#waiters.add(waiter);
+  }
+
+  #endHint(workerId: string): void {
+    const waiter = this.#hinted.get(workerId);
     if (waiter === undefined) return;
-    this.#hungry.delete(workerId);
+    this.#hinted.delete(workerId);
     this.#waiters.delete(waiter);
   }
 
   #hear(notice: CommitNotice): void {
-    for (const { queueKey, count } of notice.ready) this.#wakeFor(this.#factsOf(queueKey), count);
+    for (const ready of notice.ready) this.#wakeFor(ready);
     for (const { workerId, jobId, signal } of notice.signals) this.tell(workerId, signal, { job_id: jobId });
   }
 
-  #wakeFor(queue: QueueFacts, jobs: number): void {
-    let left = jobs;
+  #wakeFor({ queueKey, count }: ReadyJobs): void {
+    const queue = this.#factsOf(queueKey);
+    let left = count;
     for (const waiter of [...this.#waiters]) {
       if (left <= 0) return;
       if (!fits(queue, waiter.facts)) continue;
-      left -= waiter.capacity;
+      const share = Math.min(left, waiter.capacity);
+      left -= share;
       // A set keeps its order: whoever is put back at its end has its turn after all the others.
       if (this.#waiters.delete(waiter)) this.#waiters.add(waiter);
-      waiter.wake();
+      waiter.wake({ queueKey, count: share });
     }
   }
 

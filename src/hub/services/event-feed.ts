@@ -1,4 +1,5 @@
 import type { LoggedEvent } from "../../core/events.ts";
+import { WakeUp } from "../../runtime/wake-up.ts";
 import type { CommitNotice, EventFilter, Store, StoredJob } from "../../store/store.ts";
 
 /** How many events are read at once. */
@@ -13,7 +14,7 @@ type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
  */
 export class EventFeed {
   readonly #store: Reads;
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #readers = new Map<string, Set<WakeUp>>();
   #lastSeq = 0;
   #stopListening: () => void = () => {};
 
@@ -28,7 +29,7 @@ export class EventFeed {
 
   stop(): void {
     this.#stopListening();
-    for (const topic of [...this.#waiting.keys()]) this.#wake(topic);
+    for (const topic of this.#readers.keys()) this.#wake(topic);
   }
 
   get lastSeq(): number {
@@ -44,21 +45,23 @@ export class EventFeed {
   /** Pages of events after a seq, for ever, until the signal ends it. */
   async *follow(filter: Omit<EventFilter, "limit">, signal: AbortSignal): AsyncGenerator<LoggedEvent[]> {
     let afterSeq = filter.afterSeq;
-    while (!signal.aborted) {
-      // Armed before the read: a commit that falls between the two still wakes.
-      const news = this.#news(filter.jobId ?? everything, signal);
-      const seenSeq = this.#lastSeq;
-      const page = await this.#store.readEvents({ ...filter, afterSeq, limit: pageEvents });
-      if (page.length > 0) {
-        afterSeq = page.at(-1)!.seq;
-        yield page;
-      }
-      if (page.length === pageEvents) news.drop();
-      else {
+    const { wakeUp, leave } = this.#enter(filter.jobId ?? everything);
+    try {
+      while (!signal.aborted) {
+        wakeUp.clear();
+        const seenSeq = this.#lastSeq;
+        const page = await this.#store.readEvents({ ...filter, afterSeq, limit: pageEvents });
+        if (page.length > 0) {
+          afterSeq = page.at(-1)!.seq;
+          yield page;
+        }
+        if (page.length === pageEvents) continue;
         // Nothing of ours lies between the last event read and what was committed by then.
         afterSeq = Math.max(afterSeq, seenSeq);
-        await news.arrived;
+        await wakeUp.wait({ signal });
       }
+    } finally {
+      leave();
     }
   }
 
@@ -68,45 +71,41 @@ export class EventFeed {
     isAsWished: (stored: StoredJob) => boolean,
     signal: AbortSignal,
   ): Promise<StoredJob | null> {
-    while (true) {
-      signal.throwIfAborted();
-      const news = this.#news(jobId, signal);
-      const stored = await this.#store.getJob({ jobId });
-      if (stored === null || isAsWished(stored)) {
-        news.drop();
-        return stored;
+    const { wakeUp, leave } = this.#enter(jobId);
+    try {
+      while (true) {
+        signal.throwIfAborted();
+        wakeUp.clear();
+        const stored = await this.#store.getJob({ jobId });
+        if (stored === null || isAsWished(stored)) return stored;
+        await wakeUp.wait({ signal });
       }
-      await news.arrived;
+    } finally {
+      leave();
     }
   }
 
-  #news(topic: string, signal: AbortSignal): { arrived: Promise<void>; drop(): void } {
-    let drop = () => {};
-    const arrived = new Promise<void>((resolve) => {
-      const waiters = this.#waiting.get(topic) ?? new Set();
-      this.#waiting.set(topic, waiters);
-      drop = () => {
-        waiters.delete(drop);
-        if (waiters.size === 0 && this.#waiting.get(topic) === waiters) this.#waiting.delete(topic);
-        signal.removeEventListener("abort", drop);
-        resolve();
-      };
-      waiters.add(drop);
-      signal.addEventListener("abort", drop, { once: true });
-      if (signal.aborted) drop();
-    });
-    return { arrived, drop };
+  /** To be called before the first read, so that no commit falls between the read and the wait unnoticed. */
+  #enter(topic: string): { wakeUp: WakeUp; leave(): void } {
+    const wakeUp = new WakeUp();
+    const readers = this.#readers.get(topic) ?? new Set();
+    this.#readers.set(topic, readers.add(wakeUp));
+    const leave = (): void => {
+      readers.delete(wakeUp);
+      if (readers.size === 0 && this.#readers.get(topic) === readers) this.#readers.delete(topic);
+    };
+    return { wakeUp, leave };
   }
 
   #hear(notice: CommitNotice): void {
     this.#lastSeq = Math.max(this.#lastSeq, notice.lastSeq);
-    if (this.#waiting.size === 0) return;
+    if (this.#readers.size === 0) return;
     this.#wake(everything);
     for (const jobId of notice.jobs) this.#wake(jobId);
   }
 
   #wake(topic: string): void {
-    for (const wake of [...(this.#waiting.get(topic) ?? [])]) wake();
+    for (const { wake } of this.#readers.get(topic) ?? []) wake();
   }
 }
 

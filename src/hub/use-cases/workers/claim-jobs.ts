@@ -6,6 +6,7 @@ import { sha256Hex } from "../../../signing/mac.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
+import { ParkedClaim } from "../../services/parked-claim.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
 
@@ -40,12 +41,17 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<C
     refusal: `a worker may claim ${claimsPerSecondMax} times a second`,
   });
   if (worker.draining) return [];
-  const facts = claimFacts(worker, request);
   const claiming = { ...request, keyIds: worker.keyIds };
-  const claimed =
-    request.waitMs === 0 ? await claimNow(deps, claiming, facts) : await claimOrWait(deps, claiming, facts);
-  if (claimed.length < request.max) deps.dispatcher.hungry(worker.id, facts, request.max - claimed.length);
-  return claimed;
+  const parked = new ParkedClaim(claimFacts(worker, request), request.max);
+  deps.dispatcher.park(worker.id, parked);
+  let room = 0;
+  try {
+    const claimed = await claimOrWait(deps, claiming, parked);
+    room = request.max - claimed.length;
+    return claimed;
+  } finally {
+    deps.dispatcher.unpark(worker.id, parked, room);
+  }
 }
 
 /** What a claim names for itself counts for that claim; the rest is as the worker registered. */
@@ -57,6 +63,19 @@ function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
     handlerTypes: request.types === undefined ? worker.facts.handlerTypes : [],
     session: request.session ?? worker.facts.session,
   };
+}
+
+async function claimOrWait(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
+  const { clock, dispatcher } = deps;
+  const { signal, waitMs } = request;
+  const endsAtMs = clock.monotonicMs() + waitMs;
+  for (;;) {
+    parked.beginLook();
+    const claimed = await claimNow(deps, request, parked.facts);
+    const leftMs = endsAtMs - clock.monotonicMs();
+    if (claimed.length > 0 || leftMs <= 0 || signal.aborted || dispatcher.isStopped) return claimed;
+    await parked.wait({ signal, timeout: { clock, ms: leftMs } });
+  }
 }
 
 async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
@@ -96,39 +115,4 @@ async function giveBack(deps: HubDeps, claimed: ClaimedJob[], reason: string): P
     return { jobId: job.id, change: { act: "release" as const, fence, reason } };
   });
   if (changes.length > 0) await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
-}
-
-async function claimOrWait(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
-  const endsAt = deps.clock.monotonicMs() + request.waitMs;
-  while (!request.signal.aborted && !deps.dispatcher.isStopped) {
-    // Waiting begins before the look, so that a job that comes between the two is not slept through.
-    const news = waitForWork(deps, { request, facts, endsAt });
-    const claimed = await claimNow(deps, request, facts);
-    if (claimed.length > 0 || deps.clock.monotonicMs() >= endsAt) {
-      news.stop();
-      return claimed;
-    }
-    await news.arrived;
-  }
-  return [];
-}
-
-function waitForWork(
-  deps: HubDeps,
-  waiting: { request: ClaimRequest; facts: WorkerFacts; endsAt: number },
-): { arrived: Promise<void>; stop(): void } {
-  const { signal, max } = waiting.request;
-  let stop = () => {};
-  const arrived = new Promise<void>((resolve) => {
-    stop = () => {
-      leave();
-      timer.cancel();
-      signal.removeEventListener("abort", stop);
-      resolve();
-    };
-    const leave = deps.dispatcher.wait({ facts: waiting.facts, capacity: max, wake: () => stop() });
-    const timer = deps.clock.setTimer(stop, waiting.endsAt - deps.clock.monotonicMs());
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  return { arrived, stop: () => stop() };
 }
