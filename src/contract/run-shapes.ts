@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { ioClasses, limitHelp, networks, parseCpu, parseMemory, pidsRange } from "../core/limits.ts";
-import { anyJson, decimal, integer, sha256Text, tag, text } from "./fields.ts";
+import { decimal, integer, tag, text } from "./fields.ts";
+
+/** The shapes of which the kinds of jobs are made: a command and its surroundings, its limits, what it needs. */
 
 /** One argument of a process holds 128 KiB in the kernel, with its final NUL. */
 const argumentBytesMax = 128 * 1024 - 1;
@@ -12,13 +14,13 @@ const argument = z
   .refine((value) => !value.includes("\0"), "must not hold a NUL")
   .refine((value) => utf8Length(value) <= argumentBytesMax, `must be at most ${argumentBytesMax} bytes`);
 
-const command = z
+export const command = z
   .array(argument)
   .min(1, "must name a command")
   .max(argumentsMax, `must have at most ${argumentsMax} words`)
   .refine((words) => words[0] !== "", "must name a command");
 
-const environment = z
+export const environment = z
   .record(
     z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "must be a variable name: letters, digits and _"),
     argument,
@@ -32,55 +34,10 @@ const environment = z
     "names that start with JOB_ are Writ's own",
   );
 
-const secrets = z
+/** Names of secrets that the worker holds. */
+export const secrets = z
   .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "must be a variable name"))
-  .max(100)
-  .optional();
-
-const url = text(1, 4096);
-
-export const runSpec = z.discriminatedUnion(
-  "kind",
-  [
-    z.strictObject({
-      kind: z.literal("exec"),
-      argv: command,
-      env: environment.optional(),
-      cwd: text(1, 4096).optional(),
-      secrets,
-    }),
-    z.strictObject({
-      kind: z.literal("solver"),
-      url,
-      checksum: sha256Text,
-      params: anyJson.optional(),
-      secrets,
-    }),
-    z.strictObject({
-      kind: z.literal("exec_per_job"),
-      worker_command: command,
-      job_input: anyJson.optional(),
-      secrets,
-    }),
-    z.strictObject({
-      kind: z.literal("persistent_http"),
-      worker_command: command,
-      port: integer(1, 65_535),
-      job_input: anyJson.optional(),
-      secrets,
-    }),
-    z.strictObject({
-      kind: z.literal("delegate"),
-      agent: text(1, 100),
-      prompt: text(1, 512 * 1024),
-      expected_artifacts: z.array(text(1, 4096)).max(1000).optional(),
-      idle_timeout_sec: integer(0, 604_800).optional(),
-      secrets,
-    }),
-    z.strictObject({ kind: z.literal("handler"), params: anyJson.optional() }),
-  ],
-  "must have a kind: exec, solver, exec_per_job, persistent_http, delegate or handler",
-);
+  .max(100);
 
 export const limits = z.strictObject({
   cpu: z

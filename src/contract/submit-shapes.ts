@@ -1,73 +1,30 @@
 import { z } from "zod";
-import { executionLocations, providers, type RunKind, timeoutSecMax } from "../core/document.ts";
 import { jobStates } from "../core/job.ts";
-import { storageMethods, storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
-import {
-  absolutePath,
-  anyJson,
-  folderId,
-  integer,
-  jobId,
-  jobType,
-  relativePath,
-  sha256Text,
-  storagePrefix,
-  text,
-  timeMs,
-} from "./fields.ts";
-import { limits, requires, runSpec } from "./run-shapes.ts";
+import { kindFields } from "./define-kind.ts";
+import { jobDocument } from "./document.ts";
+import { integer, jobId, jobType, sha256Text, text, timeMs } from "./fields.ts";
+import { kindNames, type RunKind, rulesOf, timeoutSecMax } from "./kinds.ts";
 
-const dayMs = 86_400_000;
-
-export const outputLocation = z.strictObject({
-  folder_id: folderId,
-  prefix: storagePrefix.refine((prefix) => prefix !== "", "must not be empty: leave it out").optional(),
-});
-
-export const storageAccessPolicy = z
-  .array(z.strictObject({ folderId, prefix: storagePrefix, method: z.enum(storageMethods) }))
-  .min(1, "must name a right; leave it out for PUT on output_location")
-  .max(storageRightsMax)
-  .refine(
-    (rights) =>
-      rights.reduce((chars, right) => chars + right.folderId.length + right.prefix.length, 0) <=
-      storagePolicyCharsMax,
-    `must have at most ${storagePolicyCharsMax} characters in all its folders and prefixes`,
-  );
-
-/** What a producer sends. What it leaves out, the hub fills in; what it may not decide is not here. */
-export const jobSubmission = z
-  .strictObject({
+/**
+ * What a producer sends: a document without what the hub alone decides, and with a few other ways to say the same. What
+ * it leaves out, the hub fills in.
+ */
+const submissionFields = jobDocument
+  .omit({ tenant_id: true, user_id: true, created_at_ts: true, status: true })
+  .partial()
+  .extend({
     type: jobType,
-    params: anyJson.optional(),
-    run: runSpec.optional(),
-    priority: integer(1, 10).optional(),
-    max_attempts: integer(1, 100).optional(),
-    timeout_sec: integer(0, timeoutSecMax.exec).optional(),
-    max_runtime_ms: integer(1, timeoutSecMax.exec * 1000).optional(),
+    max_runtime_ms: integer(1, timeoutSecMax * 1000).optional(),
     solver_url: text(1, 4096).optional(),
     solver_checksum: sha256Text.optional(),
-    requires: requires.optional(),
-    limits: limits.optional(),
-    idempotency_key: text(1, 200).optional(),
     run_at: timeMs.optional(),
-    queue_ttl_sec: integer(1, (365 * dayMs) / 1000).optional(),
-    steps: z.array(anyJson).max(1000).optional(),
-    metadata: z.record(z.string(), anyJson).optional(),
-    output_location: outputLocation.optional(),
-    storage_access_policy: storageAccessPolicy.optional(),
-    provider: z.enum(providers).optional(),
-    model: text(1, 200).optional(),
-    execution_location: z.enum(executionLocations).optional(),
-    repo_root: absolutePath.optional(),
-    allowed_paths: z.array(relativePath).max(1000).optional(),
-    job_id: jobId.optional(),
-  })
-  .superRefine((job, context) => {
-    for (const { path, message } of contradictions(job))
-      context.addIssue({ code: "custom", path: [path], message });
   });
+type SubmissionFields = z.infer<typeof submissionFields>;
 
+export const jobSubmission = submissionFields.superRefine((job, context) => {
+  for (const { path, message } of contradictions(job))
+    context.addIssue({ code: "custom", path: [path], message });
+});
 export type JobSubmission = z.infer<typeof jobSubmission>;
 
 export const batchJobsMax = 1000;
@@ -84,36 +41,23 @@ type Problem = { path: string; message: string };
 
 /** What no single field can see: fields that exclude, need or bound one another. */
 function contradictions(job: SubmissionFields): Problem[] {
-  return [...timeProblems(job), ...runProblems(job), ...delegateProblems(job), ...storageProblems(job)];
+  return [...timeProblems(job), ...runProblems(job), ...kindProblems(job), ...storageProblems(job)];
 }
-
-type SubmissionFields = {
-  run?: z.infer<typeof runSpec>;
-  params?: unknown;
-  timeout_sec?: number;
-  max_runtime_ms?: number;
-  solver_url?: string;
-  solver_checksum?: string;
-  provider?: string;
-  model?: string;
-  repo_root?: string;
-  allowed_paths?: string[];
-  output_location?: unknown;
-  storage_access_policy?: unknown;
-};
 
 function timeProblems(job: SubmissionFields): Problem[] {
   if (job.timeout_sec !== undefined && job.max_runtime_ms !== undefined) {
     return [{ path: "max_runtime_ms", message: "give timeout_sec or max_runtime_ms, not both" }];
   }
-  if (kindOf(job) === "exec") return [];
-  const allowed = `must be from 1 to ${timeoutSecMax.other} s; only exec jobs may run longer or without a limit`;
-  if (job.timeout_sec === 0 || (job.timeout_sec ?? 1) > timeoutSecMax.other) {
-    return [{ path: "timeout_sec", message: allowed }];
-  }
-  return (job.max_runtime_ms ?? 1) > timeoutSecMax.other * 1000
-    ? [{ path: "max_runtime_ms", message: allowed }]
-    : [];
+  const { timeoutSecMax: max, canRunForever } = rulesOf(kindOf(job));
+  const isTooLong = (seconds: number): boolean => seconds > max || (seconds === 0 && !canRunForever);
+  const message = `must be from ${canRunForever ? 0 : 1} to ${max} s${longerKinds(max)}`;
+  if (isTooLong(job.timeout_sec ?? 1)) return [{ path: "timeout_sec", message }];
+  return isTooLong((job.max_runtime_ms ?? 1000) / 1000) ? [{ path: "max_runtime_ms", message }] : [];
+}
+
+function longerKinds(max: number): string {
+  const longer = kindNames.filter((kind) => rulesOf(kind).timeoutSecMax > max);
+  return longer.length === 0 ? "" : `; only ${longer.join(" and ")} jobs may run longer or without a limit`;
 }
 
 function runProblems(job: SubmissionFields): Problem[] {
@@ -138,16 +82,22 @@ function runProblems(job: SubmissionFields): Problem[] {
   return problems;
 }
 
-function delegateProblems(job: SubmissionFields): Problem[] {
-  const only = "belongs to delegate jobs only";
-  if (kindOf(job) === "delegate") {
-    return (["provider", "model"] as const)
-      .filter((field) => job[field] === undefined)
-      .map((field) => ({ path: field, message: "is required for delegate jobs" }));
-  }
-  return (["provider", "model", "repo_root", "allowed_paths"] as const)
-    .filter((field) => job[field] !== undefined)
-    .map((field) => ({ path: field, message: only }));
+/** Some fields of a document belong to some kinds only. */
+function kindProblems(job: SubmissionFields): Problem[] {
+  const kind = kindOf(job);
+  const { documentFields } = rulesOf(kind);
+  return kindFields.flatMap((path) => {
+    if (job[path] !== undefined && documentFields[path] === undefined) {
+      return [{ path, message: `belongs to ${kindsWith(path)} jobs only` }];
+    }
+    return job[path] === undefined && documentFields[path] === "required"
+      ? [{ path, message: `is required for ${kind} jobs` }]
+      : [];
+  });
+}
+
+function kindsWith(field: (typeof kindFields)[number]): string {
+  return kindNames.filter((kind) => rulesOf(kind).documentFields[field] !== undefined).join(" and ");
 }
 
 /** Without an output location there is no job token, and so nobody to whom the policy would grant anything. */

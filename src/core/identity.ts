@@ -31,7 +31,7 @@ export function accessToJob(
   return "forbidden";
 }
 
-/** The values of a job's environment may be secrets: only its user and administrators read them. */
-export function mayReadEnv(identity: Identity, job: { tenantId: string; userId: string }): boolean {
+/** What a kind hides, such as the values of an environment, may be secret: only the job's user and administrators read it. */
+export function mayReadHidden(identity: Identity, job: { tenantId: string; userId: string }): boolean {
   return identity.role !== "viewer" && accessToJob(identity, job, "read") === "allowed";
 }

@@ -1,5 +1,3 @@
-import type { JobDocument } from "./document.ts";
-
 /** What may be done with an object in storage. */
 export const storageMethods = ["PUT", "GET", "HEAD", "DELETE"] as const;
 
@@ -20,9 +18,10 @@ const partCharsMax = 255;
  * What an attempt of this job may do in storage: what its policy says, else put files where its output goes. Null when
  * the job has no output location, and so nothing to do there.
  */
-export function storagePolicyOf(
-  document: Pick<JobDocument, "output_location" | "storage_access_policy">,
-): StorageRight[] | null {
+export function storagePolicyOf(document: {
+  output_location?: { folder_id: string; prefix?: string };
+  storage_access_policy?: StorageRight[];
+}): StorageRight[] | null {
   const { output_location: location, storage_access_policy: policy } = document;
   if (location === undefined) return null;
   const rights = policy ?? [

@@ -1,4 +1,4 @@
-import type { RunKind } from "../core/document.ts";
+import type { RunKind } from "../contract/kinds.ts";
 import { execRunner } from "./exec.ts";
 import { type HandlerFunction, handlerRunner } from "./handler.ts";
 import { RunFailure, type Runner, type RunnerDeps } from "./runner.ts";

@@ -2,7 +2,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { JobDocument, RunSpec } from "../core/document.ts";
+import type { JobDocument } from "../contract/document.ts";
+import type { RunSpec } from "../contract/kinds.ts";
 import { Decimal } from "../core/json-value.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";

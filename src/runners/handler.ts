@@ -1,4 +1,4 @@
-import type { JobDocument } from "../core/document.ts";
+import type { JobDocument } from "../contract/document.ts";
 import { classify, type FailureClass, type FailureDetail, failureCodes } from "../core/failure.ts";
 import type { Timer } from "../runtime/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";

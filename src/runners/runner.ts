@@ -1,4 +1,5 @@
-import type { JobDocument, RunKind } from "../core/document.ts";
+import type { JobDocument } from "../contract/document.ts";
+import type { RunKind } from "../contract/kinds.ts";
 import type { FailureClass, FailureDetail } from "../core/failure.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { LimitsText } from "../core/limits.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { RunSpec } from "../core/document.ts";
+import type { RunSpec } from "../contract/kinds.ts";
 import type { JsonValue } from "../core/json-value.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { generateSigningKey, type SigningKey, signText } from "../signing/ed25519.ts";

@@ -1,51 +1,6 @@
-import { z } from "zod";
-import {
-  absolutePath,
-  anyJson,
-  integer,
-  jobId,
-  jobType,
-  relativePath,
-  tenantId,
-  text,
-  userId,
-} from "../contract/fields.ts";
-import { limits, requires, runSpec } from "../contract/run-shapes.ts";
-import { outputLocation, storageAccessPolicy } from "../contract/submit-shapes.ts";
-import { executionLocations, type JobDocument, providers, timeoutSecMax } from "../core/document.ts";
+import { type JobDocument, jobDocument } from "../contract/document.ts";
 import { type JsonObject, toPlain } from "../core/json-value.ts";
 import { RunFailure } from "../runners/runner.ts";
-
-/**
- * The document as this worker understands it. A field that it does not know is refused and not skipped: it was
- * signed because it means something, perhaps a restriction.
- */
-const jobDocument = z.strictObject({
-  job_id: jobId,
-  tenant_id: tenantId,
-  user_id: userId,
-  type: jobType,
-  execution_location: z.enum(executionLocations),
-  provider: z.enum(providers).optional(),
-  model: text(1, 200).optional(),
-  run: runSpec,
-  limits: limits.optional(),
-  requires: requires.optional(),
-  created_at_ts: integer(0, Number.MAX_SAFE_INTEGER),
-  status: z.literal("QUEUED"),
-  timeout_sec: integer(0, timeoutSecMax.exec),
-  idempotency_key: text(1, 200),
-  repo_root: absolutePath.optional(),
-  allowed_paths: z.array(relativePath).max(1000).optional(),
-  priority: integer(1, 10),
-  max_attempts: integer(1, 100),
-  queue_ttl_sec: integer(1, Number.MAX_SAFE_INTEGER).optional(),
-  steps: anyJson.optional(),
-  metadata: anyJson.optional(),
-  params: anyJson.optional(),
-  output_location: outputLocation.optional(),
-  storage_access_policy: storageAccessPolicy.optional(),
-});
 
 export type Accepting = {
   location: string;

@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { commandOf, type RunSpec } from "../../contract/kinds.ts";
 import { grpcExitCode, grpcFailure, grpcReason, grpcState } from "../../core/state-names.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { jobView } from "../views/job-view.ts";
@@ -23,7 +24,7 @@ export async function jobStatus(
     reason: grpcReason(job),
     tenant: job.tenantId,
     type: job.type,
-    command: commandIn(view.run as Record<string, unknown>),
+    command: [...(commandOf(view.run as RunSpec) ?? [])],
     limits: limitsOf(view),
     worker: job.workerId ?? "",
     isolation: isolationOf(view),
@@ -37,10 +38,6 @@ export async function jobStatus(
     usage: usageOf(view),
     ...grpcFailure(job),
   });
-}
-
-function commandIn(run: Record<string, unknown>): string[] {
-  return (run["argv"] ?? run["worker_command"] ?? []) as string[];
 }
 
 function limitsOf({ limits }: View): StatusFields["limits"] {

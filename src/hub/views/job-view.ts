@@ -1,6 +1,7 @@
+import type { JobDocument } from "../../contract/document.ts";
+import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
-import type { JobDocument, RunSpec } from "../../core/document.ts";
-import { type Identity, mayReadEnv } from "../../core/identity.ts";
+import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
 import { toPlain } from "../../core/json-value.ts";
 import { outputPath, sizeOf } from "../../output/output-log.ts";
@@ -12,7 +13,7 @@ export async function jobView(outputsDir: string, stored: StoredJob, identity: I
   const { job } = stored;
   const document = toPlain(parseJson(stored.document)) as JobDocument;
   const progress = parsed(job.progress) as { progress: number; detail: string | null } | null;
-  const run = shownRun(document.run, mayReadEnv(identity, job));
+  const run = mayReadHidden(identity, job) ? document.run : withoutHidden(document.run);
   return {
     id: job.id,
     tenant_id: job.tenantId,
@@ -68,10 +69,16 @@ function parsed(text: string | null): unknown {
   return text === null ? null : JSON.parse(text);
 }
 
+function withoutHidden(run: RunSpec): Record<string, unknown> {
+  const shown: Record<string, unknown> = { ...run };
+  for (const field of hiddenIn(run)) shown[field] = masked(shown[field]);
+  return shown;
+}
+
 /** The names in an environment are harmless, its values may not be. */
-function shownRun(run: RunSpec, withEnv: boolean): Record<string, unknown> {
-  if (run.kind !== "exec" || run.env === undefined || withEnv) return run;
-  return { ...run, env: Object.fromEntries(Object.keys(run.env).map((name) => [name, "***"])) };
+function masked(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return "***";
+  return Object.fromEntries(Object.keys(value).map((name) => [name, "***"]));
 }
 
 /** From the start, or from the claim when the attempt was over before it said that it had started. */

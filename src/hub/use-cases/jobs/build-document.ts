@@ -1,5 +1,8 @@
+import { argumentInputBytesMax } from "../../../contract/define-kind.ts";
+import type { JobDocument } from "../../../contract/document.ts";
+import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
-import { documentDefaults, type JobDocument, type RunSpec } from "../../../core/document.ts";
+import { documentDefaults } from "../../../core/document.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
@@ -8,9 +11,6 @@ import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
 export type Author = { tenantId: string; userId: string };
-
-/** One argument of a process holds 128 KiB; base64 and quoting need their share of it. */
-const argumentInputBytesMax = 90 * 1024;
 
 /** Turns what a producer sent into the document that will be signed, and the record that the store keeps beside it. */
 export function buildDocument(
@@ -71,8 +71,8 @@ function describe(
     queue_ttl_sec: submission.queue_ttl_sec,
     steps: submission.steps,
     metadata: submission.metadata,
-    // Handlers and solvers take their params inside `run`; other kinds may carry some for their own use.
-    params: "params" in run ? undefined : submission.params,
+    // Some kinds take the params inside `run`; a job of any other may carry some for its own use.
+    params: rulesOf(run.kind).takesParams ? undefined : submission.params,
     output_location: submission.output_location,
     storage_access_policy: submission.storage_access_policy,
   });
@@ -81,8 +81,8 @@ function describe(
 function runOf(submission: JobSubmission): RunSpec {
   const { run, params } = submission;
   if (run !== undefined) {
-    const takesParams = run.kind === "handler" || run.kind === "solver";
-    return takesParams && params !== undefined ? { ...run, params } : run;
+    const takesParams = rulesOf(run.kind).takesParams && params !== undefined;
+    return takesParams ? ({ ...run, params } as RunSpec) : run;
   }
   const given = params === undefined ? {} : { params };
   if (kindOf(submission) === "handler") return { kind: "handler", ...given };
@@ -102,11 +102,12 @@ function idempotencyKeyOf(given: string | undefined, tenantId: string, jobId: st
 }
 
 function checkInputSize(run: RunSpec): void {
-  const input = run.kind === "exec_per_job" ? run.job_input : run.kind === "solver" ? run.params : undefined;
+  const { argument } = rulesOf(run.kind);
+  const input = argument === null ? undefined : (run as Record<string, unknown>)[argument];
   if (input === undefined) return;
   const bytes = canonicalize(input as JsonValue).length;
   if (bytes <= argumentInputBytesMax) return;
-  const path = run.kind === "solver" ? "params" : "run.job_input";
+  const path = argument === "params" ? "params" : `run.${argument}`;
   throw new WritError("INVALID_ARGUMENT", `${path} is too large for an argument: put it into a file`, {
     issues: [{ path, message: `must be at most ${argumentInputBytesMax} bytes, is ${bytes}` }],
   });

@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { commandOf } from "../../../contract/kinds.ts";
 import type { JobSubmission } from "../../../contract/submit-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { HubSettings } from "../../settings.ts";
@@ -14,8 +15,9 @@ export function checkCommand(
   commands: HubSettings["commands"],
   call: { userId: string; submission: JobSubmission },
 ): void {
-  const program = programOf(call.submission);
-  if (commands === null || program === null) return;
+  const { run } = call.submission;
+  const program = run === undefined ? undefined : commandOf(run)?.[0];
+  if (commands === null || program === undefined) return;
   const own = Object.hasOwn(commands.users ?? {}, call.userId) ? commands.users![call.userId]! : {};
   const isDenied = [...(commands.deny ?? []), ...(own.deny ?? [])].some((rule) => isNamed(program, rule));
   const isAllowed = own.allow === undefined || own.allow.some((rule) => isAllowedBy(program, rule));
@@ -24,12 +26,6 @@ export function checkCommand(
     "PERMISSION_DENIED",
     `user ${call.userId} may not run ${JSON.stringify(program.slice(0, 200))}`,
   );
-}
-
-function programOf({ run }: JobSubmission): string | null {
-  if (run?.kind === "exec") return run.argv[0]!;
-  if (run?.kind === "exec_per_job" || run?.kind === "persistent_http") return run.worker_command[0]!;
-  return null;
 }
 
 function isNamed(program: string, rule: string): boolean {

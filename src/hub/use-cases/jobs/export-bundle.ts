@@ -1,7 +1,9 @@
+import type { JobDocument } from "../../../contract/document.ts";
+import { hiddenIn } from "../../../contract/kinds.ts";
 import type { ReceiptView } from "../../../contract/view-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import { type Identity, mayReadEnv } from "../../../core/identity.ts";
+import { type Identity, mayReadHidden } from "../../../core/identity.ts";
 import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt.ts";
 import { grantText } from "../../../signing/verify-bundle.ts";
@@ -31,7 +33,7 @@ export async function exportBundle(
 
   const { attempt, worker_id } = parseReceipt(kept.text);
   const key = deps.keys.signing;
-  const isShown = mayReadEnv(call.identity, job) || !document.includes('"env":');
+  const isShown = mayReadHidden(call.identity, job) || !hasHidden(document);
   const grant = grantText({
     job_id: job.id,
     attempt,
@@ -55,6 +57,10 @@ export async function exportBundle(
     result: job.result,
     result_kept: job.isResultKept,
   };
+}
+
+function hasHidden(document: string): boolean {
+  return hiddenIn((JSON.parse(document) as JobDocument).run).length > 0;
 }
 
 /** A job, or what is left of it, as far as its receipt is concerned. */

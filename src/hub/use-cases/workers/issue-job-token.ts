@@ -1,4 +1,4 @@
-import type { JobDocument } from "../../../core/document.ts";
+import type { JobDocument } from "../../../contract/document.ts";
 import { WritError } from "../../../core/errors.ts";
 import { storagePolicyOf } from "../../../core/storage-policy.ts";
 import { makeJobToken } from "../../../signing/job-token.ts";

@@ -1,0 +1,58 @@
+import { z } from "zod";
+
+const timeoutSecMaxDefault = 3_600;
+/** One argument of a process holds 128 KiB; base64 and quoting need their share of it. */
+export const argumentInputBytesMax = 90 * 1024;
+
+/** What a row of the table of kinds says. Only the fields are required. */
+type KindRow<Fields extends z.ZodRawShape> = {
+  /** What `run` holds beside `kind`. Anything else is refused. A kind with a field `params` takes the job's params. */
+  fields: Fields;
+  /** The longest `timeout_sec`. */
+  timeoutSecMax?: number;
+  /** True when `timeout_sec` may be 0: no limit. */
+  canRunForever?: boolean;
+  /** The command line that the job names: `commands` in writ.yaml judges it, and gRPC shows it. */
+  command?(run: RunOf<Fields>): readonly string[];
+  /** Fields that only the job's user and administrators read. Of an object others see the names. */
+  hidden?: readonly (keyof Fields)[];
+  /** The field that reaches the process as one argument, and so has to fit into one. */
+  argument?: keyof Fields;
+  /** Fields of the document that only such kinds may have. */
+  documentFields?: Partial<Record<KindField, "required" | "optional">>;
+};
+
+export const kindFields = ["provider", "model", "repo_root", "allowed_paths"] as const;
+type KindField = (typeof kindFields)[number];
+
+/** One kind, as those see it who do not know which it is. */
+export type KindRules = {
+  timeoutSecMax: number;
+  canRunForever: boolean;
+  takesParams: boolean;
+  command(run: object): readonly string[] | null;
+  hidden: readonly string[];
+  argument: string | null;
+  documentFields: Partial<Record<KindField, "required" | "optional">>;
+};
+
+type RunOf<Fields extends z.ZodRawShape> = z.infer<z.ZodObject<Fields>>;
+
+/** Fills in what a row leaves out. */
+export function defineKind<const Kind extends string, Fields extends z.ZodRawShape>(
+  kind: Kind,
+  row: KindRow<Fields>,
+) {
+  return {
+    shape: z.strictObject({ kind: z.literal(kind), ...row.fields }),
+    timeoutSecMax: row.timeoutSecMax ?? timeoutSecMaxDefault,
+    canRunForever: row.canRunForever ?? false,
+    takesParams: "params" in row.fields,
+    command(run: RunOf<Fields>) {
+      return row.command?.(run) ?? null;
+    },
+    hidden: (row.hidden ?? []) as readonly string[],
+    argument: (row.argument ?? null) as string | null,
+    documentFields: row.documentFields ?? {},
+  };
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { executionLocations, providers } from "../core/document.ts";
+import { storageMethods, storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
+import {
+  absolutePath,
+  anyJson,
+  folderId,
+  integer,
+  jobId,
+  jobType,
+  relativePath,
+  storagePrefix,
+  tenantId,
+  text,
+  userId,
+} from "./fields.ts";
+import { runSpec, timeoutSecMax } from "./kinds.ts";
+import { limits, requires } from "./run-shapes.ts";
+
+const yearSec = 365 * 86_400;
+
+const outputLocation = z.strictObject({
+  folder_id: folderId,
+  prefix: storagePrefix.refine((prefix) => prefix !== "", "must not be empty: leave it out").optional(),
+});
+
+const storageAccessPolicy = z
+  .array(z.strictObject({ folderId, prefix: storagePrefix, method: z.enum(storageMethods) }))
+  .min(1, "must name a right; leave it out for PUT on output_location")
+  .max(storageRightsMax)
+  .refine(
+    (rights) =>
+      rights.reduce((chars, right) => chars + right.folderId.length + right.prefix.length, 0) <=
+      storagePolicyCharsMax,
+    `must have at most ${storagePolicyCharsMax} characters in all its folders and prefixes`,
+  );
+
+/**
+ * The document: the immutable description of the work, as it is signed. The hub writes it and the worker reads it by
+ * this one shape. A field that a worker does not know is refused and not skipped: it was signed because it means
+ * something, perhaps a restriction. Values that the user brought (params, metadata, inputs) are JSON of any shape.
+ */
+export const jobDocument = z.strictObject({
+  job_id: jobId,
+  tenant_id: tenantId,
+  user_id: userId,
+  type: jobType,
+  execution_location: z.enum(executionLocations),
+  provider: z.enum(providers).optional(),
+  model: text(1, 200).optional(),
+  run: runSpec,
+  limits: limits.optional(),
+  requires: requires.optional(),
+  created_at_ts: integer(0, Number.MAX_SAFE_INTEGER),
+  status: z.literal("QUEUED"),
+  timeout_sec: integer(0, timeoutSecMax),
+  idempotency_key: text(1, 200),
+  repo_root: absolutePath.optional(),
+  allowed_paths: z.array(relativePath).max(1000).optional(),
+  priority: integer(1, 10),
+  max_attempts: integer(1, 100),
+  queue_ttl_sec: integer(1, yearSec).optional(),
+  steps: z.array(anyJson).max(1000).optional(),
+  metadata: z.record(z.string(), anyJson).optional(),
+  params: anyJson.optional(),
+  output_location: outputLocation.optional(),
+  storage_access_policy: storageAccessPolicy.optional(),
+});
+
+export type JobDocument = z.infer<typeof jobDocument>;
