@@ -7,26 +7,28 @@ import { readPrivateFile } from "../runtime/private-file.ts";
 import type { CliContext } from "./context.ts";
 
 const charsMin = 12;
-/** More than anybody types, and far less than a file that was named by mistake. */
+/** More than anybody types, and far less than a large file that was named by mistake. */
 const charsMax = 1_024;
 
 export const passphraseOption = [
   "--passphrase-file <file>",
-  "read the passphrase from a private file, or with - from the standard input",
+  "read the passphrase from this file, which only you may read, or from standard input with -",
 ] as const;
 
 export type PassphraseSource = {
-  /** A private file, or `-` for the standard input; without it, the person at the terminal is asked. */
+  /** A private file, or `-` for standard input. When undefined, the passphrase is read from the terminal. */
   file: string | undefined;
-  /** A new one is typed twice, and must not be short. */
+  /** A new passphrase is typed twice and has a minimum length. */
   isNew: boolean;
 };
 
-/** A passphrase, from a file or a person; never from the command line, where everybody could read it. */
+/** Reads a passphrase from a file or the terminal, never from the command line, where other users could see it. */
 export async function askPassphrase(context: CliContext, { file, isNew }: PassphraseSource): Promise<string> {
-  const passphrase = file === undefined ? await fromPerson(context, isNew) : await fromFile(context, file);
-  if (passphrase.length > charsMax) throw refused(`it may have ${charsMax} characters at most`);
-  if (isNew && passphrase.length < charsMin) throw refused(`it must have at least ${charsMin} characters`);
+  const passphrase = file === undefined ? await fromTerminal(context, isNew) : await fromFile(context, file);
+  const { length } = passphrase;
+  if (length > charsMax) throw refused(`it has ${length} characters; at most ${charsMax} are allowed`);
+  if (isNew && length < charsMin)
+    throw refused(`it has ${length} characters; at least ${charsMin} are needed`);
   if (passphrase === "") throw refused("it is empty");
   return passphrase;
 }
@@ -35,7 +37,7 @@ export async function askPassphrase(context: CliContext, { file, isNew }: Passph
 async function fromFile(context: CliContext, file: string): Promise<string> {
   const text =
     file === "-" ? await readText(context.stdin) : await readPrivateFile(resolve(context.cwd, file));
-  if (text === null) throw new WritError("CONFIG_INVALID", `${file} does not exist`);
+  if (text === null) throw new WritError("CONFIG_INVALID", `--passphrase-file: ${file} does not exist`);
   return text.split("\n", 1)[0]!.replace(/\r$/, "");
 }
 
@@ -50,30 +52,32 @@ async function readText(stdin: Readable): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
-async function fromPerson(context: CliContext, isNew: boolean): Promise<string> {
+async function fromTerminal(context: CliContext, isNew: boolean): Promise<string> {
   if ((context.stdin as Partial<ReadStream>).isTTY !== true) {
-    throw new WritError("INVALID_ARGUMENT", "there is nobody to ask for the passphrase", {
-      advice: "give it with --passphrase-file, or `-` there for the standard input",
+    throw new WritError("INVALID_ARGUMENT", "no passphrase was given, and there is no terminal to ask at", {
+      advice: "use --passphrase-file FILE, or --passphrase-file - to read it from standard input",
     });
   }
-  const first = await typeUnseen(context, "passphrase: ");
-  if (isNew && (await typeUnseen(context, "the same again: ")) !== first) throw refused("the two differ");
+  const first = await readHidden(context, "passphrase: ");
+  if (isNew && (await readHidden(context, "repeat the passphrase: ")) !== first) {
+    throw refused("the two entries differ");
+  }
   return first;
 }
 
-/** The question goes to the person, and what is typed to nobody's screen. */
-async function typeUnseen({ stdin, stderr }: CliContext, question: string): Promise<string> {
+/** Asks on stderr and does not echo what is typed. */
+async function readHidden({ stdin, stderr }: CliContext, question: string): Promise<string> {
   const nowhere = new Writable({ write: (_piece, _encoding, done) => done() });
   const line = createInterface({ input: stdin, output: nowhere, terminal: true });
-  const givenUp = new AbortController();
-  line.once("SIGINT", () => givenUp.abort());
+  const cancelled = new AbortController();
+  line.once("SIGINT", () => cancelled.abort());
   // Ctrl-D.
-  line.once("close", () => givenUp.abort());
+  line.once("close", () => cancelled.abort());
   stderr.write(question);
   try {
-    return await line.question("", { signal: givenUp.signal });
+    return await line.question("", { signal: cancelled.signal });
   } catch {
-    throw refused("none was given");
+    throw refused("none was entered");
   } finally {
     line.close();
     stderr.write("\n");
@@ -81,5 +85,5 @@ async function typeUnseen({ stdin, stderr }: CliContext, question: string): Prom
 }
 
 function refused(why: string): WritError {
-  return new WritError("INVALID_ARGUMENT", `the passphrase is refused: ${why}`);
+  return new WritError("INVALID_ARGUMENT", `the passphrase is not accepted: ${why}`);
 }

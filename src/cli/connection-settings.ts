@@ -22,7 +22,7 @@ const settings = {
   user: {
     name: "WRIT_USER",
     key: "user",
-    parse: text({ pattern: /^[^\s/]+$/, allowed: "the name of a user" }),
+    parse: text({ pattern: /^[^\s/]+$/, allowed: "a user name without spaces or slashes" }),
     default: undefined,
   },
   ca: { name: "WRIT_CA_FILE", key: "ca", parse: text(), default: undefined },
@@ -38,7 +38,7 @@ export function findHome(context: CliContext, flag: string | undefined): string 
   return resolveHome({ flag, env: context.env, checkoutDir: context.checkout, userHome: context.userHome });
 }
 
-/** How to reach the hub and as whom: by flags, then environment, then jobctl.yaml; the rest is in the home. */
+/** How to reach the hub and as whom: flags, then the environment, then jobctl.yaml, then what is in the home. */
 export async function loadConnection(context: CliContext, command: Command): Promise<ConnectionSettings> {
   const flags = command.optsWithGlobals<Partial<Record<keyof typeof settings | "home", string>>>();
   const home = findHome(context, flags.home);
@@ -60,10 +60,10 @@ export async function loadConnection(context: CliContext, command: Command): Pro
 async function loadClientFile(home: string): Promise<YamlFile | undefined> {
   const path = join(home, "jobctl.yaml");
   if (!existsSync(path)) return undefined;
-  // Most homes have no such file, and a parser of YAML is not small.
+  // Most homes have no such file, and loading the YAML parser takes time.
   const { loadYamlFile } = await import("../runtime/yaml-file.ts");
   const file = await loadYamlFile(path, { mustBePrivate: false });
-  // Only a file with a secret in it has to be kept from others.
+  // Only a file that holds a secret must be private.
   const hasSecret = Object.keys(file.data).some((key) => key === "token" || key === "WRIT_TOKEN");
   return hasSecret ? loadYamlFile(path, { mustBePrivate: true }) : file;
 }

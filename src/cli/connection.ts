@@ -5,7 +5,7 @@ import type { CliContext } from "./context.ts";
 
 export { findHome } from "./connection-settings.ts";
 
-/** Opens a client for as long as `act` takes. It speaks HTTP and shows a token. */
+/** Opens an HTTP client, which authenticates with a token, for as long as `act` runs. */
 export async function withWrit<T>(
   context: CliContext,
   command: Command,

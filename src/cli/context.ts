@@ -5,18 +5,18 @@ export type TextSink = NodeJS.WritableStream & {
   isTTY?: boolean;
   columns?: number;
   rows?: number;
-  /** Set when whoever read it has gone. */
+  /** Set when the reader has closed its end. */
   isGone?: boolean;
 };
 
-/** Everything that a command may know of the process it runs in. The entry files make it; nobody else looks. */
+/** Everything that a command may know about its process. Only the entry files create it from `process`. */
 export type CliContext = {
   program: "writ" | "jobctl";
   /** The words after the program's name. */
   args: string[];
-  /** The words of the command that shall run as a job, when there is one; nobody else may look at them. */
+  /** The words of the command to run as a job, if there is one. The option parser never sees them. */
   words?: readonly string[];
-  /** The process's own object: the hub removes the secrets from it that it has read. */
+  /** The process's own object: the hub deletes secrets from it once it has read them. */
   env: Record<string, string | undefined>;
   stdin: Readable;
   stdout: TextSink;
@@ -27,11 +27,11 @@ export type CliContext = {
   hostName: string;
   execPath: string;
   nodeVersion: string;
-  /** The file that started this program; `writ up` starts the worker beside itself by it. */
+  /** The file that this program was started from; `writ up` starts its worker from the same file. */
   programFile: string;
   checkout: string | undefined;
   version: string;
   stops: StopRequests;
-  /** What the process will end with when nothing fails. */
+  /** The exit code of the process when nothing fails. */
   exitCode: number;
 };

@@ -9,7 +9,7 @@ type ProcessView = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "cwd" | "exec
   stderr: TextSink;
 };
 
-/** What a command may know of the process around it. */
+/** Collects what a command may know about its process. */
 export function createContext(program: CliContext["program"], view: ProcessView): CliContext {
   const { env, execPath, stdout, stderr } = view;
   const [, file = "", ...args] = view.argv;
@@ -17,7 +17,7 @@ export function createContext(program: CliContext["program"], view: ProcessView)
     program,
     args,
     env,
-    // Few commands read it, and to open it takes time.
+    // Few commands read it, and opening it takes time.
     get stdin() {
       return view.stdin;
     },
@@ -37,7 +37,7 @@ export function createContext(program: CliContext["program"], view: ProcessView)
   };
 }
 
-/** A reader that has seen enough (`jobctl list | head`) is no failure of ours; what follows goes nowhere. */
+/** A reader that closes early (`jobctl list | head`) is not an error; later output is dropped. */
 function quietPipe(sink: TextSink): TextSink {
   sink.on("error", () => {
     sink.isGone = true;

@@ -1,6 +1,6 @@
 const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds of a text such as 90, 90s, 10m, 1h30m; a bare number counts seconds. Undefined when it is none. */
+/** Milliseconds for 90, 90s, 10m or 1h30m; a bare number is seconds. Undefined when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
   if (!/^(?:\d{1,9}(?:\.\d{1,3})?(?:ms|[smhd]))+$/.test(text)) return undefined;
@@ -30,7 +30,7 @@ export function formatAge(thenMs: number, nowMs: number): string {
   return formatDuration(Math.max(1000, nowMs - thenMs)).replace(/^(\d+)(?:\.\d)?(\w+).*$/, "$1$2");
 }
 
-/** A moment, given as milliseconds since the epoch, a date and time, or +10m from now. Undefined when it is none. */
+/** A moment given as milliseconds since the epoch, a date and time, or +10m from now; otherwise undefined. */
 export function parseMoment(text: string, nowMs: number): number | undefined {
   if (text.startsWith("+")) {
     const ms = parseDuration(text.slice(1));

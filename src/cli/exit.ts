@@ -7,33 +7,33 @@ import { neutralise, neutraliseLine } from "./terminal.ts";
 const USAGE = 2;
 const FAILED = 1;
 
-/** What to do next, by code. A code that is not here says it in its own message. */
+/** What to do next, by code. Errors with other codes say so in their own message. */
 const advice: Partial<Record<ErrorCode, string>> = {
-  HUB_UNREACHABLE: "start one with `writ up`, or name another with --hub or --home",
+  HUB_UNREACHABLE: "start a hub with `writ up`, or name a running one with --hub or --home",
   UNAUTHENTICATED: "give a valid token with --token or WRIT_TOKEN",
   PERMISSION_DENIED: "ask the job's owner or an administrator",
-  NOT_FOUND: "`jobctl list` shows what there is",
-  STATE_CONFLICT: "`jobctl status ID` shows where the job is",
-  IDEMPOTENCY_MISMATCH: "another job needs another --idempotency-key",
-  TOO_LARGE: "send less at once",
-  QUOTA_EXCEEDED: "wait until jobs have ended, or ask an administrator for more",
+  NOT_FOUND: "check the id: `jobctl list` shows jobs, `jobctl workers` workers, `writ tokens list` tokens",
+  STATE_CONFLICT: "`jobctl status ID` shows the state of the job",
+  IDEMPOTENCY_MISMATCH: "use a different --idempotency-key for a different job",
+  TOO_LARGE: "send less in one call",
+  QUOTA_EXCEEDED: "wait until some jobs have ended, or ask an administrator for a higher quota",
   RATE_LIMITED: "try again in a moment",
-  LOCKDOWN: "an administrator has locked the hub; try again when it is over",
-  STORE_UNAVAILABLE: "try again in a moment; the hub's log says what is wrong",
-  OUTPUT_UNAVAILABLE: "try again in a moment; the hub's log says what is wrong",
+  LOCKDOWN: "`writ lockdown` shows why; an administrator ends it with `writ lockdown --lift`",
+  STORE_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
+  OUTPUT_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
   OUTPUT_REMOVED:
-    "the job's record and receipt are still there; WRIT_MAX_STORAGE_BYTES says how much the hub keeps",
+    "the job's record and receipt are kept; WRIT_MAX_STORAGE_BYTES sets how much output the hub keeps",
   SHUTTING_DOWN: "try again when the hub is back",
-  INVALID_ARGUMENT: "--help shows what is allowed",
-  INTERNAL: "the hub's log says more (logs/hub.log in its home)",
+  INVALID_ARGUMENT: "see --help",
+  INTERNAL: "logs/hub.log in the hub's home has the details",
 };
 
-/** Says in one line what went wrong and what to do next, and gives the exit code for it. */
+/** Prints one line with what went wrong and what to do next, and returns the exit code. */
 export function reportError(
   context: Pick<CliContext, "program" | "stderr" | "stops">,
   error: unknown,
 ): number {
-  // Commander has said its line already.
+  // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
   if (context.stops.asked.aborted && !(error instanceof WritError)) return context.stops.exitCode;
   const { line, exitCode } = explain(context.program, error);

@@ -236,7 +236,7 @@ test("stream goes on with the next attempt and says so", async () => {
   });
   const { stdout, stderr } = await run(["stream", id]);
   expect(stdout).toBe("try 1\ntry 2\n");
-  expect(stderr).toBe("jobctl: attempt 1 is over; going on with attempt 2\n");
+  expect(stderr).toBe("jobctl: attempt 1 has ended; following attempt 2\n");
 });
 
 test("stream as JSON is one object for each chunk", async () => {
@@ -331,7 +331,7 @@ test("status shows which walls the job had and which not, and nothing that steer
   expect(stdout).toMatch(/^limits +cpu 500m, memory 100M, io low, pids 512, network host$/m);
   expect(stdout).toMatch(/^applied +memory, pids$/m);
   expect(stdout).toMatch(/^missing io +no io controller$/m);
-  expect(stdout).toMatch(/^used +1\.5s of cpu, at most 2\.9 MiB of memory$/m);
+  expect(stdout).toMatch(/^used +1\.5s of CPU time, memory peak 2\.9 MiB$/m);
   expect(JSON.parse((await run(["status", "--json", id])).stdout)).toMatchObject({
     job_id: id,
     state: "RUNNING",

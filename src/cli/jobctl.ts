@@ -1,7 +1,7 @@
 import { createContext } from "./create-context.ts";
 import { runJobctl } from "./jobctl/program.ts";
 
-/** `jobctl`: using a hub. The first Ctrl-C ends the command in order, the second at once. */
+/** `jobctl` uses a hub. The first Ctrl-C ends the command in order, the second ends it at once. */
 const context = createContext("jobctl", process);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { CliContext, TextSink } from "./context.ts";
 import { safeJson } from "./terminal.ts";
 
-/** Prints a thing as JSON on one line when that was asked for, else as the text that `show` makes of it. */
+/** Prints a value as one line of JSON with --json, otherwise as the text that `show` returns. */
 export function print<T>(context: CliContext, command: Command, thing: T, show: (thing: T) => string): void {
   context.stdout.write(wantsJson(command) ? `${safeJson(thing)}\n` : show(thing));
 }
@@ -12,10 +12,10 @@ export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<{ json?: boolean }>().json === true;
 }
 
-/** Whoever read our output has gone. There is nothing left to say, and nobody to say it to. */
+/** The reader of our output has closed its end, so there is nothing left to do. */
 export class ReaderGone extends Error {}
 
-/** Writes and waits while the reader is behind, so that a slow terminal costs no memory. */
+/** Writes, then waits while the reader is behind, so that a slow terminal does not fill memory. */
 export async function writeSlowly(
   context: CliContext,
   data: string | Uint8Array,

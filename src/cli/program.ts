@@ -11,29 +11,36 @@ export type ProgramShape = {
   addOptions(program: Command): void;
 };
 
-/** Runs the command that the words name. Its file is loaded only then, so that every other one costs nothing. */
+/** Runs the command that the arguments name. Only that command's file is loaded. */
 export async function runProgram(context: CliContext, shape: ProgramShape): Promise<number> {
   const program = buildProgram(context, shape);
   program.hook("preSubcommand", async (_program, command) => {
     const row = shape.commands[command.name()];
-    if (row !== undefined) (await row.load()).define(command, context);
+    if (row !== undefined) await defineCommand(row, command, context);
   });
   await program.parseAsync(askForHelp(context.args), { from: "user" });
   return context.exitCode;
 }
 
-/** `help list` is `list --help`: only that way is the command's file loaded, which knows its options. */
+/** Turns `help list` into `list --help`, because that loads the command's file, which declares its options. */
 function askForHelp(args: string[]): string[] {
   const [first, command, ...rest] = args;
   return first === "help" && command !== undefined ? [command, "--help", ...rest] : args;
 }
 
-/** The whole program with every command loaded, for whoever wants to look at all of it. */
+/** The whole program with every command loaded, for shell completion and tests. */
 export async function loadProgram(context: CliContext, shape: ProgramShape): Promise<Command> {
   const program = buildProgram(context, shape);
-  for (const command of program.commands)
-    (await shape.commands[command.name()]?.load())?.define(command, context);
+  for (const command of program.commands) {
+    const row = shape.commands[command.name()];
+    if (row !== undefined) await defineCommand(row, command, context);
+  }
   return program;
+}
+
+async function defineCommand(row: CommandRow, command: Command, context: CliContext): Promise<void> {
+  (await row.load()).define(command, context);
+  for (const nested of command.commands) nameHelp(nested, context.program, command.name(), nested.name());
 }
 
 function buildProgram(context: CliContext, { name, summary, commands, addOptions }: ProgramShape): Command {
@@ -45,20 +52,29 @@ function buildProgram(context: CliContext, { name, summary, commands, addOptions
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),
       writeErr: (text) => void context.stderr.write(text),
-      outputError: (text, write) => write(usageLine(name, text)),
     });
+  nameHelp(program, name);
   addOptions(program);
-  for (const [command, row] of Object.entries(commands))
-    program.command(command).summary(row.summary).description(row.summary);
+  for (const [word, row] of Object.entries(commands)) {
+    const command = program.command(word).summary(row.summary).description(row.summary);
+    nameHelp(command, name, word);
+  }
   return program;
 }
 
-function usageLine(name: string, text: string): string {
-  const said = text
-    .trim()
-    .replace(/^error: /, "")
-    .replaceAll(/\s*\n\s*/g, " ");
-  return `${name}: ${said}; see ${name} --help\n`;
+/** A usage error is commander's message on one line, with the help to read next. */
+function nameHelp(command: Command, program: string, ...words: string[]): void {
+  const help = [program, ...words, "--help"].join(" ");
+  command.configureOutput({
+    outputError: (text, write) => {
+      const message = text
+        .trim()
+        .replace(/^error: /, "")
+        .replace(/\.$/, "")
+        .replaceAll(/\s*\n\s*/g, " ");
+      write(`${program}: ${message}; see ${help}\n`);
+    },
+  });
 }
 
 /** A commander parser for whole numbers. */
@@ -70,7 +86,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** A commander parser out of one that gives undefined for what is not allowed. */
+/** A commander parser made from one that returns undefined for a value that is not allowed. */
 export function parsed<T>(parse: (text: string) => T | undefined, allowed: string): (text: string) => T {
   return (text) => {
     const value = parse(text);

@@ -1,21 +1,24 @@
 import { WritError } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
 
-// The start of an id is time, so a prefix has to be longer than a suffix to mean anything.
+// An id begins with the time, so a prefix needs more characters than a suffix to be unique.
 const PREFIX_CHARS_MIN = 8;
 const SUFFIX_CHARS_MIN = 6;
-// One page of the hub. Whoever looks for an older job has its whole id.
+// One page of the hub's list. An older job needs its full id.
 const NEWEST_JOBS = 1000;
 const MATCHES_SHOWN_MAX = 10;
 
-/** What tables show of an id: its end, because the start of ids made together is the same. */
+/** The part of an id that tables show: its end, because ids made at the same time begin alike. */
 export function shortId(id: string): string {
   return id.slice(-8);
 }
 
 type ListsJobs = { newestIds(count: number): Promise<string[]> };
 
-/** The whole id of a job of which somebody gave the start or the end. */
+/** Help for the argument that names a job. */
+export const jobIdHelp = "the job's id; its last 6 or more, or first 8 or more, characters are enough";
+
+/** Finds the full id of the job that a shortened id stands for. */
 export async function resolveJobId(hub: ListsJobs, text: string): Promise<string> {
   const part = text.toLowerCase();
   if (isJobId(part)) return part;
@@ -25,7 +28,7 @@ export async function resolveJobId(hub: ListsJobs, text: string): Promise<string
   if (only === undefined) {
     throw new WritError(
       "NOT_FOUND",
-      `no job among the newest ${NEWEST_JOBS} has an id with ${part} at its start or end`,
+      `no job among the newest ${NEWEST_JOBS} has an id that begins or ends with ${part}`,
     );
   }
   if (second === undefined) return only;
@@ -36,7 +39,7 @@ export async function resolveJobId(hub: ListsJobs, text: string): Promise<string
   const more = matches.length > MATCHES_SHOWN_MAX ? `\n  and ${matches.length - MATCHES_SHOWN_MAX} more` : "";
   throw new WritError(
     "INVALID_ARGUMENT",
-    `${part} could be any of ${matches.length} jobs; give more of the id`,
+    `job id ${part} matches ${matches.length} jobs; give more characters`,
     {
       list: shown + more,
     },
@@ -54,6 +57,6 @@ export function findMatches(ids: readonly string[], part: string): string[] {
 function notAnId(text: string): WritError {
   return new WritError(
     "INVALID_ARGUMENT",
-    `${JSON.stringify(text)} is not a job id: give all of it, its first 8 or more, or its last 6 or more characters`,
+    `${JSON.stringify(text)} is not a job id; give the full id, its last 6 or more characters, or its first 8 or more`,
   );
 }

@@ -1,13 +1,13 @@
 import { constants } from "node:os";
 
-/** The signals that asked this process to stop. The first asks for order, the second for haste. */
+/** The signals that asked this process to stop: the first to finish in order, the second to stop at once. */
 export class StopRequests {
   readonly #first = new AbortController();
   readonly #second = new AbortController();
   #lastExitCode = 0;
   #ignored: readonly NodeJS.Signals[] = [];
 
-  /** For a process whose parent hears these signals too, and speaks for them. */
+  /** For a process whose parent receives the same signals and passes on what they mean. */
   ignore(signals: readonly NodeJS.Signals[]): void {
     this.#ignored = signals;
   }
@@ -29,7 +29,7 @@ export class StopRequests {
     return this.#second.signal;
   }
 
-  /** What a program ends with that was cut off by the last signal. */
+  /** The exit code of a program that the last signal stopped. */
   get exitCode(): number {
     return this.#lastExitCode;
   }

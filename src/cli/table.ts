@@ -3,14 +3,14 @@ import { neutraliseLine } from "./terminal.ts";
 export type Column<Row> = {
   title: string;
   cell(row: Row): string | number | null;
-  /** Given the padded text, so that colours do not count as width. */
+  /** Receives the padded text, so that colour codes do not count as width. */
   paint?: (text: string, row: Row) => string;
 };
 
-// A cell that is longer tells its story elsewhere, in `status` or `--json`.
+// `status` and `--json` show the whole value.
 const CELL_CHARS_MAX = 60;
 
-/** Rows under their titles. Every cell is made harmless here, so that no caller can forget it. */
+/** A table with titles. Every cell is made safe for the terminal here, so that no caller can forget it. */
 export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = rows.map((row) => columns.map((column) => cellText(column.cell(row))));
   const widths = columns.map(({ title }, at) =>
@@ -28,7 +28,7 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
   return [head, ...lines].map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-/** Names and values below one another; what is null is left out. */
+/** One name and value per line; empty values are left out. */
 export function formatFields(fields: readonly (readonly [string, string | number | null])[]): string {
   const shown = fields.filter(([, value]) => value !== null && value !== "");
   const width = Math.max(0, ...shown.map(([name]) => name.length));

@@ -1,25 +1,25 @@
 import type { TextSink } from "./context.ts";
 
-// C0 but tab and line feed, DEL, C1, the marks and overrides that turn the direction of text, line and
-// paragraph separators, and halves of surrogate pairs: whatever could move, hide or recolour what stands around it.
+// C0 except tab and line feed, DEL, C1, marks and overrides that change text direction, line and paragraph
+// separators, and lone surrogates: everything that could move, hide or recolour the text around it.
 const HARMFUL =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
 const COLOUR = /\x1b\[[0-9;:]{0,64}m/g;
 
 /**
- * Text of a stranger, made harmless: nothing in it can steer the terminal. Line breaks and tabs stay. Line ends come
- * before colours, or a colour within one would make it depend on how output is cut into chunks.
+ * Makes untrusted text safe to print: nothing in it can control the terminal. Line breaks and tabs stay. Line ends are
+ * replaced before colours; otherwise a colour inside one would make the result depend on how output is cut into chunks.
  */
 export function neutralise(text: string): string {
   return text.replaceAll("\r\n", "\n").replaceAll(COLOUR, "").replaceAll(HARMFUL, showCode);
 }
 
-/** As `neutralise`, on one line: for cells of tables, names and messages. */
+/** Like `neutralise`, but on one line: for table cells, names and messages. */
 export function neutraliseLine(text: string): string {
   return neutralise(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
 }
 
-/** JSON whose harmful characters are written as escapes; it still means the same. */
+/** JSON in which unsafe characters are escaped; the value stays the same. */
 export function safeJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value ?? null, null, indent) ?? "null").replaceAll(HARMFUL, (found) =>
     [...found].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""),
@@ -32,7 +32,7 @@ function showCode(letter: string): string {
   return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u${hex.padStart(4, "0")}`;
 }
 
-/** The output of a job on its way to a terminal. Letters that two chunks share stay whole. */
+/** Makes a job's output safe for a terminal, chunk by chunk. A character that is split between chunks stays whole. */
 export class OutputNeutraliser {
   readonly #decoder = new TextDecoder();
   #rest = "";
@@ -45,7 +45,7 @@ export class OutputNeutraliser {
     return neutralise(this.#rest + this.#decoder.decode());
   }
 
-  /** Holds back what the next chunk may complete: a line end or the beginning of a colour. */
+  /** Holds back an incomplete line end or colour code until the next chunk. */
   #take(text: string): string {
     const [open] = /(?:\r|\x1b(?:\[[0-9;:]{0,64})?)$/.exec(text) ?? [""];
     this.#rest = open;
@@ -64,7 +64,7 @@ const codes = {
 
 export type Paint = Record<keyof typeof codes, (text: string) => string>;
 
-/** Colours, on a terminal that wants them; otherwise the text as it is. */
+/** Colours text for a terminal; leaves it alone for a pipe, with NO_COLOR, or on a dumb terminal. */
 export function paintFor(sink: TextSink, env: Readonly<Record<string, string | undefined>>): Paint {
   const isPainting = sink.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
   const paint = Object.entries(codes).map(([name, [on, off]]) => [

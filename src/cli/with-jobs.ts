@@ -5,7 +5,7 @@ import type { CliContext } from "./context.ts";
 
 const GRPC_PORT = 50_051;
 
-/** Opens a client for as long as `act` takes. It speaks gRPC and shows a certificate. */
+/** Opens a gRPC client, which authenticates with a certificate, for as long as `act` runs. */
 export async function withJobs<T>(
   context: CliContext,
   command: Command,
@@ -28,7 +28,7 @@ export async function withJobs<T>(
   }
 }
 
-/** Whoever names another hub by its web address alone means the usual port beside it. */
+/** A hub that is given by its HTTP address alone is expected to serve gRPC on the default port. */
 export function addressOf({ grpc, hub }: Pick<ConnectionSettings, "grpc" | "hub">): string | undefined {
   if (grpc !== undefined || hub === undefined) return grpc;
   const host = URL.parse(hub)?.hostname;

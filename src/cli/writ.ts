@@ -1,7 +1,7 @@
 import { createContext } from "./create-context.ts";
 import { runWrit } from "./writ/program.ts";
 
-/** `writ`: operating a hub and its workers. The first signal drains and stops, the second stops at once. */
+/** `writ` runs a hub and its workers. The first signal drains and stops, the second stops at once. */
 const context = createContext("writ", process);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => context.stops.request(signal));

@@ -29,9 +29,9 @@ async function writ(...args: string[]): Promise<Said> {
 test.each([
   [["issue", "--user", "a b", "--out", "x"], /user: must be 1 to 50/],
   [["issue", "--user", "alice", "--tenant", "a-b", "--out", "x"], /tenant: must be 3 to 50/],
-  [["issue", "--user", "alice", "--out", "x", "--url", "ftp://x"], /--url must look like/],
+  [["issue", "--user", "alice", "--out", "x", "--url", "ftp://x"], /--url: "ftp:\/\/x" is not a hub address/],
   [["issue", "--user", "alice"], /--out/],
-  [["revoke"], /name a serial number, or a user/],
+  [["revoke"], /give either a serial number or --user NAME/],
   [["revoke", "xyz"], /serial number has up to 64 hex digits/],
   [["revoke", "--user", "nobody"], /no certificate was issued for nobody/],
 ])("writ certs %j is refused in one line", async (args, message) => {

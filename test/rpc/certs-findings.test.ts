@@ -30,7 +30,7 @@ async function given(life: Pick<Forgery, "notBefore" | "notAfter">, isAuthority 
   return { WRIT_TLS_CERT: certPath, WRIT_TLS_KEY: keyPath };
 }
 
-const fine = [{ check: "certs", state: "ok", says: "no certificate ends soon" }];
+const fine = [{ check: "certs", state: "ok", says: "no certificate expires soon" }];
 
 test("files that cannot be used are a problem, by their names", async () => {
   const pair = await given({});
@@ -51,7 +51,7 @@ test("the home's own are named 30 days before they end", async () => {
   const found = await examine({}, 340);
   expect(found.map(({ state }) => state)).toEqual(["warning", "warning"]);
   expect(found.map(({ says }) => says).join("\n")).toMatch(
-    /certificate of the server ends at .*writ certs renew/,
+    /certificate of the server expires at .*writ certs renew/,
   );
   expect((await examine({}, 400)).map(({ state }) => state)).toEqual(["problem", "problem"]);
 });
@@ -62,17 +62,17 @@ test("one in WRIT_TLS_CERT is named when it should have been renewed, and not be
   expect(await examine(await given({ notBefore: inDays(-4), notAfter: inDays(2) }))).toEqual(fine);
   const late = await given({ notBefore: inDays(-75), notAfter: inDays(15) });
   expect(await examine(late)).toMatchObject([
-    { state: "warning", says: expect.stringContaining(`${late.WRIT_TLS_CERT} (WRIT_TLS_CERT) ends at`) },
+    { state: "warning", says: expect.stringContaining(`${late.WRIT_TLS_CERT} (WRIT_TLS_CERT) expires at`) },
   ]);
   const over = await given({ notBefore: inDays(-90), notAfter: inDays(-1) });
   expect(await examine(over)).toMatchObject([
-    { state: "problem", says: expect.stringContaining("ended at") },
+    { state: "problem", says: expect.stringContaining("expired at") },
   ]);
 });
 
 test("so is an authority in WRIT_CLIENT_CA", async () => {
   const { WRIT_TLS_CERT: path } = await given({ notBefore: inDays(-3000), notAfter: inDays(20) }, true);
   expect(await examine({ WRIT_CLIENT_CA: path })).toMatchObject([
-    { state: "warning", says: expect.stringContaining("(WRIT_CLIENT_CA) ends at") },
+    { state: "warning", says: expect.stringContaining("(WRIT_CLIENT_CA) expires at") },
   ]);
 });

@@ -24,25 +24,25 @@ type Flags = {
 const pageRecords = 500;
 
 export function define(command: Command, context: CliContext): void {
-  const moment = parsed(momentOf, "a date, or a time ago such as 2h or 7d");
+  const moment = parsed(momentOf, "a date such as 2030-01-31, or an age such as 2h or 7d");
   command
     .addOption(new Option("--event <name>", "only events of this kind").choices(Object.keys(eventTable)))
-    .option("--user <id>", "only what this user did")
+    .option("--user <id>", "only events caused by this user")
     .option("--tenant <id>", "only events of this tenant")
     .option("--job <id>", "only events of this job")
     .addOption(
       new Option("--severity <level>", "only this level").choices(["LOW", "MEDIUM", "HIGH", "CRITICAL"]),
     )
-    .option("--since <time>", "a date, or so long ago: 2h, 7d", moment)
-    .option("--until <time>", "a date, or so long ago", moment)
-    .option("--limit <n>", "at most so many", wholeNumber(1, 1_000_000), 100)
-    .option("--all", "all of them")
+    .option("--since <time>", "only events after this date, or newer than this age (2h, 7d)", moment)
+    .option("--until <time>", "only events before this date, or older than this age", moment)
+    .option("--limit <n>", "print at most N events", wholeNumber(1, 1_000_000), 100)
+    .option("--all", "print all events, without a limit")
     .action((flags: Flags) =>
       withWrit(context, command, (writ) => search(writ, { context, command, flags })),
     );
 }
 
-/** The files of the hub are searched too, so this may reach back a year. */
+/** Also searches the hub's files of older days, so it may reach back a year. */
 async function search(
   writ: Writ,
   { context, command, flags }: { context: CliContext; command: Command; flags: Flags },
@@ -59,10 +59,10 @@ async function search(
     await writeSlowly(context, `${line}\n`, signal);
     if (++count === limit && !all) break;
   }
-  if (count === 0 && context.stdout.isTTY) context.stderr.write("no records\n");
+  if (count === 0 && context.stdout.isTTY) context.stderr.write("no events match\n");
 }
 
-/** A job that is gone from the queue is still in the trail, under its whole id. */
+/** A deleted job is still in the trail under its full id, which cannot be looked up any more. */
 async function resolveJob(writ: Writ, id: string): Promise<string> {
   return id.length === 36 ? id : resolveJobId(writ, id);
 }

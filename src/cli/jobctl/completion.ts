@@ -7,7 +7,7 @@ const shells = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 export function define(command: Command, context: CliContext): void {
   command
-    .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(shells)))
+    .addArgument(new Argument("<shell>", "the shell to complete in").choices(Object.keys(shells)))
     .addHelpText("after", '\nFor example, in ~/.bashrc: eval "$(jobctl completion bash)"')
     .action(async (shell: keyof typeof shells) => {
       const program = await loadProgram(context, jobctlShape);

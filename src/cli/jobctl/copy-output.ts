@@ -4,6 +4,10 @@ import type { CliContext, TextSink } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { OutputNeutraliser, safeJson } from "../terminal.ts";
 
+/** Help for `--raw`. */
+export const rawHelp =
+  "do not filter what is printed to a terminal; the job's output can then control the terminal";
+
 export type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
   context: CliContext;
   command: Command;
@@ -14,7 +18,7 @@ export type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
   signal: AbortSignal;
 };
 
-/** In a pipe every byte as it is; on a terminal harmless text; as JSON one object per chunk. */
+/** Copies a job's output: byte for byte to a pipe, made safe to a terminal, or as one JSON object per chunk. */
 export async function copyOutput(jobs: JobsOverGrpc, input: CopyInput): Promise<void> {
   const { context, command, jobId, stream, sink, raw, signal, ...options } = input;
   const text = new OutputNeutraliser();

@@ -4,16 +4,13 @@ import { isEnded, type JobState } from "../../core/job.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
-import { resolveJobId, shortId } from "../short-id.ts";
+import { jobIdHelp, resolveJobId, shortId } from "../short-id.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
-    .argument(
-      "[id]",
-      "the job, or the start or end of its id; without it, the events of all jobs from now on",
-    )
-    .option("--follow", "go on with what happens until the job has ended")
+    .argument("[id]", `${jobIdHelp}; without it, follow the events of all jobs from now on`)
+    .option("--follow", "then follow new events until the job has ended")
     .action((id: string | undefined, { follow = false }: { follow?: boolean }) =>
       withWrit(context, command, async (writ) => {
         const input = { context, command };
@@ -40,7 +37,7 @@ async function showOne(writ: Writ, input: Input & { jobId: string; follow: boole
     status = event.details["status"] ?? status;
   }
   if (!follow || isEnded(status as JobState)) return;
-  // The log has one numbering, so the live events go on exactly where the timeline stopped.
+  // All events share one sequence, so the live events continue exactly where the timeline stopped.
   const lastEventId = lastSeq === undefined ? undefined : String(lastSeq);
   for await (const event of writ.events({ jobId, lastEventId, signal })) {
     await printLive(input, event);

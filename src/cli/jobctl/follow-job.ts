@@ -15,16 +15,16 @@ export type FollowInput = {
   command: Command;
   jobId: string;
   raw: boolean;
-  /** Where to begin; without it, with the latest. */
+  /** The attempt to begin with; the latest when undefined. */
   attempt?: number;
 };
 
-// What a process ends with that writes to a pipe which nobody reads any more: 128 + SIGPIPE.
+// The exit code of a process that writes to a closed pipe: 128 + SIGPIPE.
 const READER_GONE = 141;
-// A job that is dead has said its last words; they are on the way for no longer than this.
-const LAST_WORDS_MS_MAX = 5000;
+// How long to wait for the last output of a job that has been stopped.
+const LAST_OUTPUT_MS_MAX = 5000;
 
-/** Shows both outputs of a job until it has ended and gives its exit code. Ctrl-C stops the job first. */
+/** Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first. */
 export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise<number> {
   const { stops } = input.context;
   const reading = new AbortController();
@@ -34,7 +34,7 @@ export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise
     if (end === "all") return await conclude(jobs, input);
     await stopJob(jobs, input.jobId);
     if (end === "gone") return READER_GONE;
-    await Promise.race([copied, systemClock.sleep(LAST_WORDS_MS_MAX, reading.signal)]).catch(() => {});
+    await Promise.race([copied, systemClock.sleep(LAST_OUTPUT_MS_MAX, reading.signal)]).catch(() => {});
     return stops.exitCode;
   } finally {
     reading.abort();
@@ -42,14 +42,15 @@ export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise
   }
 }
 
-/** `gone` when whoever read our output has left before the job was over. */
+/** Returns `gone` when the reader of our output has closed its end before the job ended. */
 async function copyBoth(
   jobs: JobsOverGrpc,
   input: FollowInput,
   signal: AbortSignal,
 ): Promise<"all" | "gone"> {
   const { context } = input;
-  const onNext = ({ attempt, job }: { attempt: number; job: RpcJob }): void => sayNext(context, attempt, job);
+  const onNext = ({ attempt, job }: { attempt: number; job: RpcJob }): void =>
+    announceAttempt(context, attempt, job);
   const copies = [
     copyOutput(jobs, { ...input, stream: "stdout", sink: context.stdout, goOn: true, onNext, signal }),
     copyOutput(jobs, {
@@ -69,9 +70,9 @@ async function copyBoth(
   }
 }
 
-export function sayNext({ stderr }: CliContext, attempt: number, job: RpcJob): void {
+export function announceAttempt({ stderr }: CliContext, attempt: number, job: RpcJob): void {
   const why = job.reason === "" ? "" : ` (${neutraliseLine(job.reason)})`;
-  stderr.write(`jobctl: attempt ${attempt - 1} is over${why}; going on with attempt ${attempt}\n`);
+  stderr.write(`jobctl: attempt ${attempt - 1} has ended${why}; following attempt ${attempt}\n`);
 }
 
 async function conclude(jobs: JobsOverGrpc, { context, command, jobId }: FollowInput): Promise<number> {
@@ -79,19 +80,19 @@ async function conclude(jobs: JobsOverGrpc, { context, command, jobId }: FollowI
   if (!isOver(job))
     throw new WritError("INTERNAL", `the job's output has ended, but the job is ${job.state}`);
   if (wantsJson(command)) context.stdout.write(`${safeJson(job)}\n`);
-  const { exitCode, says } = exitCodeOfJob(job);
-  if (says !== undefined) context.stderr.write(`jobctl: ${neutraliseLine(says)}\n`);
+  const { exitCode, message } = exitCodeOfJob(job);
+  if (message !== undefined) context.stderr.write(`jobctl: ${neutraliseLine(message)}\n`);
   return exitCode;
 }
 
-/** A job that ended by itself in the meantime is as dead as one that was stopped. */
+/** A job that has ended by itself in the meantime counts as stopped. */
 async function stopJob(jobs: JobsOverGrpc, jobId: string): Promise<void> {
   try {
     await jobs.stop(jobId);
   } catch (error) {
     if (error instanceof WritError && error.code === "STATE_CONFLICT") return;
     if (!(error instanceof WritError)) throw error;
-    const advice = `it may still run; try: jobctl stop ${jobId}`;
+    const advice = `it may still be running; try: jobctl stop ${jobId}`;
     throw new WritError(error.code, `the job could not be stopped: ${error.message}`, { advice });
   }
 }

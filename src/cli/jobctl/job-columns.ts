@@ -15,7 +15,7 @@ const colours = {
   FAILED: "red",
 } as const satisfies Record<RpcJob["state"], string>;
 
-/** What `list` and `watch` show of a job. */
+/** The columns of `list` and `watch`. */
 export function jobColumns(context: CliContext, nowMs: number): Column<RpcJob>[] {
   const paint = paintFor(context.stdout, context.env);
   return [
@@ -34,7 +34,7 @@ function colourOf({ state, exit_code }: RpcJob): "dim" | "cyan" | "green" | "yel
   return state === "EXITED" && exit_code !== 0 && exit_code !== null ? "red" : colours[state];
 }
 
-/** Where it is, or how it ended. */
+/** How far it is, or how it ended. */
 export function detailOf(job: RpcJob): string | null {
   if (job.state === "RUNNING" && job.progress !== null) return progressBar(job.progress);
   if (job.reason !== "") return job.reason;

@@ -11,16 +11,16 @@ import { jobColumns } from "./job-columns.ts";
 
 type ListFlags = { state?: string; type?: string; worker?: string; limit: number; all?: boolean };
 
-// A table is aligned as a whole; a longer list comes as several, each with its own titles.
+// Columns are aligned over a whole table, so a longer list is printed as several tables.
 const TABLE_ROWS_MAX = 1000;
 
 export function define(command: Command, context: CliContext): void {
   command
     .addOption(new Option("--state <state>", "only jobs in this state").choices(stateChoices))
     .option("--type <type>", "only jobs of this type")
-    .option("--worker <id>", "only jobs of this worker")
-    .option("--limit <n>", "at most so many", wholeNumber(1, 1_000_000), 50)
-    .option("--all", "all of them")
+    .option("--worker <id>", "only jobs that this worker ran or is running")
+    .option("--limit <n>", "print at most N jobs", wholeNumber(1, 1_000_000), 50)
+    .option("--all", "print all jobs, without a limit")
     .action((flags: ListFlags) =>
       withJobs(context, command, (jobs) => list(jobs, { context, command, flags })),
     );

@@ -7,40 +7,52 @@ import { commandName, splitCommand } from "./split-command.ts";
 
 export const jobctlShape: ProgramShape = {
   name: "jobctl",
-  summary: "Run commands as jobs of a hub, watch them and read what they say.",
+  summary: "Run commands as jobs on a hub, watch them and read their output.",
   addOptions(program) {
     addConnectionOptions(program);
     addCertificateOptions(program);
   },
   commands: {
-    start: { summary: "start a command and print the id of its job", load: () => import("./start.ts") },
+    start: { summary: "start a command as a job and print the job's id", load: () => import("./start.ts") },
     run: {
-      summary: "run a command, show its output and end with its exit code",
+      summary: "run a command as a job, show its output and end with its exit code",
       load: () => import("./run.ts"),
     },
-    attach: { summary: "take up a job again as if it had been run here", load: () => import("./attach.ts") },
+    attach: {
+      summary: "follow a running job as `run` does: show its output and end with its exit code",
+      load: () => import("./attach.ts"),
+    },
     stream: {
-      summary: "print the output of a job while it runs or later",
+      summary: "print a job's output, live or after it has ended",
       load: () => import("./stream.ts"),
     },
-    status: { summary: "show one job", load: () => import("./status.ts") },
+    status: {
+      summary: "show a job: its state, limits, usage and isolation",
+      load: () => import("./status.ts"),
+    },
     stop: { summary: "stop a job and all its processes", load: () => import("./stop.ts") },
     list: { summary: "list jobs, newest first", load: () => import("./list.ts") },
     watch: { summary: "show a live table of jobs", load: () => import("./watch.ts") },
-    submit: { summary: "submit a job of any kind", load: () => import("./submit.ts") },
-    result: { summary: "print the result of a job", load: () => import("./result.ts") },
+    submit: {
+      summary: "submit a job with all options: a command, or parameters for a handler",
+      load: () => import("./submit.ts"),
+    },
+    result: { summary: "print a job's result as JSON", load: () => import("./result.ts") },
     retry: {
       summary: "put a failed or quarantined job back into the queue",
       load: () => import("./retry.ts"),
     },
-    events: { summary: "show what happens to one job, or follow all", load: () => import("./events.ts") },
-    why: { summary: "explain why a job is where it is", load: () => import("./why.ts") },
+    events: {
+      summary: "show the events of a job, or follow those of all jobs",
+      load: () => import("./events.ts"),
+    },
+    why: { summary: "explain why a job is in its current state", load: () => import("./why.ts") },
     verify: {
-      summary: "check what was ordered, who could run it and what came out",
+      summary: "check that a job's document, result and output are what was signed",
       load: () => import("./verify.ts"),
     },
     audit: { summary: "search the audit trail", load: () => import("./audit.ts") },
-    workers: { summary: "list the workers", load: () => import("./workers.ts") },
+    workers: { summary: "list the workers and what they accept", load: () => import("./workers.ts") },
     completion: {
       summary: "print a completion script for your shell",
       load: () => import("./completion.ts"),
@@ -48,7 +60,7 @@ export const jobctlShape: ProgramShape = {
   },
 };
 
-// Whatever these two end with below 125 is the job's own code.
+// An exit code of these two below 125 is the job's own.
 const commandsOfJobs: readonly string[] = ["run", "attach"];
 const OUR_FAILURE = 125;
 

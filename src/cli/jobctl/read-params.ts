@@ -3,16 +3,16 @@ import { bodyBytes } from "../../contract/route.ts";
 import { WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
 
-/** Reads `--params`: JSON itself, the name of a file after @, or - for standard input. */
+/** Reads the value of `--params`: JSON, @FILE, or - for standard input. */
 export async function readParams({ stdin }: Pick<CliContext, "stdin">, given: string): Promise<unknown> {
-  if (given === "-") return parseParams(await readAll(stdin), "standard input");
-  if (given.startsWith("@")) return parseParams(await readNamed(given.slice(1)), given.slice(1));
+  if (given === "-") return parseParams(await readAll(stdin), "--params -");
+  if (given.startsWith("@")) return parseParams(await readNamed(given.slice(1)), `--params ${given}`);
   return parseParams(given, "--params");
 }
 
 /**
- * Numbers keep the way they were written: 1.0 and 12345678901234567890 would otherwise arrive as something else,
- * and what is signed is what the user wrote.
+ * Keeps numbers as they were written, because the hub signs what the user wrote: parsing would turn 1.0 into 1 and
+ * round 12345678901234567890.
  */
 function parseParams(text: string, where: string): unknown {
   try {
@@ -20,7 +20,7 @@ function parseParams(text: string, where: string): unknown {
       typeof value === "number" && context?.source !== undefined ? rawJson(context.source) : value,
     );
   } catch (error) {
-    throw new WritError("INVALID_ARGUMENT", `${where} is not JSON: ${(error as Error).message}`);
+    throw new WritError("INVALID_ARGUMENT", `${where}: not valid JSON (${(error as Error).message})`);
   }
 }
 
@@ -32,7 +32,7 @@ async function readNamed(path: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new WritError("INVALID_ARGUMENT", `the file ${path} cannot be read: ${code}`);
+    throw new WritError("INVALID_ARGUMENT", `--params @${path}: the file cannot be read (${code})`);
   }
 }
 
@@ -42,9 +42,9 @@ async function readAll(input: AsyncIterable<Buffer | string>): Promise<string> {
   for await (const chunk of input) {
     const bytes = Buffer.from(chunk as string);
     size += bytes.length;
-    // The hub takes no larger job, so there is no need to read on.
+    // The hub accepts no larger job, so reading stops here.
     if (size > bodyBytes.ordinary) {
-      throw new WritError("TOO_LARGE", `the parameters have more than ${bodyBytes.ordinary} bytes`);
+      throw new WritError("TOO_LARGE", `--params -: more than ${bodyBytes.ordinary} bytes`);
     }
     chunks.push(bytes);
   }

@@ -2,11 +2,11 @@ import type { Command } from "commander";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson } from "../print.ts";
-import { resolveJobId } from "../short-id.ts";
+import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { safeJson } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
-  command.argument("<id>", "the job, or the start or end of its id").action((id: string) =>
+  command.argument("<id>", jobIdHelp).action((id: string) =>
     withWrit(context, command, async (writ) => {
       const result = await writ.result(await resolveJobId(writ, id));
       context.stdout.write(`${safeJson(result, wantsJson(command) ? undefined : 2)}\n`);

@@ -8,8 +8,8 @@ const ROWS_WHEN_UNKNOWN = 24;
 const CTRL_C = "\x03";
 
 /**
- * The terminal's second screen, for as long as it is open; what was there before comes back at the end. The lines
- * that it draws are harmless already: whoever makes them has seen to that.
+ * The terminal's alternate screen. Closing it restores what was shown before. Callers make the lines safe for the
+ * terminal before they draw them.
  */
 export class Screen {
   readonly #context: CliContext;
@@ -24,7 +24,7 @@ export class Screen {
     this.#context = context;
   }
 
-  /** Aborted when the person has pressed q or Ctrl-C. */
+  /** Aborted when q or Ctrl-C is pressed. */
   get left(): AbortSignal {
     return this.#leaving.signal;
   }
@@ -40,10 +40,10 @@ export class Screen {
     this.#listen(true);
   }
 
-  /** Writes the lines over the old ones; nothing at all when they are the same. */
+  /** Replaces the lines on the screen; writes nothing when they are the same. */
   draw(lines: readonly string[]): void {
     const { stdout } = this.#context;
-    // A terminal that was not told its size says zero.
+    // A terminal that does not know its size reports zero.
     const columns = stdout.columns || COLUMNS_WHEN_UNKNOWN;
     const rows = stdout.rows || ROWS_WHEN_UNKNOWN;
     const fitting = lines.slice(0, Math.max(1, rows - 1)).map((line) => cut(line, columns));
@@ -59,7 +59,7 @@ export class Screen {
     this.#context.stdout.write(LEAVE);
   }
 
-  /** In raw mode keys come at once and unseen, and Ctrl-C is a key like any other. */
+  /** In raw mode, keys arrive at once and without echo, and Ctrl-C is an ordinary key. */
   #listen(isOn: boolean): void {
     const stdin = this.#context.stdin as Partial<ReadStream>;
     if (stdin.isTTY !== true) return;
@@ -69,10 +69,10 @@ export class Screen {
   }
 }
 
-// A letter, or a colour: colours take no room on the screen.
+// A character, or a colour code, which takes no room on the screen.
 const PIECE = /\x1b\[[0-9;]*m|./gu;
 
-/** What fits into one line of the terminal. A colour that was begun is also ended. */
+/** Cuts a line to the width of the terminal and resets the colour where it cuts. */
 export function cut(line: string, columns: number): string {
   let width = 0;
   let kept = "";

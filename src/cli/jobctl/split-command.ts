@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
 
-/** The flags that belong to jobctl wherever they stand before `--`, with an example of their value. */
+/** Flags that belong to jobctl anywhere before `--`, each with an example value. */
 export const limitFlags = {
   "--cpu": "500m",
   "--mem": "100M",
@@ -12,7 +12,7 @@ export const limitFlags = {
   "--tag": "gpu",
 } as const satisfies Record<`--${string}`, string>;
 
-/** jobctl's other flags that take a value. They count only before the first word of the command. */
+/** jobctl's other flags that take a value. They are recognised only before the first word of the command. */
 export const valueFlags: readonly string[] = [
   "--home",
   "--hub",
@@ -30,15 +30,15 @@ export const valueFlags: readonly string[] = [
 const commandsWithWords: readonly string[] = ["start", "run"];
 
 export type Split = {
-  /** What is left for the parser of options: jobctl's own words, and the command of jobctl itself. */
+  /** What is left for the option parser: jobctl's own command and flags. */
   args: string[];
-  /** The words of the command that shall run; undefined when jobctl's command takes none. */
+  /** The words of the command to run; undefined when jobctl's command takes none. */
   words: string[] | undefined;
 };
 
 /**
- * Takes the words of `jobctl start COMMAND ARGS…` apart. No parser of options may see the command's own words: they
- * look like options, and they have to reach the program unchanged and in order.
+ * Separates jobctl's own words from those of the command in `jobctl start COMMAND ARGS…`. The option parser must not
+ * see the command's words: they may look like options, and have to reach the program unchanged and in order.
  */
 export function splitCommand(given: readonly string[]): Split {
   const nameAt = skipFlags(given, 0, ownLength);
@@ -46,13 +46,13 @@ export function splitCommand(given: readonly string[]): Split {
   const firstAt = skipFlags(given, nameAt + 1, anyLength);
   const args = given.slice(0, firstAt);
   const rest = given.slice(firstAt);
-  // After a `--` that stands before the first word, every word is the command's.
+  // After a leading `--`, every word belongs to the command.
   if (rest[0] === "--") return { args, words: rest.slice(1) };
   const { limits, words } = takeLimits(rest);
   return { args: [...args, ...limits], words };
 }
 
-/** The name of jobctl's own command among its words. */
+/** The name of jobctl's own command, such as `start`. */
 export function commandName(given: readonly string[]): string | undefined {
   return given[skipFlags(given, 0, ownLength)];
 }
@@ -66,7 +66,7 @@ function skipFlags(
   let index = from;
   while (index < given.length) {
     const word = given[index]!;
-    // A single dash is a word like any other; programs take it for their standard input.
+    // A single dash is an ordinary word; many programs read it as standard input.
     if (word === "--" || word === "-" || !word.startsWith("-")) return index;
     index += lengthAt(given, index);
   }
@@ -83,7 +83,7 @@ function anyLength(given: readonly string[], index: number): number {
   return limitTakesNext(given, index) ? 2 : 1;
 }
 
-/** Picks the limits out of the words up to the first `--`, which itself stays with the command. */
+/** Takes the limits out of the words up to the first `--`, which stays with the command. */
 function takeLimits(rest: readonly string[]): { limits: string[]; words: string[] } {
   const limits: string[] = [];
   const words: string[] = [];
@@ -104,7 +104,7 @@ function isLimit(word: string): boolean {
   return Object.hasOwn(limitFlags, nameOf(word));
 }
 
-/** `--cpu 500m` takes two words, `--cpu=500m` one. No limit begins with a dash, so that would be a forgotten value. */
+/** `--cpu 500m` is two words, `--cpu=500m` one. No value begins with a dash, so a dash means the value is missing. */
 function limitTakesNext(given: readonly string[], index: number): boolean {
   const word = given[index]!;
   if (word.includes("=")) return false;
@@ -112,8 +112,8 @@ function limitTakesNext(given: readonly string[], index: number): boolean {
   if (next !== undefined && !next.startsWith("-")) return true;
   throw new WritError(
     "INVALID_ARGUMENT",
-    `${word} needs a value, such as ${word} ${limitFlags[word as keyof typeof limitFlags]}`,
-    { advice: "what follows -- is the command's own" },
+    `${word} needs a value, for example ${word} ${limitFlags[word as keyof typeof limitFlags]}`,
+    { advice: "to pass it to the command itself, put -- before the command" },
   );
 }
 

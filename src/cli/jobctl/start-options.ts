@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { StartInput } from "../../client/index.ts";
 import { WritError } from "../../core/errors.ts";
-import { limitHelp, pidsRange } from "../../core/limits.ts";
+import { limitHelp, pidsDefault, pidsRange } from "../../core/limits.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../duration.ts";
 import { collect, parsed, wholeNumber } from "../program.ts";
@@ -19,36 +19,47 @@ export type StartFlags = {
   attempts?: number;
 };
 
-/** What `start` and `run` have in common. */
+/** The options of `start` and `run`. */
 export function addStartOptions(command: Command): void {
   command
     .usage("[options] COMMAND [ARGS...]")
-    .option("--cpu <cores>", limitHelp.cpu)
-    .option("--mem, --memory <bytes>", limitHelp.memory)
-    .option("--io <class>", limitHelp.io)
-    .option("--pids <n>", "at most so many processes", wholeNumber(pidsRange.min, pidsRange.max))
-    .option("--network <kind>", limitHelp.network)
+    .option("--cpu <cores>", `CPU limit: ${limitHelp.cpu} (default: 500m)`)
+    .option("--mem, --memory <bytes>", `memory limit: ${limitHelp.memory} (default: 100M)`)
+    .option("--io <class>", `disk I/O class: ${limitHelp.io} (default: low)`)
+    .option(
+      "--pids <n>",
+      `process limit: ${limitHelp.pids} (default: ${pidsDefault})`,
+      wholeNumber(pidsRange.min, pidsRange.max),
+    )
+    .option("--network <kind>", `network: ${limitHelp.network} (default: host)`)
     .option(
       "--timeout <time>",
-      "how long it may run, such as 30s, 10m or 1h",
+      "stop each attempt after this time, such as 30s, 10m or 1h (default: no limit)",
       parsed(parseDuration, "a time such as 30s, 10m or 1h"),
     )
-    .option("--tag <tag>", "only on workers with this tag; may be repeated", collect)
-    .option("--env <name=value>", "a variable for it; a name alone takes your own value of it", collect)
-    .option("--cwd <dir>", "where it starts")
-    .option("--attempts <n>", "how often it may be tried", wholeNumber(1, 100))
+    .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect)
+    .option(
+      "--env <name=value>",
+      "set an environment variable; NAME alone copies its value from your environment",
+      collect,
+    )
+    .option("--cwd <dir>", "working directory of the command (default: a folder of its own)")
+    .option(
+      "--attempts <n>",
+      "number of attempts before the job counts as failed (default: 1)",
+      wholeNumber(1, 100),
+    )
     .addHelpText(
       "after",
-      "\nThe options from --cpu to --tag may also stand after COMMAND; all others only before it.\nEvery other word belongs to COMMAND, and so does everything after --.",
+      "\nThe options from --cpu to --tag may also follow COMMAND; all others must come before it.\nEvery other word, and everything after --, is passed to COMMAND.",
     );
 }
 
-/** The job that the words and flags describe. What they leave out, the hub sets. */
+/** The job that the words and flags describe. The hub sets the default of whatever is left out. */
 export function startInput(context: Pick<CliContext, "words" | "env">, flags: StartFlags): StartInput {
   const { words = [] } = context;
   if (words.length === 0) {
-    const example = "such as: jobctl start echo hello";
-    throw new WritError("INVALID_ARGUMENT", `there is no command to run, ${example}`);
+    throw new WritError("INVALID_ARGUMENT", "no command given; for example: jobctl start echo hello");
   }
   const { cpu, memory, io, pids, network, timeout } = flags;
   return {
@@ -56,19 +67,19 @@ export function startInput(context: Pick<CliContext, "words" | "env">, flags: St
     limits: { cpu, memory, io, pids, network },
     env: Object.fromEntries((flags.env ?? []).map((text) => readVariable(text, context.env))),
     cwd: flags.cwd,
-    // Zero would mean no limit at all.
+    // Zero would mean no limit.
     timeoutSec: timeout === undefined ? undefined : Math.max(1, Math.ceil(timeout / 1000)),
     tags: flags.tag,
     maxAttempts: flags.attempts,
   };
 }
 
-/** A value on the command line can be seen by everybody on the machine, so a secret is given by its name alone. */
+/** Other users of the machine can see values on the command line, so a secret is passed by name only. */
 function readVariable(text: string, env: CliContext["env"]): [name: string, value: string] {
   const equals = text.indexOf("=");
   const name = equals === -1 ? text : text.slice(0, equals);
   const value = equals === -1 ? env[name] : text.slice(equals + 1);
   if (name !== "" && value !== undefined) return [name, value];
-  const what = name === "" ? "has no name" : "has no value, and there is none in your environment";
-  throw new WritError("INVALID_ARGUMENT", `--env ${JSON.stringify(name || text)} ${what}`);
+  const what = name === "" ? "the name is missing" : "your environment has no such variable";
+  throw new WritError("INVALID_ARGUMENT", `--env ${JSON.stringify(name || text)}: ${what}; use NAME=VALUE`);
 }

@@ -3,13 +3,13 @@ import type { RpcJob } from "../../client/index.ts";
 import type { CliContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { print } from "../print.ts";
-import { resolveJobId } from "../short-id.ts";
+import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { formatFields } from "../table.ts";
 import { withJobs } from "../with-jobs.ts";
 import { formatBytes } from "./format-bytes.ts";
 
 export function define(command: Command, context: CliContext): void {
-  command.argument("<id>", "the job, or the start or end of its id").action((id: string) =>
+  command.argument("<id>", jobIdHelp).action((id: string) =>
     withJobs(context, command, async (jobs) => {
       const signal = context.stops.asked;
       const job = await jobs.status(await resolveJobId(jobs, id), { signal });
@@ -37,14 +37,14 @@ export function fieldsOf(job: RpcJob): Field[] {
     ["started", moment(job.started_at)],
     ["ended", moment(job.ended_at)],
     ["took", took(job)],
-    ["output", `${formatBytes(job.stdout_bytes)}, errors ${formatBytes(job.stderr_bytes)}`],
+    ["output", `stdout ${formatBytes(job.stdout_bytes)}, stderr ${formatBytes(job.stderr_bytes)}`],
     ["limits", limits === null ? null : limitText(limits)],
     ["used", usage === null ? null : usageText(usage)],
     ...isolationFields(job.isolation),
   ];
 }
 
-/** Which walls the job really had, and which not: nobody shall think it safer than it was. */
+/** Which parts of the cage were applied and which were missing, so that nobody thinks a job safer than it was. */
 function isolationFields(isolation: RpcJob["isolation"]): Field[] {
   if (isolation === null) return [];
   const { level, applied, missing } = isolation;
@@ -64,11 +64,11 @@ function limitText({ cpu, memory, io, pids, network }: NonNullable<RpcJob["limit
 }
 
 function usageText({ cpu_ms, memory_peak_bytes, oom }: NonNullable<RpcJob["usage"]>): string {
-  const text = `${formatDuration(cpu_ms)} of cpu, at most ${formatBytes(memory_peak_bytes)} of memory`;
-  return oom ? `${text}, ran out of memory` : text;
+  const text = `${formatDuration(cpu_ms)} of CPU time, memory peak ${formatBytes(memory_peak_bytes)}`;
+  return oom ? `${text}, killed for lack of memory` : text;
 }
 
-/** As it could be typed: whoever reads it sees where one word ends and the next begins. */
+/** The command quoted for a shell, so that it is clear where each word ends. */
 export function commandLine(words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))

@@ -23,28 +23,35 @@ type SubmitFlags = {
 
 export function define(command: Command, context: CliContext): void {
   command
-    .argument("<type>", "the type of the job")
-    .argument("[command...]", "with --exec, after --: the command to run")
-    .option("--params <json>", "its parameters: JSON, @file, or - for standard input")
-    .option("--priority <n>", "1 (last) to 10 (first)", wholeNumber(1, 10))
-    .option("--attempts <n>", "how often it may be tried", wholeNumber(1, 100))
+    .argument("<type>", "the type of the job, such as image.resize; workers are matched by it")
+    .argument("[command...]", "the command to run, after --exec and --")
+    .option("--params <json>", "parameters as JSON, @FILE to read a file, or - to read standard input")
+    .option("--priority <n>", "1 (lowest) to 10 (highest) (default: 5)", wholeNumber(1, 10))
+    .option(
+      "--attempts <n>",
+      "number of attempts before the job counts as failed (default: 3)",
+      wholeNumber(1, 100),
+    )
     .option(
       "--timeout <time>",
-      "how long an attempt may run, such as 30s, 10m or 1h",
+      "stop each attempt after this time, such as 30s, 10m or 1h (default: 5m)",
       parsed(parseDuration, "a time such as 30s, 10m or 1h"),
     )
     .option(
       "--run-at <time>",
-      "not before: a date and time, or +10m",
+      "do not start before this date and time, or this long from now (+10m)",
       parsed(
         (text) => parseMoment(text, Date.now()),
         "a date and time such as 2030-01-31T08:00:00Z, or +10m",
       ),
     )
-    .option("--idempotency-key <key>", "submit it only once under this key")
-    .option("--tag <tag>", "only on workers with this tag; may be repeated", collect)
-    .option("--exec", "run a command: submit TYPE --exec -- COMMAND ARGS")
-    .option("--wait", "wait until it has ended; exit 1 when it failed")
+    .option(
+      "--idempotency-key <key>",
+      "submitting again with the same key returns the first job instead of a second one",
+    )
+    .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect)
+    .option("--exec", "run a command: submit TYPE --exec -- COMMAND [ARGS...]")
+    .option("--wait", "wait until the job has ended; exit with 1 if it did not complete")
     .action((type: string, words: string[], flags: SubmitFlags) =>
       withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags })),
     );
@@ -85,11 +92,11 @@ async function describeJob(
 function describeRun(words: string[], { exec }: SubmitFlags): Pick<JobInput, "run"> {
   if (exec && words.length > 0) return { run: { kind: "exec", argv: words } };
   if (exec)
-    throw new WritError("INVALID_ARGUMENT", "--exec needs a command after --, such as: --exec -- echo hello");
+    throw new WritError("INVALID_ARGUMENT", "--exec: no command given; for example: --exec -- echo hello");
   if (words.length === 0) return {};
   throw new WritError(
     "INVALID_ARGUMENT",
-    `${JSON.stringify(words[0])} is one word too many; to run a command, give --exec`,
+    `${JSON.stringify(words[0])} is not expected here; to run a command, use --exec -- COMMAND`,
   );
 }
 

@@ -15,7 +15,7 @@ import {
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
-import { resolveJobId } from "../short-id.ts";
+import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
 
 type Flags = { bundle?: string; export?: string; keys?: string };
@@ -23,7 +23,7 @@ type Keys = Parameters<typeof verifyBundle>[0]["keys"];
 
 const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
 
-/** What `--export` writes: the receipt with its proofs, and the hub's keys of that day. */
+/** What `--export` writes: the receipt with its signatures, and the hub's keys at that time. */
 const bundleFile = receiptView.extend({
   format: z.literal("writ receipt bundle 1"),
   keys: z.array(keyView.extend({ status: z.enum(["active", "retiring", "revoked"]) })),
@@ -31,13 +31,13 @@ const bundleFile = receiptView.extend({
 
 export function define(command: Command, context: CliContext): void {
   command
-    .argument("[id]", "the job, or the start or end of its id")
-    .option("--bundle <file>", "check an exported bundle instead, without a hub")
-    .option("--keys <file>", "trust only these public keys of the hub, as `writ keys export` writes them")
-    .option("--export <file>", "write a bundle that can be checked elsewhere")
+    .argument("[id]", jobIdHelp)
+    .option("--bundle <file>", "check this exported bundle instead; needs no hub")
+    .option("--keys <file>", "trust only the hub keys in this PEM file, as written by `writ keys export`")
+    .option("--export <file>", "also write a bundle that --bundle can check on another machine")
     .action(async (id: string | undefined, flags: Flags) => {
       if ((id === undefined) === (flags.bundle === undefined)) {
-        throw new WritError("INVALID_ARGUMENT", "name a job or a bundle, and not both");
+        throw new WritError("INVALID_ARGUMENT", "give either a job id or --bundle FILE");
       }
       const steps =
         flags.bundle === undefined
@@ -72,7 +72,7 @@ async function verifyJob(
   });
 }
 
-/** Undefined when the hub has removed it, alone or with the whole job: all else can still be checked. */
+/** Undefined when the hub has removed the output, or the whole job; everything else can still be checked. */
 async function hashOutput(
   writ: Writ,
   jobId: string,
@@ -94,7 +94,7 @@ async function verifyFile(context: CliContext, path: string, flags: Flags): Prom
     const [issue] = parsed.error.issues;
     throw new WritError(
       "INVALID_DOCUMENT",
-      `${path} is not a bundle: ${issue?.path.join(".")} ${issue?.message}`,
+      `--bundle ${path}: not a receipt bundle (${issue?.path.join(".")} ${issue?.message})`,
     );
   }
   const { keys, ...bundle } = parsed.data;
@@ -103,14 +103,15 @@ async function verifyFile(context: CliContext, path: string, flags: Flags): Prom
     keys: await trustedKeys(context, flags, keys),
   });
   if (flags.keys !== undefined) return steps;
-  const says = "the keys are the bundle's own; give those that you trust with --keys";
+  const says = "checked with the keys inside the bundle; use --keys FILE to check with keys that you trust";
   return [{ step: "trust", isFine: null, says }, ...steps];
 }
 
 async function trustedKeys(context: CliContext, flags: Flags, fallback: Keys): Promise<Keys> {
   if (flags.keys === undefined) return fallback;
   const keys = readPublicKeys(await readText(resolve(context.cwd, flags.keys)));
-  if (keys.length === 0) throw new WritError("KEY_REJECTED", `${flags.keys} holds no public key`);
+  if (keys.length === 0)
+    throw new WritError("KEY_REJECTED", `--keys ${flags.keys}: the file holds no public key`);
   return keys;
 }
 
@@ -119,7 +120,7 @@ async function readJsonFile(path: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    throw new WritError("INVALID_JSON", `${path} is not JSON`);
+    throw new WritError("INVALID_JSON", `${path} is not valid JSON`);
   }
 }
 
@@ -127,7 +128,7 @@ async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new WritError("NOT_FOUND", `${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new WritError("NOT_FOUND", `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }
 

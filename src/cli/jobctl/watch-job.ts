@@ -5,7 +5,7 @@ import { formatDuration } from "../duration.ts";
 import { wantsJson } from "../print.ts";
 import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 
-/** Waits for a job, shows on a terminal how far it is, and ends the program with 1 when it failed. */
+/** Waits for a job, shows its progress on a terminal, and sets exit code 1 when it did not complete. */
 export async function watchJob(
   writ: Writ,
   { context, command, id }: { context: CliContext; command: Command; id: string },
@@ -18,7 +18,7 @@ export async function watchJob(
     job = await writ.wait(id, { signal: context.stops.asked, onEvent: (event) => line.show(event) });
   } catch (error) {
     line.clear();
-    if (context.stops.asked.aborted) context.stderr.write("no longer waiting; the job goes on\n");
+    if (context.stops.asked.aborted) context.stderr.write("stopped waiting; the job continues\n");
     throw error;
   }
   line.clear();
@@ -31,11 +31,11 @@ function ending(context: CliContext, job: Job): string {
   const paint = paintFor(context.stderr, context.env);
   const took = formatDuration((job.completed_at ?? job.created_at) - job.created_at);
   if (job.status === "completed") return `${paint.green("completed")} after ${took}`;
-  const reason = job.fail_history.at(-1)?.reason ?? job.fail_reason ?? "no reason given";
+  const reason = job.fail_history.at(-1)?.reason ?? job.fail_reason ?? "no reason was given";
   return `${paint.red(job.status)} after ${took}: ${neutraliseLine(reason)}`;
 }
 
-/** One line on the terminal that is written over and over. Where nobody looks, it is not written at all. */
+/** One line on the terminal that is overwritten with each change. Nothing is written when stderr is no terminal. */
 class ProgressLine {
   readonly #context: CliContext;
   #isShown = false;

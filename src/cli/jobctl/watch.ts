@@ -13,13 +13,16 @@ import { withJobs } from "../with-jobs.ts";
 import { detailOf, jobColumns } from "./job-columns.ts";
 import { Screen } from "./screen.ts";
 
-// Often enough to look alive to a person, rare enough to cost a hub nothing.
+// Often enough to look live, rarely enough to cost the hub nothing.
 const LOOK_MS = 500;
 
 export function define(command: Command, context: CliContext): void {
   command
-    .option("--limit <n>", "the newest so many", wholeNumber(1, 1000), 50)
-    .addHelpText("after", "\nOn a terminal q or Ctrl-C leaves. Elsewhere it prints a line for each change.")
+    .option("--limit <n>", "show the N newest jobs", wholeNumber(1, 1000), 50)
+    .addHelpText(
+      "after",
+      "\nOn a terminal, q or Ctrl-C quits. In a pipe, it prints one line for each change.",
+    )
     .action(({ limit }: { limit: number }) =>
       withJobs(context, command, (jobs) => {
         const show = context.stdout.isTTY && !wantsJson(command) ? showTable : showChanges;
@@ -30,10 +33,10 @@ export function define(command: Command, context: CliContext): void {
 
 type WatchInput = { context: CliContext; command: Command; limit: number };
 
-/** A table on the whole terminal, drawn anew when something in it has changed. */
+/** A table that fills the terminal and is redrawn when something has changed. */
 async function showTable(jobs: JobsOverGrpc, { context, limit }: WatchInput): Promise<void> {
   const { stops } = context;
-  // The first look comes before the screen is taken, so that a refusal is an ordinary line.
+  // The first request comes before the screen is switched, so that a refusal is an ordinary line.
   let seen: RpcJob[] = (await jobs.listPage({}, { pageSize: limit, signal: stops.asked })).jobs;
   const screen = new Screen(context);
   const signal = AbortSignal.any([stops.asked, screen.left]);
@@ -56,7 +59,7 @@ function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined)
   const nowMs = Date.now();
   const running = jobs.filter(({ state }) => state === "RUNNING").length;
   const queued = jobs.filter(({ state }) => state === "QUEUED").length;
-  const head = trouble ?? `${running} running, ${queued} queued, ${jobs.length} shown; q leaves`;
+  const head = trouble ?? `${running} running, ${queued} queued, ${jobs.length} shown; q quits`;
   return [head, "", ...formatTable(jobColumns(context, nowMs), jobs).trimEnd().split("\n")];
 }
 
@@ -72,7 +75,7 @@ async function showChanges(jobs: JobsOverGrpc, { context, command, limit }: Watc
       wasInTrouble = trouble !== undefined;
       if (seen === undefined) continue;
       const now = new Map(seen.map((job) => [job.job_id, wantsJson(command) ? safeJson(job) : line(job)]));
-      // Oldest first, as they would have come one by one.
+      // Oldest first, in the order in which they happened.
       for (const [id, text] of [...now].reverse()) {
         if (known.get(id) !== text) await writeSlowly(context, `${text}\n`, signal);
       }
@@ -90,7 +93,7 @@ function line(job: RpcJob): string {
 
 type Look = { jobs?: RpcJob[]; trouble?: string };
 
-/** What there is, again and again. A hub that is away for a while is waited for. */
+/** Polls the list. A hub that does not answer is retried with a back-off. */
 async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): AsyncGenerator<Look> {
   const pace = new Pace(systemClock);
   for (;;) {

@@ -3,11 +3,11 @@ import type { Why } from "../../client/index.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
-import { resolveJobId } from "../short-id.ts";
+import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { formatFields, formatTable } from "../table.ts";
 
 export function define(command: Command, context: CliContext): void {
-  command.argument("<id>", "the job, or the start or end of its id").action((id: string) =>
+  command.argument("<id>", jobIdHelp).action((id: string) =>
     withWrit(context, command, async (writ) => {
       print(context, command, await writ.why(await resolveJobId(writ, id)), showWhy);
     }),

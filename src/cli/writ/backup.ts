@@ -10,11 +10,11 @@ import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
-    .argument("<file>", "the file to make; what is there is never overwritten")
+    .argument("<file>", "the backup file to write; an existing file is never overwritten")
     .option(...passphraseOption)
     .addHelpText(
       "after",
-      "\nThe hub may be running. The file holds database, keys, certificates, audit trail and settings, sealed with the\npassphrase; outputs and objects are not in it.",
+      "\nThe hub may be running. The file holds the database, keys, certificates, audit trail and settings, encrypted with\nthe passphrase. It does not hold outputs/ and objects/: copy those separately.",
     )
     .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
       const { home } = command.optsWithGlobals<{ home?: string }>();
@@ -32,7 +32,7 @@ export function define(command: Command, context: CliContext): void {
         command,
         made,
         ({ bytes, files }) =>
-          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; without the passphrase it is worth nothing\n`,
+          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; keep the passphrase, it cannot be opened without\n`,
       );
     });
 }

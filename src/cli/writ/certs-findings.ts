@@ -5,11 +5,11 @@ type Finding = { check: string; state: "ok" | "warning" | "problem"; says: strin
 
 export type CertsCall = { home: string; env: Record<string, string | undefined>; nowMs: number };
 
-/** Certificates that end soon, before somebody is locked out by one. */
+/** Finds certificates that expire soon, before they lock somebody out. */
 export async function examineCerts(call: CertsCall): Promise<Finding[]> {
   const findings = [...(await examineOwn(call)), ...(await examineGiven(call))];
   if (findings.length > 0) return findings;
-  return [{ check: "certs", state: "ok", says: "no certificate ends soon" }];
+  return [{ check: "certs", state: "ok", says: "no certificate expires soon" }];
 }
 
 async function examineOwn({ home, nowMs }: CertsCall): Promise<Finding[]> {
@@ -19,10 +19,10 @@ async function examineOwn({ home, nowMs }: CertsCall): Promise<Finding[]> {
   });
 }
 
-/** A hub that runs goes on with what it had when files cannot be used, but it would not start again. */
+/** A running hub keeps its old certificates when the new files cannot be used, but it could not start again. */
 async function examineGiven(call: CertsCall): Promise<Finding[]> {
   try {
-    const advice = "put a new one there; a running hub takes it over by itself";
+    const advice = "put a new one there; a running hub loads it by itself";
     return (await expiringCertsOfSettings(call)).map(({ setting, path, expiresAt }) =>
       endingFinding(`a certificate in ${path} (${setting})`, { expiresAt, nowMs: call.nowMs, advice }),
     );
@@ -37,13 +37,13 @@ function endingFinding(
   { expiresAt, nowMs, advice }: { expiresAt: number; nowMs: number; advice: string },
 ): Finding {
   const isOver = expiresAt < nowMs;
-  const when = `${isOver ? "ended" : "ends"} at ${new Date(expiresAt).toISOString()}`;
+  const when = `${isOver ? "expired" : "expires"} at ${new Date(expiresAt).toISOString()}`;
   return { check: "certs", state: isOver ? "problem" : "warning", says: `${what} ${when}; ${advice}` };
 }
 
 function adviceFor(kind: "authority" | "server" | "client"): string {
-  if (kind === "authority") return "plan a new one: every certificate hangs on it";
+  if (kind === "authority") return "plan its replacement: all certificates that it signed end with it";
   return kind === "server"
-    ? "a hub that runs renews it, and says in its log why not; or run: writ certs renew"
-    : "issue a new one, or `writ certs renew`";
+    ? "a running hub renews it, or logs why it cannot; or run: writ certs renew"
+    : "run: writ certs renew (your own), or writ certs issue (somebody else's)";
 }

@@ -29,7 +29,7 @@ export function define(command: Command, context: CliContext): void {
 
 function defineInit(command: Command, context: CliContext): void {
   command
-    .description("make the authority and the first certificates of a home, where they are missing")
+    .description("create the certificate authority and the first certificates in the home, if missing")
     .action(async () => {
       const call = homeCall(context, command);
       await initHomeCerts(call);
@@ -53,11 +53,11 @@ type IssueFlags = {
 
 function defineIssue(command: Command, context: CliContext): void {
   command
-    .description("make a certificate, and a folder with it that is a home for another machine")
-    .requiredOption("--user <name>", "who it stands for")
-    .option("--tenant <id>", "the tenant of that user", "default")
-    .option("--admin", "an administrator of the tenant")
-    .requiredOption("--out <dir>", "the folder to fill")
+    .description("issue a client certificate into a folder that serves as --home on another machine")
+    .requiredOption("--user <name>", "the user that it identifies")
+    .option("--tenant <id>", "the user's tenant", "default")
+    .option("--admin", "make the user an administrator of the tenant")
+    .requiredOption("--out <dir>", "the folder to write")
     .option("--url <url>", "the hub's address as that machine sees it")
     .option("--hub-grpc-port <n>", "the hub's gRPC port as that machine sees it", wholeNumber(1, 65_535))
     .action(async ({ user, tenant, admin = false, out, url, hubGrpcPort }: IssueFlags) => {
@@ -67,13 +67,13 @@ function defineIssue(command: Command, context: CliContext): void {
       const issued = await issueHomeCert({ ...call, url, grpcPort: hubGrpcPort });
       if (isLoopback(new URL(issued.url).hostname)) {
         context.stderr.write(
-          "note: only this machine can reach that address of the hub; --url names another\n",
+          `note: only this machine can reach ${issued.url}; give the hub's public address with --url\n`,
         );
       }
       const made = { serial: issued.serial, user, tenant, expires_at: issued.expiresAt, out: folder };
       print(context, command, made, () =>
         [
-          `${neutraliseLine(folder)} is ready for ${neutraliseLine(user)}. It holds a key: copy it over a safe way, then run there:`,
+          `${neutraliseLine(folder)} is ready for ${neutraliseLine(user)}. It contains a private key: copy it over a secure channel, then run on the other machine:`,
           `  jobctl --home ${neutraliseLine(out)} list`,
           "",
         ].join("\n"),
@@ -83,18 +83,24 @@ function defineIssue(command: Command, context: CliContext): void {
 
 function checkUrl(url: string | undefined): void {
   if (url === undefined || /^https?:$/.test(URL.parse(url)?.protocol ?? "")) return;
-  throw new WritError("INVALID_ARGUMENT", "--url must look like https://host:port");
+  throw new WritError(
+    "INVALID_ARGUMENT",
+    `--url: ${JSON.stringify(url)} is not a hub address; use https://host:port`,
+  );
 }
 
 function defineRevoke(command: Command, context: CliContext): void {
   command
-    .description("end a certificate, or all of a user; a running hub refuses them at once")
-    .argument("[serial]", "its serial number, as `writ certs list` shows it")
-    .option("--user <name>", "all certificates of this user")
-    .option("--tenant <id>", "with --user: of this tenant only")
+    .description("revoke one certificate, or all of a user; a running hub refuses them at once")
+    .argument("[serial]", "the certificate's serial number, from `writ certs list`")
+    .option("--user <name>", "revoke all certificates of this user")
+    .option("--tenant <id>", "with --user: only those of this tenant")
     .action(async (serial: string | undefined, { user, tenant }: { user?: string; tenant?: string }) => {
       if ((serial === undefined) === (user === undefined)) {
-        throw new WritError("INVALID_ARGUMENT", "name a serial number, or a user with --user");
+        throw new WritError(
+          "INVALID_ARGUMENT",
+          "give either a serial number or --user NAME; `writ certs list` shows both",
+        );
       }
       const { home, nowMs } = homeCall(context, command);
       for (const ended of await revokeCerts(home, { serial, user, tenant, nowMs })) {
@@ -104,7 +110,7 @@ function defineRevoke(command: Command, context: CliContext): void {
 }
 
 function defineList(command: Command, context: CliContext): void {
-  command.description("list every certificate that was issued here").action(async () => {
+  command.description("list all certificates that this home has issued").action(async () => {
     const { home, nowMs } = homeCall(context, command);
     const certs = await listCerts(home, nowMs);
     const text = wantsJson(command)
@@ -115,18 +121,16 @@ function defineList(command: Command, context: CliContext): void {
 }
 
 function defineRenew(command: Command, context: CliContext): void {
-  command
-    .description("make new certificates for the hub and for the person whose home it is")
-    .action(async () => {
-      const call = homeCall(context, command);
-      await renewHomeCerts(call);
-      print(
-        context,
-        command,
-        { home: call.home, renewed: true },
-        () => "renewed; a running hub shows its new certificate within ten seconds\n",
-      );
-    });
+  command.description("replace the certificates of the hub and of the home's owner").action(async () => {
+    const call = homeCall(context, command);
+    await renewHomeCerts(call);
+    print(
+      context,
+      command,
+      { home: call.home, renewed: true },
+      () => "renewed; a running hub uses its new certificate within ten seconds\n",
+    );
+  });
 }
 
 function homeCall(context: CliContext, command: Command): HomeCall {
@@ -152,7 +156,7 @@ function columnsAt(nowMs: number): Column<ListedCert>[] {
     { title: "USER", cell: ({ user }) => user },
     { title: "TENANT", cell: ({ tenant }) => tenant },
     { title: "ROLE", cell: ({ role }) => role },
-    { title: "ENDS", cell: ({ expiresAt }) => new Date(expiresAt).toISOString() },
+    { title: "EXPIRES", cell: ({ expiresAt }) => new Date(expiresAt).toISOString() },
     { title: "STATE", cell: (cert) => stateAt(cert, nowMs) },
   ];
 }
@@ -160,5 +164,5 @@ function columnsAt(nowMs: number): Column<ListedCert>[] {
 function stateAt({ revokedAt, expiresAt, endsSoon }: ListedCert, nowMs: number): string {
   if (revokedAt !== null) return "revoked";
   if (expiresAt < nowMs) return "expired";
-  return endsSoon ? "ends soon" : "valid";
+  return endsSoon ? "expires soon" : "valid";
 }

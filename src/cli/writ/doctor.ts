@@ -30,7 +30,7 @@ export function define(command: Command, context: CliContext): void {
   );
 }
 
-/** What the host lacks keeps no hub from running, so it is a warning. */
+/** What the host lacks is a warning: a hub can run without it. */
 async function examineHost({ nodeVersion, cwd }: CliContext, home: string): Promise<Finding[]> {
   const found = await probeWorkerHost({ workDir: existsSync(home) ? home : cwd, nodeVersion });
   return found.map(({ part, isFine, had, advice }) => ({
@@ -44,7 +44,7 @@ const PRIVATE_FILES = ["admin.token", "writ.sqlite", "keys", "certs", "worker/ag
 
 async function examineHome(home: string): Promise<Finding[]> {
   if (!existsSync(home))
-    return [{ check: "home", state: "warning", says: `${home} does not exist; \`writ up\` makes it` }];
+    return [{ check: "home", state: "warning", says: `${home} does not exist; \`writ up\` creates it` }];
   const findings = await Promise.all(["", ...PRIVATE_FILES].map((name) => examineMode(join(home, name))));
   const open = findings.filter((finding) => finding !== undefined);
   return open.length > 0 ? open : [{ check: "home", state: "ok", says: `${home} is private` }];
@@ -54,13 +54,13 @@ async function examineMode(path: string): Promise<Finding | undefined> {
   if (!existsSync(path)) return undefined;
   const { mode } = await stat(path);
   if ((mode & 0o077) === 0) return undefined;
-  return { check: "home", state: "problem", says: `others can reach ${path}; run: chmod go= ${path}` };
+  return { check: "home", state: "problem", says: `other users can access ${path}; run: chmod go= ${path}` };
 }
 
 async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
   try {
     const { role, user_id } = await writ.whoAmI();
-    const hub: Finding = { check: "hub", state: "ok", says: `answers; you are ${user_id} (${role})` };
+    const hub: Finding = { check: "hub", state: "ok", says: `reachable; you are ${user_id} (${role})` };
     return [
       hub,
       ...(await examineKeys(writ, nowMs)),
@@ -77,12 +77,12 @@ const ROTATION_DUE_DAYS = 90;
 async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
   const keys = await writ.keys();
   const count = keys.filter(({ status }) => status !== "revoked").length;
-  if (count === 0) return [{ check: "keys", state: "problem", says: "no signing key is valid" }];
+  if (count === 0) return [{ check: "keys", state: "problem", says: "there is no valid signing key" }];
   const madeAt = keys.find(({ status }) => status === "active")?.not_before ?? 0;
   const ageDays = Math.floor((nowMs - madeAt) / 86_400_000);
   if (ageDays < ROTATION_DUE_DAYS)
     return [
-      { check: "keys", state: "ok", says: `${count} signing keys are valid, the newest for ${ageDays} days` },
+      { check: "keys", state: "ok", says: `valid signing keys: ${count}; the newest is ${ageDays} days old` },
     ];
   const says = `the signing key is ${ageDays} days old; run: writ keys rotate`;
   return [{ check: "keys", state: "warning", says }];
@@ -91,24 +91,24 @@ async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
 async function examineWorkers(writ: Writ): Promise<Finding[]> {
   const workers = await writ.workers();
   const active = workers.filter(({ status }) => status === "active").length;
-  const says = `${active} of ${workers.length} workers are active`;
+  const says = `${active} of ${workers.length} active`;
   return [{ check: "workers", state: active > 0 ? "ok" : "warning", says }];
 }
 
 async function examineAlerts(writ: Writ): Promise<Finding[]> {
   const { locked, reason, alert_channels: channels } = await writ.lockdown();
-  const says = "nothing would carry a HIGH alert; set WRIT_TELEGRAM_*, WRIT_SMTP_URL or WRIT_WEBHOOK_URL";
+  const says = "no channel is configured for alerts; set WRIT_TELEGRAM_*, WRIT_SMTP_URL or WRIT_WEBHOOK_URL";
   const carried: Finding =
     channels.length === 0
       ? { check: "alerts", state: "warning", says }
-      : { check: "alerts", state: "ok", says: `go out by ${channels.join(", ")}` };
+      : { check: "alerts", state: "ok", says: `are sent by ${channels.join(", ")}` };
   if (!locked) return [carried];
-  const why = `the hub is locked: ${reason}; when that is settled: writ lockdown --lift`;
+  const why = `the hub is locked: ${reason}; once that is resolved, run: writ lockdown --lift`;
   return [carried, { check: "lockdown", state: "problem", says: why }];
 }
 
 function showFinding(context: CliContext, { check, state, says }: Finding): string {
   const paint = paintFor(context.stdout, context.env);
   const colour = { ok: paint.green, warning: paint.yellow, problem: paint.red }[state];
-  return `${colour(state.padEnd(7))}  ${check.padEnd(9)}  ${neutraliseLine(says)}\n`;
+  return `${colour(state.padEnd(7))}  ${check.padEnd(18)}  ${neutraliseLine(says)}\n`;
 }

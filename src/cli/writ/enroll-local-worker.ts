@@ -8,8 +8,8 @@ import { loadYamlFile } from "../../runtime/yaml-file.ts";
 export type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
 
 /**
- * Makes sure that the local worker's file is right. A token that the hub still knows is kept, so that a restart
- * does not leave another one behind; the address and the keys are brought up to date.
+ * Makes sure that the local worker's file is up to date. A token that the hub still accepts is kept, so that restarts
+ * do not pile up tokens; the address and the keys are updated.
  */
 export async function enrollLocalWorker(
   writ: Writ,

@@ -9,7 +9,7 @@ export type Greeting = {
   workerId: string | undefined;
 };
 
-/** Says once where everything is and what to try first. */
+/** Prints where everything is and what to try first. */
 export function greet(context: CliContext, { url, home, homeFlag, workerId }: Greeting): void {
   const paint = paintFor(context.stdout, context.env);
   const jobctl = `${nameJobctl(context)}${homeFlag === undefined ? "" : ` --home ${quote(home)}`}`;
@@ -17,7 +17,7 @@ export function greet(context: CliContext, { url, home, homeFlag, workerId }: Gr
     `${paint.bold("Writ")} ${context.version} is running. Ctrl-C stops it.`,
     "",
     `  hub     ${paint.cyan(url)}`,
-    `  worker  ${workerId === undefined ? paint.dim("none here; `writ workers add NAME` enrols one") : neutraliseLine(workerId)}`,
+    `  worker  ${workerId === undefined ? paint.dim("none; `writ workers add NAME` enrols one") : neutraliseLine(workerId)}`,
     `  home    ${neutraliseLine(home)}`,
     "",
     "Try in another terminal:",

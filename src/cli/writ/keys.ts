@@ -31,27 +31,32 @@ function defineList(command: Command, context: CliContext): void {
 
 function defineRotate(command: Command, context: CliContext): void {
   command
-    .description("make a new signing key; the old one signs on beside it for 14 days")
-    .option("--emergency", "the old key may be known to others: end it, and what was leased with it")
+    .description(
+      "create a new signing key; the old key also signs for 14 more days, so that workers can switch",
+    )
+    .option(
+      "--emergency",
+      "the old key may have leaked: revoke it now and take back every lease signed with it",
+    )
     .option(
       "--notice <time>",
-      "in an emergency, let the old key live so long, such as 1h, for workers to take the new one",
+      "with --emergency: revoke the old key only after this time, such as 1h, so that workers can switch",
       parsed(parseDuration, "a time such as 30m or 1h"),
     )
     .action(({ emergency, notice }: { emergency?: boolean; notice?: number }) =>
       withWrit(context, command, async (writ) => {
         const notice_sec = notice === undefined ? undefined : Math.ceil(notice / 1000);
         const made = await writ.rotateKeys({ emergency, notice_sec });
-        print(context, command, made, ({ key_id }) => `${key_id} signs from now on\n`);
+        print(context, command, made, ({ key_id }) => `${key_id} is the new signing key\n`);
       }),
     );
 }
 
 function defineRevoke(command: Command, context: CliContext): void {
   command
-    .description("end a key that was replaced")
-    .argument("<id>", "the key's id, as `writ keys list` shows it")
-    .option("--now", "what was leased with it is void, and its workers are told to stop")
+    .description("revoke a key that has been replaced")
+    .argument("<id>", "the key's id, from `writ keys list`")
+    .option("--now", "also take back every lease signed with it; workers are told to stop those jobs")
     .action((id: string, { now }: { now?: boolean }) =>
       withWrit(context, command, async (writ) => {
         const key = await writ.revokeKey(id, { now });
@@ -60,11 +65,11 @@ function defineRevoke(command: Command, context: CliContext): void {
     );
 }
 
-/** What a worker or an offline reader is given: the keys that count, as PEM, and nothing that is secret. */
+/** Exports the valid public keys as PEM, for workers and for offline checks; none of it is secret. */
 function defineExport(command: Command, context: CliContext): void {
   command
     .description("write the public keys as PEM, for workers and for `jobctl verify --keys`")
-    .option("--out <file>", "into this file instead of the standard output")
+    .option("--out <file>", "write to this file instead of standard output")
     .action(({ out }: { out?: string }) =>
       withWrit(context, command, async (writ) => {
         const keys = (await writ.keys()).filter(({ status }) => status !== "revoked");
@@ -73,7 +78,12 @@ function defineExport(command: Command, context: CliContext): void {
         const file = resolve(context.cwd, out);
         await writePrivateFile(file, pem);
         const exported = { file, key_ids: keys.map(({ key_id }) => key_id) };
-        print(context, command, exported, () => `${keys.length} keys are in ${neutraliseLine(file)}\n`);
+        print(
+          context,
+          command,
+          exported,
+          () => `wrote ${keys.length} public keys to ${neutraliseLine(file)}\n`,
+        );
       }),
     );
 }
@@ -84,6 +94,6 @@ const keyColumns: Column<SigningKey>[] = [
   { title: "SINCE", cell: (key) => new Date(key.not_before).toISOString() },
   {
     title: "UNTIL",
-    cell: (key) => (key.not_after === null ? "open" : new Date(key.not_after).toISOString()),
+    cell: (key) => (key.not_after === null ? "no end" : new Date(key.not_after).toISOString()),
   },
 ];

@@ -9,14 +9,14 @@ import { enrollLocalWorker } from "./enroll-local-worker.ts";
 
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 30_000;
-// One that lived this long did not die of its settings, so it may come back quickly.
+// A worker that ran this long did not fail because of its settings, so it is restarted quickly.
 const HEALTHY_MS = 60_000;
-// How long a worker has to kill what it runs when it is told to stop at once.
+// How long a worker that is told to stop at once has to kill its jobs.
 const STOP_NOW_MS_MAX = 5000;
 
 /**
- * The worker that `writ up` runs beside its hub, as a process of its own: what goes wrong in one does not take the
- * other along. When it dies it is started again, for as long as the hub runs.
+ * The worker that `writ up` runs beside its hub. It is a separate process, so that a crash of one does not affect the
+ * other, and it is restarted for as long as the hub runs.
  */
 export class LocalWorker {
   readonly workerId: string;
@@ -43,7 +43,7 @@ export class LocalWorker {
     this.#supervision = this.#supervise();
   }
 
-  /** Asks the worker to finish what it has; resolves when it has ended. */
+  /** Asks the worker to finish its jobs; resolves when it has exited. */
   async drain(): Promise<void> {
     this.#stopping.abort();
     this.#tell("drain");
@@ -84,16 +84,16 @@ export class LocalWorker {
       if (this.#stopping.signal.aborted) return;
       if (systemClock.monotonicMs() - startedMs > HEALTHY_MS) pauseMs = PAUSE_MS_MIN;
       this.#context.stderr.write(
-        `writ: the worker ended unexpectedly (${how}); it starts again in ${pauseMs} ms\n`,
+        `writ: the worker exited unexpectedly (${how}); restarting it in ${pauseMs} ms\n`,
       );
       await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
       pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX);
-      // Its token may have been revoked; whoever did that on purpose stops the whole thing.
+      // Its token may have been revoked. Somebody who did that to stop the worker has to stop `writ up`.
       if (!this.#stopping.signal.aborted) await this.#enroll().catch((error) => this.#complain(error));
     }
   }
 
-  /** Runs the worker to its end and says how that came. */
+  /** Runs the worker until it exits and returns how it exited. */
   async #runOnce(): Promise<string> {
     const { execPath, programFile } = this.#context;
     const words = ["worker", "--config", this.#configFile, "--home", this.#workerHome, "--with-parent"];
@@ -102,7 +102,7 @@ export class LocalWorker {
       env: this.#childEnv(),
     });
     this.#child = child;
-    // A pipe to a worker that has just died is no news.
+    // Writing to a worker that has just died is not an error.
     child.stdin.on("error", () => {});
     try {
       const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
@@ -114,7 +114,7 @@ export class LocalWorker {
     }
   }
 
-  /** The file says who the worker is; what the environment says for clients must not contradict it. */
+  /** The worker's file says who it is; the client settings in the environment must not override it. */
   #childEnv(): Record<string, string | undefined> {
     const { WRIT_TOKEN, WRIT_HOME, HUB_URL, NODE_ID, ...env } = this.#context.env;
     return env;

@@ -8,7 +8,7 @@ type Flags = { reason?: string; lift?: boolean };
 
 export function define(command: Command, context: CliContext): void {
   command
-    .option("--reason <text>", "lock the hub, and say why")
+    .option("--reason <text>", "lock the hub, for this reason")
     .option("--lift", "lift the lockdown")
     .action((flags: Flags) =>
       withWrit(context, command, async (writ) => {

@@ -4,9 +4,9 @@ import type { Readable } from "node:stream";
 export type ParentWords = { onDrain(): void; onStopNow(): void };
 
 /**
- * Listens to the `writ up` that started this worker. It says `drain` and `now` over the pipe instead of sending
- * signals, because a terminal gives Ctrl-C to both processes and a signal would then count twice. The end of the
- * pipe means that the parent is dead, in whatever way: then the worker drains too.
+ * Listens to the `writ up` that started this worker. It sends `drain` and `now` through a pipe instead of signals,
+ * because a terminal sends Ctrl-C to both processes and the signal would count twice. The end of the pipe means that
+ * the parent has died, and the worker drains then too.
  */
 export function listenToParent(input: Readable, { onDrain, onStopNow }: ParentWords): void {
   const lines = createInterface({ input });

@@ -10,11 +10,11 @@ import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
-    .argument("<file>", "the backup")
+    .argument("<file>", "the backup file")
     .option(...passphraseOption)
     .addHelpText(
       "after",
-      "\nThe home must be empty or not there yet. The audit trail and the seal of every document are checked; when one does\nnot hold, nothing is restored.",
+      "\nThe home (--home) must be empty or not exist yet. The audit trail and the seal of every document are checked first;\nif a check fails, nothing is restored.",
     )
     .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
       const { home } = command.optsWithGlobals<{ home?: string }>();
@@ -29,8 +29,8 @@ export function define(command: Command, context: CliContext): void {
       });
       print(context, command, restored, ({ records, seals, recalled }) =>
         [
-          `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} seals hold.`,
-          `Jobs that were leased then and are pending again: ${recalled}. Start the hub with:`,
+          `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} document seals are intact.`,
+          `Jobs that workers held at the time of the backup and that are pending again: ${recalled}. Start the hub with:`,
           `  writ up --home ${neutraliseLine(restored.home)}`,
           "",
         ].join("\n"),

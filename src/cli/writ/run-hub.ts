@@ -12,7 +12,7 @@ export type RunHubInput = {
   withWorker: boolean;
 };
 
-/** Runs a hub, and a worker beside it, until a signal comes: the worker drains first, because it needs the hub. */
+/** Runs a hub, and perhaps a worker, until a signal arrives. The worker drains first, because it needs the hub. */
 export async function runHub(
   context: CliContext,
   { homeFlag, flags, withWorker }: RunHubInput,
@@ -25,7 +25,9 @@ export async function runHub(
     await worker?.start();
     greet(context, { url: hub.url, home, homeFlag, workerId: worker?.workerId });
     await whenAborted(stops.asked);
-    context.stderr.write("stopping: what runs may finish; press Ctrl-C again to stop at once\n");
+    context.stderr.write(
+      "stopping: waiting for running jobs to finish; press Ctrl-C again to stop at once\n",
+    );
   } finally {
     await stopBoth(context, { hub, worker });
   }
@@ -43,10 +45,10 @@ async function stopBoth(
   await Promise.race([stopping, whenAborted(urged)]);
   if (!urged.aborted) return stopping;
   await worker?.stopNow();
-  // Whatever is acknowledged is on disk, so a hub that does not end in time is left without harm.
+  // Everything acknowledged is on disk, so it is safe to exit before the hub has stopped.
   await Promise.race([stopping.catch(() => {}), systemClock.sleep(HUB_STOP_NOW_MS_MAX)]);
   context.exitCode = context.stops.exitCode;
 }
 
-// Enough to close the files, too short to be waited for.
+// Long enough to close the files, too short for anybody to notice.
 const HUB_STOP_NOW_MS_MAX = 1000;

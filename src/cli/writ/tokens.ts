@@ -19,14 +19,14 @@ type IssueFlags = { role: Role; tenant?: string; user?: string; worker?: string;
 
 function defineIssue(command: Command, context: CliContext): void {
   command
-    .description("issue a token; it is shown this once")
-    .addOption(new Option("--role <role>", "what it may do").choices(roles).makeOptionMandatory())
-    .option("--tenant <id>", "for this tenant only")
-    .option("--user <id>", "who it stands for")
-    .option("--worker <id>", "for this worker only")
+    .description("issue a token; its secret is printed only now")
+    .addOption(new Option("--role <role>", "what the token may do").choices(roles).makeOptionMandatory())
+    .option("--tenant <id>", "restrict it to this tenant")
+    .option("--user <id>", "the user that it identifies")
+    .option("--worker <id>", "restrict it to this worker")
     .option(
       "--expires <time>",
-      "ends by itself after so long, such as 12h or 30d",
+      "expire after this time, such as 12h or 30d (default: never)",
       parsed(parseDuration, "a time such as 12h or 30d"),
     )
     .action(({ role, tenant, user, worker, expires }: IssueFlags) =>
@@ -57,8 +57,8 @@ function defineList(command: Command, context: CliContext): void {
 
 function defineRevoke(command: Command, context: CliContext): void {
   command
-    .description("end a token at once")
-    .argument("<id>", "the token's id, as `writ tokens list` shows it")
+    .description("revoke a token at once")
+    .argument("<id>", "the token's id, from `writ tokens list`")
     .action((id: string) =>
       withWrit(context, command, async (writ) => {
         await writ.revokeToken(id);
@@ -75,7 +75,7 @@ const tokenColumns: Column<Token>[] = [
   { title: "WORKER", cell: (token) => token.worker_id },
   { title: "CREATED", cell: (token) => new Date(token.created_at).toISOString() },
   {
-    title: "ENDS",
+    title: "EXPIRES",
     cell: (token) => (token.expires_at === null ? "never" : new Date(token.expires_at).toISOString()),
   },
   { title: "STATE", cell: (token) => (token.revoked_at === null ? "valid" : "revoked") },

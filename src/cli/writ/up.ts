@@ -4,9 +4,9 @@ import { runHub } from "./run-hub.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
-    .option("--port <n>", "the port for HTTP; 0 takes any (PORT)")
-    .option("--grpc-port <n>", "the port for gRPC; 0 takes any (WRIT_GRPC_PORT)")
-    .option("--no-worker", "the hub alone")
+    .option("--port <n>", "port for HTTP; 0 picks a free one (PORT; default: 3000)")
+    .option("--grpc-port <n>", "port for gRPC; 0 picks a free one (WRIT_GRPC_PORT; default: 50051)")
+    .option("--no-worker", "run only the hub")
     .action(() => {
       const { home, port, grpcPort, worker } = command.optsWithGlobals<UpFlags>();
       return runHub(context, { homeFlag: home, flags: { port, grpcPort }, withWorker: worker !== false });

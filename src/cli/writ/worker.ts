@@ -14,12 +14,15 @@ type WorkerFlags = { config?: string; home?: string; withParent?: boolean };
 
 export function define(command: Command, context: CliContext): void {
   command
-    .option("--config <file>", "its agents.yaml; without one, the environment says everything")
-    .option("--with-parent", "end with the process that started this one, as the end of standard input shows")
+    .option(
+      "--config <file>",
+      "the worker's agents.yaml (default: agents.yaml in its home, else the environment alone)",
+    )
+    .option("--with-parent", "drain and exit when standard input closes; `writ up` uses this")
     .action(() => runWorker(context, command.optsWithGlobals<WorkerFlags>()));
 }
 
-/** Runs a worker until a signal, or its parent, asks it to stop: the first time in order, the second at once. */
+/** Runs a worker until a signal or its parent asks it to stop: first by draining, the second time at once. */
 async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void> {
   const { env, hostName, version } = context;
   const home =
@@ -45,17 +48,17 @@ async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void>
     await worker.done;
     if (context.stops.urged.aborted) context.exitCode = context.stops.exitCode;
   } catch (error) {
-    // Asked to stop before it had started, it has nothing to complain about.
+    // Being asked to stop before it has started is not an error.
     if (!stops.asked.aborted) throw error;
   } finally {
     logger.close();
   }
 }
 
-/** Signals and the parent's words, as one: whoever of them asks first, asks for order. */
+/** Combines signals with what the parent says. */
 function listenForStops({ stdin, stops }: CliContext, { withParent }: WorkerFlags): Stops {
   if (!withParent) return stops;
-  // A terminal gives these to the parent too, which then speaks for both.
+  // A terminal sends these to the parent too, which passes them on through the pipe.
   stops.ignore(["SIGINT", "SIGHUP"]);
   const drain = new AbortController();
   const now = new AbortController();

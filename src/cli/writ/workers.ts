@@ -15,10 +15,12 @@ type AddFlags = { url?: string[]; out?: string };
 export function define(command: Command, context: CliContext): void {
   command
     .command("add")
-    .description("write the one file that a worker on another machine needs")
+    .description(
+      "write the agents.yaml that a worker on another machine needs: hub address, token and trusted keys",
+    )
     .argument("<name>", "the worker's id")
     .option("--url <url>", "the hub's address as that machine sees it; may be repeated", collect)
-    .option("--out <file>", "where to write it", "agents.yaml")
+    .option("--out <file>", "the file to write", "agents.yaml")
     .action((name: string, flags: AddFlags, add: Command) =>
       withWrit(context, add, (writ) => addWorker(writ, { context, command: add, name, flags })),
     );
@@ -29,19 +31,21 @@ async function addWorker(
   { context, command, name, flags }: { context: CliContext; command: Command; name: string; flags: AddFlags },
 ): Promise<void> {
   const file = resolve(context.cwd, flags.out ?? "agents.yaml");
-  // Another worker's file would be taken over, token and all.
+  // It may be another worker's file, with that worker's token.
   if (existsSync(file))
-    throw new WritError("INVALID_ARGUMENT", `${file} exists already; name another with --out`);
+    throw new WritError("INVALID_ARGUMENT", `--out: ${file} already exists; name another file`);
   const options = command.optsWithGlobals<{ home?: string; hub?: string }>();
   const home = findHome(context, options.home);
   const hubUrls = flags.url ?? [options.hub ?? context.env["WRIT_HUB_URL"] ?? (await hubUrlOf(home))];
   const enrolled = await enrollWorker(writ, { name, hubUrls, caPem: await authority(home, hubUrls), file });
   if (hubUrls.some((url) => isLoopback(URL.parse(url)?.hostname ?? ""))) {
-    context.stderr.write("note: only this machine can reach that address of the hub; --url names another\n");
+    context.stderr.write(
+      `note: only this machine can reach ${hubUrls.join(",")}; give the hub's public address with --url\n`,
+    );
   }
   print(context, command, enrolled, () =>
     [
-      `${neutraliseLine(file)} is ready for ${neutraliseLine(name)}. It holds a secret: copy it over a safe way, then run there:`,
+      `${neutraliseLine(file)} is ready for ${neutraliseLine(name)}. It contains a token: copy it over a secure channel, then run on the other machine:`,
       `  writ worker --config ${neutraliseLine(basename(file))}`,
       "",
     ].join("\n"),
