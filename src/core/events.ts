@@ -1,3 +1,5 @@
+import type { JobRecord } from "./job.ts";
+
 /**
  * The one append-only log: timeline, live events, outbox and audit trail are views of it. `live` is the name under
  * which server-sent events show it; events without one are for the timeline and the audit trail only.
@@ -76,19 +78,24 @@ export type NewEvent = {
 /** An event in the log. `jobSeq` counts the events of one job from 1 without a gap. */
 export type LoggedEvent = NewEvent & { seq: number; jobSeq: number | null };
 
-/** What every event of a job says about it, whatever else it says. */
-export function jobEventDetails(job: {
-  type: string;
-  status: string;
-  workerId: string | null;
-  attempt: number;
-  priority: number;
-}): Record<string, unknown> {
+/** An event of a job on its way into the log; the job numbers its own events. */
+export type JobEvent = NewEvent & { jobId: string; jobSeq: number };
+
+/** Tells what happened to a job. Whatever else the event says, it says what the job was after it. */
+export function jobEvent(
+  job: JobRecord,
+  { event, details }: { event: EventKind; details: Record<string, unknown> },
+  { ts, jobSeq, origin }: { ts: number; jobSeq: number; origin: Origin | null },
+): JobEvent {
+  const { type, status, workerId, attempt, priority } = job;
   return {
-    type: job.type,
-    status: job.status,
-    worker_id: job.workerId,
-    attempt: job.attempt,
-    priority: job.priority,
+    event,
+    ts,
+    tenantId: job.tenantId,
+    jobId: job.id,
+    ownerId: job.userId,
+    jobSeq,
+    details: { type, status, worker_id: workerId, attempt, priority, ...details },
+    origin,
   };
 }

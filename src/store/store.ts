@@ -13,8 +13,8 @@ import type { WorkerStore } from "./worker-store.ts";
 /**
  * The seam to the database. Every method is one act: it happens whole, with its events, in one transaction, and is
  * answered after the commit, or it does not happen. Acts that arrive together may share a transaction; one that is
- * refused never takes its neighbours with it. Rules about jobs live in core/change.ts; a driver loads, asks there,
- * and writes under the fence. test/store-contract holds every driver to this page.
+ * refused never takes its neighbours with it. Rules about jobs live in core: a driver loads, asks core/effects.ts, and
+ * writes its answer under the fence. test/store-contract holds every driver to this page.
  */
 export type Store = AuditStore &
   OutputStore &

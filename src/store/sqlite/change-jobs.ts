@@ -1,3 +1,4 @@
+import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import { briefOf } from "../job-brief.ts";
@@ -5,7 +6,7 @@ import type { ChangeAnswer, JobChange, ReceiptSignature } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJob } from "./job-row.ts";
 import { saveReceiptSignature } from "./receipt-signatures.ts";
-import { type WriteAnswer, type WriteRules, writeJob } from "./write-job.ts";
+import { type WriteAnswer, writeJob } from "./write-job.ts";
 
 type ChangeInput = {
   changes: JobChange[];
@@ -27,7 +28,7 @@ export function changeJobs(context: Context, input: ChangeInput): ChangeAnswer[]
   return answers;
 }
 
-export function changeJob(context: Context, { jobId, change }: JobChange, how: WriteRules): WriteAnswer {
+export function changeJob(context: Context, { jobId, change }: JobChange, how: ChangeContext): WriteAnswer {
   const job = context.held.get(jobId) ?? loadJob(context, jobId);
   return job === null ? { kind: "unknown" } : writeJob(context, job, change, how);
 }

@@ -1,3 +1,4 @@
+import type { Effects, Readiness } from "../../core/effects.ts";
 import type { JobRecord } from "../../core/job.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
@@ -86,8 +87,8 @@ const insertText = `INSERT INTO jobs (seq, id, queue_id, tenant_id, user_id, typ
 /** False when there is a job of this id, or of this idempotency key in this tenant, already. */
 export function insertJob(
   context: Context,
-  job: JobRecord,
-  columns: { queueId: number; isKeyChosen: boolean; ready: 0 | 1; dueAt: number | null },
+  { after: job, readiness, dueAt }: Effects,
+  columns: { queueId: number; isKeyChosen: boolean },
 ): boolean {
   const inserted = context.sql.run(
     insertText,
@@ -108,8 +109,8 @@ export function insertJob(
     job.queueTtlSec,
     job.createdAt,
     job.runAt,
-    columns.ready,
-    columns.dueAt,
+    readyOf[readiness],
+    dueAt,
   );
   return inserted === 1;
 }
@@ -118,14 +119,10 @@ export function insertJob(
  * Writes what a patch changes, if the stored job is still the one that the patch was made for. A column that keeps
  * its value is left out: naming it would make SQLite rewrite every index that it is part of.
  */
-export function updateJob(
-  context: Context,
-  before: JobRecord,
-  patch: Partial<JobRecord>,
-  columns: { ready?: 0 | 1 | null; dueAt: number | null },
-): boolean {
-  const values: SqlValue[] = columns.dueAt === null ? [] : [columns.dueAt];
-  let shape = `${columns.dueAt === null ? "-" : "+"}${columns.ready}`;
+export function updateJob(context: Context, before: JobRecord, effects: Effects): boolean {
+  const { patch, dueAt } = effects;
+  const values: SqlValue[] = dueAt === null ? [] : [dueAt];
+  let shape = (dueAt === null ? "-" : "+") + readyShape(before, effects);
   for (let index = 0; index < fields.length; index++) {
     const field = fields[index]!;
     const value = patch[field];
@@ -135,6 +132,14 @@ export function updateJob(
   }
   values.push(before.seq, before.attempt, before.status, before.leaseTokenHash);
   return context.sql.run(updateText(shape), ...values) === 1;
+}
+
+/** The column `ready`: see the first migration. */
+const readyOf = { now: 1, later: 0, never: null } as const satisfies Record<Readiness, 0 | 1 | null>;
+
+/** Empty when the column keeps its value: a job that is not pending stays out of the index of what can be claimed. */
+function readyShape(before: JobRecord, { readiness }: Effects): string {
+  return readiness === "never" && before.status !== "pending" ? "" : String(readyOf[readiness]);
 }
 
 /** Which columns an update sets, as a short text: to write the whole statement each time cost as much as to run it. */
@@ -150,7 +155,7 @@ function updateText(shape: string): string {
     const [first, ...marks] = shape.split(" ");
     const ready = first!.slice(1);
     const parts = [`due_at = ${first!.startsWith("-") ? "NULL" : "?"}`];
-    if (ready !== "undefined") parts.push(`ready = ${ready}`);
+    if (ready !== "") parts.push(`ready = ${ready}`);
     for (const mark of marks) {
       const column = columnOf[fields[Math.abs(Number(mark))]!];
       parts.push(mark.startsWith("-") ? `${column} = NULL` : `${column} = ?`);

@@ -1,4 +1,4 @@
-import { jobEventDetails } from "../../core/events.ts";
+import { jobEvent } from "../../core/events.ts";
 import type { AttemptOutput, DroppedOutput, OutputSizes } from "../output-store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
@@ -89,16 +89,8 @@ function dropOutput(context: Context, jobId: string, nowMs: number): DroppedOutp
     job.seq,
   );
   context.tallies.add("output_bytes", -row.output_bytes);
-  appendEvent(context, {
-    event: "OUTPUT_REMOVED",
-    ts: nowMs,
-    tenantId: job.tenantId,
-    jobId,
-    ownerId: job.userId,
-    jobSeq: job.eventCount + 1,
-    details: { ...jobEventDetails(job), bytes: row.output_bytes, attempts },
-    origin: null,
-  });
+  const removed = { event: "OUTPUT_REMOVED", details: { bytes: row.output_bytes, attempts } } as const;
+  appendEvent(context, jobEvent(job, removed, { ts: nowMs, jobSeq: job.eventCount + 1, origin: null }));
   context.notice.job(jobId);
   return { jobId, attempts, bytes: row.output_bytes };
 }

@@ -1,3 +1,4 @@
+import { countMove } from "../../core/effects.ts";
 import type { JobState } from "../../core/job.ts";
 import type { Context } from "./context.ts";
 import { keepReceipt } from "./kept-receipts.ts";
@@ -17,7 +18,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
     context.tallies.add("output_bytes", -job.output_bytes);
     const queue = context.book.byId(job.queue_id);
     if (queue === undefined) continue;
-    context.book.adjust(queue, 0, 0, -1);
+    context.book.adjust(queue, countMove(job.status, null));
     queues.add(queue);
   }
   for (const queue of queues) context.book.closeEmpty(queue);

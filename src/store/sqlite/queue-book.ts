@@ -21,6 +21,7 @@ export type Tenant = {
   active: number;
 };
 
+type QueueCounts = Pick<Queue, "jobs" | "pending" | "active">;
 type QueueRow = Pick<Queue, "id" | "key" | "pending" | "active" | "jobs">;
 type Matches = { seen: number; queues: Queue[] };
 
@@ -100,10 +101,10 @@ export class QueueBook {
     this.#undo.push(() => this.#enter(queue));
   }
 
-  adjust(queue: Queue, pending: number, active: number, jobs = 0): void {
-    this.#count(queue, pending, active, jobs);
+  adjust(queue: Queue, { jobs, pending, active }: QueueCounts): void {
+    this.#count(queue, { jobs, pending, active });
     this.#changedQueues.add(queue);
-    this.#undo.push(() => this.#count(queue, -pending, -active, -jobs));
+    this.#undo.push(() => this.#count(queue, { jobs: -jobs, pending: -pending, active: -active }));
   }
 
   /** Sends the tenant to the end of the line. */
@@ -218,10 +219,10 @@ export class QueueBook {
     this.#changedQueues.delete(queue);
   }
 
-  #count(queue: Queue, pending: number, active: number, jobs: number): void {
+  #count(queue: Queue, { jobs, pending, active }: QueueCounts): void {
+    queue.jobs += jobs;
     queue.pending += pending;
     queue.active += active;
-    queue.jobs += jobs;
     queue.tenant.pending += pending;
     queue.tenant.active += active;
   }

@@ -1,10 +1,10 @@
-import { dueAt } from "../../core/due.ts";
-import { jobEventDetails, type Origin } from "../../core/events.ts";
-import { type JobRecord, type JobState, type NewJob, newJobRecord } from "../../core/job.ts";
+import { submitEffects } from "../../core/effects.ts";
+import type { Origin } from "../../core/events.ts";
+import { type JobState, type NewJob, newJobRecord } from "../../core/job.ts";
 import { sealJob } from "../job-seal.ts";
 import type { SubmitOutcome } from "../store.ts";
+import { applyEffects } from "./apply-effects.ts";
 import { type Context, RefusedAct } from "./context.ts";
-import { appendEvent } from "./event-log.ts";
 import { insertJob } from "./job-row.ts";
 
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
@@ -47,43 +47,18 @@ function findKnown(context: Context, job: NewJob): Known | null {
 /** False when there is such a job already. */
 function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
   const queue = context.book.open(job.queueKey);
-  const record = { ...newJobRecord(job, context.tallies.get("job_seq") + 1), eventCount: 1 };
-  const isReady = job.runAt <= job.createdAt;
-  // A lease has no part in when a pending job is due.
-  const columns = {
-    queueId: queue.id,
-    isKeyChosen: job.isKeyChosen,
-    ready: isReady ? 1 : 0,
-    dueAt: dueAt(record, 0),
-  } as const;
-  if (!insertJob(context, record, columns)) return false;
-
+  const record = newJobRecord(job, context.tallies.get("job_seq") + 1);
+  const effects = submitEffects(record, origin);
+  if (!insertJob(context, effects, { queueId: queue.id, isKeyChosen: job.isKeyChosen })) return false;
+  context.tallies.add("job_seq", 1);
   context.sql.run(
     "INSERT INTO documents (job_seq, document, mac) VALUES (?, ?, ?)",
     record.seq,
     job.document,
     sealJob(context.macKey, record, job.document),
   );
-  tellCreated(context, record, origin);
-  context.tallies.add("job_seq", 1);
-  context.tallies.add("jobs.pending", 1);
-  context.book.adjust(queue, 1, 0, 1);
-  context.notice.job(job.id);
-  if (isReady) context.notice.ready(job.queueKey, 1);
+  applyEffects(context, effects);
   return true;
-}
-
-function tellCreated(context: Context, job: JobRecord, origin: Origin | null): void {
-  appendEvent(context, {
-    event: "JOB_CREATED",
-    ts: job.createdAt,
-    tenantId: job.tenantId,
-    jobId: job.id,
-    ownerId: job.userId,
-    jobSeq: 1,
-    details: jobEventDetails(job),
-    origin,
-  });
 }
 
 /** The job that the same request made before; another request under its key, or its id, takes the whole batch down. */
