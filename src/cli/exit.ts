@@ -35,7 +35,7 @@ export function reportError(
 ): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-  if (context.stops.asked.aborted && !(error instanceof WritError)) return context.stops.exitCode;
+  if (context.stops.requested.aborted && !(error instanceof WritError)) return context.stops.exitCode;
   const { line, exitCode } = explain(context.program, error);
   context.stderr.write(line);
   return exitCode;

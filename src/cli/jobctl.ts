@@ -6,7 +6,7 @@ const context = createContext("jobctl", process);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     context.stops.request(signal);
-    if (context.stops.urged.aborted) process.exit(context.stops.exitCode);
+    if (context.stops.forced.aborted) process.exit(context.stops.exitCode);
   });
 }
 void runJobctl(context).then((exitCode) => process.exit(exitCode));

@@ -5,16 +5,16 @@ test("an ignored signal asks for nothing", () => {
   const stops = new StopRequests();
   stops.ignore(["SIGINT"]);
   stops.request("SIGINT");
-  expect(stops.asked.aborted).toBe(false);
+  expect(stops.requested.aborted).toBe(false);
 });
 
 test("the first signal asks, the second urges, and the last gives the exit code", async () => {
   const stops = new StopRequests();
   stops.request("SIGINT");
-  await whenAborted(stops.asked);
-  expect(stops.urged.aborted).toBe(false);
+  await whenAborted(stops.requested);
+  expect(stops.forced.aborted).toBe(false);
 
   stops.request("SIGTERM");
-  await whenAborted(stops.urged);
+  await whenAborted(stops.forced);
   expect(stops.exitCode).toBe(143);
 });

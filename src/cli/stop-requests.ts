@@ -20,12 +20,12 @@ export class StopRequests {
   }
 
   /** Aborted by the first request. */
-  get asked(): AbortSignal {
+  get requested(): AbortSignal {
     return this.#first.signal;
   }
 
   /** Aborted by the second. */
-  get urged(): AbortSignal {
+  get forced(): AbortSignal {
     return this.#second.signal;
   }
 

@@ -51,7 +51,7 @@ async function search(
   const jobId = flags.job === undefined ? undefined : await resolveJob(writ, flags.job);
   const filter = { event, user_id: user, tenant_id: tenant, job_id: jobId, severity, since, until };
   const pageSize = all ? pageRecords : Math.min(limit, pageRecords);
-  const signal = context.stops.asked;
+  const signal = context.stops.requested;
   let count = 0;
   for await (const record of writ.audit(filter, { pageSize })) {
     signal.throwIfAborted();

@@ -23,12 +23,13 @@ export function define(command: Command, context: CliContext): void {
 type Input = { context: CliContext; command: Command };
 
 async function followAll(writ: Writ, input: Input): Promise<void> {
-  for await (const event of writ.events({ signal: input.context.stops.asked })) await printLive(input, event);
+  for await (const event of writ.events({ signal: input.context.stops.requested }))
+    await printLive(input, event);
 }
 
 async function showOne(writ: Writ, input: Input & { jobId: string; follow: boolean }): Promise<void> {
   const { context, jobId, follow } = input;
-  const signal = context.stops.asked;
+  const signal = context.stops.requested;
   let lastSeq: number | undefined;
   let status: unknown;
   for await (const event of writ.timeline(jobId)) {
@@ -74,5 +75,5 @@ function row(ts: number, name: string, told: unknown[]): string {
 }
 
 async function printLine(context: CliContext, line: string): Promise<void> {
-  await writeSlowly(context, `${line}\n`, context.stops.asked);
+  await writeSlowly(context, `${line}\n`, context.stops.requested);
 }

@@ -30,7 +30,7 @@ export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise
   const reading = new AbortController();
   const copied = copyBoth(jobs, input, reading.signal);
   try {
-    const end = await Promise.race([copied, whenAborted(stops.asked).then(() => "asked" as const)]);
+    const end = await Promise.race([copied, whenAborted(stops.requested).then(() => "stop" as const)]);
     if (end === "all") return await conclude(jobs, input);
     await stopJob(jobs, input.jobId);
     if (end === "gone") return READER_GONE;

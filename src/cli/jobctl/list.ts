@@ -35,7 +35,7 @@ async function list(
   const { type, worker, all = false, limit } = flags;
   const state = flags.state?.toUpperCase() as RpcState | undefined;
   const pageSize = all ? TABLE_ROWS_MAX : Math.min(limit, TABLE_ROWS_MAX);
-  const signal = context.stops.asked;
+  const signal = context.stops.requested;
   const columns = jobColumns(context, Date.now());
   let rows: RpcJob[] = [];
   let count = 0;

@@ -9,7 +9,7 @@ export function define(command: Command, context: CliContext): void {
   command.action((flags: StartFlags) => {
     const input = startInput(context, flags);
     return withJobs(context, command, async (jobs) => {
-      const started = { job_id: await jobs.start(input, { signal: context.stops.asked }) };
+      const started = { job_id: await jobs.start(input, { signal: context.stops.requested }) };
       print(context, command, started, ({ job_id }) => `${job_id}\n`);
     });
   });

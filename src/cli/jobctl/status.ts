@@ -11,7 +11,7 @@ import { formatBytes } from "./format-bytes.ts";
 export function define(command: Command, context: CliContext): void {
   command.argument("<id>", jobIdHelp).action((id: string) =>
     withJobs(context, command, async (jobs) => {
-      const signal = context.stops.asked;
+      const signal = context.stops.requested;
       const job = await jobs.status(await resolveJobId(jobs, id), { signal });
       print(context, command, job, (shown) => formatFields(fieldsOf(shown)));
     }),

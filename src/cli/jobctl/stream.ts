@@ -34,7 +34,7 @@ export function define(command: Command, context: CliContext): void {
           attempt,
           goOn: attempt === undefined,
           onNext: (next) => announceAttempt(context, next.attempt, next.job),
-          signal: context.stops.asked,
+          signal: context.stops.requested,
         });
       }),
     );

@@ -59,7 +59,7 @@ async function verifyJob(
     const file = { format: "writ receipt bundle 1", ...bundle, keys: hubKeys };
     await writePrivateFile(resolve(context.cwd, flags.export), `${JSON.stringify(file, null, 2)}\n`);
   }
-  const signal = context.stops.asked;
+  const signal = context.stops.requested;
   const wanted = { attempt: bundle.attempt, follow: false, signal };
   const outputs = {
     stdout: await hashOutput(writ, jobId, { ...wanted, stream: "stdout" }),

@@ -15,10 +15,10 @@ export async function watchJob(
   const line = new ProgressLine(context);
   let job: Job;
   try {
-    job = await writ.wait(id, { signal: context.stops.asked, onEvent: (event) => line.show(event) });
+    job = await writ.wait(id, { signal: context.stops.requested, onEvent: (event) => line.show(event) });
   } catch (error) {
     line.clear();
-    if (context.stops.asked.aborted) context.stderr.write("stopped waiting; the job continues\n");
+    if (context.stops.requested.aborted) context.stderr.write("stopped waiting; the job continues\n");
     throw error;
   }
   line.clear();

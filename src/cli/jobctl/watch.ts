@@ -37,9 +37,9 @@ type WatchInput = { context: CliContext; command: Command; limit: number };
 async function showTable(jobs: JobsOverGrpc, { context, limit }: WatchInput): Promise<void> {
   const { stops } = context;
   // The first request comes before the screen is switched, so that a refusal is an ordinary line.
-  let seen: RpcJob[] = (await jobs.listPage({}, { pageSize: limit, signal: stops.asked })).jobs;
+  let seen: RpcJob[] = (await jobs.listPage({}, { pageSize: limit, signal: stops.requested })).jobs;
   const screen = new Screen(context);
-  const signal = AbortSignal.any([stops.asked, screen.left]);
+  const signal = AbortSignal.any([stops.requested, screen.left]);
   const draw = (trouble?: string): void => screen.draw(frame(context, seen, trouble));
   screen.open(() => draw());
   try {
@@ -65,7 +65,7 @@ function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined)
 
 /** One line, or one JSON object, for each job that is new or has changed. */
 async function showChanges(jobs: JobsOverGrpc, { context, command, limit }: WatchInput): Promise<void> {
-  const signal = context.stops.asked;
+  const signal = context.stops.requested;
   let known = new Map<string, string>();
   let wasInTrouble = false;
   try {

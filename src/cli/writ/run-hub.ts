@@ -24,7 +24,7 @@ export async function runHub(
   try {
     await worker?.start();
     greet(context, { url: hub.url, home, homeFlag, workerId: worker?.workerId });
-    await whenAborted(stops.asked);
+    await whenAborted(stops.requested);
     context.stderr.write(
       "stopping: waiting for running jobs to finish; press Ctrl-C again to stop at once\n",
     );
@@ -37,13 +37,13 @@ async function stopBoth(
   context: CliContext,
   { hub, worker }: { hub: { stop(): Promise<void> }; worker: LocalWorker | undefined },
 ): Promise<void> {
-  const { urged } = context.stops;
+  const { forced } = context.stops;
   const stopping = (async () => {
     await worker?.drain();
     await hub.stop();
   })();
-  await Promise.race([stopping, whenAborted(urged)]);
-  if (!urged.aborted) return stopping;
+  await Promise.race([stopping, whenAborted(forced)]);
+  if (!forced.aborted) return stopping;
   await worker?.stopNow();
   // Everything acknowledged is on disk, so it is safe to exit before the hub has stopped.
   await Promise.race([stopping.catch(() => {}), systemClock.sleep(HUB_STOP_NOW_MS_MAX)]);

@@ -39,17 +39,17 @@ async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void>
   const stops = listenForStops(context, flags);
   const logger = openWorkerLog(home, settings.logging);
   try {
-    const worker = await startWorker({ settings, home, version, logger, signal: stops.asked });
+    const worker = await startWorker({ settings, home, version, logger, signal: stops.requested });
     if (!flags.withParent) {
       context.stdout.write(`worker ${neutraliseLine(worker.workerId)} is running. Ctrl-C stops it.\n`);
     }
-    void whenAborted(stops.asked).then(() => worker.stop().catch(() => {}));
-    void whenAborted(stops.urged).then(() => worker.stopNow().catch(() => {}));
+    void whenAborted(stops.requested).then(() => worker.stop().catch(() => {}));
+    void whenAborted(stops.forced).then(() => worker.stopNow().catch(() => {}));
     await worker.done;
-    if (context.stops.urged.aborted) context.exitCode = context.stops.exitCode;
+    if (context.stops.forced.aborted) context.exitCode = context.stops.exitCode;
   } catch (error) {
     // Being asked to stop before it has started is not an error.
-    if (!stops.asked.aborted) throw error;
+    if (!stops.requested.aborted) throw error;
   } finally {
     logger.close();
   }
@@ -64,12 +64,12 @@ function listenForStops({ stdin, stops }: CliContext, { withParent }: WorkerFlag
   const now = new AbortController();
   listenToParent(stdin, { onDrain: () => drain.abort(), onStopNow: () => now.abort() });
   return {
-    asked: AbortSignal.any([stops.asked, drain.signal, now.signal]),
-    urged: AbortSignal.any([stops.urged, now.signal]),
+    requested: AbortSignal.any([stops.requested, drain.signal, now.signal]),
+    forced: AbortSignal.any([stops.forced, now.signal]),
   };
 }
 
-type Stops = { asked: AbortSignal; urged: AbortSignal };
+type Stops = { requested: AbortSignal; forced: AbortSignal };
 
 const logLevels = { DEBUG: "debug", INFO: "info", WARNING: "warn", WARN: "warn", ERROR: "error" } as const;
 
