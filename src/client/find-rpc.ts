@@ -13,6 +13,7 @@ export type RpcOptions = {
   certFile?: string | undefined;
   keyFile?: string | undefined;
   clock?: Clock | undefined;
+  random?: (() => number) | undefined;
 };
 
 /** Where the hub is, whom to take for it, and what to show it. */

@@ -22,7 +22,7 @@ export async function* followEvents(
 ): AsyncGenerator<JobEvent> {
   const deadline = openDeadline(hub.clock, { signal: options.signal });
   const { signal } = deadline;
-  const pace = new Pace(hub.clock);
+  const pace = new Pace(hub);
   let lastId = options.lastEventId;
   let hasOpened = false;
   try {

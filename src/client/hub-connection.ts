@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 import { answerRow, type Route } from "../contract/route.ts";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, throwForStatus } from "../runtime/http-client.ts";
 import { createHttpResponse } from "../runtime/http-response.ts";
@@ -40,6 +40,7 @@ const ERROR_BYTES_MAX = 64 * 1024;
 /** Calls the rows of the contract. It finds its hub at the first call, and again after one could not be reached. */
 export class HubConnection {
   readonly clock: Clock;
+  readonly random: () => number;
   readonly #options: WritOptions;
   #current: { place: HubPlace; client: HttpClient } | undefined;
   #isDoubtful = false;
@@ -48,6 +49,7 @@ export class HubConnection {
   constructor(options: WritOptions) {
     this.#options = options;
     this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? Math.random;
   }
 
   async call(route: Route, call: RouteCall = {}): Promise<RouteAnswer> {
@@ -102,7 +104,7 @@ export class HubConnection {
     try {
       return await act(client);
     } catch (error) {
-      if (isUnreachable(error)) this.#isDoubtful = true;
+      if (hasCode(error, "HUB_UNREACHABLE")) this.#isDoubtful = true;
       throw error;
     }
   }
@@ -121,10 +123,6 @@ export class HubConnection {
     }
     return this.#current.client;
   }
-}
-
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof WritError && error.code === "HUB_UNREACHABLE";
 }
 
 function pathOf(route: Route, { params = {}, query = {} }: RouteCall): string {

@@ -16,6 +16,7 @@ export type WritOptions = {
   /** Allows plain http:// to another machine. */
   allowInsecure?: boolean | undefined;
   clock?: Clock | undefined;
+  random?: (() => number) | undefined;
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Client, ConnectError } from "@connectrpc/connect";
 import type { JobService } from "../contract/gen/writ/v1/job_service_pb.js";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { findRpc, type RpcOptions, type RpcPlace } from "./find-rpc.ts";
 import { rpcError } from "./rpc-errors.ts";
@@ -27,6 +27,7 @@ type Current = { place: RpcPlace; client: RpcClient; close(): void };
 /** Calls a hub's JobService. It finds its hub at the first call, and again after one could not be reached. */
 export class RpcConnection {
   readonly clock: Clock;
+  readonly random: () => number;
   readonly #options: RpcOptions;
   readonly #deps: RpcDeps;
   #current: Promise<Current> | undefined;
@@ -37,6 +38,7 @@ export class RpcConnection {
     this.#options = options;
     this.#deps = deps;
     this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? Math.random;
   }
 
   /** One call; a refusal is thrown as the hub's error, an abort as the signal's reason. */
@@ -69,7 +71,7 @@ export class RpcConnection {
   #understood(error: unknown, { place }: Current, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted && error instanceof ConnectError) return signal.reason;
     const understood = rpcError(error, place);
-    if (understood instanceof WritError && understood.code === "HUB_UNREACHABLE") this.#isDoubtful = true;
+    if (hasCode(understood, "HUB_UNREACHABLE")) this.#isDoubtful = true;
     return understood;
   }
 

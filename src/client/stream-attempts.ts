@@ -1,6 +1,6 @@
 import type { OutputStream } from "../contract/job-routes.ts";
 import { wireStreams } from "../contract/job-wire.ts";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import { openDeadline } from "./deadline.ts";
 import { Pace } from "./pace.ts";
 import type { RpcConnection } from "./rpc-connection.ts";
@@ -44,7 +44,7 @@ export async function* streamAttempts(
     jobId,
     stream: options.stream ?? "stdout",
     signal,
-    pace: new Pace(deps.rpc.clock),
+    pace: new Pace(deps.rpc),
   };
   try {
     const first = await deps.status(signal);
@@ -146,7 +146,7 @@ function sizeOf({ stream }: Walk, job: RpcJob): number {
 
 /** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
 function waitsForBytes(error: unknown): boolean {
-  return error instanceof WritError && error.code === "RANGE_NOT_SATISFIABLE";
+  return hasCode(error, "RANGE_NOT_SATISFIABLE");
 }
 
 function behind({ offset }: Place): WritError {

@@ -1,6 +1,6 @@
 import { jobRoutes, type OutputStream } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import { isActive, isEnded } from "../core/job.ts";
 import { openDeadline } from "./deadline.ts";
 import type { HubConnection, RouteStream } from "./hub-connection.ts";
@@ -26,7 +26,7 @@ export async function* streamOutput(
   options: StreamOutputOptions,
 ): AsyncGenerator<Buffer> {
   const deadline = openDeadline(hub.clock, { signal: options.signal });
-  const pace = new Pace(hub.clock);
+  const pace = new Pace(hub);
   const place: Place = {
     stream: options.stream ?? "stdout",
     offset: options.offset ?? 0,
@@ -92,7 +92,7 @@ async function isComplete(hub: HubConnection, jobId: string, place: Place): Prom
 
 /** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
 function waitsForBytes(error: unknown, place: Place): boolean {
-  return place.isFollowing && error instanceof WritError && error.code === "RANGE_NOT_SATISFIABLE";
+  return place.isFollowing && hasCode(error, "RANGE_NOT_SATISFIABLE");
 }
 
 function behind({ offset }: Place): WritError {

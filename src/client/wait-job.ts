@@ -1,6 +1,7 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
 import { isEnded } from "../core/job.ts";
+import { backOffMs } from "../runtime/back-off.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
 import { openDeadline } from "./deadline.ts";
 import { EndFeed } from "./end-feed.ts";
@@ -21,8 +22,7 @@ const WAIT_MS_MAX = 86_400_000;
 const OWN_FEEDS_MAX = 8;
 // Events say when to look; this look is for the event that never comes, on a connection that only seems alive.
 const LIVE_POLL_MS = 60_000;
-const POLL_MS_MIN = 250;
-const POLL_MS_MAX = 5000;
+const pollPause = { firstMs: 250, maxMs: 5_000 };
 
 /** Waits for jobs to end. It subscribes first and reads the job then, so an end in between is never missed. */
 export class JobWaits {
@@ -54,16 +54,16 @@ async function waitOnFeed(
   jobId: string,
   { feed, signal, onEvent }: { feed: EndFeed; signal: AbortSignal; onEvent: WaitOptions["onEvent"] },
 ): Promise<JobView> {
-  const { clock } = hub;
+  const { clock, random } = hub;
   const wakeUp = new WakeUp();
-  const pace = new Pace(hub.clock);
-  let pollMs = POLL_MS_MIN;
+  const pace = new Pace(hub);
+  let polls = 0;
   const unsubscribe = feed.subscribe(jobId, { wake: wakeUp.wake, onEvent });
   try {
     for (;;) {
-      await wakeUp.wait({ signal, timeout: { clock, ms: feed.isLive ? LIVE_POLL_MS : pollMs } });
+      const ms = feed.isLive ? LIVE_POLL_MS : backOffMs(polls++, { ...pollPause, random });
+      await wakeUp.wait({ signal, timeout: { clock, ms } });
       signal.throwIfAborted();
-      pollMs = Math.min(pollMs * 2, POLL_MS_MAX);
       try {
         const job = (await hub.call(jobRoutes.getJob, { params: { id: jobId }, signal })).body as JobView;
         pace.answered();

@@ -65,6 +65,26 @@ export class WritError extends Error {
   }
 }
 
+/**
+ * Whether the same call may succeed later: the hub is away, stopping or overloaded, or a proxy answers in its own words
+ * for one that is.
+ */
+export function isRetryable(error: unknown): boolean {
+  if (!(error instanceof WritError)) return false;
+  if (error.code !== "HTTP_ERROR") return isRetryableCode(error.code);
+  const status = Number(error.details?.["status"]);
+  return status >= 500 || status === 429 || status === 408;
+}
+
+export function isRetryableCode(code: string): boolean {
+  return isErrorCode(code) && errorTable[code].retryable;
+}
+
+/** Whether it is an error of ours, or of the operating system, with one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(error.code as string);
+}
+
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorTable, code);
 }

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { LauncherLink, LauncherLost, type StartAnswer } from "./launcher-link.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
@@ -17,8 +18,7 @@ export type LauncherDeps = {
   onDeath?(reason: string): void;
 };
 
-const backOffMsFirst = 100;
-const backOffMsMax = 30_000;
+const startPause = { firstMs: 100, maxMs: 30_000 };
 const howBits = { read: openHow.READ, create: openHow.CREATE, directory: openHow.DIRECTORY } as const;
 
 /**
@@ -105,9 +105,7 @@ export class Launcher {
   }
 
   #fail(reason: string): void {
-    const pauseMs = Math.min(backOffMsMax, backOffMsFirst * 2 ** this.#failures);
-    this.#failures = Math.min(this.#failures + 1, 20);
-    this.#notBeforeMs = this.#deps.clock.monotonicMs() + pauseMs;
+    this.#notBeforeMs = this.#deps.clock.monotonicMs() + backOffMs(this.#failures++, startPause);
     this.#lastReason = reason;
   }
 }

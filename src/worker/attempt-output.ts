@@ -1,12 +1,11 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { OutputSizes } from "../contract/worker-shapes.ts";
-import { WritError } from "../core/errors.ts";
+import { hasCode } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { EMPTY_SHA256 } from "../signing/receipt.ts";
 import type { OutputStream } from "./attempt-calls.ts";
 import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
-import { hasCode } from "./hub-presence.ts";
 import { type ShipDeps, shipOutput } from "./output-shipper.ts";
 import { StreamHash } from "./stream-hash.ts";
 
@@ -129,8 +128,8 @@ export class AttemptOutput {
       });
     } catch (error) {
       if (gone.signal.aborted) return;
-      if (hasCode(error, "LEASE_LOST") || hasCode(error, "NOT_FOUND")) return loseJob(this.#held, "hub");
-      if (error instanceof WritError && error.code === "TOO_LARGE") return stopJob(this.#held, "output");
+      if (hasCode(error, "LEASE_LOST", "NOT_FOUND")) return loseJob(this.#held, "hub");
+      if (hasCode(error, "TOO_LARGE")) return stopJob(this.#held, "output");
       const { job_id, attempt } = lease;
       this.#deps.logger.error({ err: error, job_id, attempt, stream }, "output could not be sent to the hub");
     }

@@ -1,8 +1,10 @@
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
+import { hasCode } from "../core/errors.ts";
+import { withJitter } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
 import type { HubCalls } from "./hub-calls.ts";
-import { hasCode, mayComeBack, type RetryDeps } from "./hub-presence.ts";
+import { mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { Slots } from "./slots.ts";
 
 export type ClaimLoopDeps = RetryDeps & {
@@ -154,7 +156,7 @@ export class ClaimLoop {
     this.#isRecovering = true;
     // What came while the claim was failing says nothing about the next one.
     this.#wakeUp.clear();
-    await this.#rest(Math.max(pollIntervalMs, troubleMsOf(error)) * (0.5 + random() / 2));
+    await this.#rest(withJitter(Math.max(pollIntervalMs, troubleMsOf(error)), random));
     this.#isRecovering = false;
   }
 

@@ -2,7 +2,7 @@ import { WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
 import type { HubCalls, HubKeys, Registration } from "./hub-calls.ts";
-import { backoffMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
+import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
 export type HubLinkDeps = RetryDeps & {
@@ -81,7 +81,7 @@ export class HubLink {
       }
       this.#isConnected = false;
       onStream(false);
-      await clock.sleep(backoffMs(failures++, random), this.#stopping.signal).catch(() => {});
+      await clock.sleep(hubPauseMs(failures++, random), this.#stopping.signal).catch(() => {});
     }
   }
 

@@ -1,4 +1,5 @@
-import { errorTable, WritError } from "../core/errors.ts";
+import { hasCode, isRetryable } from "../core/errors.ts";
+import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 
@@ -42,13 +43,9 @@ export class HubPresence {
   }
 }
 
-const delayMsFirst = 100;
-const delayMsMax = 5_000;
-
-/** Doubling delays with jitter, so that a fleet does not come back in step after an outage. */
-export function backoffMs(failures: number, random: () => number): number {
-  const ceiling = Math.min(delayMsMax, delayMsFirst * 2 ** Math.min(failures, 10));
-  return ceiling / 2 + (random() * ceiling) / 2;
+/** How long to wait before the hub is called again. */
+export function hubPauseMs(failures: number, random: () => number): number {
+  return backOffMs(failures, { firstMs: 100, maxMs: 5_000, random });
 }
 
 export type RetryDeps = { clock: Clock; random: () => number; presence: HubPresence };
@@ -68,22 +65,15 @@ export async function retryWhileAway<T>(
     } catch (error) {
       if (signal.aborted || !mayComeBack(error)) throw error;
       deps.presence.away(error);
-      await deps.clock.sleep(backoffMs(failures, deps.random), signal);
+      await deps.clock.sleep(hubPauseMs(failures, deps.random), signal);
     }
   }
 }
 
-/** Would the same call succeed when the hub, or what it stands on, is well again? */
+/**
+ * Whether a worker makes the same call again. Beside what is retryable for everybody that is an error which the hub did
+ * not expect: it may be gone after the hub's next start, and giving up would lose what a job has done.
+ */
 export function mayComeBack(error: unknown): boolean {
-  if (!(error instanceof WritError)) return false;
-  // What the hub itself did not expect may be over with its next start; the calls can all be repeated.
-  if (error.code === "INTERNAL") return true;
-  if (error.code !== "HTTP_ERROR") return errorTable[error.code].retryable;
-  // A proxy in front of the hub answers in its own words.
-  const status = Number(error.details?.["status"]);
-  return status >= 500 || status === 429 || status === 408;
-}
-
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof WritError && error.code === code;
+  return isRetryable(error) || hasCode(error, "INTERNAL");
 }

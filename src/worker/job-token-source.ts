@@ -1,7 +1,8 @@
+import { hasCode } from "../core/errors.ts";
 import type { JobTokenSource } from "../runners/runner.ts";
 import { type HeldJob, loseJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
-import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 
 export type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
 

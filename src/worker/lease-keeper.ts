@@ -1,3 +1,4 @@
+import { withJitter } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 
 /** An attempt as the heartbeat thread knows it. */
@@ -93,8 +94,7 @@ export class LeaseKeeper {
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       tell({ kind: "failed", code: code ?? "INTERNAL", message });
-      const retryMs = Math.min(retryMsMax, this.#leaseMs / 12);
-      this.#plan(retryMs / 2 + (this.#deps.random() * retryMs) / 2);
+      this.#plan(withJitter(Math.min(retryMsMax, this.#leaseMs / 12), this.#deps.random));
     } finally {
       this.#isBeating = false;
       this.#planFence();

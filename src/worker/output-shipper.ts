@@ -3,7 +3,7 @@ import { followOutput } from "../output/follow-output.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { OutputStream } from "./attempt-calls.ts";
 import type { HubCalls } from "./hub-calls.ts";
-import { backoffMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import { hubPauseMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import type { StreamHash } from "./stream-hash.ts";
 
 export type Shipment = {
@@ -45,7 +45,7 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
     surprises = atHub > offset ? 0 : surprises + 1;
     offset = atHub;
     shipment.hash?.jump(atHub);
-    if (surprises > 1) await deps.clock.sleep(backoffMs(surprises, deps.random), shipment.signal);
+    if (surprises > 1) await deps.clock.sleep(hubPauseMs(surprises, deps.random), shipment.signal);
   }
 }
 

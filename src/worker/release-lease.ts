@@ -1,7 +1,8 @@
+import { hasCode } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { HubCalls } from "./hub-calls.ts";
-import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 
 export type ReleaseDeps = RetryDeps & { calls: Pick<HubCalls, "release">; logger: Logger };
 

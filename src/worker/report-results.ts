@@ -1,6 +1,6 @@
-import { errorTable, isErrorCode, WritError } from "../core/errors.ts";
+import { hasCode, isRetryableCode, WritError } from "../core/errors.ts";
 import type { HubCalls, ResultAnswer } from "./hub-calls.ts";
-import { hasCode, mayComeBack, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import { hubPauseMs, mayComeBack, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 
 /** What became of an ending. */
 export type Reported =
@@ -36,6 +36,8 @@ export class ResultReporter {
   readonly #signal: AbortSignal;
   #waiting: Waiting[] = [];
   #isSending = false;
+  /** Answers in a row that asked for another try of some item. */
+  #refusals = 0;
 
   /** When the signal is aborted, whatever still waits is given up as lost. */
   constructor(deps: ReporterDeps, signal: AbortSignal) {
@@ -101,13 +103,17 @@ export class ResultReporter {
       const { error } = answers[index]!;
       if (error === undefined) item.settle({ kind: "kept" });
       else if (error.code === "LEASE_LOST" || error.code === "NOT_FOUND") item.settle({ kind: "lost" });
-      else if (isErrorCode(error.code) && errorTable[error.code].retryable) again.push(item);
+      else if (isRetryableCode(error.code)) again.push(item);
       else item.settle({ kind: "refused", ...error });
     }
-    if (again.length === 0) return;
+    if (again.length === 0) {
+      this.#refusals = 0;
+      return;
+    }
     this.#waiting.unshift(...again);
     // The hub is there but its store is not; the next call would find the same.
-    await this.#deps.clock.sleep(500, this.#signal).catch(() => {});
+    const { clock, random } = this.#deps;
+    await clock.sleep(hubPauseMs(this.#refusals++, random), this.#signal).catch(() => {});
   }
 
   #giveUp(items: Waiting[]): void {

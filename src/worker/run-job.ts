@@ -1,4 +1,5 @@
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
+import { hasCode } from "../core/errors.ts";
 import type { Runners } from "../runners/create-runners.ts";
 import {
   type RunContext,
@@ -18,7 +19,7 @@ import { AttemptOutput } from "./attempt-output.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import { giveUpJob, type HeldJob, type HeldJobs, heldKey, loseJob, stopJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
-import { hasCode, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import { jobTokenSource } from "./job-token-source.ts";
 import type { Ledger } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";

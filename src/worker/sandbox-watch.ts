@@ -1,3 +1,4 @@
+import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -9,8 +10,7 @@ export type SandboxWatchDeps = {
   onChange(isDown: boolean): void;
 };
 
-const recheckMsFirst = 1_000;
-const recheckMsMax = 60_000;
+const recheckPause = { firstMs: 1_000, maxMs: 60_000 };
 
 /**
  * Knows whether this host can cage processes. While it cannot, none are claimed, and the host is tried again, less
@@ -19,7 +19,7 @@ const recheckMsMax = 60_000;
 export class SandboxWatch {
   readonly #deps: SandboxWatchDeps;
   #timer: Timer | undefined;
-  #waitMs = recheckMsFirst;
+  #failures = 0;
   #isDown = false;
   #isStopped = false;
 
@@ -50,18 +50,19 @@ export class SandboxWatch {
 
   #plan(): void {
     if (this.#isStopped) return;
-    this.#timer = this.#deps.clock.setTimer(() => void this.#tryAgain(), this.#waitMs);
+    const pauseMs = backOffMs(this.#failures, recheckPause);
+    this.#timer = this.#deps.clock.setTimer(() => void this.#tryAgain(), pauseMs);
   }
 
   async #tryAgain(): Promise<void> {
     const obstacle = await this.#recheck();
     if (obstacle !== null) {
-      this.#waitMs = Math.min(this.#waitMs * 2, recheckMsMax);
+      this.#failures++;
       return this.#plan();
     }
     if (this.#isStopped) return;
     this.#isDown = false;
-    this.#waitMs = recheckMsFirst;
+    this.#failures = 0;
     this.#deps.logger.info("this host can cage processes again");
     this.#deps.onChange(false);
   }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { JobsOverGrpc, RpcJob } from "../../client/index.ts";
 import { isOver } from "../../client/rpc-job.ts";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { CliContext } from "../context.ts";
 import { ReaderGone, wantsJson } from "../print.ts";
@@ -90,7 +90,7 @@ async function stopJob(jobs: JobsOverGrpc, jobId: string): Promise<void> {
   try {
     await jobs.stop(jobId);
   } catch (error) {
-    if (error instanceof WritError && error.code === "STATE_CONFLICT") return;
+    if (hasCode(error, "STATE_CONFLICT")) return;
     if (!(error instanceof WritError)) throw error;
     const advice = `it may still be running; try: jobctl stop ${jobId}`;
     throw new WritError(error.code, `the job could not be stopped: ${error.message}`, { advice });

@@ -95,7 +95,7 @@ type Look = { jobs?: RpcJob[]; trouble?: string };
 
 /** Polls the list. A hub that does not answer is retried with a back-off. */
 async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): AsyncGenerator<Look> {
-  const pace = new Pace(systemClock);
+  const pace = new Pace({ clock: systemClock, random: Math.random });
   for (;;) {
     try {
       const page = await jobs.listPage({}, { pageSize: limit, signal });

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { enrollWorker, Writ, WritError } from "../../client/index.ts";
+import { enrollWorker, Writ } from "../../client/index.ts";
+import { hasCode } from "../../core/errors.ts";
 import { readSmallFile } from "../../runtime/private-file.ts";
 import { loadYamlFile } from "../../runtime/yaml-file.ts";
 
@@ -49,7 +50,7 @@ async function keptToken(worker: {
   try {
     return (await asWorker.whoAmI()).worker_id === name ? token : undefined;
   } catch (error) {
-    if (error instanceof WritError && error.code === "UNAUTHENTICATED") return undefined;
+    if (hasCode(error, "UNAUTHENTICATED")) return undefined;
     throw error;
   } finally {
     asWorker.close();

@@ -2,17 +2,17 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Writ } from "../../client/index.ts";
+import { backOffMs } from "../../runtime/back-off.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { ensureHome } from "../../runtime/home.ts";
 import type { CliContext } from "../context.ts";
 import { enrollLocalWorker } from "./enroll-local-worker.ts";
 
-const PAUSE_MS_MIN = 500;
-const PAUSE_MS_MAX = 30_000;
-// A worker that ran this long did not fail because of its settings, so it is restarted quickly.
-const HEALTHY_MS = 60_000;
-// How long a worker that is told to stop at once has to kill its jobs.
-const STOP_NOW_MS_MAX = 5000;
+const restartPause = { firstMs: 500, maxMs: 30_000 };
+/** A worker that ran this long did not fail because of its settings, so it is restarted quickly. */
+const healthyMs = 60_000;
+/** How long a worker that is told to stop at once has to kill its jobs. */
+const stopNowMs = 5_000;
 
 /**
  * The worker that `writ up` runs beside its hub. It is a separate process, so that a crash of one does not affect the
@@ -53,7 +53,7 @@ export class LocalWorker {
   async stopNow(): Promise<void> {
     this.#stopping.abort();
     this.#tell("now");
-    const kill = systemClock.setTimer(() => this.#child?.kill("SIGKILL"), STOP_NOW_MS_MAX);
+    const kill = systemClock.setTimer(() => this.#child?.kill("SIGKILL"), stopNowMs);
     await this.#supervision;
     kill.cancel();
   }
@@ -77,17 +77,17 @@ export class LocalWorker {
   }
 
   async #supervise(): Promise<void> {
-    let pauseMs = PAUSE_MS_MIN;
+    let failures = 0;
     while (!this.#stopping.signal.aborted) {
       const startedMs = systemClock.monotonicMs();
       const how = await this.#runOnce();
       if (this.#stopping.signal.aborted) return;
-      if (systemClock.monotonicMs() - startedMs > HEALTHY_MS) pauseMs = PAUSE_MS_MIN;
+      if (systemClock.monotonicMs() - startedMs > healthyMs) failures = 0;
+      const pauseMs = backOffMs(failures++, restartPause);
       this.#context.stderr.write(
         `writ: the worker exited unexpectedly (${how}); restarting it in ${pauseMs} ms\n`,
       );
       await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
-      pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX);
       // Its token may have been revoked. Somebody who did that to stop the worker has to stop `writ up`.
       if (!this.#stopping.signal.aborted) await this.#enroll().catch((error) => this.#complain(error));
     }

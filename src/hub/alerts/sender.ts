@@ -1,3 +1,4 @@
+import { backOffMs } from "../../runtime/back-off.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { OutboxMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
@@ -8,8 +9,7 @@ const roundMs = 1_000;
 /** A channel that is away for a day keeps no more than this. */
 export const waitingMax = 1_000;
 const sendMsMax = 30_000;
-const firstRetryMs = 2_000;
-const retryMsMax = 600_000;
+const retryPause = { firstMs: 2_000, maxMs: 600_000 };
 /** After that nobody waits for it any more, and it would keep the newer ones waiting. */
 const givenUpMs = 24 * 3_600_000;
 
@@ -62,8 +62,8 @@ async function handleFailure(deps: HubDeps, message: OutboxMessage, failure: Sen
   const { id, channel, tries, subject } = message;
   const nowMs = deps.clock.nowMs();
   if (nowMs - message.createdAt < givenUpMs) {
-    const backoffMs = Math.min(retryMsMax, firstRetryMs * 2 ** Math.min(tries, 20));
-    await deps.store.settleMessage({ id, retryAt: nowMs + Math.max(backoffMs, failure.retryAfterMs ?? 0) });
+    const pauseMs = Math.max(backOffMs(tries, retryPause), failure.retryAfterMs ?? 0);
+    await deps.store.settleMessage({ id, retryAt: nowMs + pauseMs });
     deps.logger.warn({ channel, tries: tries + 1, why: failure.message }, "an alert was not taken; it waits");
     return false;
   }
