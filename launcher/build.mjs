@@ -13,26 +13,29 @@ const flags = [
   "-D_FORTIFY_SOURCE=2",
   "-fstack-protector-strong",
 ];
-// A compiler that takes longer than this for 30 small files is not going to end.
+// A compiler that takes longer than this for 30 small files hangs.
 const timeoutMs = 120_000;
 
 /**
- * Builds the launcher of the checkout at `root` into `outFile` and gives its path, or null, after one line on
- * stderr, when this host cannot: then jobs run without a cage. A compiler that is there but fails is an error.
- * Static where the C library allows it, so that a start maps no libraries and nothing of the host can be slipped in.
+ * Builds the launcher of the checkout at `root` into `outFile` and returns its path, or null when this host cannot build
+ * it: then it prints one line on stderr, and jobs run without a cage. A compiler that fails is an error. The launcher is
+ * linked statically where the C library allows it, so that it loads no libraries of the host.
  *
  * @param {{ root: string, outFile: string, say?: (line: string) => void }} options
  * @returns {string | null}
  */
 export function buildLauncher({ root, outFile, say = sayOnStderr }) {
-  if (process.platform !== "linux") return nothing(say, "the launcher runs on Linux only");
+  if (process.platform !== "linux") return nothing(say, "it runs only on Linux");
   if (process.arch !== "x64" && process.arch !== "arm64")
-    return nothing(say, `no seccomp table for ${process.arch}`);
+    return nothing(say, `it has no seccomp table for ${process.arch}; use x64 or arm64`);
   const compiler = compilers.find(
     (name) => spawnSync(name, ["--version"], { timeout: timeoutMs }).status === 0,
   );
   if (compiler === undefined)
-    return nothing(say, `no C compiler (${compilers.join(", ")}); install gcc and run set-up again`);
+    return nothing(
+      say,
+      `no C compiler found (tried ${compilers.join(", ")}); install gcc and run \`npm run setup\``,
+    );
 
   mkdirSync(dirname(outFile), { recursive: true });
   const scratch = mkdtempSync(join(dirname(outFile), ".launcher-"));
@@ -71,7 +74,7 @@ function compile(compiler, args) {
 }
 
 function nothing(say, why) {
-  say(`launcher not built: ${why}; jobs will run without a cage`);
+  say(`the launcher was not built: ${why}; jobs will run without a cage`);
   return null;
 }
 

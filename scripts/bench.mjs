@@ -11,12 +11,12 @@ if (name !== undefined && names.includes(name)) {
   setup();
   process.exitCode = runPinned([join("bench", `${name}.ts`), ...args]);
 } else {
-  if (name !== undefined) console.error(`writ: there is no bench called ${name}`);
-  console.error(`usage: npm run bench -- <name> [args]\nnames: ${names.join(", ") || "(none yet)"}`);
+  if (name !== undefined) console.error(`writ: no benchmark is called ${JSON.stringify(name)}`);
+  console.error(`usage: npm run bench -- NAME [ARGS...]\nbenchmarks: ${names.join(", ") || "(none yet)"}`);
   process.exitCode = name === undefined ? 0 : 1;
 }
 
-/** Files that start with an underscore are parts of benches, not benches. */
+/** Files that start with an underscore are parts of benchmarks, not benchmarks. */
 function benchNames() {
   const folder = join(root, "bench");
   if (!existsSync(folder)) return [];

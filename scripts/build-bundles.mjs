@@ -3,11 +3,11 @@ import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { bundleDir, manifestOf, programs, root } from "./paths.mjs";
 
-// Makes one file of each program, and one of each thread that it starts. Run by set-up, on the pinned Node.
+// Bundles each program, and each thread that it starts, into one file. Set-up runs this on the pinned Node.
 const threadSources = ["src/store/sqlite/thread.ts", "src/worker/heartbeat-thread.ts"];
-// Loaded by those few starts that need them, from where npm has put them.
+// Needed by few commands, which load them from node_modules.
 const leftOut = ["@peculiar/x509", "nodemailer"];
-// A program that was started from an earlier bundle may still start a thread of it.
+// A program that was started from an earlier bundle may still start a thread from it.
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 
 for (const name of programs) rmSync(manifestOf(name), { force: true });
@@ -22,18 +22,18 @@ for (const name of programs) {
     "package.json",
     "package-lock.json",
   ]);
-  // Last, because it says that the rest is complete.
+  // Written last: its existence means that the rest is complete.
   writeFileSync(manifestOf(name), JSON.stringify({ bundle: file, sources: [...all].sort().map(describe) }));
 }
 removeOld();
 
-/** Bundles one file with all that it imports; answers with the name of the result and what it was made of. */
+/** Bundles one file with everything that it imports; returns the bundle's name and its sources. */
 async function bundle(source) {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: [source],
     outdir: bundleDir,
-    // The content is part of the name: whoever runs an earlier bundle keeps it whole.
+    // The name holds a hash of the content, so a running program keeps its own bundle intact.
     entryNames: "[name]-[hash]",
     outExtension: { ".js": ".cjs" },
     bundle: true,
@@ -41,7 +41,7 @@ async function bundle(source) {
     format: "cjs",
     platform: "node",
     target: "node26",
-    // What is left out is required: a script that the loader compiles itself cannot import without a warning of Node's.
+    // External packages are loaded by require: in a script that the loader compiles, import makes Node print a warning.
     supported: { "dynamic-import": false },
     legalComments: "none",
     external: leftOut,
@@ -53,13 +53,13 @@ async function bundle(source) {
   return { file, sources: Object.keys(metafile.inputs).filter((path) => path.startsWith("src/")) };
 }
 
-/** How a file looks from outside: whoever changes its content changes this too. */
+/** Size and time of a file, which change with its content. */
 function describe(path) {
   const { size, mtimeMs } = statSync(join(root, path));
   return [path, size, Math.floor(mtimeMs / 1000)];
 }
 
-/** A source finds its neighbours by where it lies; in a bundle that is still there, and only threads are here. */
+/** Sources find other files by import.meta. In a bundle this still means the source's folder, except for threads. */
 function placesOfSources() {
   return {
     name: "places-of-sources",
@@ -86,7 +86,7 @@ function withPlaces(text, path) {
     .replaceAll("import.meta.dirname", resolved(dirname(path)));
 }
 
-/** The parser of options can start programs, which ours never asks of it, and loads all of Node's part for that. */
+/** Commander loads node:child_process to start subcommands as programs, which ours never do. */
 function childProcessOnDemand() {
   const namespace = "on-demand";
   const contents =
@@ -102,7 +102,7 @@ function childProcessOnDemand() {
   };
 }
 
-/** zod hands on its messages in sixty languages, and nobody here asks for another than the one it speaks by itself. */
+/** zod exports its messages in sixty languages; only the built-in English is used. */
 function oneLanguage() {
   const namespace = "one-language";
   return {

@@ -3,10 +3,10 @@ const { readFileSync, renameSync, statSync, writeFileSync } = require("node:fs")
 const { basename } = require("node:path");
 const { Script } = require("node:vm");
 
-// Starts a program from its bundle, or from its source when that has changed since. Set-up copies this file to
-// node_modules/.writ/bundle/, once under the name of each program, and the paths below are seen from there. One look
-// at each source costs a few thousandths of a second; size and time together also notice a file that was replaced by
-// an older one. It is no ES module because those take longer to load what is built into Node.
+// Starts a program from its bundle, or from its sources if one of them has changed since. Set-up copies this file to
+// node_modules/.writ/bundle/ under the name of each program, and the paths below are relative to that folder. Checking
+// every source takes a few milliseconds; size and time together also notice a file that was replaced by an older one.
+// This is not an ES module, because those load Node's built-in modules more slowly.
 const program = basename(__filename, ".cjs");
 const root = `${__dirname}/../../..`;
 
@@ -14,7 +14,7 @@ const bundle = findBundle();
 if (bundle === undefined) import(`${root}/src/cli/${program}.ts`);
 else run(bundle);
 
-/** The name of the bundle, if it still is what the sources say. */
+/** The name of the bundle, or undefined if a source has changed. */
 function findBundle() {
   try {
     const { bundle, sources } = JSON.parse(readFileSync(`${__dirname}/${program}.json`, "utf8"));
@@ -28,7 +28,7 @@ function findBundle() {
   }
 }
 
-/** The bundle's name changes with its content, so that what was kept of another one is never taken for its own. */
+/** The bundle's name changes with its content, so compiled code of another bundle is never used for it. */
 function run(bundle) {
   const kept = `${__dirname}/${bundle}.${commandName()}.cache`;
   const script = new Script(
@@ -38,12 +38,12 @@ function run(bundle) {
       cachedData: read(kept),
     },
   );
-  // V8 says undefined when there was nothing that it could have refused.
+  // V8 reports undefined when there was no cached code to reject.
   if (script.cachedDataRejected !== false) process.once("exit", (exitCode) => keep(script, kept, exitCode));
   script.runInThisContext()(require, module, __dirname);
 }
 
-/** Each command keeps what it needs itself. Only a command that exists ends well, so there are not many names. */
+/** Compiled code is cached per command. Only commands that succeed are cached, so there are few names. */
 function commandName() {
   const word = process.argv[2] ?? "";
   return /^[a-z]{1,20}$/.test(word) ? word : "other";
@@ -58,8 +58,8 @@ function read(path) {
 }
 
 /**
- * Keeps the code of a command that was short and went well: Node's own cache would hold what runs at once and nothing
- * of the functions that are called later. What lives for longer gains nothing by it. Where we may not write, the
+ * Caches the compiled code of a short command that succeeded. Node's own compile cache holds only what runs while a file
+ * is loaded, not the functions that are called later. Long-running commands gain nothing. Without write access the
  * command is a little slower each time.
  */
 function keep(script, path, exitCode) {

@@ -14,7 +14,7 @@ export function typecheck() {
   return wholeStep("types", ["node_modules/typescript/bin/tsc", "--noEmit", "-p", "."]);
 }
 
-/** Runs vitest; the counts come from its JSON report and not from its words on the terminal. */
+/** Runs vitest; the counts come from its JSON report, not from its terminal output. */
 export function runTests(args) {
   announce("tests");
   rmSync(reportFile, { force: true });
@@ -24,7 +24,7 @@ export function runTests(args) {
 
   // An error outside any test, a crash, or no test at all must not look like success.
   if (counts.failed === 0 && (status !== 0 || counts.passed === 0)) {
-    console.error(status !== 0 ? `vitest ended with status ${status}` : "no test ran");
+    console.error(status !== 0 ? `vitest exited with status ${status}` : "no test ran");
     counts.failed = 1;
   }
   return counts;
@@ -41,14 +41,14 @@ export function countReport(report) {
   };
 }
 
-/** Prints the closing line, alone on its line and last, and sets the exit code. */
+/** Prints the totals as the last line and sets the exit code. */
 export function conclude(results) {
   const sum = (kind) => results.reduce((total, counts) => total + counts[kind], 0);
   console.log(`${sum("passed")} passed, ${sum("failed")} failed, ${sum("skipped")} skipped`);
   process.exitCode = sum("failed") === 0 ? 0 : 1;
 }
 
-/** A clean step adds nothing to the tests that passed; a dirty one counts as one failure. */
+/** A step that succeeds adds nothing to the passed tests; one that fails counts as one failure. */
 function wholeStep(name, args) {
   announce(name);
   const status = runPinned(args);

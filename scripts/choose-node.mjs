@@ -6,12 +6,12 @@ import { pinnedNode, root } from "./paths.mjs";
 const majorMin = 26;
 const bundledNode = join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
 
-/** Set-up step: `node_modules/.writ/node` is a Node that runs here. */
+/** Set-up step: makes `node_modules/.writ/node` a Node that runs on this machine. */
 export const chooseNode = {
   name: "choosing the Node to run on",
   isSlow: false,
   isDone() {
-    // Asking the link each time costs a few hundredths of a second and notices a copy to another machine.
+    // Running it each time takes a few hundredths of a second and notices a checkout copied from another machine.
     return probe(pinnedNode).major >= majorMin;
   },
   run() {
@@ -36,12 +36,12 @@ function whyNot({ complaint }) {
   if (process.platform !== "linux")
     return `Writ needs Node ${majorMin} or newer on this platform; install it and run this again`;
   if (complaint.includes("libatomic.so.1")) {
-    return "the bundled Node needs libatomic.so.1, Debian package libatomic1 (apt-get install libatomic1)";
+    return "the bundled Node needs libatomic.so.1; install it (Debian: apt-get install libatomic1) and run this again";
   }
-  return `the bundled Node does not run here (${complaint}); Node ${majorMin} or newer has to be installed`;
+  return `the bundled Node does not run here (${complaint}); install Node ${majorMin} or newer and run this again`;
 }
 
-/** The Node that runs this script comes first, then those on the PATH, but none that npm brought. */
+/** The Node that runs this script first, then those on the PATH, except any that npm installed. */
 function hostNodes() {
   const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir || ".", "node"));
   return [process.execPath, ...onPath].filter((path) => !path.startsWith(join(root, "node_modules")));
@@ -52,7 +52,7 @@ function link(target) {
   for (const place of [pinnedNode, join(root, "node_modules", ".bin", "node")]) {
     mkdirSync(dirname(place), { recursive: true });
     const inside = target.startsWith(join(root, "node_modules"));
-    // Relative inside the checkout, so that it can be moved; by rename, so that nobody meets a missing link.
+    // Relative, so that the checkout can be moved; by rename, so that the link is never missing.
     const fresh = `${place}.${process.pid}`;
     symlinkSync(inside ? relative(dirname(place), target) : realpathSync(target), fresh);
     renameSync(fresh, place);

@@ -7,7 +7,7 @@ import { root, stateDir } from "./paths.mjs";
 const launcherFile = join(stateDir, "writ-launcher");
 const stampFile = join(stateDir, "launcher.stamp");
 
-/** Compiles the launcher when its sources have changed. A host without a compiler is told so, and goes on without. */
+/** Compiles the launcher when its sources have changed. Without a compiler, it says so and set-up continues. */
 export const compileLauncher = {
   name: "compiling the launcher",
   isSlow: true,
@@ -18,7 +18,7 @@ export const compileLauncher = {
   },
 
   run() {
-    // First, so that a launcher of other sources never passes for one of these.
+    // Removed first, so that a launcher built from older sources is never taken for the current one.
     rmSync(stampFile, { force: true });
     if (buildLauncher({ root, outFile: launcherFile }) === null) rmSync(launcherFile, { force: true });
     else writeFileSync(stampFile, hashSources());

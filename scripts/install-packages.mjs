@@ -7,13 +7,13 @@ import { root, stateDir } from "./paths.mjs";
 const stampFile = join(stateDir, "stamp");
 const linesShownMax = 15;
 
-/** Set-up step: the packages of the lock file are in node_modules. */
+/** Set-up step: installs the packages of the lock file. */
 export const installPackages = {
   name: "installing packages (about a minute the first time)",
   isSlow: true,
   isDone() {
     if (existsSync(stampFile) && readFileSync(stampFile, "utf8") === stamp()) return true;
-    // Someone may have called npm by hand; installing the same packages again would cost a minute for nothing.
+    // Somebody may have run npm by hand; installing the same packages again would waste a minute.
     if (!lockIsInstalled()) return false;
     writeStamp();
     return true;
@@ -27,17 +27,17 @@ export const installPackages = {
       result = npm("install", "--no-save");
     }
     if (result.status !== 0) {
-      // npm names the cause first; its usage text after that is of no use here.
+      // npm prints the cause first; the usage text after it does not help here.
       process.stderr.write(`${result.output.trim().split("\n").slice(0, linesShownMax).join("\n")}\n`);
       throw new Error(
-        "npm could not install the packages (its words are above); mend that and run `npm run setup` again",
+        "npm could not install the packages (see its message above); fix that and run `npm run setup` again",
       );
     }
     writeStamp();
   },
 };
 
-/** Covers the manifest too, because a dependency can be asked for before it is locked. */
+/** Covers package.json too, because a dependency can be added there before it is locked. */
 function stamp() {
   const hash = createHash("sha256");
   for (const name of ["package-lock.json", "package.json"]) hash.update(readFileSync(join(root, name)));

@@ -4,8 +4,8 @@ import { runKernelTests } from "./kernel-vm/run-kernel-tests.mjs";
 const timeLimitMs = 15 * 60 * 1000;
 
 /**
- * The tests that need a kernel with all of cgroup v2. Where none can be had they are skipped, and said to be; in CI,
- * which can always have one, that is a failure.
+ * The tests that need a kernel with full cgroup v2. Where there is none they are reported as skipped; in CI, where one
+ * can always be started, that is a failure.
  */
 export async function kernelTests({ isRequired, filters = [], nodeOptions = [], forceVm = false }) {
   const counts = await runKernelTests({ filters, nodeOptions, forceVm, timeLimitMs, say });

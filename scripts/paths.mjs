@@ -4,10 +4,10 @@ import { fileURLToPath } from "node:url";
 /** The checkout that these scripts belong to, wherever they are called from. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
 
-/** What set-up leaves behind. It lies in node_modules so that a clean install also forgets it. */
+/** Where set-up keeps its results: inside node_modules, so that a clean install removes them too. */
 export const stateDir = join(root, "node_modules", ".writ");
 
-/** Where set-up puts the programs, each made into one file, and beside each the list of what it was made of. */
+/** Where set-up puts the bundled programs, each with a list of its sources. */
 export const bundleDir = join(stateDir, "bundle");
 export const programs = ["jobctl", "writ"];
 export const manifestOf = (program) => join(bundleDir, `${program}.json`);

@@ -7,15 +7,15 @@ import { installPackages } from "./install-packages.mjs";
 export { pinnedNode } from "./paths.mjs";
 
 /**
- * Each step says whether its work is still good and does it when not; a later step may rely on the earlier
- * ones. These files run on the host's own Node (20 or newer) with nothing installed, so they use no packages;
- * package.json starts them by npm's own Node, because the `node` in node_modules/.bin may not run on this host.
+ * Each step checks whether it is up to date and runs only if it is not; a later step may rely on the earlier ones.
+ * These files run on the host's own Node (20 or newer) before anything is installed, so they use no packages.
+ * package.json starts them with the Node that runs npm, because the `node` in node_modules/.bin may not run here.
  *
  * @type {{ name: string, isSlow: boolean, isDone: () => boolean, run: () => void }[]}
  */
 const steps = [installPackages, chooseNode, compileLauncher, bundlePrograms];
 
-/** Brings the checkout into a state in which everything runs, or ends the process with one line that says why not. */
+/** Prepares the checkout, or prints one line that says why it cannot and ends the process. */
 export function setup() {
   let workDone = 0;
   for (const step of steps) {
@@ -32,12 +32,12 @@ export function setup() {
   return { workDone };
 }
 
-/** Progress goes to stderr: stdout belongs to whatever runs after set-up. */
+/** Progress goes to stderr, because stdout belongs to the program that runs after set-up. */
 function say(line) {
   process.stderr.write(`writ: ${line}\n`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const { workDone } = setup();
-  say(workDone === 0 ? "already set up" : "set up");
+  say(workDone === 0 ? "already set up; nothing to do" : "set up");
 }

@@ -14,11 +14,11 @@ child.on("error", (error) => {
 child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 
 /**
- * writ drains at the first signal and stops at once at the second, so each must reach it exactly once.
+ * writ drains at the first signal and stops at once at the second, so each signal must reach it exactly once.
  *
- * The child shares our process group on purpose: a kill -9 of the group leaves nothing behind. With a terminal,
- * the kernel has already given Ctrl-C and the hang-up to the whole group, and ours is not passed on. npm also
- * repeats to us what it hears, so the same signal again within a moment is the same act.
+ * The child is in our process group on purpose: a kill -9 of the group leaves nothing behind. On a terminal the kernel
+ * sends Ctrl-C and the hang-up to the whole group, so they are not passed on. npm also passes on the signals that it
+ * receives, so the same signal again within a moment counts as one.
  */
 function passOn(signal) {
   const sameActMs = 500;

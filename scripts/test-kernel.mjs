@@ -5,19 +5,19 @@ import { notCapableStatus } from "./kernel-vm/not-capable.mjs";
 import { setup } from "./setup.mjs";
 
 // npm run test:kernel -- [--vm] [--test-…] [filters]
-//   filters   parts of the names of files in test/kernel/guest; all of them without one
-//   --vm      in the machine, even when this host's own kernel would do
+//   filters   parts of file names in test/kernel/guest (default: all files)
+//   --vm      run in the virtual machine, even if this host's own kernel would do
 //   --test-…  options of `node --test`, such as --test-name-pattern=swap
-// Exit status: 0 all passed, 1 something failed, 77 this host is not capable of running them.
+// Exit status: 0 when all passed, 1 when something failed, 77 when this host cannot run them.
 
 const args = process.argv.slice(2);
 const unknown = args.find((arg) => arg.startsWith("-") && arg !== "--vm" && !arg.startsWith("--test-"));
 if (unknown !== undefined) {
-  say(`unknown option ${unknown}; there are --vm, options of node --test, and parts of file names`);
+  say(`unknown option ${unknown}; use --vm, a --test-… option of node --test, or parts of file names`);
   process.exit(1);
 }
 
-// A plain process.exit runs the handlers that end the machine and clear its folder; dying by the signal does not.
+// process.exit runs the handlers that stop the machine and remove its folder; dying by the signal does not.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]));
 }

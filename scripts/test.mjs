@@ -2,7 +2,7 @@ import { conclude, lint, runTests, typecheck } from "./checks.mjs";
 import { kernelTests } from "./kernel-tests.mjs";
 import { setup } from "./setup.mjs";
 
-// `npm test` is everything; `npm test -- <filters for vitest>` is only the tests that they select.
+// `npm test` runs everything; `npm test -- FILTERS` runs only the tests that vitest selects by them.
 setup();
 const filters = process.argv.slice(2);
 if (filters.length > 0) conclude([runTests(filters)]);
