@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { isSafeVersion } from "../../src/store/sqlite/sqlite-version.ts";
 import { origin, resultOf, Scene, sha256 } from "./scene.ts";
-import { sqliteUnderTest } from "./sqlite-under-test.ts";
+import { newSqliteUnderTest, sqliteUnderTest } from "./sqlite-under-test.ts";
 
 const unavailable = { code: "STORE_UNAVAILABLE" };
 const scenes: Scene[] = [];
@@ -61,8 +61,8 @@ describe("the SQLite driver opens", () => {
 
   it("a database whose migration was cut short, from the start", async () => {
     const failpointModule = new URL("./fixtures/failing-migration.ts", import.meta.url).href;
-    const under = sqliteUnderTest();
-    const failing = sqliteUnderTest({ path: under.path, failpointModule });
+    const under = newSqliteUnderTest();
+    const failing = newSqliteUnderTest({ path: under.path, failpointModule });
     await expect(failing.open()).rejects.toMatchObject(unavailable);
     const store = await under.open();
     const steps = readdirSync(new URL("../../src/store/sqlite/migrations/", import.meta.url));

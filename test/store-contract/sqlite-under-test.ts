@@ -1,13 +1,27 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { afterAll } from "vitest";
 import { openSqliteStore, type SqliteSettings } from "../../src/store/sqlite/open-store.ts";
 import type { StoreUnderTest } from "./scene.ts";
 
 export const macKey = Buffer.alloc(32, 7);
 
-export function sqliteUnderTest(settings: Partial<SqliteSettings> = {}): StoreUnderTest & { path: string } {
+export type SqliteUnderTest = StoreUnderTest & { path: string };
+
+/** A database that is a copy of one which was migrated before: to do that for each test would take half of its time. */
+export function sqliteUnderTest(settings: Partial<SqliteSettings> = {}): SqliteUnderTest {
+  const under = newSqliteUnderTest(settings);
+  const open = async () => {
+    if (!existsSync(under.path)) copyFileSync(await template(), under.path);
+    return under.open();
+  };
+  return { ...under, open };
+}
+
+/** A database that is made when it is opened for the first time. */
+export function newSqliteUnderTest(settings: Partial<SqliteSettings> = {}): SqliteUnderTest {
   const folder = mkdtempSync(join(tmpdir(), "writ-store-"));
   const path = join(folder, "writ.db");
   return {
@@ -21,3 +35,22 @@ export function sqliteUnderTest(settings: Partial<SqliteSettings> = {}): StoreUn
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   };
 }
+
+let made: Promise<SqliteUnderTest> | null = null;
+
+async function template(): Promise<string> {
+  made ??= makeTemplate();
+  return (await made).path;
+}
+
+/** Closing the last connection puts the whole database into the one file. */
+async function makeTemplate(): Promise<SqliteUnderTest> {
+  const under = newSqliteUnderTest();
+  await (await under.open()).close();
+  return under;
+}
+
+afterAll(async () => {
+  if (made !== null) await (await made).remove();
+  made = null;
+});

@@ -1,0 +1,4 @@
+import { describeModel } from "./describe-model.ts";
+import { sqliteUnderTest } from "./sqlite-under-test.ts";
+
+describeModel("SQLite", () => sqliteUnderTest(), 25);
