@@ -7,10 +7,13 @@ import {
   loadSettings,
   number,
   oneOf,
+  parser,
+  refusePlanned,
   type SettingValues,
   text,
 } from "../runtime/settings.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
+import { loadSigningKey } from "../signing/ed25519.ts";
 import { type FileSettings, takeFileSettings } from "./file-settings.ts";
 
 const mailAddresses = text({
@@ -18,6 +21,14 @@ const mailAddresses = text({
   allowed: "a mail address, or several with commas",
 });
 const dayCount = integer({ min: 1, max: 36_500 });
+const signingKey = parser("an Ed25519 private key as one PKCS#8 PEM block", (value) => {
+  try {
+    loadSigningKey(value as string);
+    return value as string;
+  } catch {
+    return undefined;
+  }
+});
 
 /** Every setting of the hub, once. Flag beats environment beats writ.yaml beats the default. */
 const declarations = {
@@ -44,7 +55,13 @@ const declarations = {
     default: null,
     isSecret: true,
   },
-  signingKeyPem: { name: "JOB_SIGNING_PRIVATE_KEY", key: null, parse: text(), default: null, isSecret: true },
+  signingKeyPem: {
+    name: "JOB_SIGNING_PRIVATE_KEY",
+    key: null,
+    parse: signingKey,
+    default: null,
+    isSecret: true,
+  },
   keysDir: { name: "WRIT_KEYS_DIR", parse: text(), default: null },
   leaseMs: { name: "WRIT_LEASE_MS", parse: integer({ min: 1000, max: 3_600_000 }), default: 60_000 },
   reaperIntervalMs: {
@@ -126,6 +143,18 @@ const declarations = {
   },
 } as const;
 
+/** In a file they are refused already, as unknown keys. */
+const planned = {
+  WRIT_DATABASE_URL: "PostgreSQL store",
+  WRIT_MQTT_URL: "MQTT",
+  WRIT_MQTT_HMAC_KEY_FILE: "MQTT",
+  WRIT_S3_ENDPOINT: "S3 storage",
+  WRIT_S3_BUCKET: "S3 storage",
+  WRIT_S3_REGION: "S3 storage",
+  WRIT_S3_ACCESS_KEY: "S3 storage",
+  WRIT_S3_SECRET_KEY: "S3 storage",
+} as const;
+
 export type HubSettings = SettingValues<typeof declarations> & FileSettings;
 
 export type SettingInput = {
@@ -135,6 +164,7 @@ export type SettingInput = {
 };
 
 export async function loadHubSettings({ home, flags, env }: SettingInput): Promise<HubSettings> {
+  refusePlanned(planned, env);
   const path = join(home, "writ.yaml");
   const file = existsSync(path) ? await loadSettingsFile(path) : undefined;
   const { taken, rest } = takeFileSettings(file);

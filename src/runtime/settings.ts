@@ -53,6 +53,22 @@ export function loadSettings<D extends Settings>(settings: D, sources: SettingSo
   return Object.fromEntries(values) as SettingValues<D>;
 }
 
+/**
+ * Refuses environment variables that are documented for a later version: to ignore one would leave a person in the
+ * belief that it works. `planned` says for each what it is for.
+ */
+export function refusePlanned(
+  planned: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
+): void {
+  for (const [name, purpose] of Object.entries(planned)) {
+    if (env[name] === undefined || env[name] === "") continue;
+    throw new WritError("CONFIG_INVALID", `${name} is set, but this version has no ${purpose}; unset it`, {
+      setting: name,
+    });
+  }
+}
+
 function fromFlag(property: string, setting: Setting, value: unknown): unknown {
   if (value === undefined) return undefined;
   const flag = `--${property.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -32,6 +32,11 @@ test("without a hub or a token the worker does not start", async () => {
   await expect(load({ HUB_URL: "http://localhost" })).rejects.toThrow("WRIT_TOKEN is not set");
 });
 
+test("B13: a setting that this version does not have stops the start", async () => {
+  const refused = load({ ...enough, SOLVER_CACHE_DIR: "/var/cache/solvers" });
+  await expect(refused).rejects.toThrow("SOLVER_CACHE_DIR is set, but this version has no solver jobs");
+});
+
 test.each([
   ["WORKER_SLOTS", "0", "a whole number from 1 to 10000"],
   ["WORKER_LOCATION", "MOON", "one of LOCAL_MACHINE, CLOUD"],

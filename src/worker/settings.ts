@@ -5,7 +5,16 @@ import { type ExecutionLocation, executionLocations, type Provider } from "../co
 import { WritError } from "../core/errors.ts";
 import { defaultTenant } from "../core/identity.ts";
 import type { RunnerSettings } from "../runners/runner.ts";
-import { boolean, integer, jsonList, loadSettings, number, oneOf, text } from "../runtime/settings.ts";
+import {
+  boolean,
+  integer,
+  jsonList,
+  loadSettings,
+  number,
+  oneOf,
+  refusePlanned,
+  text,
+} from "../runtime/settings.ts";
 import { loadVerifyingKey } from "../signing/ed25519.ts";
 import { type AgentsFile, loadAgentsFile } from "./agents-file.ts";
 
@@ -42,7 +51,6 @@ export type WorkerSettings = RunnerSettings & {
   requestTimeoutMs: number;
   drainMs: number;
   workDir: string;
-  solverCacheDir: string;
   security: { allowedPathPrefixes: string[]; forbiddenAbsolutePaths: string[] };
   execution: NonNullable<AgentsFile["execution"]>;
   logging: NonNullable<AgentsFile["logging"]>;
@@ -91,8 +99,9 @@ const declarations = {
     default: 1024 ** 3,
   },
   workDir: { name: "WRIT_WORK_DIR", parse: text(), default: undefined },
-  solverCacheDir: { name: "SOLVER_CACHE_DIR", parse: text(), default: undefined },
 } as const;
+
+const planned = { SOLVER_CACHE_DIR: "solver jobs" } as const;
 
 const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/"];
 
@@ -102,6 +111,7 @@ const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aw
  */
 export async function loadWorkerSettings(sources: SettingsSources): Promise<WorkerSettings> {
   const { configFile, home, hostName } = sources;
+  refusePlanned(planned, sources.env);
   const env = loadSettings(declarations, { env: sources.env });
   const file = configFile === undefined ? undefined : await loadAgentsFile(configFile);
   const server = file?.server;
@@ -132,7 +142,6 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     stopGraceMs: env.stopGraceMs,
     outputBytesMax: env.outputBytesMax,
     workDir: resolve(env.workDir ?? join(home, "work")),
-    solverCacheDir: resolve(env.solverCacheDir ?? join(home, "solvers")),
     ...executionOf(execution, configFile),
     security: {
       allowedPathPrefixes: file?.security?.allowed_path_prefixes ?? [],

@@ -54,7 +54,7 @@ test("the page lists every setting of a worker, with its default where all machi
 });
 
 /** What is given above, or differs from machine to machine. */
-const ofThisMachine = new Set(["token", "workerId", "cores", "ramGb", "slots", "workDir", "solverCacheDir"]);
+const ofThisMachine = new Set(["token", "workerId", "cores", "ramGb", "slots", "workDir"]);
 
 type Declared = { property: string; name: string; key: string | null };
 

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { generateSigningKey } from "../signing/ed25519.ts";
+import { loadHubSettings } from "./settings.ts";
+
+let home: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "writ-hub-settings-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const load = (env: Record<string, string>) => loadHubSettings({ home, flags: {}, env });
+
+test.each([
+  ["WRIT_DATABASE_URL", "postgres://localhost/writ", "has no PostgreSQL store"],
+  ["WRIT_MQTT_URL", "mqtt://localhost", "has no MQTT"],
+  ["WRIT_S3_ENDPOINT", "https://s3.example", "has no S3 storage"],
+])("B13: %s, which this version does not have, stops the start", async (name, value, why) => {
+  await expect(load({ [name]: value })).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    message: expect.stringContaining(`${name} is set, but this version ${why}`),
+  });
+  await expect(load({ [name]: "" })).resolves.toBeDefined();
+});
+
+test("B13: the same in the file stops the start as an unknown key", async () => {
+  writeFileSync(join(home, "writ.yaml"), "database_url: postgres://localhost/writ\n");
+  await expect(load({})).rejects.toThrow('unknown key "database_url"');
+});
+
+test("B13: a signing key that cannot be used is refused under its name, and not shown", async () => {
+  const pem = generateSigningKey().privateKeyPem;
+  for (const key of ["not a key", pem.slice(0, 60), `${pem}${pem}`]) {
+    const refused = load({ JOB_SIGNING_PRIVATE_KEY: key });
+    await expect(refused).rejects.toThrow("JOB_SIGNING_PRIVATE_KEY = *** is refused; allowed is an Ed25519");
+  }
+  expect((await load({ JOB_SIGNING_PRIVATE_KEY: pem })).signingKeyPem).toBe(pem);
+});
