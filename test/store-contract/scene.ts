@@ -23,6 +23,8 @@ export type StoreUnderTest = {
   remove(): Promise<void>;
 };
 
+/** Seals the documents of every store under test. */
+export const macKey = Buffer.alloc(32, 7);
 export const leaseMs = 60_000;
 export const startMs = 1_700_000_000_000;
 

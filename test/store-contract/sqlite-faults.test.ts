@@ -43,7 +43,7 @@ describe("the SQLite driver opens", () => {
   });
 
   it("no file that is not a database, and no path that is not there", async () => {
-    const under = sqliteUnderTest();
+    const under = newSqliteUnderTest();
     writeFileSync(under.path, "not a database, but long enough to be taken for one".repeat(100));
     await expect(under.open()).rejects.toMatchObject(unavailable);
     await under.remove();

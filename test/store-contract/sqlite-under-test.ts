@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll } from "vitest";
 import { openSqliteStore, type SqliteSettings } from "../../src/store/sqlite/open-store.ts";
-import type { StoreUnderTest } from "./scene.ts";
-
-export const macKey = Buffer.alloc(32, 7);
+import { macKey, type StoreUnderTest } from "./scene.ts";
 
 export type SqliteUnderTest = StoreUnderTest & { path: string };
 
