@@ -67,6 +67,14 @@ export const storagePrefix = pathText(storagePrefixProblem);
 /** JSON of any shape; kept as it was parsed, so that its numbers can be signed as they were written. */
 export const anyJson = z.unknown();
 
+/**
+ * For answers: one of these values, as far as this version knows. A newer hub may send another one, and an older client
+ * must still be able to read the rest.
+ */
+export function known<const T extends string>(values: readonly T[]): z.ZodType<T, T> {
+  return z.string().meta({ examples: [...values] }) as unknown as z.ZodType<T, T>;
+}
+
 export const timeMs = integer(0, Number.MAX_SAFE_INTEGER);
 
 function pattern(regex: RegExp, allowed: string) {

@@ -1,8 +1,68 @@
 import { z } from "zod";
+import { executionLocations, providers } from "../core/document.ts";
+import { type FailureClass, failureClasses } from "../core/failure.ts";
 import { roles } from "../core/identity.ts";
 import { jobStates } from "../core/job.ts";
+import { ioClasses, networks } from "../core/limits.ts";
+import { known } from "./fields.ts";
+import { kindNames } from "./kinds.ts";
+import { isolationLevels } from "./worker-shapes.ts";
+
+/**
+ * What the hub shows. These shapes are open, unlike those of requests: a field or a value that a newer hub adds is
+ * passed over, so that an older client still reads the rest.
+ */
 
 const timeOrNull = z.int().nullable();
+const failureClass = known(Object.keys(failureClasses) as FailureClass[]);
+
+const runView = z
+  .looseObject({ kind: known(kindNames) })
+  .meta({ description: "The kind and its fields; what only some may see is masked for the others" });
+
+const requiresView = z.object({
+  tags: z.array(z.string()).optional(),
+  session: z.string().optional(),
+  cores: z.int().optional(),
+  ram_gb: z.number().optional(),
+});
+
+const limitsView = z.object({
+  cpu: z.string().optional(),
+  memory: z.string().optional(),
+  io: known(ioClasses).optional(),
+  pids: z.int().optional(),
+  network: known(networks).optional(),
+});
+
+const failureView = z.object({
+  reason: z.string(),
+  code: failureClass,
+  detail: z.string().nullable(),
+  worker_id: z.string().nullable(),
+  attempt: z.int(),
+  ts: z.int(),
+});
+
+const isolationView = z.object({
+  level: known(isolationLevels),
+  applied: z.array(z.string()),
+  missing: z.array(z.object({ part: z.string(), why: z.string() })),
+});
+
+const usageView = z.object({
+  cpu_ms: z.int().optional(),
+  memory_peak_bytes: z.int().optional(),
+  oom: z.boolean().optional(),
+});
+
+/** Hash and size are as the worker reported them; an older worker names only the place. */
+const outputFileView = z.object({
+  folder_id: z.string(),
+  object_key: z.string(),
+  sha256: z.string().optional(),
+  size: z.int().optional(),
+});
 
 /** A job as everybody sees it. */
 export const jobView = z.object({
@@ -11,19 +71,19 @@ export const jobView = z.object({
   user_id: z.string(),
   type: z.string(),
   params: z.unknown(),
-  run: z.record(z.string(), z.unknown()),
+  run: runView,
   status: z.enum(jobStates),
   priority: z.int(),
-  requires: z.unknown(),
-  limits: z.unknown(),
-  execution_location: z.string(),
-  provider: z.string().nullable(),
+  requires: requiresView.nullable(),
+  limits: limitsView.nullable(),
+  execution_location: known(executionLocations),
+  provider: known(providers).nullable(),
   model: z.string().nullable(),
   timeout_sec: z.int(),
   max_runtime_ms: z.int(),
   idempotency_key: z.string(),
-  steps: z.unknown(),
-  metadata: z.unknown(),
+  steps: z.array(z.unknown()).nullable(),
+  metadata: z.record(z.string(), z.unknown()).nullable(),
   worker_id: z.string().nullable(),
   attempt: z.int(),
   attempts: z.int(),
@@ -43,44 +103,48 @@ export const jobView = z.object({
   cancel_requested_at: timeOrNull,
   execution_time_ms: timeOrNull,
   fail_reason: z.string().nullable(),
-  fail_code: z.string().nullable(),
+  fail_code: failureClass.nullable(),
   fail_detail: z.string().nullable(),
-  fail_history: z.array(
-    z.object({
-      reason: z.string(),
-      code: z.string(),
-      detail: z.string().nullable(),
-      worker_id: z.string().nullable(),
-      attempt: z.int(),
-      ts: z.int(),
-    }),
-  ),
+  fail_history: z.array(failureView),
   solver_url: z.string().nullable(),
   solver_checksum: z.string().nullable(),
-  isolation: z.unknown(),
-  usage: z.unknown(),
+  isolation: isolationView.nullable(),
+  usage: usageView.nullable(),
   output: z.object({ stdout: z.int(), stderr: z.int() }),
-  output_files: z.unknown(),
+  output_files: z.array(outputFileView),
   document_sha256: z.string(),
 });
 export type JobView = z.infer<typeof jobView>;
 
+/** How loaded the worker's machine was; one sample for each report of the last hour, oldest first. */
+const metricsView = z.object({
+  ts: z.int(),
+  cpu_percent: z.number(),
+  load1: z.number(),
+  mem_used_bytes: z.int(),
+  mem_total_bytes: z.int(),
+  disk_free_bytes: z.int(),
+  slots_used: z.int(),
+  slots: z.int(),
+  signatures_verified: z.int().optional(),
+});
+
 export const workerView = z.object({
   id: z.string(),
   name: z.string().nullable(),
-  location: z.string(),
+  location: known(executionLocations),
   cores: z.number(),
   ram_gb: z.number(),
   tags: z.array(z.string()),
   types: z.array(z.string()),
   slots: z.int(),
-  capabilities: z.array(z.object({ provider: z.string(), model: z.string() })),
+  capabilities: z.array(z.object({ provider: known(providers), model: z.string() })),
   status: z.enum(["active", "inactive", "draining", "blocked"]),
   registered_at: z.int(),
   last_heartbeat: z.int(),
   current_jobs: z.int(),
   job_counts: z.object({ completed: z.int(), failed: z.int() }),
-  metrics: z.array(z.record(z.string(), z.number())),
+  metrics: z.array(metricsView),
   version: z.string().nullable(),
 });
 export type WorkerView = z.infer<typeof workerView>;

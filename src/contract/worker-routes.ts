@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jobDocument } from "./document.ts";
 import { jobId, queryInteger, text, workerId } from "./fields.ts";
 import { outputParams } from "./job-routes.ts";
 import { bodyBytes, route } from "./route.ts";
@@ -81,7 +82,7 @@ export const workerRoutes = {
     answers: {
       200: {
         description: "The document plus `signature`",
-        shape: z.looseObject({ signature: z.string() }),
+        shape: jobDocument.extend({ signature: z.string() }),
         type: "application/json",
       },
       204: none,

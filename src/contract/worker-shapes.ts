@@ -102,8 +102,14 @@ const signatures = z
   .array(z.object({ key_id: keyId, signature: z.string(), lease_signature: z.string().optional() }))
   .optional();
 
+/** The unsigned fields repeat what the two signed texts say, for scripts that only want to look. */
 export const claimedJobBody = z.object({
   ...claimedJob,
+  type: z.string(),
+  status: z.enum(jobStates),
+  attempt: z.int(),
+  token: z.string(),
+  timeout_sec: z.int(),
   signature: z.string(),
   lease_signature: z.string(),
   key_id: keyId,
@@ -118,8 +124,10 @@ export const claimedBatch = z.object({
 export type ClaimedJobBody = z.infer<typeof claimedJobBody>;
 export type ClaimedBatch = z.infer<typeof claimedBatch>;
 
+export const isolationLevels = ["strict", "best-effort", "none", "in-process"] as const;
+
 const isolation = z.strictObject({
-  level: z.enum(["strict", "best-effort", "none", "in-process"]),
+  level: z.enum(isolationLevels),
   applied: z.array(text(1, 100)).max(100),
   missing: z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100),
 });

@@ -1,3 +1,5 @@
+import type { ExecutionLocation, Provider } from "./document.ts";
+
 /**
  * Jobs that any worker would judge alike share a queue. A worker is matched against the few queues that exist,
  * never against the many jobs in them, so jobs that it cannot run cost it nothing.
@@ -15,10 +17,12 @@ export type QueueFacts = {
   ram_gb: number | null;
 };
 
+export type Capability = { provider: Provider; model: string };
+
 /** What of a worker decides which queues it may take from. */
 export type WorkerFacts = {
   tenantId: string | null;
-  location: string;
+  location: ExecutionLocation;
   cores: number;
   ramGb: number;
   tags: string[];
@@ -26,7 +30,7 @@ export type WorkerFacts = {
   types: string[];
   /** Types that it has a handler for, beside whatever other kinds it takes. */
   handlerTypes: string[];
-  capabilities: { provider: string; model: string }[];
+  capabilities: Capability[];
   session: string | null;
 };
 

@@ -85,9 +85,7 @@ export class KeyRing {
   }
 
   list(): KeyRecord[] {
-    return this.#ring.keys.map(({ key_id, public_key, status, not_before, not_after }) => {
-      return { key_id, public_key, status, not_before, not_after };
-    });
+    return this.#ring.keys.map(recordOf);
   }
 
   /** What revoked keys signed last, for workers that trust nobody who could tell them otherwise. */
@@ -156,7 +154,9 @@ export class KeyRing {
         `${keyId} is the key that signs now: rotate first, with --emergency if it is known to others`,
       );
     }
-    if (record.status === "revoked" && (record.emergency === true || !emergency)) return record;
+    if (record.status === "revoked" && (record.emergency === true || !emergency)) {
+      return recordOf(record);
+    }
     const revoked: RingEntry = { ...record, status: "revoked", not_after: nowMs };
     if (emergency) revoked.emergency = true;
     const isKeyThere = readSecretFile(this.#dir, signingFile(keyId)) !== null;
@@ -169,7 +169,7 @@ export class KeyRing {
       nowMs,
     );
     if (isKeyThere) removeSecretFile(this.#dir, signingFile(keyId));
-    return revoked;
+    return recordOf(revoked);
   }
 
   /** Keys that were to be revoked by now. */
@@ -240,6 +240,11 @@ export type Rotation = {
   /** The key before it is revoked when the grace is over, and what was leased with it is void then. */
   emergency?: boolean;
 };
+
+/** An entry without what only the ring itself needs. */
+function recordOf({ key_id, public_key, status, not_before, not_after }: RingEntry): KeyRecord {
+  return { key_id, public_key, status, not_before, not_after };
+}
 
 function maySign({ status, not_after }: KeyRecord, nowMs: number): boolean {
   return status === "active" || (status === "retiring" && not_after !== null && not_after > nowMs);

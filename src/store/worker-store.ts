@@ -1,7 +1,7 @@
 import type { Fence } from "../core/change.ts";
 import type { Origin } from "../core/events.ts";
 import type { ChangeRules } from "../core/outcome.ts";
-import type { WorkerFacts } from "../core/queue-key.ts";
+import type { Capability, WorkerFacts } from "../core/queue-key.ts";
 
 /** The part of the store that knows the workers: who they are, that they live, and how they are doing. */
 export type WorkerStore = {
@@ -56,7 +56,7 @@ export type WorkerRecord = WorkerRegistration & {
 
 export type HeartbeatInput = {
   workerId: string;
-  capabilities: { provider: string; model: string }[] | null;
+  capabilities: Capability[] | null;
   leases: { jobId: string; fence: Fence }[];
   rules: ChangeRules;
 };

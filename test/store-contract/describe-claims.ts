@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
+import type { QueueFacts, WorkerFacts } from "../../src/core/queue-key.ts";
 import { leaseMs, plainWorker, type StoreUnderTest, sha256 } from "./scene.ts";
 import { useScene } from "./use-scene.ts";
 
-const routes = [
+const routes: {
+  what: string;
+  facts: Partial<QueueFacts>;
+  no: Partial<WorkerFacts>;
+  yes: Partial<WorkerFacts>;
+}[] = [
   { what: "another tenant", facts: { tenant_id: "b" }, no: { tenantId: "c" }, yes: { tenantId: "b" } },
   { what: "another type", facts: { type: "t" }, no: { types: ["build"] }, yes: { types: ["t"] } },
   {

@@ -74,7 +74,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
 
     it("may change their capabilities with a heartbeat", async () => {
       await scene().register();
-      const capabilities = [{ provider: "OLLAMA", model: "m" }];
+      const capabilities = [{ provider: "OLLAMA" as const, model: "m" }];
       await scene().store.heartbeatWorker({ workerId: "w1", capabilities, leases: [], rules: scene().rules });
       const worker = await scene().store.getWorker({ workerId: "w1" });
       expect(worker?.facts).toEqual({ ...plainWorker, capabilities });

@@ -6,6 +6,7 @@ import { startHub } from "../../src/hub/start.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Answer, type CallOptions, callHttp } from "./call-http.ts";
+import { checkAnswer } from "./check-answer.ts";
 
 export type TestHub = {
   url: string;
@@ -13,7 +14,7 @@ export type TestHub = {
   home: string;
   /** The administrator's token. */
   admin: string;
-  /** Calls a route below /api/v1; a path that begins with `//` is taken from the root instead. */
+  /** Calls a route below /api/v1 and checks the answer against its table; a path that begins with `//` is taken from the root instead. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** As `call`, but throws unless the answer is a success: for everything that only prepares a test. */
   must(method: string, path: string, options?: CallOptions): Promise<Answer>;
@@ -45,8 +46,12 @@ export async function startTestHub(
   });
   const admin = readFileSync(join(home, "admin.token"), "utf8").trim();
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  const call: TestHub["call"] = (method, path, given = {}) =>
-    callHttp(agent, { method, port: hub.port, path: fullPath(path) }, given);
+  const call: TestHub["call"] = async (method, path, given = {}) => {
+    const target = { method, port: hub.port, path: fullPath(path) };
+    const answer = await callHttp(agent, target, given);
+    checkAnswer(method, target.path, answer);
+    return answer;
+  };
   return {
     url: hub.url,
     port: hub.port,

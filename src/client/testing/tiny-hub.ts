@@ -102,7 +102,7 @@ export function jobView(fields: Partial<Job> = {}): Job {
     isolation: null,
     usage: null,
     output: { stdout: 0, stderr: 0 },
-    output_files: null,
+    output_files: [],
     document_sha256: "0",
     ...fields,
   };

@@ -12,7 +12,7 @@ import type { StoredJob } from "../../store/store.ts";
 export async function jobView(outputsDir: string, stored: StoredJob, identity: Identity): Promise<JobView> {
   const { job } = stored;
   const document = toPlain(parseJson(stored.document)) as JobDocument;
-  const progress = parsed(job.progress) as { progress: number; detail: string | null } | null;
+  const progress = parsed<{ progress: number; detail: string | null }>(job.progress);
   const run = mayReadHidden(identity, job) ? document.run : withoutHidden(document.run);
   return {
     id: job.id,
@@ -65,12 +65,13 @@ export async function jobView(outputsDir: string, stored: StoredJob, identity: I
   };
 }
 
-function parsed(text: string | null): unknown {
-  return text === null ? null : JSON.parse(text);
+/** What the hub itself has checked and stored as text. */
+function parsed<T>(text: string | null): T | null {
+  return text === null ? null : (JSON.parse(text) as T);
 }
 
-function withoutHidden(run: RunSpec): Record<string, unknown> {
-  const shown: Record<string, unknown> = { ...run };
+function withoutHidden(run: RunSpec): JobView["run"] {
+  const shown: JobView["run"] = { ...run };
   for (const field of hiddenIn(run)) shown[field] = masked(shown[field]);
   return shown;
 }

@@ -1,6 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
+import type { Capability } from "../../../core/queue-key.ts";
 import { loadVerifyingKey } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../../store/worker-store.ts";
@@ -46,7 +47,7 @@ export type HeartbeatCall = {
   workerId: string;
   /** A worker that stops says so: it must be given nothing more. */
   isDraining: boolean;
-  capabilities?: { provider: string; model: string }[];
+  capabilities?: Capability[];
   leases: { jobId: string; attempt: number; token: string }[];
 };
 

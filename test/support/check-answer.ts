@@ -1,0 +1,59 @@
+import { isDeepStrictEqual } from "node:util";
+import type { z } from "zod";
+import { answerRow, type Route } from "../../src/contract/route.ts";
+import { routes } from "../../src/contract/routes.ts";
+import { errorBody } from "../../src/contract/view-shapes.ts";
+import type { Answer } from "./call-http.ts";
+
+/**
+ * Throws when a hub's answer is not what the route's table promises. The compiler has checked the handlers already;
+ * this finds what it cannot see: fields that no shape names, and values that came out of the store as text.
+ */
+export function checkAnswer(method: string, path: string, answer: Answer): void {
+  const route = routeAt(method, path);
+  if (route === undefined) return;
+  const wrong = answer.status >= 400 ? wrongRefusal(answer) : wrongSuccess(route, answer);
+  if (wrong === null) return;
+  throw new Error(`${method} ${path} answered ${answer.status}, and ${wrong}: ${answer.text.slice(0, 2000)}`);
+}
+
+/** The same for JSON that does not come as an answer. */
+export function checkJson(shape: z.ZodType, what: string, text: string): void {
+  const wrong = wrongJson(shape, text);
+  if (wrong !== null) throw new Error(`${what}: ${wrong}: ${text.slice(0, 2000)}`);
+}
+
+const table = (Object.values(routes) as Route[])
+  .map((route) => ({ route, pattern: new RegExp(`^/api(/v1)?${route.path.replaceAll(/:\w+/g, "[^/]+")}$`) }))
+  .sort((a, b) => parameters(a.route) - parameters(b.route));
+
+function parameters({ path }: Route): number {
+  return path.split(":").length;
+}
+
+function routeAt(method: string, path: string): Route | undefined {
+  const [pathname = ""] = path.split("?");
+  return table.find(({ route, pattern }) => route.method === method && pattern.test(pathname))?.route;
+}
+
+function wrongRefusal({ headers, text }: Answer): string | null {
+  if (headers["content-type"] !== "application/json") return "a refusal must be JSON";
+  return wrongJson(errorBody, text);
+}
+
+function wrongSuccess(route: Route, { status, headers, text, bytes }: Answer): string | null {
+  const row = answerRow(route, status);
+  if (row === undefined) return "its table does not name that status";
+  if (row.shape === undefined && row.type === undefined) return bytes.length === 0 ? null : "it has a body";
+  const type = row.type ?? "application/json";
+  if (headers["content-type"] !== type) return `it is ${headers["content-type"]} instead of ${type}`;
+  return row.shape === undefined ? null : wrongJson(row.shape, text);
+}
+
+/** A shape passes over fields that it does not name, and so gives back something else than it was given. */
+function wrongJson(shape: z.ZodType, text: string): string | null {
+  const body: unknown = JSON.parse(text);
+  const { success, error, data } = shape.safeParse(body);
+  if (!success) return `its shape does not fit: ${error.message}`;
+  return isDeepStrictEqual(data, body) ? null : "it has fields that its shape does not name";
+}
