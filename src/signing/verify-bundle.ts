@@ -95,7 +95,7 @@ function findKey({ bundle, keys }: Given): { key: VerifyingKey | null; step: Bun
     step: {
       step,
       isFine,
-      says: isFine ? `${bundle.key_id} is trusted` : `${bundle.key_id} names another key`,
+      says: isFine ? `${bundle.key_id} is trusted` : `${bundle.key_id} is not the id of the key given for it`,
     },
   };
 }
@@ -104,7 +104,7 @@ function checkDocument(bundle: ReceiptBundle, key: VerifyingKey | null, receipt:
   const step = "document";
   const { document, signature } = bundle;
   if (document === null || signature === null) {
-    return { step, isFine: null, says: "you may not read it, so only its hash is compared" };
+    return { step, isFine: null, says: "you may not read it; only its hash is compared" };
   }
   if (key === null || !verifyText(key, document, signature)) {
     return { step, isFine: false, says: "the hub's signature over it does not verify" };
@@ -114,9 +114,7 @@ function checkDocument(bundle: ReceiptBundle, key: VerifyingKey | null, receipt:
   return {
     step,
     isFine: isSame,
-    says: isSame
-      ? "signed by the hub; the receipt is for exactly this text"
-      : "the receipt is for another one",
+    says: isSame ? "signed by the hub; the receipt names its hash" : "the receipt names another document",
   };
 }
 
@@ -139,14 +137,14 @@ function checkGrant(bundle: ReceiptBundle, key: VerifyingKey | null, receipt: Re
     isFine: isSame,
     says: isSame
       ? `worker ${receipt?.worker_id} held the lease of attempt ${receipt?.attempt}`
-      : "the receipt speaks of another worker, attempt or job",
+      : "the receipt names another worker, attempt or job",
   };
 }
 
 function checkReceipt(bundle: ReceiptBundle, receipt: Receipt | null): BundleStep {
   const step = "receipt";
   const { public_key: pem } = bundle.worker;
-  if (receipt === null) return { step, isFine: false, says: "it cannot be read" };
+  if (receipt === null) return { step, isFine: false, says: "it is not a valid receipt" };
   if (pem === null) return { step, isFine: false, says: "the worker had registered no key" };
   const { receipt: text, signed, receipt_signature: signature } = bundle;
   const isSigned =
@@ -160,23 +158,23 @@ function checkReceipt(bundle: ReceiptBundle, receipt: Receipt | null): BundleSte
 
 function checkResult({ result, result_kept: isKept }: ReceiptBundle, receipt: Receipt | null): BundleStep {
   if (result === null && isKept === false && receipt !== null && receipt.result_sha256 !== null) {
-    const says = `gone with the job; the receipt names ${receipt.result_sha256}`;
+    const says = `deleted with the job; the receipt names SHA-256 ${receipt.result_sha256}`;
     return { step: "result", isFine: null, says };
   }
   const found = result === null ? null : sha256Hex(result);
   const isSame = receipt !== null && receipt.result_sha256 === found;
-  const fine =
-    found === null ? "there is none, and the receipt says so" : `is the one in the receipt (${found})`;
-  return { step: "result", isFine: isSame, says: isSame ? fine : "is not the one in the receipt" };
+  const fine = found === null ? "none, as the receipt says" : `matches the receipt (SHA-256 ${found})`;
+  return { step: "result", isFine: isSame, says: isSame ? fine : "does not match the receipt" };
 }
 
 function checkOutput(step: string, expected: string | undefined, found: string | undefined): BundleStep {
-  if (found === undefined) return { step, isFine: null, says: `not at hand; the receipt names ${expected}` };
+  if (found === undefined)
+    return { step, isFine: null, says: `not available; the receipt names SHA-256 ${expected}` };
   const isSame = expected === found;
   return {
     step,
     isFine: isSame,
-    says: isSame ? `is what the receipt names (${found})` : "is not what was signed for",
+    says: isSame ? `matches the receipt (SHA-256 ${found})` : "does not match the receipt",
   };
 }
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve as resolvePath } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { removeHome } from "../support/remove-home.ts";
@@ -15,8 +15,12 @@ type Ended = { code: number; stdout: string; stderr: string };
 
 function run(program: string, args: string[], env: Record<string, string> = {}): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { env: { PATH: process.env["PATH"], WRIT_HOME: home, ...env }, timeout: 180_000 };
-    execFile(join(root, program), args, options, (error, stdout, stderr) => {
+    const options = {
+      cwd: root,
+      env: { PATH: process.env["PATH"], WRIT_HOME: home, ...env },
+      timeout: 180_000,
+    };
+    execFile(resolvePath(root, program), args, options, (error, stdout, stderr) => {
       resolve({
         code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1,
         stdout,
@@ -103,6 +107,17 @@ describe("writ up", () => {
     const nowhere = await run("bin/jobctl", ["workers", "--hub", "http://127.0.0.1:1"]);
     expect(nowhere.code).toBe(6);
     for (const { stderr } of [missing, denied, nowhere]) expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("runs the session in the README as it is printed there", async () => {
+    const blocks = readFileSync(join(root, "README.md"), "utf8").matchAll(/^```console\n([\s\S]*?)^```$/gm);
+    const [session] = [...blocks].map(([, text]) => text!).filter((text) => text.startsWith("$ bin/jobctl"));
+    const commands = [...session!.matchAll(/^\$ (.+)$/gm)].map(([, command]) => command!);
+    expect(commands.length).toBeGreaterThan(4);
+    const ended = await run("/bin/sh", ["-ec", commands.join("\n")]);
+    expect([ended.code, ended.stderr]).toEqual([0, ""]);
+    // On a busy machine the stop may come before the job has written its line.
+    expect(ended.stdout).toMatch(/^hello\nID +STATE[\s\S]+ is STOPPED\n(?:working\n)?[\s\S]+ cancelled\n$/);
   });
 
   for (const example of readdirSync(join(root, "examples")).filter((name) => name.endsWith(".ts"))) {
