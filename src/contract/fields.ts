@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isJobId } from "../core/ids.ts";
 import { Decimal } from "../core/json-value.ts";
 import { absolutePathProblem, relativePathProblem } from "../core/path-rules.ts";
-import { storagePrefixProblem } from "../core/storage-policy.ts";
+import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
 
 /** The small shapes that many routes share. Each says what is allowed, because its message reaches a person. */
 
@@ -63,6 +63,7 @@ export const queryFlag = z
 export const relativePath = pathText(relativePathProblem);
 export const absolutePath = pathText(absolutePathProblem);
 export const storagePrefix = pathText(storagePrefixProblem);
+export const objectKey = pathText(objectKeyProblem);
 
 /** JSON of any shape; kept as it was parsed, so that its numbers can be signed as they were written. */
 export const anyJson = z.unknown();

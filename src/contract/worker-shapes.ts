@@ -5,11 +5,13 @@ import { jobStates } from "../core/job.ts";
 import {
   anyJson,
   decimal,
+  folderId,
   integer,
   jobId,
   jobType,
   keyId,
   leaseToken,
+  objectKey,
   sha256Text,
   tag,
   text,
@@ -138,12 +140,28 @@ const usage = z.strictObject({
   oom: z.boolean().optional(),
 });
 
-export const outputFile = z.strictObject({
-  folder_id: text(1, 100),
-  object_key: text(1, 1024),
-  sha256: sha256Text.optional(),
-  size: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+const outputFile = z.strictObject({
+  folder_id: folderId,
+  object_key: objectKey,
+  sha256: sha256Text,
+  size: integer(0, Number.MAX_SAFE_INTEGER),
 });
+
+/** Where the files went is named once each; their number is bounded by the receipt, which names them too. */
+const outputFiles = z
+  .array(outputFile)
+  .max(10_000)
+  .superRefine((files, context) => {
+    const seen = new Set<string>();
+    for (const [index, { folder_id, object_key }] of files.entries()) {
+      const place = `${folder_id}/${object_key}`;
+      if (seen.has(place)) {
+        const message = `names ${place} a second time`;
+        context.addIssue({ code: "custom", path: [index, "object_key"], message });
+      }
+      seen.add(place);
+    }
+  });
 
 /** How many bytes of each stream the attempt has sent and the hub has taken. */
 export const outputSizes = z.strictObject({
@@ -157,7 +175,7 @@ const attemptReport = {
   isolation: isolation.optional(),
   usage: usage.optional(),
   output: outputSizes.optional(),
-  output_files: z.array(outputFile).max(10_000).optional(),
+  output_files: outputFiles.optional(),
 };
 
 /** The receipt's exact text; a single ending brings its signature along, a batch has one for all. */

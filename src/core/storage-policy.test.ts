@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { storagePolicyOf, storagePrefixProblem } from "./storage-policy.ts";
+import { allowsObject, objectKeyProblem, storagePolicyOf, storagePrefixProblem } from "./storage-policy.ts";
 
 describe("a prefix of keys is refused when it", () => {
   test.each([
@@ -30,6 +30,38 @@ test("a prefix may be a name, a path, end with a slash, hold dots, or be empty",
   ]) {
     expect(storagePrefixProblem(prefix), prefix).toBeNull();
   }
+});
+
+test("a key is refused like a prefix, and when it is empty, a folder or too long", () => {
+  for (const key of [
+    "",
+    "a/",
+    "/a",
+    "a//b",
+    "../a",
+    "a/..",
+    "a b",
+    "ä",
+    "a".repeat(256),
+    `${"a/".repeat(512)}a`,
+  ]) {
+    expect(objectKeyProblem(key), key).toEqual(expect.any(String));
+  }
+  for (const key of ["a", "a/b.txt", "..a", "day=1/run_1+x@host.tar.gz"])
+    expect(objectKeyProblem(key)).toBeNull();
+});
+
+test("a right covers keys below its prefix in its folder, by its method, and no others", () => {
+  const policy = [{ folderId: "f", prefix: "run", method: "PUT" as const }];
+  const may = (folderId: string, objectKey: string, method: "PUT" | "GET" = "PUT") =>
+    allowsObject(policy, { folderId, objectKey, method });
+  expect([may("f", "run/a"), may("f", "run/a/b")]).toEqual([true, true]);
+  expect([may("f", "run"), may("f", "run-2/a"), may("g", "run/a"), may("f", "run/a", "GET")]).toEqual(
+    Array(4).fill(false),
+  );
+  expect(
+    allowsObject([{ ...policy[0]!, prefix: "" }], { folderId: "f", objectKey: "x", method: "PUT" }),
+  ).toBe(true);
 });
 
 describe("what a job may do in storage", () => {

@@ -8,7 +8,8 @@ export type StorageRight = { folderId: string; prefix: string; method: (typeof s
 export const storageRightsMax = 32;
 export const storagePolicyCharsMax = 2048;
 
-/** An object's key, this prefix included, may have 1024 bytes in the stores that there are. */
+/** An object's key, its prefix included, may have 1024 bytes in the stores that there are. */
+const keyCharsMax = 1024;
 const prefixCharsMax = 512;
 
 /** The longest file name: storage may be a folder on a disk. */
@@ -34,16 +35,40 @@ export function storagePolicyOf(document: {
   }));
 }
 
-/**
- * Why this is not a prefix of keys; null when it is one. Letters and signs that mean the same in a URL, in a file name
- * and in every store: nothing has to be escaped, so nothing can be unescaped into something else.
- */
+/** Does one of these rights cover this object? Prefixes are compared part by part: `run` does not cover `run-2/x`. */
+export function allowsObject(
+  policy: readonly StorageRight[],
+  wanted: { folderId: string; objectKey: string; method: StorageRight["method"] },
+): boolean {
+  return policy.some(
+    ({ folderId, prefix, method }) =>
+      folderId === wanted.folderId &&
+      method === wanted.method &&
+      (prefix === "" || wanted.objectKey.startsWith(`${withoutEndSlash(prefix)}/`)),
+  );
+}
+
+/** Why this is not a prefix of keys; null when it is one. */
 export function storagePrefixProblem(prefix: string): string | null {
   if (prefix.length > prefixCharsMax) return `must have at most ${prefixCharsMax} characters`;
-  if (!/^[A-Za-z0-9._=@+/-]*$/.test(prefix)) return "must hold only letters, digits and . _ = @ + - /";
-  if (prefix === "") return null;
-  if (prefix.startsWith("/")) return "must not start with /";
-  const parts = withoutEndSlash(prefix).split("/");
+  return prefix === "" ? null : pathProblem(prefix);
+}
+
+/** Why this is not the key of an object; null when it is one. */
+export function objectKeyProblem(key: string): string | null {
+  if (key === "") return "must not be empty";
+  if (key.length > keyCharsMax) return `must have at most ${keyCharsMax} characters`;
+  return key.endsWith("/") ? "must not end with /" : pathProblem(key);
+}
+
+/**
+ * Letters and signs that mean the same in a URL, in a file name and in every store: nothing has to be escaped, so
+ * nothing can be unescaped into something else.
+ */
+function pathProblem(path: string): string | null {
+  if (!/^[A-Za-z0-9._=@+/-]*$/.test(path)) return "must hold only letters, digits and . _ = @ + - /";
+  if (path.startsWith("/")) return "must not start with /";
+  const parts = withoutEndSlash(path).split("/");
   if (parts.includes("")) return "must have single slashes";
   if (parts.some((part) => part === "." || part === "..")) return "must not hold . or .. between slashes";
   return parts.some((part) => part.length > partCharsMax)

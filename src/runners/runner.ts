@@ -3,6 +3,7 @@ import type { RunKind } from "../contract/kinds.ts";
 import type { FailureClass, FailureDetail } from "../core/failure.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { LimitsText } from "../core/limits.ts";
+import type { OutputFile } from "../core/output-file.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
@@ -82,19 +83,25 @@ export type RunnerSettings = {
   secrets: Readonly<Record<string, { file: string; tenants: readonly string[] }>>;
 };
 
+/** What is known of an attempt however it ended. */
+type EndFacts = {
+  exitCode?: number;
+  usage?: Usage;
+  isolation?: Isolation;
+  /** What it has put into storage, whether or not it succeeded; each place at most once. */
+  outputFiles?: readonly OutputFile[];
+};
+
 /** Results are JSON text that was parsed strictly once, so that it can be passed on to the byte. */
 export type RunOutcome =
-  | { kind: "succeeded"; resultJson: string; exitCode?: number; usage?: Usage; isolation?: Isolation }
-  | {
+  | (EndFacts & { kind: "succeeded"; resultJson: string })
+  | (EndFacts & {
       kind: "failed";
       code: FailureClass;
       detail?: FailureDetail;
       reason: string;
-      exitCode?: number;
       partialResultJson?: string;
-      usage?: Usage;
-      isolation?: Isolation;
-    }
+    })
   | {
       kind: "released";
       reason: string;

@@ -1,5 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import type { JsonObject, JsonValue } from "../core/json-value.ts";
+import type { OutputFile } from "../core/output-file.ts";
 import { canonicalize, canonicalString } from "./canonical.ts";
 import { type VerifyingKey, verifyText } from "./ed25519.ts";
 import { sha256Hex } from "./mac.ts";
@@ -16,7 +17,7 @@ export type Receipt = {
   result_sha256: string | null;
   stdout_sha256: string;
   stderr_sha256: string;
-  output_files: JsonValue;
+  output_files: OutputFile[];
   isolation: JsonValue;
   usage: JsonValue;
   started_at: number | null;

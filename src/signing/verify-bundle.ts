@@ -1,5 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import type { JsonObject, JsonValue } from "../core/json-value.ts";
+import type { OutputFile } from "../core/output-file.ts";
 import { canonicalize } from "./canonical.ts";
 import { loadVerifyingKey, type VerifyingKey, verifyText } from "./ed25519.ts";
 import { sha256Hex } from "./mac.ts";
@@ -52,17 +53,29 @@ export function readPublicKeys(pem: string): { key_id: string; public_key: strin
   }));
 }
 
+/** A file as the hub lists it; reports from before receipts named files may lack hash and size. */
+type ListedFile = Pick<OutputFile, "folder_id" | "object_key"> & {
+  sha256?: string | undefined;
+  size?: number | undefined;
+};
+
 type Given = {
   bundle: ReceiptBundle;
   /** The hub's keys that the reader trusts. */
   keys: readonly Pick<KeyRecord, "key_id" | "public_key" | "status">[];
-  /** SHA-256 of the output that the reader has; left out what is not at hand. */
-  outputs?: { stdout?: string | undefined; stderr?: string | undefined };
+  /** The output that the reader has, without what is not at hand: SHA-256 of the streams, and the list of files. */
+  outputs?: {
+    stdout?: string | undefined;
+    stderr?: string | undefined;
+    files?: readonly ListedFile[] | undefined;
+  };
+  /** SHA-256 of copies of output files, by the key of the file. */
+  artifacts?: ReadonlyMap<string, string>;
 };
 
 /** Checks the whole chain and tells of each link. A link that cannot even be read counts as broken. */
 export function verifyBundle(given: Given): BundleStep[] {
-  const { bundle, outputs } = given;
+  const { bundle, outputs, artifacts = new Map() } = given;
   const hubKey = findKey(given);
   const receipt = readReceipt(bundle.receipt);
   return [
@@ -73,6 +86,8 @@ export function verifyBundle(given: Given): BundleStep[] {
     checkResult(bundle, receipt),
     checkOutput("stdout", receipt?.stdout_sha256, outputs?.stdout),
     checkOutput("stderr", receipt?.stderr_sha256, outputs?.stderr),
+    checkFiles(receipt, outputs?.files),
+    ...[...artifacts].map(([key, sha256]) => checkArtifact(receipt, key, sha256)),
   ];
 }
 
@@ -176,6 +191,42 @@ function checkOutput(step: string, expected: string | undefined, found: string |
     isFine: isSame,
     says: isSame ? `matches the receipt (SHA-256 ${found})` : "does not match the receipt",
   };
+}
+
+function checkFiles(receipt: Receipt | null, found: readonly ListedFile[] | undefined): BundleStep {
+  const step = "files";
+  if (receipt === null) return { step, isFine: false, says: "the receipt cannot be read" };
+  const named = filesIn(receipt);
+  const { length } = named;
+  if (length === 0 && (found === undefined || found.length === 0)) {
+    return { step, isFine: true, says: "there are none, and the receipt says so" };
+  }
+  if (found === undefined) return { step, isFine: null, says: `not at hand; the receipt names ${length}` };
+  const isSame = found.length === length && found.every((file, index) => isSameFile(file, named[index]));
+  return {
+    step,
+    isFine: isSame,
+    says: isSame ? `${length}, as in the receipt` : "are not those in the receipt",
+  };
+}
+
+function isSameFile(found: ListedFile, named: ListedFile | undefined): boolean {
+  const fields = ["folder_id", "object_key", "sha256", "size"] as const;
+  return fields.every((field) => found[field] === named?.[field]);
+}
+
+/** Whoever wrote the receipt may have put anything there. */
+function filesIn(receipt: Receipt | null): OutputFile[] {
+  return Array.isArray(receipt?.output_files) ? receipt.output_files : [];
+}
+
+function checkArtifact(receipt: Receipt | null, key: string, sha256: string): BundleStep {
+  const step = "artifact";
+  const named = filesIn(receipt).filter((file) => file?.object_key === key);
+  if (named.length === 0) return { step, isFine: false, says: `the receipt names no file ${key}` };
+  const isSame = named.some((file) => file.sha256 === sha256);
+  const says = isSame ? `${key} is what the receipt names (${sha256})` : `${key} is not what was signed for`;
+  return { step, isFine: isSame, says };
 }
 
 function readReceipt(text: string): Receipt | null {

@@ -32,7 +32,7 @@ export function receiptOf(
     result_sha256: resultJson === undefined ? null : resultHash(resultJson),
     stdout_sha256: facts.stdoutSha256,
     stderr_sha256: facts.stderrSha256,
-    output_files: [],
+    output_files: [...(outcome.outputFiles ?? [])],
     isolation: plain(outcome.isolation),
     usage: plain(outcome.usage),
     started_at: facts.startedAtMs,

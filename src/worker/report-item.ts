@@ -12,8 +12,8 @@ type Told = { receipt?: string; output?: OutputSizes | undefined };
 /** One ending as the hub takes it, as JSON text: results go in as they were written, to the byte. */
 export function reportItem(lease: Lease, outcome: Ended, told: Told = {}): string {
   const { job_id, attempt, token } = lease;
-  const { exitCode: exit_code, usage, isolation } = outcome;
-  const common = { job_id, attempt, token, exit_code, usage, isolation, ...told };
+  const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;
+  const common = { job_id, attempt, token, exit_code, usage, isolation, output_files, ...told };
   if (outcome.kind === "succeeded") {
     const fields = { ...common, idempotency_key: `${job_id}:${attempt}` };
     return withJson(fields, "result", outcome.resultJson);

@@ -32,7 +32,7 @@ const view = jobReader(hub);
 
 describe("a result", () => {
   test("completes the job with all that the worker reports", async () => {
-    const job = await runningJob(hub);
+    const job = await runningJob(hub, { output_location: { folder_id: "f" } });
     const isolation = { level: "strict", applied: ["pid"], missing: [] };
     const usage = { cpu_ms: 5, memory_peak_bytes: 6, oom: false };
     const files = [{ folder_id: "f", object_key: "k", sha256: "c".repeat(64), size: 3 }];

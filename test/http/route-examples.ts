@@ -249,8 +249,9 @@ async function reported(
   says: { result: unknown },
   body: Record<string, unknown>,
 ): Promise<Example> {
-  const held = await signedRunningJob(hub, { token: tokens.alice });
-  const receipt = await receiptFor(hub, held, { ...says, exit_code: fullReport.exit_code });
+  const held = await signedRunningJob(hub, { token: tokens.alice, output_location: { folder_id: "f" } });
+  const { exit_code, output_files } = fullReport;
+  const receipt = await receiptFor(hub, held, { ...says, exit_code, output_files });
   return {
     token: tokens.worker,
     params: { id: held.id },

@@ -8,8 +8,8 @@ export async function runCommand(
   program: "writ" | "jobctl",
   args: string[],
   { home, cwd = home }: { home: string; cwd?: string },
-): Promise<{ exitCode: number; stdout: string }> {
-  const out = sink();
+): Promise<{ exitCode: number; stdout: string; stderr: string }> {
+  const [out, err] = [sink(), sink()];
   const view = {
     argv: ["node", program, "--home", home, ...args],
     env: {},
@@ -17,10 +17,11 @@ export async function runCommand(
     cwd: () => cwd,
     stdin: Readable.from([]),
     stdout: out,
-    stderr: sink(),
+    stderr: err,
   };
   const run = program === "writ" ? runWrit : runJobctl;
-  return { exitCode: await run(createContext(program, view as never)), stdout: out.text };
+  const exitCode = await run(createContext(program, view as never));
+  return { exitCode, stdout: out.text, stderr: err.text };
 }
 
 function sink() {

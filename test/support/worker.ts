@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Runners, RunnersDeps } from "../../src/runners/create-runners.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -28,6 +29,7 @@ type Wish = {
   slots?: number;
   logger?: Logger;
   failpoint?: Failpoint;
+  createRunners?: (deps: RunnersDeps) => Runners;
 };
 
 /** What a worker, or somebody who looks at the hub's keys, needs to know of a hub. */
@@ -60,6 +62,7 @@ export async function startTestWorker(hub: Hub, wish: Wish = {}): Promise<TestWo
     logger: wish.logger ?? silentLogger,
     clock: wish.clock,
     failpoint: wish.failpoint,
+    createRunners: wish.createRunners,
     sandbox: plainSandbox,
   });
   return {

@@ -79,6 +79,7 @@ test("jobctl verify proves what is left, and says what is not at hand", async ()
     ["result", "unknown"],
     ["stdout", "unknown"],
     ["stderr", "unknown"],
+    ["files", "ok"],
   ]);
   const said = steps.map(({ says }) => says).join("\n");
   for (const hash of [stdout_sha256, stderr_sha256, result_sha256]) expect(said).toContain(hash);

@@ -32,6 +32,8 @@ function rows(sql: string, value: string): unknown[] {
   }
 }
 
+const file = { folder_id: "f", object_key: "k", sha256: "c".repeat(64), size: 1 };
+
 describe("a receipt that does not hold", () => {
   const cases: [string, object][] = [
     ["another attempt", { attempt: 2 }],
@@ -41,6 +43,7 @@ describe("a receipt that does not hold", () => {
     ["another exit code", { exit_code: 7 }],
     ["another result", { result: { other: 1 } }],
     ["another output", { stdout_sha256: "b".repeat(64) }],
+    ["other files", { output_files: [file] }],
   ];
 
   test.each(cases)("about %s leaves the job as it is and names the worker", async (_what, says) => {

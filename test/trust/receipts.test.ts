@@ -132,9 +132,9 @@ describe("the receipt of a real worker", () => {
     expect(receipt.ended_at).toBeGreaterThanOrEqual(receipt.started_at!);
     expect(bundle.document).toContain(id);
     expect(sha256Hex(bundle.document!)).toBe((await readJob(id)).document_sha256);
-    const outputs = { stdout: sha256Hex("out ä"), stderr: sha256Hex("err") };
+    const outputs = { stdout: sha256Hex("out ä"), stderr: sha256Hex("err"), files: [] };
     expect(verifyBundle({ bundle, keys: hubKeys(), outputs }).map(({ isFine }) => isFine)).toEqual(
-      Array(7).fill(true),
+      Array(8).fill(true),
     );
     expect(refusals(id)).toEqual([]);
   });
@@ -215,6 +215,7 @@ describe("jobctl verify", () => {
       "result ok",
       "stdout ok",
       "stderr ok",
+      "files ok",
     ]);
     expect(exitCode).toBe(0);
   });

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { WritError } from "../../../core/errors.ts";
 import { readRange } from "../../../output/follow-output.ts";
 import { jobOutputDir, type OutputStream, outputPath, sizeOf } from "../../../output/output-log.ts";
+import { canonicalize } from "../../../signing/canonical.ts";
 import { loadVerifyingKey, verifyText } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import { EMPTY_SHA256, parseReceipt, type Receipt } from "../../../signing/receipt.ts";
@@ -19,8 +20,14 @@ export type ReceiptBatch = {
   receipts: ToldReceipt[];
 };
 
-/** A receipt beside what the worker said to the hub in the same breath; `result` is canonical text. */
-type ToldReceipt = { job: JobBrief; text: string; exitCode: number | null; result: string | null };
+/** A receipt beside what the worker reported in the same call; `result` and `outputFiles` are canonical texts. */
+type ToldReceipt = {
+  job: JobBrief;
+  text: string;
+  exitCode: number | null;
+  result: string | null;
+  outputFiles: string | null;
+};
 
 export type ReceiptRefusal = { workerId: string; job: JobBrief; reason: string };
 
@@ -49,7 +56,7 @@ function signatureProblem({ publicKey, signed, signature }: ReceiptBatch): strin
 }
 
 async function receiptProblem(deps: Deps, workerId: string, told: ToldReceipt): Promise<string | null> {
-  const { job, exitCode, result } = told;
+  const { job, exitCode, result, outputFiles } = told;
   let receipt: Receipt;
   try {
     receipt = parseReceipt(told.text);
@@ -71,11 +78,16 @@ async function receiptProblem(deps: Deps, workerId: string, told: ToldReceipt): 
   const wrong = (Object.keys(expected) as (keyof Receipt)[]).find(
     (field) => receipt[field] !== expected[field],
   );
-  if (wrong === undefined) return null;
+  if (wrong === undefined) return filesProblem(receipt, outputFiles);
   // Under a low ceiling output may be gone before it was looked at, and that is not the worker's doing.
   const isOutput = wrong === "stdout_sha256" || wrong === "stderr_sha256";
   if (isOutput && (await isOutputDropped(deps, job))) return null;
   return `its ${wrong} is not what the hub has`;
+}
+
+function filesProblem(receipt: Receipt, outputFiles: string | null): string | null {
+  const isSame = canonicalize(receipt.output_files) === (outputFiles ?? "[]");
+  return isSame ? null : "its output_files are not those that the worker reported";
 }
 
 async function isOutputDropped({ store }: Deps, job: JobBrief): Promise<boolean> {

@@ -20,6 +20,7 @@ import { parseShape } from "../access/parse-shape.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { settled } from "./change-attempt.ts";
 import { checkOutput } from "./check-output.ts";
+import { checkOutputFiles } from "./check-output-files.ts";
 import type { ReceiptBatch } from "./check-receipts.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { keptReceipt, type Signed, signedList, signedReceipt } from "./keep-receipts.ts";
@@ -107,6 +108,7 @@ async function durably(deps: HubDeps, asked: Ending | WritError): Promise<Ending
 
 /** A worker removes its copy when the ending is answered, so the hub's must be whole and on the disk by then. */
 async function secureOutput(deps: HubDeps, ending: Ending): Promise<void> {
+  await checkOutputFiles(deps, ending);
   await checkOutput(deps, ending);
   await syncOutput(deps, ending.jobId);
 }
@@ -181,9 +183,9 @@ async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): P
 /** What is to be checked of an ending: nothing unless it counted and came with a receipt. */
 function toCheck({ change, receiptText }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
   if (answer.kind !== "moved" || receiptText === undefined) return [];
-  const { exitCode } = change;
+  const { exitCode, outputFiles } = change;
   const result = change.act === "result" ? change.result : change.partialResult;
-  return [{ job: answer.job, text: receiptText, exitCode, result }];
+  return [{ job: answer.job, text: receiptText, exitCode, result, outputFiles }];
 }
 
 async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
@@ -230,9 +232,15 @@ function reportOf(body: ReportFields): AttemptReport {
     exitCode: body.exit_code ?? null,
     isolation: textOf(body.isolation),
     usage: textOf(body.usage),
-    outputFiles: textOf(body.output_files),
+    outputFiles: outputFilesOf(body.output_files),
     receipt: body.receipt,
   };
+}
+
+/** Canonical text, as the receipt has it; null when there are none. */
+function outputFilesOf(files: ReportFields["output_files"] = []): string | null {
+  if (files.length === 0) return null;
+  return canonicalize(files.map((file) => ({ ...file, sha256: file.sha256.replace(/^sha256:/, "") })));
 }
 
 function textOf(value: unknown): string | null {

@@ -1,0 +1,37 @@
+import type { JobDocument } from "../../../contract/document.ts";
+import { type Change, decideChange } from "../../../core/change.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { OutputFile } from "../../../core/output-file.ts";
+import { allowsObject, storagePolicyOf } from "../../../core/storage-policy.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+
+type ToldEnd = { jobId: string; change: Extract<Change, { act: "result" | "fail" }> };
+
+/**
+ * Refuses the end of an attempt that lists files which its job could not have written: whoever may read a job may read
+ * its files, so a worker must not be able to list somebody else's.
+ */
+export async function checkOutputFiles(
+  deps: Pick<HubDeps, "store" | "clock" | "settings">,
+  { jobId, change }: ToldEnd,
+): Promise<void> {
+  if (change.outputFiles === null) return;
+  const stored = await deps.store.getJob({ jobId });
+  // An end that does not count, or has counted before, is answered as ever.
+  if (stored === null || decideChange(stored.job, change, rulesNow(deps)).kind !== "moved") return;
+
+  const policy = storagePolicyOf(JSON.parse(stored.document) as JobDocument) ?? [];
+  const files = JSON.parse(change.outputFiles) as OutputFile[];
+  const index = files.findIndex(
+    ({ folder_id: folderId, object_key: objectKey }) =>
+      !allowsObject(policy, { folderId, objectKey, method: "PUT" }),
+  );
+  const file = files[index];
+  if (file === undefined) return;
+  const message =
+    policy.length === 0
+      ? "the job has no output_location, so it has no files"
+      : `${file.folder_id}/${file.object_key} is not where this job may put files; see its output_location and storage_access_policy`;
+  const issues = [{ path: `output_files[${index}].object_key`, message }];
+  throw new WritError("INVALID_ARGUMENT", `output_files[${index}].object_key: ${message}`, { issues });
+}

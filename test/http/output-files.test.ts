@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import type { OutputFile } from "../../src/core/output-file.ts";
+import { errorOf } from "../support/call-http.ts";
+import { snapshot } from "../support/database.ts";
+import { stillEnv } from "../support/hub.ts";
+import { type HeldJob, jobReader, runningJob } from "../support/jobs.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
+
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
+const view = jobReader(hub);
+
+const output_location = { folder_id: "results", prefix: "runs/1/" };
+const file: OutputFile = {
+  folder_id: "results",
+  object_key: "runs/1/a.txt",
+  sha256: "a".repeat(64),
+  size: 3,
+};
+
+function report(job: HeldJob, output_files: unknown, act: "result" | "fail" = "result") {
+  const said = act === "result" ? { result: 1 } : { reason: "it broke" };
+  const body = { ...job.fence, ...said, output_files };
+  return hub.call("POST", `/jobs/${job.id}/${act}`, { token: tokens.worker, body });
+}
+
+describe("an end is refused, and changes nothing, when its files", () => {
+  const cases: [string, unknown, string, string][] = [
+    ["have no hash", [{ ...file, sha256: undefined }], "output_files[0].sha256", "must be"],
+    [
+      "have a hash that is none",
+      [{ ...file, sha256: "A".repeat(64) }],
+      "output_files[0].sha256",
+      "64 lower-case hex",
+    ],
+    ["have no size", [{ ...file, size: undefined }], "output_files[0].size", "must be a whole number"],
+    ["are smaller than nothing", [{ ...file, size: -1 }], "output_files[0].size", "must be a whole number"],
+    [
+      "have a folder that climbs",
+      [{ ...file, folder_id: ".." }],
+      "output_files[0].folder_id",
+      "begin with a dot",
+    ],
+    [
+      "have a key that climbs",
+      [{ ...file, object_key: "runs/1/../2" }],
+      "output_files[0].object_key",
+      "must not hold . or ..",
+    ],
+    [
+      "have a key from the root",
+      [{ ...file, object_key: "/etc/passwd" }],
+      "output_files[0].object_key",
+      "must not start with /",
+    ],
+    [
+      "are folders",
+      [{ ...file, object_key: "runs/1/" }],
+      "output_files[0].object_key",
+      "must not end with /",
+    ],
+    ["say more than they should", [{ ...file, url: "https://x" }], "output_files[0].url", ""],
+    ["are named twice", [file, { ...file, size: 4 }], "output_files[1].object_key", "a second time"],
+    [
+      "are elsewhere",
+      [file, { ...file, object_key: "runs/10/a" }],
+      "output_files[1].object_key",
+      "is not where this job may put files",
+    ],
+    [
+      "are in another folder",
+      [{ ...file, folder_id: "secrets" }],
+      "output_files[0].object_key",
+      "is not where this job may put files",
+    ],
+  ];
+
+  test.each(cases)("%s", async (_, files, path, message) => {
+    const job = await runningJob(hub, { output_location });
+    const before = snapshot(hub.home);
+    for (const act of ["result", "fail"] as const) {
+      const answer = await report(job, files, act);
+      expect(answer).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+      const issues = errorOf(answer.text).details as { issues: { path: string; message: string }[] };
+      expect(issues.issues[0]).toMatchObject({ path, message: expect.stringContaining(message) });
+    }
+    expect(snapshot(hub.home)).toBe(before);
+  });
+
+  test("are those of a job that has nowhere to put them", async () => {
+    const job = await runningJob(hub);
+    const answer = await report(job, [file]);
+    expect(answer).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+    expect(answer.text).toContain("no output_location");
+    expect(await report(job, [])).toMatchObject({ status: 200 });
+  });
+
+  test("are of an attempt that does not count: then nothing is said of where they may be", async () => {
+    const job = await runningJob(hub, { output_location });
+    const stale = { ...job, fence: { ...job.fence, token: "another-token-00" } };
+    expect(await report(stale, [{ ...file, folder_id: "secrets" }])).toMatchObject({
+      status: 409,
+      code: "LEASE_LOST",
+    });
+  });
+});
+
+describe("files stand on the job", () => {
+  test("when it has succeeded", async () => {
+    const job = await runningJob(hub, { output_location });
+    const second = { ...file, object_key: "runs/1/sub/b", sha256: `sha256:${"b".repeat(64)}`, size: 0 };
+    expect(await report(job, [file, second])).toMatchObject({ status: 200 });
+    expect((await view(job.id)).output_files).toEqual([file, { ...second, sha256: "b".repeat(64) }]);
+    expect((await report(job, [file, second])).json()).toMatchObject({ duplicate: true });
+  });
+
+  test("when it has failed", async () => {
+    const job = await runningJob(hub, { output_location, max_attempts: 1 });
+    expect(await report(job, [file], "fail")).toMatchObject({ status: 200 });
+    expect(await view(job.id)).toMatchObject({ status: "failed", output_files: [file] });
+  });
+
+  test("when its end came in a batch, where a bad list spoils nobody else's", async () => {
+    const good = await runningJob(hub, { output_location });
+    const bad = await runningJob(hub, { output_location, workerId: good.fence.worker_id });
+    const items = [good, bad].map(({ id, fence: { attempt, token } }, index) => {
+      const output_files = [{ ...file, folder_id: index === 0 ? "results" : "secrets" }];
+      return { job_id: id, attempt, token, result: 1, output_files };
+    });
+    const body = { worker_id: good.fence.worker_id, items };
+    const answer = await hub.must("POST", "/jobs/results", { token: tokens.worker, body });
+    expect(answer.json<{ items: unknown[] }>().items).toMatchObject([
+      { job_id: good.id, status: "completed" },
+      { job_id: bad.id, error: { code: "INVALID_ARGUMENT" } },
+    ]);
+    expect((await view(good.id)).output_files).toEqual([file]);
+    expect(await view(bad.id)).toMatchObject({ status: "running", output_files: [] });
+  });
+
+  test("and a policy of its own says where they may be", async () => {
+    const storage_access_policy = [
+      { folderId: "elsewhere", prefix: "", method: "PUT" },
+      { folderId: "results", prefix: "", method: "GET" },
+    ];
+    const job = await runningJob(hub, { output_location, storage_access_policy });
+    expect(await report(job, [file])).toMatchObject({ status: 400 });
+    expect(await report(job, [{ ...file, folder_id: "elsewhere" }])).toMatchObject({ status: 200 });
+  });
+});

@@ -1,0 +1,162 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { JobView, ReceiptView } from "../../src/contract/view-shapes.ts";
+import type { OutputFile } from "../../src/core/output-file.ts";
+import { runnersOf } from "../../src/runners/create-runners.ts";
+import type { RunContext, Runner, RunOutcome } from "../../src/runners/runner.ts";
+import { verifyJobToken } from "../../src/signing/job-token.ts";
+import { openKeyRing } from "../../src/signing/key-ring.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
+import { parseReceipt } from "../../src/signing/receipt.ts";
+import { readEvents } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { stillEnv } from "../support/hub.ts";
+import { freshName, submitJob } from "../support/jobs.ts";
+import { runCommand } from "../support/run-command.ts";
+import { hubForAll } from "../support/use-hub.ts";
+import { startTestWorker, type TestWorker } from "../support/worker.ts";
+
+const hub = hubForAll(stillEnv);
+const type = freshName("files");
+const output_location = { folder_id: "results", prefix: "runs/1" };
+const report: OutputFile = {
+  folder_id: "results",
+  object_key: "runs/1/report.txt",
+  sha256: sha256Hex("forty-two"),
+  size: 9,
+};
+let worker: TestWorker;
+let dir: string;
+
+beforeAll(async () => {
+  worker = await startTestWorker(hub, { types: [type], createRunners: (deps) => runnersOf(deps, [writer]) });
+  dir = mkdtempSync(join(tmpdir(), "writ-output-files-"));
+});
+afterAll(async () => {
+  await worker.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** A runner that has put files into storage: those that the job's params list. */
+const writer: Runner = {
+  kind: "exec",
+  isInProcess: () => false,
+  async run(context) {
+    await context.onStarted({ level: "none", applied: [], missing: [] });
+    const { files, fails } = context.document.params as { files: OutputFile[]; fails?: boolean };
+    const resultJson = JSON.stringify(await tokenClaims(context));
+    const outcome: RunOutcome = fails
+      ? { kind: "failed", code: "EXECUTION_ERROR", reason: "it broke", partialResultJson: resultJson }
+      : { kind: "succeeded", resultJson };
+    return { ...outcome, outputFiles: files };
+  },
+};
+
+/** What the hub would read in the token that the runner has. */
+async function tokenClaims({ jobToken }: RunContext) {
+  const claimed = (await jobToken?.get()) ?? "";
+  const fresh = (await jobToken?.renew()) ?? "";
+  const ring = openKeyRing(join(hub.home, "keys"), { nowMs: Date.now() });
+  return [claimed, fresh].map((token) => verifyJobToken(ring, token, Date.now()).policy);
+}
+
+async function readJob(id: string): Promise<JobView> {
+  return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
+}
+
+async function ranJob(params: object): Promise<JobView> {
+  const { id } = await submitJob(hub, { type, params, output_location, max_attempts: 1 });
+  await eventually("the job to end", async () => (await readJob(id)).completed_at !== null);
+  return readJob(id);
+}
+
+function verify(args: string[]) {
+  return runCommand("jobctl", ["verify", ...args], { home: hub.home, cwd: dir });
+}
+
+test("files outside the job's policy are refused, and the attempt fails with that reason", async () => {
+  const job = await ranJob({ files: [{ ...report, object_key: "others/report.txt" }] });
+  expect(job).toMatchObject({ status: "failed", output_files: [] });
+  expect(job.fail_history[0]?.reason).toContain("is not where this job may put files");
+});
+
+test.each([
+  ["completed", false],
+  ["failed", true],
+])("files of an attempt that %s go from the runner to the receipt and to the job", async (status, fails) => {
+  const job = await ranJob({ files: [report], fails });
+  expect(job).toMatchObject({ status, output_files: [report] });
+  const { receipt } = (
+    await hub.must("GET", `/jobs/${job.id}/receipt`, { token: hub.admin })
+  ).json<ReceiptView>();
+  expect(parseReceipt(receipt).output_files).toEqual([report]);
+  const policy = [{ folderId: "results", prefix: "runs/1", method: "PUT" }];
+  expect(job.result ?? job.partial_result).toEqual([policy, policy]);
+  const refused = readEvents(hub.home).filter(
+    ({ job_id, event }) => job_id === job.id && event === "INVALID_SIGNATURE",
+  );
+  expect(refused).toEqual([]);
+});
+
+describe("jobctl verify", () => {
+  let job: JobView;
+  const copy = (name: string, text: string): string => {
+    writeFileSync(join(dir, name), text);
+    return `${report.object_key}=${name}`;
+  };
+  beforeAll(async () => {
+    job = await ranJob({ files: [report] });
+  });
+
+  test("finds a copy that is not what was signed for, and one that nobody signed for", async () => {
+    const wrong = await verify([job.id, "--artifact", copy("wrong.txt", "forty-three")]);
+    expect(wrong).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining("is not what was signed for"),
+    });
+    writeFileSync(join(dir, "x"), "");
+    const unknown = await verify([job.id, "--artifact", "runs/1/other=x"]);
+    expect(unknown).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining("names no file runs/1/other"),
+    });
+  });
+
+  test("says what is wrong with its arguments", async () => {
+    expect(await verify([job.id, "--artifact", "report.txt"])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("is not KEY=FILE"),
+    });
+    expect(await verify([job.id, "--artifact", "a=missing.txt"])).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining("missing.txt cannot be read (ENOENT)"),
+    });
+  });
+
+  test("checks the list and copies of the files, online and in a bundle", async () => {
+    const right = copy("right.txt", "forty-two");
+    const online = await verify([job.id, "--artifact", right, "--export", "bundle.json"]);
+    expect(online.stdout).toMatch(/ok +files +1, as in the receipt/);
+    expect(online.stdout).toMatch(/ok +artifact +runs\/1\/report.txt is what the receipt names/);
+    expect(online.exitCode).toBe(0);
+    const offline = await verify(["--bundle", "bundle.json", "--artifact", right]);
+    expect(offline.stdout).toMatch(/unknown +files +not at hand; the receipt names 1/);
+    expect(offline.stdout).toMatch(/ok +artifact/);
+    expect(offline.exitCode).toBe(0);
+  });
+
+  test("finds a list that was edited in the database", async () => {
+    const edited = await ranJob({ files: [report] });
+    const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
+    database
+      .prepare("UPDATE jobs SET output_files = replace(output_files, 'report', 'other') WHERE id = ?")
+      .run(edited.id);
+    database.close();
+    const { exitCode, stdout } = await verify([edited.id]);
+    expect(stdout).toMatch(/broken +files +are not those in the receipt/);
+    expect(exitCode).toBe(1);
+  });
+});
