@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
 import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
-import { followOutput } from "../output/follow-output.ts";
+import { followFile } from "../output/follow-file.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "./caged-sandbox.ts";
@@ -102,7 +102,7 @@ export async function openCage(options: OpenCageOptions): Promise<Cage> {
     streamOutput(id, stream) {
       const { dir, exited } = find(id);
       const ended = exited.then(() => {});
-      return followOutput({ path: join(dir, `${stream}.log`), offset: 0, ended: () => ended });
+      return followFile({ path: join(dir, `${stream}.log`), offset: 0, ended: () => ended });
     },
     async close() {
       const stops = [...jobs.values()].map((job) => job.terminator.stop("stopped", { graceMs: 0 }));

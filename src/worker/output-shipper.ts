@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { followOutput } from "../output/follow-output.ts";
+import { followFile } from "../output/follow-file.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { OutputStream } from "./attempt-calls.ts";
 import type { HubCalls } from "./hub-calls.ts";
@@ -57,7 +57,7 @@ async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promi
   let offset = from;
   // The next piece is read when the hub has answered that it has this one; any other answer ends the loop.
   const options = { path, offset, chunkBytes, reusesBuffer: true, ended, signal };
-  for await (const chunk of followOutput(options)) {
+  for await (const chunk of followFile(options)) {
     const bytes = chunk.subarray(0, Math.max(0, bytesMax - offset));
     if (bytes.length === 0) break;
     const size = await sendChunk(deps, shipment, { offset, bytes });

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolveLimits } from "../../src/core/limits.ts";
-import { followOutput } from "../../src/output/follow-output.ts";
+import { followFile } from "../../src/output/follow-file.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { CagedSandbox } from "../../src/sandbox/caged-sandbox.ts";
@@ -37,5 +37,5 @@ const running = await sandbox.start({
 writeFileSync(join(jobDir, "isolation.tmp"), JSON.stringify(running.isolation));
 renameSync(join(jobDir, "isolation.tmp"), join(jobDir, "isolation.json"));
 const ended = (): Promise<void> => running.exited.then(() => {});
-for await (const bytes of followOutput({ path: stdoutFile, offset: 0, ended })) process.stdout.write(bytes);
+for await (const bytes of followFile({ path: stdoutFile, offset: 0, ended })) process.stdout.write(bytes);
 await sandbox.close();

@@ -3,7 +3,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { isActive, isEnded, type JobRecord } from "../../../core/job.ts";
-import { followOutput, readRange } from "../../../output/follow-output.ts";
+import { followFile, readRange } from "../../../output/follow-file.ts";
 import { outputPath, sizeOf } from "../../../output/output-log.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -40,7 +40,7 @@ export async function openOutput(deps: HubDeps, request: OutputRequest): Promise
     size: await sizeOf(path),
     read: (start, end) => readRange(path, start, end),
     follow: (start, signal) =>
-      followOutput({
+      followFile({
         path,
         offset: start,
         signal,

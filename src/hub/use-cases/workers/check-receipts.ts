@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { WritError } from "../../../core/errors.ts";
-import { readRange } from "../../../output/follow-output.ts";
+import { readRange } from "../../../output/follow-file.ts";
 import { jobOutputDir, type OutputStream, outputPath, sizeOf } from "../../../output/output-log.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { loadVerifyingKey, verifyText } from "../../../signing/ed25519.ts";

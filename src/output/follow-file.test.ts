@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { followOutput } from "./follow-output.ts";
+import { followFile } from "./follow-file.ts";
 
 let root: string;
 let path: string;
@@ -24,12 +24,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-describe("followOutput", () => {
+describe("followFile", () => {
   test("throws the reason when it is aborted while it waits, and leaves no descriptor behind", async () => {
-    await collect(followOutput({ path, offset: 0, ended: () => Promise.resolve() }));
+    await collect(followFile({ path, offset: 0, ended: () => Promise.resolve() }));
     const before = descriptors();
     const stop = new AbortController();
-    const reading = collect(followOutput({ path, offset: 0, ended: never, signal: stop.signal }));
+    const reading = collect(followFile({ path, offset: 0, ended: never, signal: stop.signal }));
     stop.abort(new Error("enough"));
     await expect(reading).rejects.toThrow("enough");
     expect(descriptors()).toBe(before);
@@ -37,7 +37,7 @@ describe("followOutput", () => {
 
   test("fails when the output is removed before its end", async () => {
     write("abc");
-    const follower = followOutput({ path, offset: 0, ended: never });
+    const follower = followFile({ path, offset: 0, ended: never });
     expect((await follower.next()).value?.toString()).toBe("abc");
     const next = follower.next();
     unlinkSync(path);
@@ -47,29 +47,29 @@ describe("followOutput", () => {
   test("passes on a failure of the end itself", async () => {
     write("abc");
     const ended = (): Promise<void> => Promise.reject(new Error("store gone"));
-    await expect(collect(followOutput({ path, offset: 0, ended }))).rejects.toThrow("store gone");
+    await expect(collect(followFile({ path, offset: 0, ended }))).rejects.toThrow("store gone");
   });
 
   test("yields nothing for an offset at or beyond the end, and nothing when there never was a file", async () => {
     const ended = (): Promise<void> => Promise.resolve();
-    expect(await collect(followOutput({ path, offset: 0, ended }))).toHaveLength(0);
+    expect(await collect(followFile({ path, offset: 0, ended }))).toHaveLength(0);
     write("abc");
-    expect(await collect(followOutput({ path, offset: 3, ended }))).toHaveLength(0);
-    expect(await collect(followOutput({ path, offset: 9, ended }))).toHaveLength(0);
-    expect((await collect(followOutput({ path, offset: 1, ended }))).toString()).toBe("bc");
+    expect(await collect(followFile({ path, offset: 3, ended }))).toHaveLength(0);
+    expect(await collect(followFile({ path, offset: 9, ended }))).toHaveLength(0);
+    expect((await collect(followFile({ path, offset: 1, ended }))).toString()).toBe("bc");
   });
 
   test("reads in chunks of the size that was asked for", async () => {
     write("0123456789");
     const chunks = await Array.fromAsync(
-      followOutput({ path, offset: 1, chunkBytes: 4, ended: AbortSignal.abort() }),
+      followFile({ path, offset: 1, chunkBytes: 4, ended: AbortSignal.abort() }),
     );
     expect(chunks.map(String)).toEqual(["1234", "5678", "9"]);
   });
 
   test("waits for a file whose directories are not there yet, one after the other", async () => {
     const over = new AbortController();
-    const reading = collect(followOutput({ path, offset: 0, ended: over.signal }));
+    const reading = collect(followFile({ path, offset: 0, ended: over.signal }));
     for (const dir of [join(root, "ab"), join(root, "ab", "job"), dirname(path)]) {
       mkdirSync(dir);
       await turn();
@@ -83,7 +83,7 @@ describe("followOutput", () => {
 
   test("hears of a directory that is removed and made again", async () => {
     mkdirSync(dirname(path), { recursive: true });
-    const follower = followOutput({ path, offset: 0, ended: never });
+    const follower = followFile({ path, offset: 0, ended: never });
     const first = follower.next();
     await turn();
     rmSync(join(root, "ab"), { recursive: true });
@@ -94,13 +94,13 @@ describe("followOutput", () => {
   });
 
   test("reads each byte once from a writer in another process, for 50 readers at once", async () => {
-    await collect(followOutput({ path, offset: 0, ended: () => Promise.resolve() }));
+    await collect(followFile({ path, offset: 0, ended: () => Promise.resolve() }));
     const before = descriptors();
     const writer = startWriter(2000);
     const exited = exitOf(writer);
     const ended = (): Promise<void> => exited;
     const readers = Array.from({ length: 50 }, (_, n) =>
-      collect(followOutput({ path, offset: n, chunkBytes: 1000 + n * 997, ended })),
+      collect(followFile({ path, offset: n, chunkBytes: 1000 + n * 997, ended })),
     );
     const outputs = await Promise.all(readers);
     const whole = readFileSync(path);
@@ -110,12 +110,12 @@ describe("followOutput", () => {
   });
 
   test("never loses the last bytes, nor hangs, however writes and end fall together, 200 times", async () => {
-    await collect(followOutput({ path, offset: 0, ended: () => Promise.resolve() }));
+    await collect(followFile({ path, offset: 0, ended: () => Promise.resolve() }));
     const before = descriptors();
     for (let round = 0; round < 200; round++) {
       const file = join(root, `round-${round}`, "stdout.log");
       const over = Promise.withResolvers<void>();
-      const reading = collect(followOutput({ path: file, offset: 0, ended: () => over.promise }));
+      const reading = collect(followFile({ path: file, offset: 0, ended: () => over.promise }));
       const bytes = randomBytes(1 + (round % 50) * 100);
       // Some turns of the loop apart, different in each round, so that every order comes up.
       for (let n = 0; n < round % 5; n++) await turn();
@@ -140,7 +140,7 @@ describe("followOutput", () => {
         dirname(file),
         file,
       ]);
-      const output = await collect(followOutput({ path: file, offset: 0, ended: () => exitOf(writer) }));
+      const output = await collect(followFile({ path: file, offset: 0, ended: () => exitOf(writer) }));
       expect(output.toString()).toBe("abcdef");
     }
   });
@@ -148,7 +148,7 @@ describe("followOutput", () => {
   test("subscribes to the second source and lets it go at the end", async () => {
     write("abc");
     let subscribers = 0;
-    const follower = followOutput({
+    const follower = followFile({
       path,
       offset: 0,
       ended: never,
@@ -166,7 +166,7 @@ describe("followOutput", () => {
 
   test("ends at the size that the output had when its end was seen", async () => {
     write("x".repeat(1000));
-    const follower = followOutput({ path, offset: 0, chunkBytes: 100, ended: AbortSignal.abort() });
+    const follower = followFile({ path, offset: 0, chunkBytes: 100, ended: AbortSignal.abort() });
     await follower.next();
     write("too late");
     expect((await collect(follower)).length).toBe(900);

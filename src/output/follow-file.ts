@@ -33,7 +33,7 @@ export type FollowOptions = {
  * Yields the bytes of an output from `offset` on, and then what is added, until it has ended and all is
  * sent. There is one read in flight and none while the consumer is busy, so a slow reader costs no memory.
  */
-export async function* followOutput(options: FollowOptions): AsyncGenerator<Buffer> {
+export async function* followFile(options: FollowOptions): AsyncGenerator<Buffer> {
   const { path, signal } = options;
   const wakeUp = new WakeUp();
   const growth = new GrowthWatch(path, wakeUp.wake);
