@@ -6,7 +6,6 @@ import type { EventKind, Severity } from "../core/events.ts";
 import type { JobState } from "../core/job.ts";
 
 export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
-export type { OutputStream } from "../contract/job-routes.ts";
 export type {
   EventView as TimelineEvent,
   JobView as Job,
@@ -14,6 +13,7 @@ export type {
   WorkerView as Worker,
 } from "../contract/view-shapes.ts";
 export type { JobState } from "../core/job.ts";
+export type { OutputStream } from "../core/output-stream.ts";
 
 /** A job as a producer describes it. */
 export type JobInput = z.input<typeof jobSubmission>;

@@ -1,6 +1,6 @@
-import type { OutputStream } from "../contract/job-routes.ts";
 import { wireStreams } from "../contract/job-wire.ts";
 import { hasCode, WritError } from "../core/errors.ts";
+import type { OutputStream } from "../core/output-stream.ts";
 import { openDeadline } from "./deadline.ts";
 import { Pace } from "./pace.ts";
 import type { RpcConnection } from "./rpc-connection.ts";

@@ -1,7 +1,8 @@
-import { jobRoutes, type OutputStream } from "../contract/job-routes.ts";
+import { jobRoutes } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { isActive, isEnded } from "../core/job.ts";
+import type { OutputStream } from "../core/output-stream.ts";
 import { openDeadline } from "./deadline.ts";
 import type { HubConnection, RouteStream } from "./hub-connection.ts";
 import { Pace } from "./pace.ts";

@@ -1,12 +1,10 @@
 import { z } from "zod";
 import { jobStates } from "../core/job.ts";
+import { outputStreams } from "../core/output-stream.ts";
 import { jobId, jobType, queryFlag, queryInteger, text, workerId } from "./fields.ts";
 import { bodyBytes, route } from "./route.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
 import { eventView, jobView, receiptView, whyView } from "./view-shapes.ts";
-
-export const outputStreams = ["stdout", "stderr"] as const;
-export type OutputStream = (typeof outputStreams)[number];
 
 const jobParams = z.strictObject({ id: jobId });
 export const outputParams = z.strictObject({

@@ -1,6 +1,6 @@
 import type { Ids } from "../core/ids.ts";
 import type { ChangeRules } from "../core/outcome.ts";
-import type { OutputLog } from "../output/output-log.ts";
+import type { Outputs } from "../output/outputs.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -24,9 +24,8 @@ export type HubDeps = {
   clock: Clock;
   ids: Ids;
   settings: HubSettings;
-  outputs: OutputLog;
-  outputsDir: string;
-  /** How much jobs have said. */
+  outputs: Outputs;
+  /** How much jobs have written. */
   outputTally: OutputTally;
   logger: Logger;
   failpoint: Failpoint;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Ids } from "../core/ids.ts";
-import { OutputLog } from "../output/output-log.ts";
+import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openLogger } from "../runtime/logger.ts";
@@ -164,10 +164,9 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
   const { extended } = await store.graceLeases({ nowMs, leaseMs: settings.leaseMs });
   if (extended.length > 0)
     logger.info({ extended: extended.length }, "leases that outlived the restart begin anew");
-  const outputsDir = join(home, "outputs");
-  const outputs = new OutputLog({ failpoint });
-  // What they said before may have been written by a hub that did not live to sync it.
-  for (const jobId of extended) outputs.doubt(outputsDir, jobId);
+  const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
+  // What they wrote before may have been taken by a hub that did not live to sync it.
+  outputs.assumeUnsynced(extended);
 
   const dispatcher = new Dispatcher();
   const metrics = createMetrics(version);
@@ -184,12 +183,11 @@ async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps[
     metrics,
     version,
     outputs,
-    outputsDir,
     outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),
     watched: new WatchList(clock),
-    receipts: new ReceiptChecker({ store, clock, logger, outputsDir }),
+    receipts: new ReceiptChecker({ store, clock, logger, outputs }),
     feed: new EventFeed(store),
     limits: new RateLimits(clock),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),

@@ -1,9 +1,9 @@
 export type { LimitsText } from "../core/limits.ts";
+export type { OutputStream } from "../core/output-stream.ts";
 export {
   type Cage,
   type JobStatus,
   type OpenCageOptions,
-  type OutputStream,
   openCage,
 } from "./open-cage.ts";
 export { type Isolation, type IsolationLevel, SandboxUnavailable, type Usage } from "./sandbox.ts";

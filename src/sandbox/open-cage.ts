@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
 import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
-import { followFile } from "../output/follow-file.ts";
+import type { OutputStream } from "../core/output-stream.ts";
+import { followFile } from "../output/folder/follow-file.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "./caged-sandbox.ts";
@@ -25,8 +26,6 @@ export type OpenCageOptions = {
   stopGraceMs?: number;
   logger?: Logger;
 };
-
-export type OutputStream = "stdout" | "stderr";
 
 export type JobStatus = {
   id: string;

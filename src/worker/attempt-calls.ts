@@ -1,10 +1,9 @@
 import { jobTokenAnswer } from "../contract/worker-shapes.ts";
 import { WritError } from "../core/errors.ts";
+import type { OutputStream } from "../core/output-stream.ts";
 import type { HttpRequest, HttpResponse } from "../runtime/http-client.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
-
-export type OutputStream = "stdout" | "stderr";
 
 /** One call to the hub, below its prefix, with this worker's own timeout. */
 export type Send = (

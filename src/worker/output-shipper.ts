@@ -1,7 +1,7 @@
 import { WritError } from "../core/errors.ts";
-import { followFile } from "../output/follow-file.ts";
+import type { OutputStream } from "../core/output-stream.ts";
+import { followFile } from "../output/folder/follow-file.ts";
 import type { Lease } from "../signing/lease.ts";
-import type { OutputStream } from "./attempt-calls.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { hubPauseMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import type { StreamHash } from "./stream-hash.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readRange } from "../output/follow-file.ts";
+import { readRange } from "../output/folder/read-range.ts";
 
 /**
  * The SHA-256 of what the hub has of one stream, made while it is being sent. When the hub counted otherwise in

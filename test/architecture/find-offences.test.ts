@@ -36,6 +36,11 @@ describe("an import is refused", () => {
       "it lies outside the rooms",
     ],
     ["src/hub/use-cases/a.ts", `import { b } from "../http/b.ts";`, "never imports src/hub/http/"],
+    [
+      "src/hub/views/a.ts",
+      `import { b } from "../../output/folder/b.ts";`,
+      "never imports src/output/folder/",
+    ],
   ])("%s: %s", (path, text, reason) => {
     expect(offencesOf(path, text)).toEqual([expect.stringContaining(reason)]);
   });
@@ -44,6 +49,7 @@ describe("an import is refused", () => {
 test.each([
   ["src/hub/a.ts", `import { b } from "../store/b.ts";`],
   ["src/hub/http/a.ts", `import { b } from "../use-cases/b.ts";`],
+  ["src/hub/views/a.ts", `import { b } from "../../output/outputs.ts";`],
   ["src/hub/a.ts", `import { b } from "node:fs";\nimport { z } from "zod";`],
   ["src/contract/a.ts", `import { z } from "zod";`],
   ["src/cli/a.ts", `import { b } from "../hub/start.ts";`],

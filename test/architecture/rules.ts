@@ -30,7 +30,14 @@ export const rooms: Record<string, Room> = {
 export const strangers = ["hub", "worker", "agent", "dashboard"];
 
 /** Directions inside a room. Use cases hold the rules and never learn which transport called them. */
-export const innerWalls = [{ from: "src/hub/use-cases/", never: ["src/hub/http/", "src/hub/rpc/"] }];
+export const innerWalls = [
+  { from: "src/hub/use-cases/", never: ["src/hub/http/", "src/hub/rpc/"] },
+  // Where outputs are kept is chosen at the start of the hub; nothing else in it knows of paths.
+  ...["use-cases", "views", "services", "http", "rpc"].map((folder) => ({
+    from: `src/hub/${folder}/`,
+    never: ["src/output/folder/"],
+  })),
+];
 
 /** The only files that may look at the process around them; all others are told what they need. */
 export const entryFiles = ["src/cli/writ.ts", "src/cli/jobctl.ts", "src/agent/writ-agent.ts"];

@@ -3,7 +3,7 @@ import { existsSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
-import { outputPath } from "../../src/output/output-log.ts";
+import { outputPath } from "../../src/output/folder/output-path.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { startTestWorker } from "../support/worker.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { jobOutputDir, outputPath } from "../../src/output/output-log.ts";
+import { jobOutputDir, outputPath } from "../../src/output/folder/output-path.ts";
 import { errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
-import { jobOutputDir, outputPath } from "../../src/output/output-log.ts";
+import { jobOutputDir, outputPath } from "../../src/output/folder/output-path.ts";
 import { type RpcHub, readAll, refusalIn, startRpcHub, stubFor } from "../rpc/rpc-hub.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub } from "../support/hub.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resolveLimits } from "../../src/core/limits.ts";
-import { followFile } from "../../src/output/follow-file.ts";
+import { followFile } from "../../src/output/folder/follow-file.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { CagedSandbox } from "../../src/sandbox/caged-sandbox.ts";

@@ -28,7 +28,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   async listJobs({ deps, identity, query }) {
     const { worker_id: workerId, limit = pageJobs, ...rest } = query;
     const { jobs, nextCursor } = await listJobs(deps, { identity, workerId, limit, ...rest });
-    const views = await Promise.all(jobs.map((job) => jobView(deps.outputsDir, job, identity)));
+    const views = await Promise.all(jobs.map((job) => jobView(deps.outputs, job, identity)));
     return { status: 200, body: views, headers: nextPage(nextCursor) };
   },
 
@@ -36,7 +36,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   readOutput,
 
   async getJob(call) {
-    const body = await jobView(call.deps.outputsDir, await readable(call), call.identity);
+    const body = await jobView(call.deps.outputs, await readable(call), call.identity);
     return { status: 200, body };
   },
 

@@ -15,7 +15,7 @@ export async function jobStatus(
   stored: StoredJob,
 ): Promise<JobStatus> {
   const { job } = stored;
-  const view = await jobView(deps.outputsDir, stored, identity);
+  const view = await jobView(deps.outputs, stored, identity);
   return create(JobStatusSchema, {
     jobId: job.id,
     user: job.userId,

@@ -5,7 +5,8 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sqliteUnderTest } from "../../../test/store-contract/sqlite-under-test.ts";
 import { useScene } from "../../../test/store-contract/use-scene.ts";
-import { jobOutputDir, OutputLog, outputPath } from "../../output/output-log.ts";
+import { FolderOutputs } from "../../output/folder/folder-outputs.ts";
+import { jobOutputDir, outputPath } from "../../output/folder/output-path.ts";
 import type { Store } from "../../store/store.ts";
 import { OutputSurvey } from "./output-survey.ts";
 import { OutputTally } from "./output-tally.ts";
@@ -109,8 +110,7 @@ function surveyOn(store: Store): OutputSurvey {
   const logger = pino({}, { write: (line: string) => void log.push(line) });
   return new OutputSurvey({
     store,
-    outputs: new OutputLog(),
-    outputsDir,
+    outputs: new FolderOutputs(outputsDir),
     outputTally: new OutputTally(store),
     logger,
   });

@@ -1,25 +1,23 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { isJobId } from "../../core/ids.ts";
-import { jobOutputDir, outputPath, sizeOf } from "../../output/output-log.ts";
+import { outputStreams } from "../../core/output-stream.ts";
 import type { HubDeps } from "../deps.ts";
 import { StrayOutputs } from "./stray-outputs.ts";
 
-type Deps = Pick<HubDeps, "store" | "outputs" | "outputsDir" | "outputTally" | "logger">;
+type Deps = Pick<HubDeps, "store" | "outputs" | "outputTally" | "logger">;
 
-const jobsPerAct = 500;
-/** There are 256, so it is over after some minutes. */
-const foldersPerStep = 8;
+/** At most 500 jobs each. A million jobs are looked at in some minutes. */
+const pagesPerStep = 8;
 
 /**
- * Looks once through all folders of outputs, some with each step, for what the store has not noted: output from before
- * sizes were kept, or of a moment in which the hub was killed. Files that were to go when that happened go now; folders
- * of jobs that the store does not know go when all have been looked at.
+ * Looks once at every job that has output, some with each step, for what the store has not noted: output from before
+ * sizes were kept, or of a moment in which the hub was killed. Output that was to go when that happened goes now; that
+ * of jobs which the store does not know goes when all has been looked at.
  */
 export class OutputSurvey {
   readonly #deps: Deps;
   readonly #strays: StrayOutputs;
-  #folders: string[] | null = null;
+  #pages: AsyncGenerator<string[]> | undefined;
+  #isListed = false;
+  #isGivenUp = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -27,15 +25,23 @@ export class OutputSurvey {
   }
 
   async step(signal: AbortSignal): Promise<void> {
-    this.#folders ??= (await readdir(this.#deps.outputsDir)).filter((name) => /^[0-9a-f]{2}$/.test(name));
-    for (const folder of this.#folders.splice(0, foldersPerStep)) await this.#lookInto(folder, signal);
-    if (this.#folders.length === 0 && !signal.aborted) await this.#strays.removeSome(signal);
+    if (this.#isGivenUp) return;
+    for (let count = 0; count < pagesPerStep && !this.#isListed && !signal.aborted; count++) {
+      const jobIds = await this.#nextPage();
+      if (jobIds === undefined) this.#isListed = true;
+      else await this.#look(jobIds);
+    }
+    if (this.#isListed && !signal.aborted) await this.#strays.removeSome(signal);
   }
 
-  async #lookInto(folder: string, signal: AbortSignal): Promise<void> {
-    const names = (await readdir(join(this.#deps.outputsDir, folder))).filter(isJobId);
-    for (let at = 0; at < names.length && !signal.aborted; at += jobsPerAct) {
-      await this.#look(names.slice(at, at + jobsPerAct));
+  async #nextPage(): Promise<string[] | undefined> {
+    this.#pages ??= this.#deps.outputs.listJobs();
+    try {
+      return (await this.#pages.next()).value;
+    } catch (error) {
+      // On half a list nobody can tell some strays from the wrong database: the next start looks again.
+      this.#isGivenUp = true;
+      throw error;
     }
   }
 
@@ -48,23 +54,17 @@ export class OutputSurvey {
   }
 
   async #settle({ jobId, isNoted, droppedThrough }: Note): Promise<void> {
-    const { outputs, outputsDir, outputTally } = this.#deps;
-    const attempts = await this.#attemptsOf(jobId);
+    const { outputs, outputTally } = this.#deps;
+    const attempts = await outputs.listAttempts(jobId);
     const dropped = attempts.filter((attempt) => attempt <= droppedThrough);
-    if (dropped.length > 0) await outputs.removeAttempts(outputsDir, jobId, dropped);
+    if (dropped.length > 0) await outputs.removeAttempts(jobId, dropped);
     if (isNoted) return;
     for (const attempt of attempts) {
-      for (const stream of ["stdout", "stderr"] as const) {
-        const size = await sizeOf(outputPath(outputsDir, jobId, attempt, stream));
-        if (size > 0) outputTally.set(jobId, { attempt, stream, size });
+      const sizes = await outputs.sizes({ jobId, attempt });
+      for (const stream of outputStreams) {
+        if (sizes[stream] > 0) outputTally.set({ jobId, attempt, stream }, sizes[stream]);
       }
     }
-  }
-
-  async #attemptsOf(jobId: string): Promise<number[]> {
-    // It may have been removed since it was listed.
-    const names = await readdir(jobOutputDir(this.#deps.outputsDir, jobId)).catch(() => []);
-    return names.map(Number).filter((attempt) => Number.isSafeInteger(attempt) && attempt > 0);
   }
 }
 

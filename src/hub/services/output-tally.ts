@@ -1,4 +1,4 @@
-import type { OutputStream } from "../../output/output-log.ts";
+import type { OutputName } from "../../output/outputs.ts";
 import type { AttemptOutput, OutputStore } from "../../store/output-store.ts";
 
 /** Of how many attempts the store hears in one act, so that none holds up the others for long. */
@@ -20,8 +20,7 @@ export class OutputTally {
     this.#store = store;
   }
 
-  set(jobId: string, output: { attempt: number; stream: OutputStream; size: number }): void {
-    const { attempt, stream, size } = output;
+  set({ jobId, attempt, stream }: OutputName, size: number): void {
     const ofJob = this.#unnoted.get(jobId) ?? new Map<number, AttemptOutput>();
     this.#unnoted.set(jobId, ofJob);
     const known = ofJob.get(attempt);

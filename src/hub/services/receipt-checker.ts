@@ -7,7 +7,7 @@ import {
   type ReceiptRefusal,
 } from "../use-cases/workers/check-receipts.ts";
 
-type Deps = Pick<HubDeps, "store" | "clock" | "outputsDir"> & { logger: Logger };
+type Deps = Pick<HubDeps, "store" | "clock" | "outputs"> & { logger: Logger };
 
 /** More batches than this wait for nobody: whoever brings the next one waits until it is checked. */
 const waitingMax = 1_000;

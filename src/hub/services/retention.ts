@@ -16,7 +16,7 @@ export function createRetention(deps: HubDeps): Service {
     const quarantinedBefore = nowMs - settings.deadLetterDays * dayMs;
     while (!signal.aborted) {
       const removed = await deps.store.pruneJobs({ endedBefore, quarantinedBefore, limit: itemsPerTurn });
-      for (const jobId of removed) await deps.outputs.removeOutputs(deps.outputsDir, jobId);
+      for (const jobId of removed) await deps.outputs.remove(jobId);
       if (removed.length < itemsPerTurn) break;
     }
     // A job that is kept longer than the audit keeps the signature behind its receipt.

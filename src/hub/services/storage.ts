@@ -1,4 +1,4 @@
-import { statfs } from "node:fs/promises";
+import type { Outputs } from "../../output/outputs.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 import { OutputSurvey } from "./output-survey.ts";
@@ -13,12 +13,9 @@ const marginShare = 0.05;
 const jobsPerTurn = 100;
 const turnsPerRound = 50;
 
-type Deps = Pick<
-  HubDeps,
-  "store" | "clock" | "logger" | "settings" | "outputs" | "outputsDir" | "outputTally"
->;
+type Deps = Pick<HubDeps, "store" | "clock" | "logger" | "settings" | "outputs" | "outputTally">;
 
-/** Notes how much jobs have said, and keeps the sum below the ceiling: finished jobs lose their output, oldest first. */
+/** Notes how much jobs have written, and keeps the sum below the ceiling: finished jobs lose their output, oldest first. */
 export function createStorage(deps: Deps): Service {
   const { clock, logger, outputTally } = deps;
   const onError = (error: unknown) =>
@@ -28,8 +25,8 @@ export function createStorage(deps: Deps): Service {
   const service = repeat({ name: "storage", intervalMs: roundMs, clock, onError }, async (signal) => {
     await survey.step(signal);
     await outputTally.noteAll();
-    await deps.outputs.syncOld(signal);
-    const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputsDir));
+    await deps.outputs.syncOverdue(signal);
+    const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputs));
     if (outputTally.keptBytes > ceiling) await makeRoom(deps, { ceiling, signal });
     const wasOver = isOver;
     isOver = outputTally.keptBytes > ceiling;
@@ -40,7 +37,7 @@ export function createStorage(deps: Deps): Service {
   });
   return {
     ...service,
-    // What was said last is noted at the stop, or the next start would not know of it.
+    // What was written last is noted at the stop, or the next start would not know of it.
     stop: async () => {
       await service.stop();
       await outputTally.noteAll().catch(onError);
@@ -48,9 +45,9 @@ export function createStorage(deps: Deps): Service {
   };
 }
 
-async function ceilingOf(dir: string): Promise<number> {
-  const { blocks, bsize } = await statfs(dir);
-  return Math.floor(blocks * bsize * shareOfDisk);
+async function ceilingOf(outputs: Outputs): Promise<number> {
+  const capacityBytes = await outputs.capacityBytes();
+  return capacityBytes === null ? Number.POSITIVE_INFINITY : Math.floor(capacityBytes * shareOfDisk);
 }
 
 async function makeRoom(
@@ -64,9 +61,9 @@ async function makeRoom(
     const nowMs = deps.clock.nowMs();
     const { dropped, keptBytes } = await deps.store.dropOutputs({ downToBytes, limit: jobsPerTurn, nowMs });
     deps.outputTally.keptBytes = keptBytes;
-    // Written down first: output that is said to be there and is not would be a lie, files too many are only a waste.
+    // The store first: output that is listed and gone would be a lie; output that is left over is only a waste.
     for (const { jobId, attempts } of dropped) {
-      await deps.outputs.removeAttempts(deps.outputsDir, jobId, attempts);
+      await deps.outputs.removeAttempts(jobId, attempts);
     }
     jobs += dropped.length;
     bytes += dropped.reduce((sum, one) => sum + one.bytes, 0);

@@ -1,6 +1,6 @@
 import type { HubDeps } from "../deps.ts";
 
-type Deps = Pick<HubDeps, "store" | "outputs" | "outputsDir" | "logger">;
+type Deps = Pick<HubDeps, "store" | "outputs" | "logger">;
 
 /** Retention forgets 500 jobs in one act and then removes their folders; so many are left when it is killed between. */
 const straysMax = 1_000;
@@ -67,9 +67,9 @@ export class StrayOutputs {
   }
 
   async #remove(jobId: string): Promise<boolean> {
-    const { outputs, outputsDir, logger } = this.#deps;
+    const { outputs, logger } = this.#deps;
     try {
-      await outputs.removeOutputs(outputsDir, jobId);
+      await outputs.remove(jobId);
       return true;
     } catch (error) {
       logger.error({ err: error, job_id: jobId }, "the output of a job that is gone could not be removed");

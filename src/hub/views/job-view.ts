@@ -4,12 +4,12 @@ import type { JobView } from "../../contract/view-shapes.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
 import { toPlain } from "../../core/json-value.ts";
-import { outputPath, sizeOf } from "../../output/output-log.ts";
+import type { Outputs, StreamSizes } from "../../output/outputs.ts";
 import { parseJson } from "../../signing/parse-json.ts";
 import type { StoredJob } from "../../store/store.ts";
 
 /** A job as this caller may see it. */
-export async function jobView(outputsDir: string, stored: StoredJob, identity: Identity): Promise<JobView> {
+export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
   const { job } = stored;
   const document = toPlain(parseJson(stored.document)) as JobDocument;
   const progress = parsed<{ progress: number; detail: string | null }>(job.progress);
@@ -59,7 +59,7 @@ export async function jobView(outputsDir: string, stored: StoredJob, identity: I
     solver_checksum: document.run.kind === "solver" ? document.run.checksum : null,
     isolation: parsed(job.isolation),
     usage: parsed(job.usage),
-    output: await outputSizes(outputsDir, stored),
+    output: await outputSizes(outputs, stored),
     output_files: parsed(job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
@@ -88,15 +88,11 @@ function executionTimeMs(job: JobRecord): number | null {
   return from === null || job.completedAt === null ? null : job.completedAt - from;
 }
 
-type Sizes = { stdout: number; stderr: number };
-
-/** How much the latest attempt has said, whether or not it is still there. */
-async function outputSizes(outputsDir: string, { job, droppedOutput }: StoredJob): Promise<Sizes> {
+/** How much the latest attempt has written, whether or not it is still there. */
+async function outputSizes(outputs: Outputs, { job, droppedOutput }: StoredJob): Promise<StreamSizes> {
   if (job.attempt === 0) return { stdout: 0, stderr: 0 };
   if (droppedOutput !== null && job.attempt <= droppedOutput.throughAttempt) {
     return droppedOutput.sizes[job.attempt] ?? { stdout: 0, stderr: 0 };
   }
-  const size = (stream: "stdout" | "stderr") => sizeOf(outputPath(outputsDir, job.id, job.attempt, stream));
-  const [stdout, stderr] = await Promise.all([size("stdout"), size("stderr")]);
-  return { stdout, stderr };
+  return outputs.sizes({ jobId: job.id, attempt: job.attempt });
 }

@@ -1,10 +1,8 @@
-import type { OutputStream } from "../../../contract/job-routes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { isActive, isEnded, type JobRecord } from "../../../core/job.ts";
-import { followFile, readRange } from "../../../output/follow-file.ts";
-import { outputPath, sizeOf } from "../../../output/output-log.ts";
+import type { OutputStream } from "../../../core/output-stream.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { findJob } from "./find-job.ts";
@@ -33,23 +31,23 @@ export async function openOutput(deps: HubDeps, request: OutputRequest): Promise
   const { job } = stored;
   // A job that nobody has claimed yet has no attempt; whoever follows it means the first.
   const attempt = request.attempt ?? Math.max(1, job.attempt);
-  const path = outputPath(deps.outputsDir, job.id, attempt, request.stream);
-  refuseDropped(stored, { attempt, stream: request.stream });
+  const output = { jobId: job.id, attempt, stream: request.stream };
+  refuseDropped(stored, output);
+  const sizes = await deps.outputs.sizes(output);
   return {
     attempt,
-    size: await sizeOf(path),
-    read: (start, end) => readRange(path, start, end),
-    follow: (start, signal) =>
-      followFile({
-        path,
-        offset: start,
+    size: sizes[output.stream],
+    read: (start, end) => deps.outputs.read(output, { start, end }),
+    follow: (offset, signal) =>
+      deps.outputs.follow(output, {
+        offset,
         signal,
         ended: () => attemptOver(deps, { jobId: job.id, attempt, signal }),
       }),
   };
 }
 
-/** A stream on which nothing was said has lost nothing. */
+/** A stream to which nothing was written has lost nothing. */
 function refuseDropped(
   { job, droppedOutput }: StoredJob,
   { attempt, stream }: { attempt: number; stream: OutputStream },

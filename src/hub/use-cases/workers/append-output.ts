@@ -1,20 +1,19 @@
-import type { OutputStream } from "../../../contract/job-routes.ts";
 import { WritError } from "../../../core/errors.ts";
-import { outputPath } from "../../../output/output-log.ts";
+import type { OutputStream } from "../../../core/output-stream.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findHeldJob } from "./find-held-job.ts";
 
-/** Appends what an attempt has said, if it still holds its lease and goes on exactly where it stopped. */
+/** Appends what an attempt has written, if it still holds its lease and continues exactly where it stopped. */
 export async function appendOutput(
   deps: HubDeps,
   call: AttemptCall & { stream: OutputStream; offset: number; bytes: Uint8Array },
 ): Promise<{ size: number }> {
   const { job } = await findHeldJob(deps, call);
   await checkSize(deps, { tenantId: job.tenantId, end: call.offset + call.bytes.length });
-  const path = outputPath(deps.outputsDir, call.jobId, job.attempt, call.stream);
-  const appended = await deps.outputs.appendAt(path, call.offset, call.bytes);
-  deps.outputTally.set(call.jobId, { attempt: job.attempt, stream: call.stream, size: appended.size });
+  const output = { jobId: call.jobId, attempt: job.attempt, stream: call.stream };
+  const appended = await deps.outputs.append(output, { offset: call.offset, bytes: call.bytes });
+  deps.outputTally.set(output, appended.size);
   deps.metrics.outputBytes.inc(call.bytes.length);
   return appended;
 }

@@ -1,10 +1,9 @@
 import type { OutputSizes } from "../../../contract/worker-shapes.ts";
 import { type Change, decideChange } from "../../../core/change.ts";
 import { WritError } from "../../../core/errors.ts";
-import { outputPath, sizeOf } from "../../../output/output-log.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 
-type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputsDir">;
+type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputs">;
 
 type ToldEnd = {
   jobId: string;
@@ -19,15 +18,15 @@ type ToldEnd = {
  */
 export async function checkOutput(deps: Deps, end: ToldEnd): Promise<void> {
   const { jobId, change, output } = end;
-  // Most functions say nothing, and then nobody looks at the disk.
+  // Most functions write nothing, and then nobody looks.
   if (output === undefined || output.stdout + output.stderr === 0) return;
   const { attempt } = change.fence;
-  if (attempt !== null && hasAll(await sizesOf(deps, jobId, attempt), output)) return;
+  if (attempt !== null && hasAll(await deps.outputs.sizes({ jobId, attempt }), output)) return;
 
   const stored = await deps.store.getJob({ jobId });
   // Of an end that does not count, or has counted before, the output may have gone for good: it is answered as ever.
   if (stored === null || decideChange(stored.job, change, rulesNow(deps)).kind !== "moved") return;
-  const has = await sizesOf(deps, jobId, stored.job.attempt);
+  const has = await deps.outputs.sizes({ jobId, attempt: stored.job.attempt });
   if (hasAll(has, output)) return;
   throw new WritError(
     "OUTPUT_INCOMPLETE",
@@ -39,12 +38,4 @@ export async function checkOutput(deps: Deps, end: ToldEnd): Promise<void> {
 /** More than was told is no loss: the answer to the last chunk may not have reached the worker. */
 function hasAll(has: OutputSizes, told: OutputSizes): boolean {
   return has.stdout >= told.stdout && has.stderr >= told.stderr;
-}
-
-async function sizesOf({ outputsDir }: Deps, jobId: string, attempt: number): Promise<OutputSizes> {
-  const [stdout, stderr] = await Promise.all([
-    sizeOf(outputPath(outputsDir, jobId, attempt, "stdout")),
-    sizeOf(outputPath(outputsDir, jobId, attempt, "stderr")),
-  ]);
-  return { stdout, stderr };
 }

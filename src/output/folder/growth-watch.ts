@@ -1,6 +1,6 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
-import { WritError } from "../core/errors.ts";
+import { WritError } from "../../core/errors.ts";
 import { shortPath } from "./output-path.ts";
 
 /**
@@ -26,7 +26,7 @@ export class GrowthWatch {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#watched?.path === this.#path) return true;
     // Each turn means that somebody made one more directory of the path just now, or took one away.
-    for (let turn = 0; turn < ARM_TURNS_MAX; turn++) {
+    for (let turn = 0; turn < armTurnsMax; turn++) {
       const missing = this.#watchDeepest();
       if (missing === undefined) return true;
       if (!existsSync(missing)) return false;
@@ -86,7 +86,7 @@ export class GrowthWatch {
 }
 
 // Far more than a path has directories.
-const ARM_TURNS_MAX = 64;
+const armTurnsMax = 64;
 
 function watchRefused(path: string, code: string | undefined): WritError {
   const advice = code === "ENOSPC" ? "; raise fs.inotify.max_user_watches" : "";

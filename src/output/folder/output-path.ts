@@ -1,10 +1,9 @@
 import { join, sep } from "node:path";
-import { WritError } from "../core/errors.ts";
-
-export type OutputStream = "stdout" | "stderr";
+import { WritError } from "../../core/errors.ts";
+import type { OutputStream } from "../../core/output-stream.ts";
 
 // Lower case only: a second spelling of an id would be a second place for the same output.
-const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const jobIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The only way to a path: no text from outside reaches the file system unchecked. */
 export function outputPath(root: string, jobId: string, attempt: number, stream: OutputStream): string {
@@ -13,9 +12,9 @@ export function outputPath(root: string, jobId: string, attempt: number, stream:
   return join(jobOutputDir(root, jobId), String(attempt), `${stream}.log`);
 }
 
-/** Everything a job has said, all attempts together. */
+/** Everything a job has written, all attempts together. */
 export function jobOutputDir(root: string, jobId: string): string {
-  if (typeof jobId !== "string" || !JOB_ID.test(jobId)) throw refusal("job id", jobId);
+  if (typeof jobId !== "string" || !jobIdPattern.test(jobId)) throw refusal("job id", jobId);
   // Ids begin with the time, so only their random end spreads the jobs evenly over the folders.
   return join(root, jobId.slice(-12, -10), jobId);
 }

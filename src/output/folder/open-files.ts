@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { WritError } from "../core/errors.ts";
+import { WritError } from "../../core/errors.ts";
 
 type OnMade = (path: string, firstDir: string | undefined) => void;
 
@@ -14,7 +14,7 @@ type OpenFile = {
 };
 
 // A sender ships one chunk at a time, so more than this is a caller that has lost its way.
-const WAITING_MAX = 64;
+const waitingMax = 64;
 
 /**
  * Keeps recently used files open, never more than `openMax`, and lets only one act at a time happen on each.
@@ -55,7 +55,7 @@ export class OpenFiles {
       isBusy: false,
       handle: undefined,
     };
-    if (file.users >= WAITING_MAX) {
+    if (file.users >= waitingMax) {
       throw new WritError("OUTPUT_UNAVAILABLE", `${file.users} appends are waiting for one output already`);
     }
     // Last in the map = used last, so the first idle one is the one to close.

@@ -1,24 +1,25 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { WritError } from "../core/errors.ts";
-import { asOutputError } from "./output-log.ts";
+import { WritError } from "../../core/errors.ts";
+import { asOutputError } from "./output-error.ts";
 import { shortPath } from "./output-path.ts";
 
 // Measured: larger reads gain nothing, smaller ones cost a call each.
-export const CHUNK_BYTES = 256 * 1024;
+export const chunkBytesDefault = 256 * 1024;
 
-/** Yields exactly the bytes from `start` to before `endExclusive` of an output that grows no more. */
+/** Yields exactly the bytes from `start` to before `endExclusive` of a file; fails when there are fewer. */
 export async function* readRange(
   path: string,
   start: number,
   endExclusive: number,
-  chunkBytes = CHUNK_BYTES,
+  chunkBytes = chunkBytesDefault,
 ): AsyncGenerator<Buffer> {
   if (start >= endExclusive) return;
   let handle: FileHandle | undefined;
   try {
     handle = await open(path, "r");
     for (let position = start; position < endExclusive; ) {
-      const chunk = await readChunk(handle, position, Math.min(chunkBytes, endExclusive - position));
+      const length = Math.min(chunkBytes, endExclusive - position);
+      const chunk = await readChunk(handle, position, Buffer.allocUnsafe(length));
       // The length was promised to a client already; fewer bytes must be seen as a failure.
       if (chunk.length === 0)
         throw new WritError("OUTPUT_UNAVAILABLE", `output ${shortPath(path)} ends at byte ${position}`);
@@ -32,13 +33,8 @@ export async function* readRange(
   }
 }
 
-/** Reads at most `length` bytes into the buffer, else into one that belongs to the caller; empty at the file's end. */
-export async function readChunk(
-  handle: FileHandle,
-  position: number,
-  length: number,
-  buffer = Buffer.allocUnsafe(length),
-): Promise<Buffer> {
-  const { bytesRead } = await handle.read(buffer, 0, length, position);
+/** Fills the buffer as far as the file goes; what it gives is empty at the file's end. */
+export async function readChunk(handle: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
+  const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
   return bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead);
 }

@@ -1,48 +1,40 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { WritError } from "../core/errors.ts";
-import { WakeUp } from "../runtime/wake-up.ts";
+import { WritError } from "../../core/errors.ts";
+import { WakeUp } from "../../runtime/wake-up.ts";
 import { GrowthWatch } from "./growth-watch.ts";
-import { asOutputError } from "./output-log.ts";
+import { asOutputError } from "./output-error.ts";
 import { shortPath } from "./output-path.ts";
-import { CHUNK_BYTES, readChunk } from "./read-range.ts";
+import { chunkBytesDefault, readChunk } from "./read-range.ts";
 
-export { readRange } from "./read-range.ts";
-
-export type FollowOptions = {
+export type FollowFileOptions = {
   path: string;
   offset: number;
-  /** The largest piece that is yielded, 256 KiB unless told. */
+  /** The largest piece that is yielded; 256 KiB by default. */
   chunkBytes?: number;
   /**
-   * All pieces are read into one buffer, so each is good only until the next is asked for. Left to itself, the
-   * collector keeps tens of megabytes of such pieces around before it looks at them.
+   * All pieces are read into one buffer, so each is valid only until the next is asked for. Left to itself, the
+   * garbage collector keeps tens of megabytes of such pieces before it frees them.
    */
   reusesBuffer?: boolean;
   /** Says that nothing more will be written: a promise that is asked for once, or a signal. */
   ended: AbortSignal | (() => Promise<void>);
   /** Ends the following from outside with the signal's reason; the only way while it waits for growth. */
   signal?: AbortSignal | undefined;
-  /**
-   * A second source of wake-ups, for files whose growth inotify cannot see, such as another machine's
-   * writes to a shared folder. Gets a function to call and gives one that ends it.
-   */
-  alsoWake?: (wake: () => void) => () => void;
 };
 
 /**
- * Yields the bytes of an output from `offset` on, and then what is added, until it has ended and all is
- * sent. There is one read in flight and none while the consumer is busy, so a slow reader costs no memory.
+ * Yields the bytes of a file from `offset` on, and then what is added, until it has ended and all is read. There is
+ * one read in flight and none while the consumer is busy, so a slow reader costs no memory.
  */
-export async function* followFile(options: FollowOptions): AsyncGenerator<Buffer> {
+export async function* followFile(options: FollowFileOptions): AsyncGenerator<Buffer> {
   const { path, signal } = options;
   const wakeUp = new WakeUp();
   const growth = new GrowthWatch(path, wakeUp.wake);
   const end = watchEnd(options.ended, wakeUp.wake);
-  const stopAlsoWake = options.alsoWake?.(wakeUp.wake);
   let handle: FileHandle | undefined;
   let position = options.offset;
-  const chunkBytes = options.chunkBytes ?? CHUNK_BYTES;
-  const buffer = options.reusesBuffer ? Buffer.allocUnsafe(chunkBytes) : undefined;
+  const chunkBytes = options.chunkBytes ?? chunkBytesDefault;
+  const bufferFor = options.reusesBuffer ? reusedBuffer(chunkBytes) : Buffer.allocUnsafe;
   try {
     while (true) {
       signal?.throwIfAborted();
@@ -56,7 +48,7 @@ export async function* followFile(options: FollowOptions): AsyncGenerator<Buffer
         const { size, nlink } = await handle.stat();
         while (position < size) {
           const length = Math.min(size - position, chunkBytes);
-          const chunk = await readChunk(handle, position, length, buffer);
+          const chunk = await readChunk(handle, position, bufferFor(length));
           // Cut back after a failed append: the same bytes will come again at the same place.
           if (chunk.length === 0) break;
           position += chunk.length;
@@ -72,16 +64,25 @@ export async function* followFile(options: FollowOptions): AsyncGenerator<Buffer
   } catch (error) {
     throw asOutputError(error, path);
   } finally {
-    stopAlsoWake?.();
     end.close();
     growth.close();
     await handle?.close();
   }
 }
 
+/** Nothing is allocated before there are bytes: most streams stay empty, and most others are short. */
+function reusedBuffer(bytesMax: number): (length: number) => Buffer {
+  let buffer: Buffer | undefined;
+  return (length) => {
+    if (buffer === undefined) buffer = Buffer.allocUnsafe(length);
+    else if (buffer.length < length) buffer = Buffer.allocUnsafe(bytesMax);
+    return buffer.subarray(0, length);
+  };
+}
+
 type End = { isOver(): boolean; close(): void };
 
-function watchEnd(ended: FollowOptions["ended"], wake: () => void): End {
+function watchEnd(ended: FollowFileOptions["ended"], wake: () => void): End {
   if (ended instanceof AbortSignal) {
     ended.addEventListener("abort", wake);
     return { isOver: () => ended.aborted, close: () => ended.removeEventListener("abort", wake) };

@@ -1,0 +1,145 @@
+import { type FileHandle, rm } from "node:fs/promises";
+import { sep } from "node:path";
+import { WritError } from "../../core/errors.ts";
+import { OpenFiles } from "./open-files.ts";
+import { asOutputError } from "./output-error.ts";
+import { Turns } from "./turns.ts";
+import { syncDir, Unsynced } from "./unsynced.ts";
+
+export type OutputLogOptions = {
+  /** How many descriptors are held at most. */
+  openFilesMax?: number;
+  /** Called as `log.midWrite` between the pieces of a large append, as `log.sync` and `log.syncDir` before a sync. */
+  failpoint?: (name: string) => void | Promise<void>;
+};
+
+const openFilesMaxDefault = 256;
+// More of one output than this never waits for a sync: it is a second or two of a plain disk.
+const unsyncedBytesMax = 32 * 1024 * 1024;
+// When nobody asks: after half a minute, as the kernel would, and no more jobs in a round than take a second or two.
+const overdueRounds = 6;
+const overdueJobsMax = 64;
+// A sync may hold a thread for long, and Node's pool has four: one is always left to those who read and append.
+const syncsAtOnceMax = 3;
+// One write of a thread of the pool; more at once would hold up everybody else's files.
+const writeBytesMax = 1024 * 1024;
+
+/** Append-only files, and what is known about which of their bytes a power failure could still take. */
+export class OutputLog {
+  readonly #files: OpenFiles;
+  readonly #unsynced = new Unsynced();
+  readonly #syncs = new Turns(syncsAtOnceMax);
+  readonly #failpoint: (name: string) => void | Promise<void>;
+
+  constructor(options: OutputLogOptions = {}) {
+    this.#files = new OpenFiles(options.openFilesMax ?? openFilesMaxDefault, (path, firstDir) =>
+      this.#unsynced.made(path, firstDir),
+    );
+    this.#failpoint = options.failpoint ?? (() => {});
+  }
+
+  /** Appends when `offset` is the present size, else throws OUTPUT_OFFSET with that size. */
+  async appendAt(path: string, offset: number, bytes: Uint8Array): Promise<{ size: number }> {
+    try {
+      return await this.#files.use(path, (handle) => this.#append({ path, handle }, offset, bytes));
+    } catch (error) {
+      throw asOutputError(error, path);
+    }
+  }
+
+  /** This much of a file was written by somebody else, and the folders from `firstDir` down to it were made. */
+  noteUnsynced(path: string, bytes: number, firstDir: string): void {
+    this.#unsynced.wrote(path, bytes);
+    this.#unsynced.made(path, firstDir);
+  }
+
+  /** Resolves when everything that was written below a job's folder so far would survive a power failure. */
+  async syncJob(jobDir: string): Promise<void> {
+    const unsynced = this.#unsynced.get(jobDir);
+    if (unsynced === undefined) return;
+    await Promise.all(Array.from(unsynced.bytes.keys(), (path) => this.#syncFile(path)));
+    // After the files: their sync has written most of it, and a name without its bytes is worth nothing.
+    await Promise.all(
+      Array.from(unsynced.dirs, async (dir) => {
+        await this.#syncs.take(() => this.#guarded("log.syncDir", () => syncDir(dir)));
+        unsynced.dirs.delete(dir);
+      }),
+    );
+    this.#unsynced.forgetIfSynced(jobDir);
+  }
+
+  /** Syncs, one job after the other, what has waited for some calls of this. */
+  async syncOverdue(signal: AbortSignal): Promise<void> {
+    for (const jobDir of this.#unsynced.overdue({ rounds: overdueRounds, max: overdueJobsMax })) {
+      if (signal.aborted) return;
+      await this.syncJob(jobDir);
+    }
+  }
+
+  /** Removes the folder of a job, or that of one of its attempts. */
+  async remove(dir: string, jobDir: string): Promise<void> {
+    await this.#files.close((path) => path.startsWith(dir + sep));
+    this.#unsynced.removed(dir, jobDir);
+    await rm(dir, { recursive: true, force: true });
+  }
+
+  /** Closes all files. Another append opens them again. */
+  async close(): Promise<void> {
+    await this.#files.close();
+  }
+
+  /** In its turn, so that it covers every append before it; one that was covered meanwhile is not synced again. */
+  async #syncFile(path: string): Promise<void> {
+    await this.#files.use(path, async (handle) => {
+      const bytes = this.#unsynced.bytesOf(path);
+      if (bytes === 0) return;
+      await this.#syncs.take(() => this.#guarded("log.sync", () => handle.datasync()));
+      this.#unsynced.synced(path, bytes);
+    });
+  }
+
+  async #guarded(name: string, act: () => Promise<void>): Promise<void> {
+    await this.#failpoint(name);
+    await act();
+  }
+
+  async #append(file: OpenPath, offset: number, bytes: Uint8Array): Promise<{ size: number }> {
+    const { path, handle } = file;
+    // Asked of the file each time: on a shared folder another hub may have appended meanwhile.
+    const { size } = await handle.stat();
+    if (offset !== size) {
+      throw new WritError(
+        "OUTPUT_OFFSET",
+        `offset ${offset} is not the end of the output, which has ${size} bytes`,
+        { size },
+      );
+    }
+    try {
+      await this.#write(handle, offset, bytes);
+    } catch (error) {
+      // All or nothing. Should even this fail, the size tells the sender from where to go on.
+      await handle.truncate(size).catch(() => {});
+      throw error;
+    }
+    const unsynced = this.#unsynced.wrote(path, bytes.length);
+    // These bytes must reach the disk anyway. On the way, the end of a long output finds little that it must wait for;
+    // should it fail, that end tries again and tells.
+    if (unsynced >= unsyncedBytesMax && unsynced - bytes.length < unsyncedBytesMax)
+      void this.#syncFile(path).catch(() => {});
+    return { size: size + bytes.length };
+  }
+
+  /** Writes name their position, so two hubs with the same chunk write the same bytes to the same place. */
+  async #write(handle: FileHandle, offset: number, bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      if (done > 0) await this.#failpoint("log.midWrite");
+      const length = Math.min(bytes.length - done, writeBytesMax);
+      const { bytesWritten } = await handle.write(bytes, done, length, offset + done);
+      // No progress and no error would otherwise be a loop without an end.
+      if (bytesWritten === 0) throw Object.assign(new Error("nothing was written"), { code: "EIO" });
+      done += bytesWritten;
+    }
+  }
+}
+
+type OpenPath = { path: string; handle: FileHandle };

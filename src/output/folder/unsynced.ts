@@ -1,0 +1,95 @@
+import { open } from "node:fs/promises";
+import { dirname, sep } from "node:path";
+
+/** What a power failure could still take of one job's output. */
+export type UnsyncedJob = {
+  /** Bytes that are written and not synced, by file. */
+  bytes: Map<string, number>;
+  /** Folders with a name in them that is not synced. */
+  dirs: Set<string>;
+  rounds: number;
+};
+
+/** Remembers, by the folder of a job, what was written and is not known to be on the disk. */
+export class Unsynced {
+  readonly #jobs = new Map<string, UnsyncedJob>();
+
+  get(jobDir: string): UnsyncedJob | undefined {
+    return this.#jobs.get(jobDir);
+  }
+
+  bytesOf(path: string): number {
+    return this.#jobs.get(jobDirOf(path))?.bytes.get(path) ?? 0;
+  }
+
+  /** Gives how many bytes of the file are unsynced now. */
+  wrote(path: string, bytes: number): number {
+    if (bytes === 0) return this.bytesOf(path);
+    const job = this.#jobOf(jobDirOf(path));
+    const sum = (job.bytes.get(path) ?? 0) + bytes;
+    job.bytes.set(path, sum);
+    return sum;
+  }
+
+  /** A file, or the folders on the way to it, are new: `firstDir` is the uppermost of these. */
+  made(path: string, firstDir: string | undefined): void {
+    const { dirs } = this.#jobOf(jobDirOf(path));
+    const last = firstDir === undefined ? dirname(path) : dirname(firstDir);
+    // A name is kept by the folder above, so that one needs the sync.
+    for (let dir = dirname(path); dir.length >= last.length; dir = dirname(dir)) dirs.add(dir);
+  }
+
+  synced(path: string, bytes: number): void {
+    const job = this.#jobs.get(jobDirOf(path));
+    const left = (job?.bytes.get(path) ?? 0) - bytes;
+    if (left > 0) job?.bytes.set(path, left);
+    else job?.bytes.delete(path);
+  }
+
+  /** Counts another round. Gives at most `max` jobs that have waited for `rounds` of them; their count begins anew. */
+  overdue({ rounds, max }: { rounds: number; max: number }): string[] {
+    const overdue: string[] = [];
+    for (const [jobDir, job] of this.#jobs) {
+      job.rounds++;
+      if (job.rounds < rounds || overdue.length >= max) continue;
+      job.rounds = 0;
+      overdue.push(jobDir);
+    }
+    return overdue;
+  }
+
+  forgetIfSynced(jobDir: string): void {
+    const job = this.#jobs.get(jobDir);
+    if (job?.bytes.size === 0 && job.dirs.size === 0) this.#jobs.delete(jobDir);
+  }
+
+  /** What is removed needs no sync. */
+  removed(dir: string, jobDir: string): void {
+    const job = this.#jobs.get(jobDir);
+    for (const path of job?.bytes.keys() ?? []) if (path.startsWith(dir + sep)) job?.bytes.delete(path);
+    job?.dirs.delete(dir);
+    if (dir === jobDir) this.#jobs.delete(jobDir);
+    else this.forgetIfSynced(jobDir);
+  }
+
+  #jobOf(jobDir: string): UnsyncedJob {
+    const job = this.#jobs.get(jobDir) ?? { bytes: new Map(), dirs: new Set(), rounds: 0 };
+    this.#jobs.set(jobDir, job);
+    return job;
+  }
+}
+
+/** The other way round than `outputPath`: above the file is its attempt, and above that the job. */
+function jobDirOf(path: string): string {
+  return dirname(dirname(path));
+}
+
+/** Resolves when the names in a folder would survive a power failure. One that was removed has none. */
+export async function syncDir(dir: string): Promise<void> {
+  try {
+    const handle = await open(dir, "r");
+    await handle.sync().finally(() => handle.close());
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
