@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineKind, type KindRules } from "./define-kind.ts";
-import { anyJson, integer, sha256Text, text } from "./fields.ts";
+import { anyJson, containerName, integer, sha256Text, text } from "./fields.ts";
 import { command, environment, secrets } from "./run-shapes.ts";
 
 /**
@@ -30,7 +30,12 @@ export const kinds = {
     argument: "params",
   }),
   exec_per_job: defineKind("exec_per_job", {
-    fields: { worker_command: command, job_input: anyJson.optional(), secrets: secrets.optional() },
+    fields: {
+      worker_command: command,
+      job_input: anyJson.optional(),
+      secrets: secrets.optional(),
+      container: containerName.optional(),
+    },
     command: (run) => run.worker_command,
     argument: "job_input",
   }),
@@ -40,6 +45,7 @@ export const kinds = {
       port: integer(1, 65_535),
       job_input: anyJson.optional(),
       secrets: secrets.optional(),
+      container: containerName.optional(),
     },
     command: (run) => run.worker_command,
   }),

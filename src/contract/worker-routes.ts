@@ -47,6 +47,7 @@ export const workerRoutes = {
     who,
     summary: "Follow what the hub wants of the worker: work, cancel, drain, keys",
     params: workerParams,
+    // Workers of version 0.1 name their session here; nothing depends on it.
     query: z.strictObject({ session: text(1, 100).optional() }),
     answers: { 200: { description: "Commands", type: "text/event-stream" } },
   }),

@@ -4,12 +4,14 @@ import { failureCodes } from "../core/failure.ts";
 import { jobStates } from "../core/job.ts";
 import {
   anyJson,
+  containerName,
   decimal,
   folderId,
   integer,
   jobId,
   jobType,
   keyId,
+  kindName,
   leaseToken,
   objectKey,
   sha256Text,
@@ -36,7 +38,12 @@ export const workerRegistration = z.strictObject({
   types: z.array(jobType).max(1000).optional(),
   handler_types: z.array(jobType).max(1000).optional(),
   slots: integer(0, 10_000).optional(),
+  kinds: z.array(kindName).max(100).optional(),
+  sessions: z.array(text(1, 100)).max(1000).optional(),
+  /** Workers of version 0.1 name one session here. */
   session: text(1, 100).optional(),
+  containers: z.array(containerName).max(1000).optional(),
+  document_format: integer(1, 1000).optional(),
   capabilities: z.array(capability).max(1000).optional(),
   key_ids: z.array(keyId).max(16).optional(),
   public_key: text(1, 1000).optional(),

@@ -12,6 +12,8 @@ const queue: QueueFacts = {
   session: null,
   cores: null,
   ram_gb: null,
+  container: null,
+  document_format: 1,
 };
 const worker: WorkerFacts = {
   tenantId: null,
@@ -22,7 +24,10 @@ const worker: WorkerFacts = {
   types: [],
   handlerTypes: [],
   capabilities: [],
-  session: null,
+  kinds: ["exec", "handler"],
+  sessions: [],
+  containers: [],
+  documentFormat: 2,
 };
 
 describe("a queue key", () => {
@@ -38,6 +43,8 @@ describe("a queue key", () => {
       { session: "s" },
       { cores: 1 },
       { ram_gb: 1 },
+      { container: "c" },
+      { document_format: 2 },
     ];
     const keys = [queue, ...others.map((other) => ({ ...queue, ...other }))].map(queueKey);
     expect(new Set(keys).size).toBe(keys.length);
@@ -56,6 +63,24 @@ describe("a queue key", () => {
   it("reads back as the facts", () => {
     const facts = { ...queue, tags: ["a", "b"], cores: 2, session: "s" };
     expect(parseQueueKey(queueKey(facts))).toEqual(facts);
+    const newer = [{ container: "c" }, { document_format: 2 }, { container: "c", document_format: 3 }];
+    for (const parts of newer)
+      expect(parseQueueKey(queueKey({ ...facts, ...parts }))).toEqual({ ...facts, ...parts });
+  });
+
+  it("of facts that version 0.1 knew is the text that version 0.1 wrote, which stored jobs have under their seal", () => {
+    const text = '["acme","build","exec","LOCAL_MACHINE","OLLAMA","m",["a","b"],"s",2,1.5]';
+    const facts = {
+      ...queue,
+      provider: "OLLAMA",
+      model: "m",
+      tags: ["b", "a"],
+      session: "s",
+      cores: 2,
+      ram_gb: 1.5,
+    };
+    expect(queueKey(facts)).toBe(text);
+    expect(queueKey(parseQueueKey(text))).toBe(text);
   });
 });
 
@@ -67,7 +92,10 @@ describe("a worker", () => {
     ["that does not name a handler", { kind: "handler" }, {}, "does not take handler jobs of type build"],
     ["without the model", { provider: "OLLAMA", model: "m" }, {}, "has no OLLAMA m"],
     ["without a tag", { tags: ["gpu", "x"] }, { tags: ["x"] }, "lacks tag gpu"],
-    ["of another session", { session: "s" }, { session: "r" }, "is not session s"],
+    ["that does not run the kind", { kind: "solver" }, {}, "does not run solver jobs"],
+    ["without the session", { session: "s" }, { sessions: ["r"] }, "has no session s"],
+    ["without the container", { container: "c" }, { containers: ["d"] }, "has no container c"],
+    ["that is too old", { document_format: 3 }, {}, "reads documents up to format 2, and this one has 3"],
     ["with too few cores", { cores: 5 }, {}, "has 4 cores"],
     ["with too little memory", { ram_gb: 9 }, {}, "has 8 GB of memory"],
   ];
@@ -81,7 +109,15 @@ describe("a worker", () => {
 
   it("fits with exactly what is asked for", () => {
     const asked = { ...queue, kind: "handler", tags: ["gpu"], session: "s", cores: 4, ram_gb: 8 };
-    const provided = { ...worker, tenantId: "acme", types: ["build"], tags: ["x", "gpu"], session: "s" };
+    const provided = {
+      ...worker,
+      tenantId: "acme",
+      types: ["build"],
+      tags: ["x", "gpu"],
+      sessions: ["r", "s"],
+    };
     expect(misfits(asked, provided)).toEqual([]);
+    const newer = { container: "c", document_format: 2 };
+    expect(misfits({ ...asked, ...newer }, { ...provided, containers: ["c"] })).toEqual([]);
   });
 });

@@ -15,6 +15,8 @@ export type QueueFacts = {
   session: string | null;
   cores: number | null;
   ram_gb: number | null;
+  container: string | null;
+  document_format: number;
 };
 
 export type Capability = { provider: Provider; model: string };
@@ -31,11 +33,26 @@ export type WorkerFacts = {
   /** Types that it has a handler for, beside whatever other kinds it takes. */
   handlerTypes: string[];
   capabilities: Capability[];
-  session: string | null;
+  /** The kinds of job that it runs. */
+  kinds: string[];
+  sessions: string[];
+  containers: string[];
+  /** The newest format of documents that it reads. */
+  documentFormat: number;
 };
 
-/** The facts as text; equal facts give equal text. */
+/** What a worker of version 0.1 can do. It does not say so when it registers. */
+export const oldWorker = { kinds: ["exec", "handler"], documentFormat: 1 } as const;
+
+/**
+ * The facts as text; equal facts give equal text. The key is under the seal of every job that has it, so the text of
+ * facts that there were before must not change: newer facts follow in an object, which is left out with them.
+ */
 export function queueKey(facts: QueueFacts): string {
+  const newer = {
+    ...(facts.container === null ? {} : { container: facts.container }),
+    ...(facts.document_format === 1 ? {} : { document_format: facts.document_format }),
+  };
   return JSON.stringify([
     facts.tenant_id,
     facts.type,
@@ -47,13 +64,27 @@ export function queueKey(facts: QueueFacts): string {
     facts.session,
     facts.cores,
     facts.ram_gb,
+    ...(Object.keys(newer).length === 0 ? [] : [newer]),
   ]);
 }
 
 export function parseQueueKey(key: string): QueueFacts {
-  const [tenant_id, type, kind, execution_location, provider, model, tags, session, cores, ram_gb] =
+  const [tenant_id, type, kind, execution_location, provider, model, tags, session, cores, ram_gb, newer] =
     JSON.parse(key);
-  return { tenant_id, type, kind, execution_location, provider, model, tags, session, cores, ram_gb };
+  return {
+    tenant_id,
+    type,
+    kind,
+    execution_location,
+    provider,
+    model,
+    tags,
+    session,
+    cores,
+    ram_gb,
+    container: newer?.container ?? null,
+    document_format: newer?.document_format ?? 1,
+  };
 }
 
 /** Why this worker cannot take from this queue: one short phrase for each thing that does not fit. */
@@ -61,11 +92,19 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   const why: string[] = [];
   if (worker.tenantId !== null && worker.tenantId !== queue.tenant_id) why.push("serves another tenant");
   if (worker.location !== queue.execution_location) why.push(`is at ${worker.location}`);
-  if (!takesType(queue, worker)) why.push(`does not take ${queue.kind} jobs of type ${queue.type}`);
+  if (!worker.kinds.includes(queue.kind)) why.push(`does not run ${queue.kind} jobs`);
+  else if (!takesType(queue, worker)) why.push(`does not take ${queue.kind} jobs of type ${queue.type}`);
   if (queue.provider !== null && !hasModel(queue, worker))
     why.push(`has no ${queue.provider} ${queue.model}`);
   for (const tag of queue.tags) if (!worker.tags.includes(tag)) why.push(`lacks tag ${tag}`);
-  if (queue.session !== null && queue.session !== worker.session) why.push(`is not session ${queue.session}`);
+  if (queue.session !== null && !worker.sessions.includes(queue.session))
+    why.push(`has no session ${queue.session}`);
+  if (queue.container !== null && !worker.containers.includes(queue.container))
+    why.push(`has no container ${queue.container}`);
+  if (queue.document_format > worker.documentFormat)
+    why.push(
+      `reads documents up to format ${worker.documentFormat}, and this one has ${queue.document_format}`,
+    );
   if (queue.cores !== null && queue.cores > worker.cores) why.push(`has ${worker.cores} cores`);
   if (queue.ram_gb !== null && queue.ram_gb > worker.ramGb) why.push(`has ${worker.ramGb} GB of memory`);
   return why;

@@ -118,9 +118,8 @@ function createOwnCalls(
       await send({ method: "DELETE", path: `/workers/${encodeURIComponent(workerId)}`, signal });
     },
 
-    openCommands(session: string | undefined, signal: AbortSignal): Promise<HttpStream> {
-      const query = session === undefined ? "" : `?session=${encodeURIComponent(session)}`;
-      const path = `${base}/workers/${encodeURIComponent(workerId)}/commands${query}`;
+    openCommands(signal: AbortSignal): Promise<HttpStream> {
+      const path = `${base}/workers/${encodeURIComponent(workerId)}/commands`;
       const headers = { accept: "text/event-stream" };
       return client.openStream({ path, headers, signal, idleTimeoutMs: commandsIdleMs });
     },

@@ -139,7 +139,7 @@ export class HubLink {
   async #followCommands(onOpen: () => void): Promise<void> {
     this.#reconnect = new AbortController();
     const signal = AbortSignal.any([this.#stopping.signal, this.#reconnect.signal]);
-    const { status, body } = await this.#deps.calls.openCommands(this.#deps.registration.session, signal);
+    const { status, body } = await this.#deps.calls.openCommands(signal);
     if (status !== 200) {
       this.#reconnect.abort();
       throw new WritError("HTTP_ERROR", `the command stream was answered with status ${status}`, { status });

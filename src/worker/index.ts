@@ -1,7 +1,8 @@
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
-import type { HandlerFunction } from "../runners/handler.ts";
+import { runnersOf } from "../runners/create-runners.ts";
+import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { type RunningWorker, startWorker } from "./start.ts";
@@ -83,7 +84,6 @@ export class Worker {
         NODE_ID: workerId,
         WORKER_SLOTS: String(concurrency),
         WORKER_TAGS: JSON.stringify(more.tags ?? []),
-        // A list, because a program that registers functions did not offer to run commands of strangers.
         WORKER_TYPES: JSON.stringify([...this.#handlers.keys()]),
       },
       home,
@@ -97,6 +97,8 @@ export class Worker {
       version,
       logger,
       handlers,
+      // A program that registers functions did not offer to run the commands of strangers.
+      createRunners: (deps) => runnersOf(deps, [handlerRunner(deps, deps.functions)]),
     });
   }
 }

@@ -46,6 +46,13 @@ test.each([
   await expect(load({ ...enough, [name]: value })).rejects.toThrow(allowed);
 });
 
+test("every session of its agents is the worker's, each once", async () => {
+  const agents =
+    "execution:\n  agents:\n    - {name: a, session: one}\n    - {name: b}\n    - {name: c, session: two}\n";
+  const path = agentsFile(`${server}${agents}    - {name: d, session: one}\n`);
+  expect((await load({}, path)).sessions).toEqual(["one", "two"]);
+});
+
 test("a file that others can read is refused", async () => {
   await expect(load({}, agentsFile(server, 0o640))).rejects.toThrow("chmod 600");
 });

@@ -43,7 +43,7 @@ export type WorkerSettings = RunnerSettings & {
   tags: string[];
   types: string[];
   slots: number;
-  session: string | undefined;
+  sessions: string[];
   capabilities: Capability[];
   pollIntervalMs: number;
   heartbeatMs: number;
@@ -132,7 +132,7 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     tags: server?.tags ?? env.tags ?? [],
     types: server?.types ?? env.types ?? [],
     slots: execution.slots ?? env.slots ?? cores,
-    session: execution.agents?.find((agent) => agent.session !== undefined)?.session,
+    sessions: sessionsOf(execution.agents ?? []),
     capabilities: file?.capabilities ?? [],
     pollIntervalMs: toMs(server?.poll_interval) ?? env.pollIntervalMs ?? 5_000,
     heartbeatMs: toMs(server?.heartbeat_interval) ?? env.heartbeatMs ?? 10_000,
@@ -163,6 +163,10 @@ function executionOf(execution: NonNullable<AgentsFile["execution"]>, configFile
     handlers: execution.handlers ?? {},
     secrets: Object.fromEntries(secrets) as RunnerSettings["secrets"],
   };
+}
+
+function sessionsOf(agents: readonly { session?: string }[]): string[] {
+  return [...new Set(agents.flatMap(({ session }) => session ?? []))];
 }
 
 function hubUrlsOf(given: string | string[] | undefined): string[] {

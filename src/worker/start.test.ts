@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { documentFormat } from "../core/document-format.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import type { Runner } from "../runners/runner.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -44,6 +45,17 @@ test("without given keys the hub's are fetched and registered as trusted", async
     public_key: expect.any(String),
   });
   expect(statSync(join(stage.home, "worker", "worker.key")).mode & 0o777).toBe(0o600);
+});
+
+test("a worker registers the kinds that it has runners for, and the newest format that it reads", async () => {
+  const registered = () => stage.hub.calls.find(({ path }) => path === "/workers/register")?.body;
+  await start(stage, { handlers: { "test.fn": () => "fine" } });
+  expect(registered()).toMatchObject({
+    kinds: ["exec", "handler"],
+    handler_types: ["test.fn"],
+    sessions: [],
+    document_format: documentFormat,
+  });
 });
 
 test("a strict worker on a host that cannot cage processes claims none of them, but still runs functions", async () => {

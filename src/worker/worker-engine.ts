@@ -186,7 +186,7 @@ export class WorkerEngine {
   }
 
   #createLink(retry: { clock: Clock; random: () => number; presence: HubPresence }): HubLink {
-    const { settings, logger, version, key, keys, handlers } = this.#parts;
+    const { settings, logger, version, key, keys, runners, handlers } = this.#parts;
     return new HubLink({
       ...retry,
       calls: this.#calls,
@@ -195,6 +195,7 @@ export class WorkerEngine {
       registration: registrationOf(settings, {
         version,
         publicKey: key.publicKeyPem,
+        kinds: runners.kinds,
         handlerTypes: [...handlers.keys()],
       }),
       onRegistered: () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Route } from "../../src/contract/route.ts";
 import { routes } from "../../src/contract/routes.ts";
+import { fieldFormats } from "../../src/core/document-format.ts";
 import { errorTable } from "../../src/core/errors.ts";
 import { advice, readBlock, readTable, tableLines } from "./page.ts";
 
@@ -20,6 +21,12 @@ test("the page lists every error with its status, its exit code and whether to t
     shown,
   ).toEqual(expected);
   for (const cells of written) expect(cells[4], `${cells[0]} needs a meaning`).not.toBe("");
+});
+
+test("the page lists every field that is newer than version 0.1, with its format", () => {
+  const expected = Object.entries(fieldFormats).map(([field, format]) => [`\`${field}\``, String(format)]);
+  const shown = advice(page, tableLines(["field", "format"], expected));
+  expect(readTable(readBlock(page, "formats")), shown).toEqual(expected);
 });
 
 test("the page lists every route of the contract", () => {

@@ -18,7 +18,25 @@ const routes: {
     yes: { location: "CLOUD" },
   },
   { what: "a tag it lacks", facts: { tags: ["gpu"] }, no: { tags: ["x"] }, yes: { tags: ["x", "gpu"] } },
-  { what: "another session", facts: { session: "s" }, no: { session: "r" }, yes: { session: "s" } },
+  {
+    what: "another session",
+    facts: { session: "s" },
+    no: { sessions: ["r"] },
+    yes: { sessions: ["r", "s"] },
+  },
+  { what: "a kind it does not run", facts: { kind: "solver" }, no: {}, yes: { kinds: ["solver"] } },
+  {
+    what: "a container it lacks",
+    facts: { container: "c" },
+    no: { containers: ["d"] },
+    yes: { containers: ["d", "c"] },
+  },
+  {
+    what: "a format it cannot read",
+    facts: { document_format: 3 },
+    no: { documentFormat: 2 },
+    yes: { documentFormat: 3 },
+  },
   {
     what: "a model it lacks",
     facts: { provider: "OLLAMA", model: "m" },

@@ -51,6 +51,8 @@ const plainFacts: QueueFacts = {
   session: null,
   cores: null,
   ram_gb: null,
+  container: null,
+  document_format: 1,
 };
 
 export const plainWorker: WorkerFacts = {
@@ -62,7 +64,10 @@ export const plainWorker: WorkerFacts = {
   types: [],
   handlerTypes: [],
   capabilities: [],
-  session: null,
+  kinds: ["exec", "handler"],
+  sessions: [],
+  containers: [],
+  documentFormat: 1,
 };
 
 type JobParts = Partial<NewJob> & { facts?: Partial<QueueFacts> };

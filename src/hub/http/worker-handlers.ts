@@ -1,6 +1,7 @@
 import type { workerRoutes } from "../../contract/worker-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
+import { oldWorker } from "../../core/queue-key.ts";
 import { formatSse } from "../../runtime/sse.ts";
 import { appendOutput } from "../use-cases/workers/append-output.ts";
 import { releaseJob, reportProgress, startJob } from "../use-cases/workers/change-attempt.ts";
@@ -169,7 +170,10 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
       types: body.types ?? [],
       handlerTypes: body.handler_types ?? [],
       capabilities: body.capabilities ?? [],
-      session: body.session ?? null,
+      kinds: body.kinds ?? [...oldWorker.kinds],
+      sessions: [...(body.sessions ?? []), ...(body.session === undefined ? [] : [body.session])],
+      containers: body.containers ?? [],
+      documentFormat: body.document_format ?? oldWorker.documentFormat,
     },
     slots: body.slots ?? body.cores,
     keyIds: body.key_ids ?? [],

@@ -3,6 +3,7 @@ import type { JobDocument } from "../../../contract/document.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
 import { documentDefaults } from "../../../core/document.ts";
+import { formatOf } from "../../../core/document-format.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
@@ -114,10 +115,11 @@ function checkInputSize(run: RunSpec): void {
 }
 
 function keyOf(document: JobDocument): string {
+  const { run } = document;
   return queueKey({
     tenant_id: document.tenant_id,
     type: document.type,
-    kind: document.run.kind,
+    kind: run.kind,
     execution_location: document.execution_location,
     provider: document.provider ?? null,
     model: document.model ?? null,
@@ -125,6 +127,8 @@ function keyOf(document: JobDocument): string {
     session: document.requires?.session ?? null,
     cores: document.requires?.cores ?? null,
     ram_gb: document.requires?.ram_gb ?? null,
+    container: "container" in run ? (run.container ?? null) : null,
+    document_format: formatOf(document),
   });
 }
 

@@ -61,7 +61,7 @@ function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
     tenantId: request.identity.tenantId,
     types: request.types ?? worker.facts.types,
     handlerTypes: request.types === undefined ? worker.facts.handlerTypes : [],
-    session: request.session ?? worker.facts.session,
+    sessions: request.session === undefined ? worker.facts.sessions : [request.session],
   };
 }
 

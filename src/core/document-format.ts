@@ -1,0 +1,30 @@
+/**
+ * Fields of a document that version 0.1 could not read, and the format that brought each. A worker refuses a document
+ * with a field that it does not know, so a job with such a field goes only to workers that read its format. To add a
+ * field, add it to the shape of the document and its path here; such a field stands in a document only when it differs
+ * from its default.
+ */
+export const fieldFormats: Readonly<Record<string, number>> = {
+  "run.container": 2,
+};
+
+/** The newest format: this version writes and reads all formats up to it. */
+export const documentFormat = Math.max(1, ...Object.values(fieldFormats));
+
+/** The format of a document is that of its newest field. */
+export function formatOf(document: object, formats = fieldFormats): number {
+  let format = 1;
+  for (const [path, since] of Object.entries(formats)) {
+    if (since > format && has(document, path.split("."))) format = since;
+  }
+  return format;
+}
+
+function has(value: unknown, path: string[]): boolean {
+  const found = path.reduce(
+    (at: unknown, name) =>
+      typeof at === "object" && at !== null ? (at as Record<string, unknown>)[name] : undefined,
+    value,
+  );
+  return found !== undefined;
+}
