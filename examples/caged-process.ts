@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import { openCage } from "writ/sandbox";
 
 /**
- * Runs a command in a cage, without a hub, and shows what it says while it says it.
+ * Runs a command in a cage, without a hub, and prints its output live.
  *
  *     node examples/caged-process.ts sh -c 'id; ls /; sleep 1; echo done'
  */

@@ -1,5 +1,5 @@
 /**
- * A worker inside your own program: jobs of one type are handled by a function of yours.
+ * A worker inside your own program: a function of yours runs the jobs of one type.
  *
  *   npm start                                   (in one terminal)
  *   node examples/handler-worker.ts             (in another)
@@ -12,7 +12,7 @@ import { Worker } from "writ/worker";
 
 const writ = Writ.fromEnvironment(process.env);
 
-// A token that can act as this worker only, and only for an hour.
+// A token that is valid for this worker only, and only for an hour.
 const workerId = `example-${process.pid}`;
 const { id: tokenId, token } = await writ.createToken({
   role: "worker",
@@ -30,7 +30,7 @@ worker.handle("add", async (job, { progress }) => {
 });
 await worker.start();
 
-// Submitted together, these travel to the hub as one batch. The tag keeps them from workers without the handler.
+// Jobs that are submitted together are sent to the hub as one batch. The tag keeps other workers from claiming them.
 const jobs = await Promise.all(
   [1, 2, 3].map((a) => writ.submit({ type: "add", params: { a, b: 10 }, requires: { tags: [tag] } })),
 );

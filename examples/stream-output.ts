@@ -1,5 +1,5 @@
 /**
- * Runs a command somewhere and shows its output here while it is written.
+ * Runs a command as a job and prints its output live.
  *
  *   npm start                                   (in one terminal)
  *   node examples/stream-output.ts              (in another)
@@ -10,7 +10,7 @@ const writ = Writ.fromEnvironment(process.env);
 const script = "for i in 1 2 3 4 5; do echo line $i; sleep 0.2; done";
 const { id } = await writ.submit({ type: "count", run: { kind: "exec", argv: ["sh", "-c", script] } });
 
-// Every byte comes once, also when the connection breaks or the hub is restarted in the middle.
+// Every byte arrives exactly once, even if the connection breaks or the hub restarts in the middle.
 for await (const chunk of writ.streamOutput(id, { signal: AbortSignal.timeout(60_000) })) {
   process.stdout.write(chunk);
 }

@@ -1,18 +1,18 @@
 /**
- * Submits a job, waits for its end and prints what came of it.
+ * Submits a job, waits until it has ended and prints how it ended.
  *
  *   npm start                                   (in one terminal)
  *   node examples/submit-and-wait.ts            (in another)
  */
 import { Writ } from "writ/client";
 
-// WRIT_HOME, WRIT_HUB_URL and WRIT_TOKEN are used when they are set; else the hub that `npm start` runs is found.
+// Uses WRIT_HOME, WRIT_HUB_URL and WRIT_TOKEN if they are set, otherwise the hub that `npm start` runs.
 const writ = Writ.fromEnvironment(process.env);
 
 const { id } = await writ.submit({
   type: "greeting",
   run: { kind: "exec", argv: ["echo", "hello from a job"] },
-  // The same key again gives back the same job instead of a second one.
+  // Submitting again with the same key returns the same job instead of a second one.
   idempotency_key: `greeting-${Date.now()}`,
 });
 console.log(`submitted ${id}`);
