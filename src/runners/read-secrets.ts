@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { readPrivateFile } from "../runtime/home.ts";
+import { readPrivateFile } from "../runtime/private-file.ts";
 import { RunFailure, type RunnerSettings } from "./runner.ts";
 
 /** The secrets that a job asks for. What is missing and what is another tenant's look the same to the job. */

@@ -11,7 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ensureHome, readPrivateFile, resolveHome, writePrivateFile } from "./home.ts";
+import { ensureHome, resolveHome } from "./home.ts";
+import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 let dir: string;
 beforeEach(() => {

@@ -2,8 +2,6 @@ import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { WritError } from "../core/errors.ts";
 
-export { readPrivateFile, writePrivateFile } from "./private-file.ts";
-
 export type HomeSources = {
   flag?: string | undefined;
   env: Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,17 @@
 import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 
 // Keys, tokens and settings are small; whatever is larger was put there by mistake.
 const FILE_BYTES_MAX = 1024 * 1024;
@@ -12,7 +22,7 @@ const OTHERS_BITS = 0o077;
  * the new one survives a power failure once this returns.
  */
 export async function writePrivateFile(path: string, content: string | Uint8Array): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = temporaryBeside(path);
   try {
     const handle = await open(temporary, "wx", 0o600);
     try {
@@ -26,7 +36,57 @@ export async function writePrivateFile(path: string, content: string | Uint8Arra
     await unlink(temporary).catch(() => {});
     throw error;
   }
-  await syncDirectory(dirname(path));
+  // A name is durable only when the directory that holds it is.
+  const directory = await open(dirname(path), "r");
+  await directory.sync().finally(() => directory.close());
+}
+
+/** As `writePrivateFile`, for those who must not be interrupted between what they read and what they write. */
+export function writePrivateFileSync(path: string, content: string): void {
+  placeWhole(path, content, (temporary) => renameSync(temporary, path));
+}
+
+/**
+ * Creates a private file whole or not at all, and answers false when there was one already. A link puts it in place,
+ * because a rename would replace what another process wrote a moment ago.
+ */
+export function createPrivateFileSync(path: string, content: string): boolean {
+  try {
+    placeWhole(path, content, (temporary) => linkSync(temporary, path));
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  }
+}
+
+export function removeFileSync(path: string): void {
+  unlinkSync(path);
+  syncDirectory(dirname(path));
+}
+
+function placeWhole(path: string, content: string, place: (temporary: string) => void): void {
+  const temporary = temporaryBeside(path);
+  try {
+    writeFileSync(temporary, content, { flag: "wx", mode: 0o600, flush: true });
+    place(temporary);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  syncDirectory(dirname(path));
+}
+
+function temporaryBeside(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+}
+
+function syncDirectory(path: string): void {
+  const directory = openSync(path, "r");
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
 }
 
 /** The text of a private file, or null when there is none. Refuses a file that others can reach. */
@@ -78,15 +138,5 @@ function decodeUtf8(path: string, bytes: Uint8Array): string {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw new WritError("CONFIG_INVALID", `${path} is not UTF-8 text`);
-  }
-}
-
-/** A rename is durable only when the directory that holds the name is. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

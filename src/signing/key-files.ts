@@ -1,8 +1,10 @@
 import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
 import { generateSigningKey, loadSigningKey, type SigningKey } from "./ed25519.ts";
 import { generateMacKey, MAC_KEY_BYTES } from "./mac.ts";
 import { RING_FILE, type RingEntry, readRing, rejected, ringText } from "./ring-file.ts";
-import { createSecretFile, readSecretFile, removeSecretFile } from "./secret-file.ts";
+import { readSecretFile } from "./secret-file.ts";
 
 const MAC_FILE = "mac.key";
 
@@ -16,7 +18,7 @@ export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: 
   if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${MAC_FILE} and ${RING_FILE} are missing`);
   if (left.length > 1)
     throw rejected(dir, `${RING_FILE} is missing and ${left.length} signing keys are there`);
-  if (!isMacKeyThere) createSecretFile(dir, MAC_FILE, `${generateMacKey().toString("hex")}\n`);
+  if (!isMacKeyThere) createPrivateFileSync(join(dir, MAC_FILE), `${generateMacKey().toString("hex")}\n`);
 
   // One signing key without a ring is what a crash between the two writes leaves behind.
   const leftKeyId = left[0]?.slice("signing-".length, -".pem".length);
@@ -24,20 +26,20 @@ export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: 
   const madeKey = first.given === null && leftKey === null ? makeSigningKey(dir) : null;
   const signing = (first.given ?? leftKey ?? madeKey) as SigningKey;
   const ring = { version: 1, keys: [firstEntry(signing, first.nowMs)] };
-  const isFirst = createSecretFile(dir, RING_FILE, ringText(ring));
+  const isFirst = createPrivateFileSync(join(dir, RING_FILE), ringText(ring));
   // Whoever lost the race leaves no key that the ring does not know.
   if (!isFirst && madeKey !== null) dropUnlisted(dir, madeKey.keyId);
 }
 
 function makeSigningKey(dir: string): SigningKey {
   const { signingKey, privateKeyPem } = generateSigningKey();
-  createSecretFile(dir, signingFile(signingKey.keyId), privateKeyPem);
+  createPrivateFileSync(join(dir, signingFile(signingKey.keyId)), privateKeyPem);
   return signingKey;
 }
 
 function dropUnlisted(dir: string, keyId: string): void {
   if (!readRing(dir).keys.some((record) => record.key_id === keyId))
-    removeSecretFile(dir, signingFile(keyId));
+    removeFileSync(join(dir, signingFile(keyId)));
 }
 
 function firstEntry({ keyId, publicKeyPem }: SigningKey, nowMs: number): RingEntry {

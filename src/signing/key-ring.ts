@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
+import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
 import {
   generateSigningKey,
   loadSigningKey,
@@ -18,13 +20,7 @@ import {
   readRing,
   rejected,
 } from "./ring-file.ts";
-import {
-  createSecretFile,
-  openSecretDirectory,
-  readSecretFile,
-  removeSecretFile,
-  stampOf,
-} from "./secret-file.ts";
+import { openSecretDirectory, readSecretFile, stampOf } from "./secret-file.ts";
 
 export type { KeyRecord } from "./ring-file.ts";
 
@@ -128,7 +124,7 @@ export class KeyRing {
   /** Makes a new key. The one before it signs on beside it until the grace is over. */
   rotate({ nowMs, graceMs = GRACE_MS, emergency = false }: Rotation): KeyRecord {
     const { signingKey, privateKeyPem } = generateSigningKey();
-    createSecretFile(this.#dir, signingFile(signingKey.keyId), privateKeyPem);
+    createPrivateFileSync(join(this.#dir, signingFile(signingKey.keyId)), privateKeyPem);
     const made: RingEntry = {
       key_id: signingKey.keyId,
       public_key: signingKey.publicKeyPem,
@@ -168,7 +164,7 @@ export class KeyRing {
       changeRing(this.#dir, (keys) => keys.map(swap)),
       nowMs,
     );
-    if (isKeyThere) removeSecretFile(this.#dir, signingFile(keyId));
+    if (isKeyThere) removeFileSync(join(this.#dir, signingFile(keyId)));
     return recordOf(revoked);
   }
 
@@ -213,7 +209,7 @@ export class KeyRing {
     try {
       return changeRing(this.#dir, change);
     } catch (error) {
-      removeSecretFile(this.#dir, signingFile(madeKeyId));
+      removeFileSync(join(this.#dir, signingFile(madeKeyId)));
       throw error;
     }
   }

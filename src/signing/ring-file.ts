@@ -1,8 +1,10 @@
+import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { toPlain } from "../core/json-value.ts";
+import { writePrivateFileSync } from "../runtime/private-file.ts";
 import { loadVerifyingKey, type VerifyingKey } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";
-import { readSecretFile, replaceSecretFile, withDirectoryLock } from "./secret-file.ts";
+import { readSecretFile, withDirectoryLock } from "./secret-file.ts";
 
 /** One key as the world may see it. Times are milliseconds since the epoch; `not_after` is null while it is open. */
 export type KeyRecord = {
@@ -51,7 +53,7 @@ export function changeRing(dir: string, change: (keys: RingEntry[]) => RingEntry
   return withDirectoryLock(dir, () => {
     const { version, keys } = readRing(dir);
     const next = { version: version + 1, keys: change(keys) };
-    replaceSecretFile(dir, RING_FILE, ringText(next));
+    writePrivateFileSync(join(dir, RING_FILE), ringText(next));
     return readRing(dir);
   });
 }

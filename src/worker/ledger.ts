@@ -1,5 +1,5 @@
 import { type FileHandle, open, readFile } from "node:fs/promises";
-import { writePrivateFile } from "../runtime/home.ts";
+import { writePrivateFile } from "../runtime/private-file.ts";
 
 export type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
 

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { readPrivateFile, writePrivateFile } from "../runtime/home.ts";
+import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
 import { loadVerifyingKey, type VerifyingKey, verifyText } from "../signing/ed25519.ts";
 import {
   type KeySet,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readPrivateFile, writePrivateFile } from "../runtime/home.ts";
+import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
 import { generateSigningKey, loadSigningKey, type SigningKey } from "../signing/ed25519.ts";
 
 /** The worker's own key, made at its first start. With it the worker signs for what it has done. */

@@ -1,98 +1,40 @@
-import { link, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { lockFile } from "../runtime/file-lock.ts";
 import type { Logger } from "../runtime/logger.ts";
 
 export type WorkerLock = { release(): Promise<void> };
 
-const lockName = "worker.pid";
-const waitMsMax = 60_000;
-const lookEveryMs = 250;
+const waitMs = 60_000;
 
 /**
- * Makes sure that one process works in a directory: two would hand out each other's attempts as replays and sweep
- * each other's files. A second one waits for the first, which may just be draining, and then gives up.
+ * Makes sure that one process works in a directory: two would refuse each other's attempts as replays and remove each
+ * other's files. A second one waits for the first, which may be draining, and then gives up.
  */
 export async function lockWorkerDir(
-  deps: { clock: Clock; logger: Logger },
+  { clock, logger }: { clock: Clock; logger: Logger },
   dir: string,
   signal?: AbortSignal,
 ): Promise<WorkerLock> {
-  const { clock, logger } = deps;
-  const path = join(dir, lockName);
-  const endsAtMs = clock.monotonicMs() + waitMsMax;
-  let isTold = false;
-  while (true) {
-    const holder = await tryLock(path, dir);
-    if (holder === null) return { release: () => unlink(path) };
-    if (clock.monotonicMs() >= endsAtMs) throw isHeld(dir, holder);
-    if (!isTold)
-      logger.warn({ dir, pid: holder }, "another worker process uses this directory; waiting for it to end");
-    isTold = true;
-    await clock.sleep(lookEveryMs, signal);
-  }
+  const onWait = () =>
+    logger.warn({ dir }, "another worker process uses this directory; waiting for it to end");
+  const lock = await lockFile(join(dir, "worker.lock"), { clock, waitMs, signal, onWait });
+  // Only for people: the lock itself says whether somebody is there.
+  const pidFile = join(dir, "worker.pid");
+  if (lock === null) throw await isHeld(dir, pidFile);
+  await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  return {
+    async release() {
+      await rm(pidFile, { force: true });
+      lock.release();
+    },
+  };
 }
 
-/** Null when the lock is ours now, else the process that has it. */
-async function tryLock(path: string, dir: string): Promise<number | null> {
-  const mine = join(dir, `.${lockName}.${process.pid}`);
-  await writeFile(mine, await describe(process.pid), { mode: 0o600 });
-  try {
-    // A link is made whole or not at all, so nobody ever reads half of a lock.
-    await link(mine, path);
-    return null;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    await unlink(mine);
-  }
-  return livingHolder(path, dir);
-}
-
-async function livingHolder(path: string, dir: string): Promise<number | null> {
-  const found = await readFile(path, "utf8").catch(() => "");
-  const pid = Number(found.split(" ")[0]);
-  if (Number.isSafeInteger(pid) && pid > 0 && found === (await describe(pid))) return pid;
-  await removeStale(path, dir, found);
-  return tryLock(path, dir);
-}
-
-/** Whoever moves the stale lock away first goes on; for the other one it is simply gone. */
-async function removeStale(path: string, dir: string, content: string): Promise<void> {
-  const stale = join(dir, `.${lockName}.${process.pid}.stale`);
-  try {
-    await rename(path, stale);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
-  }
-  // In between another process may have put its own lock there: that one goes back.
-  if ((await readFile(stale, "utf8")) !== content) await link(stale, path).catch(() => {});
-  await unlink(stale);
-}
-
-/** The start time tells a process from a later one with the same number. */
-async function describe(pid: number): Promise<string> {
-  try {
-    const text = await readFile(`/proc/${pid}/stat`, "utf8");
-    const startTime = text.slice(text.lastIndexOf(")") + 2).split(" ")[19];
-    return `${pid} ${startTime}\n`;
-  } catch {
-    return isAlive(pid) ? `${pid} ?\n` : "";
-  }
-}
-
-/** For hosts without /proc. */
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
-function isHeld(dir: string, pid: number): WritError {
+async function isHeld(dir: string, pidFile: string): Promise<WritError> {
+  const pid = (await readFile(pidFile, "utf8").catch(() => "")).trim() || "unknown";
   return new WritError(
     "CONFIG_INVALID",
     `process ${pid} already works in ${dir}; stop it, or give this worker another home`,

@@ -1,7 +1,7 @@
 /** Who may import whom. The one place where an import direction is decided; everything else only reads it. */
 export const rooms: Record<string, Room> = {
   core: { imports: [], packages: "none" },
-  signing: { imports: ["core"] },
+  signing: { imports: ["core"], doors: ["src/runtime/file-lock.ts", "src/runtime/private-file.ts"] },
   runtime: { imports: ["core"] },
   contract: { imports: ["core"], packages: "browser" },
   output: { imports: ["core"], doors: ["src/runtime/wake-up.ts"] },

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { tryLockFile } from "../../src/runtime/file-lock.ts";
 import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { keySetText, signKeySet } from "../../src/signing/key-set.ts";
@@ -154,7 +155,10 @@ describe("a rotation", () => {
       { details: { key_id: made.key_id, previous_key_id: old } },
     ]);
     expect(statSync(join(hub.home, "keys", "ring.json")).mode & 0o777).toBe(0o600);
-    expect(readdirSync(join(hub.home, "keys")).filter((name) => /lock|tmp/.test(name))).toEqual([]);
+    // The file of the lock stays; whoever removed it would take it away from its holder.
+    expect(readdirSync(join(hub.home, "keys")).filter((name) => /lock|tmp/.test(name))).toEqual([
+      "keys.lock",
+    ]);
   });
 
   test("F-52: claims carry both signatures, first that of the newest key that the worker has named", async () => {
@@ -212,9 +216,11 @@ describe("a rotation", () => {
     one.rotate({ nowMs: 5 });
     expect(one.version).toBe(4);
     expect(one.list()).toHaveLength(4);
-    writeFileSync(join(dir, "ring.lock"), "1\n", { mode: 0o600 });
+    const lock = tryLockFile(join(dir, "keys.lock"));
     expect(() => one.rotate({ nowMs: 6 })).toThrow(expect.objectContaining({ code: "STATE_CONFLICT" }));
     expect(readdirSync(dir).filter((name) => name.startsWith("signing-"))).toHaveLength(4);
+    lock?.release();
+    expect(readdirSync(dir).filter((name) => name.endsWith(".tmp"))).toEqual([]);
     rmSync(join(dir, ".."), { recursive: true, force: true });
   });
 

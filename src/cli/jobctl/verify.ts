@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { z } from "zod";
 import { type Job, type Writ, WritError } from "../../client/index.ts";
 import { keyView, receiptView } from "../../contract/view-shapes.ts";
-import { writePrivateFile } from "../../runtime/home.ts";
+import { writePrivateFile } from "../../runtime/private-file.ts";
 import {
   type BundleStep,
   type ReceiptBundle,

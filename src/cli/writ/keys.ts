@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { SigningKey } from "../../client/index.ts";
-import { writePrivateFile } from "../../runtime/home.ts";
+import { writePrivateFile } from "../../runtime/private-file.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../duration.ts";

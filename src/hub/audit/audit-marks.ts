@@ -1,6 +1,6 @@
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writePrivateFile } from "../../runtime/home.ts";
+import { writePrivateFile } from "../../runtime/private-file.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../signing/ed25519.ts";
 import type { AuditMark } from "../../store/audit-store.ts";

@@ -1,8 +1,9 @@
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import { mkdir, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
+import { writePrivateFile } from "../../runtime/private-file.ts";
 import type { SealedRecord } from "../../store/audit-record.ts";
 
 const compress = promisify(gzip);
@@ -28,19 +29,9 @@ export async function listColdDays(auditDir: string): Promise<string[]> {
 export async function appendCold(auditDir: string, day: string, records: SealedRecord[]): Promise<void> {
   await mkdir(auditDir, { recursive: true, mode: 0o700 });
   const path = coldPath(auditDir, day);
-  const temporary = join(auditDir, `.${day}.tmp`);
   const before = await readFile(path).catch(() => Buffer.alloc(0));
   const added = await compress(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-  const file = await open(temporary, "w", 0o600);
-  try {
-    await file.writeFile(Buffer.concat([before, added]));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-  const folder = await open(auditDir, "r");
-  await folder.sync().finally(() => folder.close());
+  await writePrivateFile(path, Buffer.concat([before, added]));
 }
 
 export async function removeCold(auditDir: string, day: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
-import { readPrivateFile, writePrivateFile } from "../../runtime/home.ts";
+import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
 
 export type Revocation = { serial: string; user: string | null; revoked_at: number };
 
