@@ -29,11 +29,9 @@ export async function* followEvents(
     for (;;) {
       signal.throwIfAborted();
       try {
-        const { body } = await hub.stream(jobRoutes.streamEvents, {
-          query: { job_id: options.jobId },
-          headers: lastId === undefined ? {} : { "last-event-id": lastId },
-          signal,
-        });
+        const query = { job_id: options.jobId };
+        const headers: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
+        const { body } = await hub.stream(jobRoutes.streamEvents, { query, headers }, signal);
         pace.answered();
         options.onOpen?.();
         // Nothing tells a hub where to go on when no event had come before the break.

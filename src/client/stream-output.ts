@@ -1,10 +1,10 @@
 import { jobRoutes } from "../contract/job-routes.ts";
-import type { JobView } from "../contract/view-shapes.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { isActive, isEnded } from "../core/job.ts";
 import type { OutputStream } from "../core/output-stream.ts";
+import type { HttpStream } from "../runtime/http-client.ts";
 import { openDeadline } from "./deadline.ts";
-import type { HubConnection, RouteStream } from "./hub-connection.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import { Pace } from "./pace.ts";
 
 export type StreamOutputOptions = {
@@ -57,11 +57,10 @@ async function* readOn(
   jobId: string,
   { place, pace, signal }: { place: Place; pace: Pace; signal: AbortSignal },
 ): AsyncGenerator<Buffer> {
-  const answer = await hub.stream(jobRoutes.readOutput, {
-    params: { id: jobId, stream: place.stream },
-    query: { offset: place.offset, attempt: place.attempt, follow: place.isFollowing ? true : undefined },
-    signal,
-  });
+  const params = { id: jobId, stream: place.stream };
+  const follow = place.isFollowing ? true : undefined;
+  const query = { offset: place.offset, attempt: place.attempt, follow };
+  const answer = await hub.stream(jobRoutes.readOutput, { params, query }, signal);
   pace.answered();
   // From here on it is this attempt, even when another one begins before the connection breaks.
   place.attempt ??= attemptOf(answer);
@@ -73,8 +72,8 @@ async function* readOn(
   }
 }
 
-function attemptOf({ headers }: RouteStream): number | undefined {
-  const attempt = Number(headers["x-job-attempt"]);
+function attemptOf({ header }: HttpStream): number | undefined {
+  const attempt = Number(header("x-job-attempt"));
   return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : undefined;
 }
 
@@ -83,7 +82,7 @@ function attemptOf({ headers }: RouteStream): number | undefined {
  * Once the attempt is over there is nothing left to follow, and one more read gives whatever is missing.
  */
 async function isComplete(hub: HubConnection, jobId: string, place: Place): Promise<boolean> {
-  const job = (await hub.call(jobRoutes.getJob, { params: { id: jobId } })).body as JobView;
+  const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } });
   if (place.attempt === undefined) return isEnded(job.status);
   const isStillToCome = place.attempt > job.attempt && !isEnded(job.status);
   if (isStillToCome || (place.attempt === job.attempt && isActive(job.status))) return false;

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { JsonText } from "../contract/build-request.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import { batchJobsMax } from "../contract/submit-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
-import { type HubConnection, JsonText } from "./hub-connection.ts";
+import type { HubConnection } from "./hub-connection.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
 
 // The hub takes 8 MiB; the rest is room for brackets and commas.
@@ -122,7 +123,7 @@ export class SubmitQueue {
   async #sendAlone(job: Waiting): Promise<void> {
     try {
       const answer = await this.#hub.call(jobRoutes.submitJob, { body: new JsonText(job.text) });
-      job.resolve(answer.body as Accepted);
+      job.resolve(answer.body);
     } catch (error) {
       job.reject(error);
     }
@@ -136,8 +137,7 @@ export async function submitBatch(hub: HubConnection, jobs: readonly JobInput[])
 
 async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<Accepted[]> {
   const body = new JsonText(`{"jobs":[${texts.join(",")}]}`);
-  const answer = await hub.call(jobRoutes.submitJobs, { body });
-  const { jobs } = answer.body as { jobs: Accepted[] };
+  const { jobs } = (await hub.call(jobRoutes.submitJobs, { body })).body;
   if (jobs.length === texts.length) return jobs;
   throw new WritError("HTTP_ERROR", `the hub answered a batch of ${texts.length} jobs with ${jobs.length}`);
 }

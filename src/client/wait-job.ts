@@ -65,7 +65,7 @@ async function waitOnFeed(
       await wakeUp.wait({ signal, timeout: { clock, ms } });
       signal.throwIfAborted();
       try {
-        const job = (await hub.call(jobRoutes.getJob, { params: { id: jobId }, signal })).body as JobView;
+        const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
         pace.answered();
         if (isEnded(job.status)) return job;
       } catch (error) {

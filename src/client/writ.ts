@@ -65,7 +65,7 @@ export class Writ {
   }
 
   async get(id: string): Promise<Job> {
-    return (await this.#hub.call(jobRoutes.getJob, { params: { id } })).body as Job;
+    return (await this.#hub.call(jobRoutes.getJob, { params: { id } })).body;
   }
 
   /** All jobs that fit, newest first, read page by page as they are used. */
@@ -83,9 +83,8 @@ export class Writ {
     { limit, cursor }: { limit?: number; cursor?: string | undefined } = {},
   ): Promise<ListPage> {
     const query = { status, type, worker_id: workerId, limit, cursor };
-    const { body, headers } = await this.#hub.call(jobRoutes.listJobs, { query });
-    const next = headers["x-next-cursor"];
-    return { jobs: body as Job[], nextCursor: typeof next === "string" && next !== "" ? next : undefined };
+    const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query });
+    return { jobs: body, nextCursor: header("x-next-cursor") };
   }
 
   /** The ids of the newest jobs that this client may see; at most 1000. */
@@ -100,7 +99,7 @@ export class Writ {
   }
 
   async retry(id: string): Promise<Accepted> {
-    return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body as Accepted;
+    return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body;
   }
 
   /** What a completed job has given back. Of any other job it is refused with STATE_CONFLICT. */
@@ -123,8 +122,7 @@ export class Writ {
     let after = 0;
     for (;;) {
       const query = { after, limit: 1000 };
-      const page = (await this.#hub.call(jobRoutes.listJobEvents, { params: { id }, query }))
-        .body as TimelineEvent[];
+      const { body: page } = await this.#hub.call(jobRoutes.listJobEvents, { params: { id }, query });
       yield* page;
       const last = page.at(-1)?.seq;
       if (last === undefined || last <= after || page.length < query.limit) return;
@@ -139,20 +137,20 @@ export class Writ {
 
   /** Why the job is where it is. */
   async why(id: string): Promise<Why> {
-    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } })).body as Why;
+    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } })).body;
   }
 
   async workers(): Promise<Worker[]> {
-    return (await this.#hub.call(adminRoutes.listWorkers)).body as Worker[];
+    return (await this.#hub.call(adminRoutes.listWorkers, {})).body;
   }
 
   /** The new token's secret is in this answer and nowhere else. */
   async createToken(token: TokenInput): Promise<NewToken> {
-    return (await this.#hub.call(adminRoutes.createToken, { body: token })).body as NewToken;
+    return (await this.#hub.call(adminRoutes.createToken, { body: token })).body;
   }
 
   async tokens(): Promise<Token[]> {
-    return (await this.#hub.call(adminRoutes.listTokens)).body as Token[];
+    return (await this.#hub.call(adminRoutes.listTokens, {})).body;
   }
 
   async revokeToken(id: string): Promise<void> {
@@ -161,38 +159,38 @@ export class Writ {
 
   /** The public keys that jobs are signed with. */
   async keys(): Promise<SigningKey[]> {
-    return ((await this.#hub.call(adminRoutes.listKeys)).body as { keys: SigningKey[] }).keys;
+    return (await this.#hub.call(adminRoutes.listKeys, {})).body.keys;
   }
 
   /** Makes a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
   async rotateKeys(wish: { emergency?: boolean; notice_sec?: number } = {}): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.rotateKeys, { body: wish })).body as SigningKey;
+    return (await this.#hub.call(adminRoutes.rotateKeys, { body: wish })).body;
   }
 
   /** Ends a key that was replaced; `now` also voids what was leased with it. */
   async revokeKey(id: string, wish: { now?: boolean } = {}): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: wish })).body as SigningKey;
+    return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: wish })).body;
   }
 
   /** The receipt of the last attempt that reported one, with all that it takes to check it. */
   async receipt(id: string): Promise<ReceiptView> {
-    return (await this.#hub.call(jobRoutes.getReceipt, { params: { id } })).body as ReceiptView;
+    return (await this.#hub.call(jobRoutes.getReceipt, { params: { id } })).body;
   }
 
   /** Records of the audit trail that fit, newest first, out of the hub's database and its files. */
   async *audit(filter: AuditFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<AuditRecord> {
-    let cursor: string | undefined;
+    let cursor: number | undefined;
     do {
       const query = { ...filter, limit: pageSize, cursor };
-      const { body, headers } = await this.#hub.call(auditRoutes.searchAudit, { query });
-      yield* body as AuditRecord[];
-      const next = headers["x-next-cursor"];
-      cursor = typeof next === "string" && next !== "" ? next : undefined;
+      const { body, header } = await this.#hub.call(auditRoutes.searchAudit, { query });
+      yield* body;
+      const next = header("x-next-cursor");
+      cursor = next === undefined ? undefined : Number(next);
     } while (cursor !== undefined);
   }
 
   async lockdown(): Promise<LockdownState> {
-    return (await this.#hub.call(auditRoutes.getLockdown)).body as LockdownState;
+    return (await this.#hub.call(auditRoutes.getLockdown, {})).body;
   }
 
   /** Nothing is claimed any more, and what runs is stopped and put back, until somebody lifts it. */
@@ -201,11 +199,11 @@ export class Writ {
   }
 
   async liftLockdown(): Promise<void> {
-    await this.#hub.call(auditRoutes.liftLockdown);
+    await this.#hub.call(auditRoutes.liftLockdown, {});
   }
 
   async whoAmI(): Promise<Identity> {
-    return (await this.#hub.call(adminRoutes.getSession)).body as Identity;
+    return (await this.#hub.call(adminRoutes.getSession, {})).body;
   }
 
   /** The addresses that this client uses. */

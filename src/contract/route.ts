@@ -20,6 +20,9 @@ export type Route = {
   answers: { readonly [S in SuccessStatus | RefusalStatus]?: AnswerRow };
 };
 
+/** Where the routes are below a hub's address. */
+export const apiPrefix = "/api/v1";
+
 export type SuccessStatus = 200 | 201 | 202 | 204 | 206;
 /** Refusals that a route has a word of its own for; their body is always the error. */
 type RefusalStatus = 409;

@@ -10,7 +10,7 @@ import { isolationLevels } from "./worker-shapes.ts";
 
 /**
  * What the hub shows. These shapes are open, unlike those of requests: a field or a value that a newer hub adds is
- * passed over, so that an older client still reads the rest.
+ * passed over, and a field that is newer than version 0.1 is optional, so that client and hub may differ in age.
  */
 
 const timeOrNull = z.int().nullable();
@@ -137,10 +137,10 @@ export const workerView = z.object({
   ram_gb: z.number(),
   tags: z.array(z.string()),
   types: z.array(z.string()),
-  kinds: z.array(z.string()),
-  sessions: z.array(z.string()),
-  containers: z.array(z.string()),
-  document_format: z.int(),
+  kinds: z.array(z.string()).optional(),
+  sessions: z.array(z.string()).optional(),
+  containers: z.array(z.string()).optional(),
+  document_format: z.int().optional(),
   slots: z.int(),
   capabilities: z.array(z.object({ provider: known(providers), model: z.string() })),
   status: z.enum(["active", "inactive", "draining", "blocked"]),

@@ -95,5 +95,5 @@ async function* readChunks(message: IncomingMessage, options: StreamOptions): As
 }
 
 function brokenOff(reason: string): ConnectionFailure {
-  return new ConnectionFailure(reason, { wasSent: true, wasStale: false });
+  return new ConnectionFailure(reason, { wasStale: false });
 }

@@ -7,13 +7,7 @@ import {
 } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  createHttpClient,
-  type HttpClient,
-  type HttpClientOptions,
-  readStream,
-  throwForStatus,
-} from "./http-client.ts";
+import { createHttpClient, type HttpClient, type HttpClientOptions } from "./http-client.ts";
 
 const TOKEN = "sk_worker_canary0123456789";
 const cleanups: (() => void)[] = [];
@@ -115,7 +109,7 @@ describe("refusals", () => {
 });
 
 describe("requests", () => {
-  test("send JSON or bytes with the token below the address's own path, and return every status", async () => {
+  test("send text or bytes with the token below the address's own path, and return every status", async () => {
     const { url } = await serve(async (request, response) => {
       const body = await readAll(request);
       const { authorization, "content-type": type } = request.headers;
@@ -124,19 +118,18 @@ describe("requests", () => {
         .end(JSON.stringify({ method: request.method, url: request.url, authorization, type, body }));
     });
     const hub = client([`${url}/prefix/`]);
-    const json = await hub.request({ method: "POST", path: "/jobs?a=b?c", body: { x: 1 }, timeoutMs: 5000 });
-    expect(json.status).toBe(418);
-    expect(json.json()).toEqual({
+    const headers = { "content-type": "text/plain" };
+    const text = await hub.request({ method: "POST", path: "/a?b=c?d", headers, body: "é", timeoutMs: 5000 });
+    expect(text.status).toBe(418);
+    expect(JSON.parse(text.text())).toEqual({
       method: "POST",
-      url: "/prefix/jobs?a=b?c",
+      url: "/prefix/a?b=c?d",
       authorization: `Bearer ${TOKEN}`,
-      type: "application/json",
-      body: '{"x":1}',
+      type: "text/plain",
+      body: "é",
     });
     const bytes = await hub.request({ method: "PUT", path: "/", body: Buffer.from("raw"), timeoutMs: 5000 });
-    expect(bytes.json()).toMatchObject({ type: "application/octet-stream", body: "raw" });
-    const strict = hub.request({ method: "GET", path: "/", timeoutMs: 5000, okStatuses: [200] });
-    await expect(strict).rejects.toMatchObject({ code: "HTTP_ERROR", details: { status: 418 } });
+    expect(JSON.parse(bytes.text())).toMatchObject({ method: "PUT", body: "raw" });
   });
 
   test("do not follow redirects", async () => {
@@ -160,7 +153,9 @@ describe("requests", () => {
     expect(sockets.size).toBe(1);
     for (let n = 0; n < 20; n++) {
       server.closeAllConnections();
-      expect((await hub.request({ method: "POST", path: "/", body: {}, timeoutMs: 5000 })).text()).toBe("ok");
+      expect((await hub.request({ method: "POST", path: "/", body: "{}", timeoutMs: 5000 })).text()).toBe(
+        "ok",
+      );
     }
   });
 });
@@ -173,23 +168,12 @@ describe("several hubs", () => {
     const bad = [await closedPort(), resetting, silent.url];
     const hub = client([...bad, good.url]);
     for (let n = 0; n < 3; n++) {
-      expect((await hub.request({ method: "POST", path: "/", body: {}, timeoutMs: 2000 })).text()).toBe(
+      expect((await hub.request({ method: "POST", path: "/", body: "{}", timeoutMs: 2000 })).text()).toBe(
         "good",
       );
     }
     expect(silent.requests()).toBe(1);
     expect(good.requests()).toBe(3);
-  });
-
-  test("what must not happen twice is sent on only if it cannot have arrived", async () => {
-    const good = await serve((_request, response) => response.end("good"));
-    const resetting = await serveTcp((socket) => socket.once("data", () => socket.resetAndDestroy()));
-    const once = { method: "POST", path: "/", body: {}, timeoutMs: 5000, sendOnce: true };
-    expect((await client([await closedPort(), good.url]).request(once)).text()).toBe("good");
-    await expect(client([resetting, good.url]).request(once)).rejects.toMatchObject({
-      code: "HUB_UNREACHABLE",
-    });
-    expect(good.requests()).toBe(1);
   });
 });
 
@@ -211,18 +195,6 @@ describe("openStream", () => {
     await expect(reading).rejects.toBe(reason);
   });
 
-  test("a refusal can be read and thrown", async () => {
-    const { url } = await serve((_request, response) => {
-      response.writeHead(404).end('{"error":{"code":"NOT_FOUND","message":"no such job"}}');
-    });
-    const stream = await client([url]).openStream({ path: "/", signal: new AbortController().signal });
-    const response = await readStream(stream);
-    expect(catchError(() => throwForStatus(response))).toMatchObject({
-      code: "NOT_FOUND",
-      details: { status: 404 },
-    });
-  });
-
   test("gives the body as it comes, from the hub that works, and closes when the reader leaves", async () => {
     const closed = Promise.withResolvers<void>();
     const { url } = await serve((_request, response) => {
@@ -234,7 +206,7 @@ describe("openStream", () => {
       signal: new AbortController().signal,
     });
     expect(stream.status).toBe(200);
-    expect(stream.headers["content-type"]).toBe("text/event-stream");
+    expect(stream.header("content-type")).toBe("text/event-stream");
     for await (const chunk of stream.body) {
       expect(chunk.toString()).toBe("one");
       break;

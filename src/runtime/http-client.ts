@@ -4,10 +4,10 @@ import { WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { collectBody, streamBody } from "./http-body.ts";
 import { ConnectionFailure, type Exchange, exchange } from "./http-exchange.ts";
-import { createHttpResponse, type HttpResponse, type HttpStream, throwForStatus } from "./http-response.ts";
+import { type HttpResponse, type HttpStream, headerReader } from "./http-response.ts";
 import { parseHubAddress } from "./hub-address.ts";
 
-export { type HttpResponse, type HttpStream, readStream, throwForStatus } from "./http-response.ts";
+export type { HttpResponse, HttpStream } from "./http-response.ts";
 
 export type HttpClientOptions = {
   /** One or more hubs that serve the same queue; the first that answers is kept. */
@@ -23,16 +23,11 @@ export type HttpClientOptions = {
 export type HttpRequest = {
   method: string;
   path: string;
-  /** Bytes go out as they are, everything else as JSON. */
-  body?: unknown;
+  body?: string | Uint8Array | undefined;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
   /** For each hub that is tried, until the whole answer is there. */
   timeoutMs: number;
-  /** Any other status is thrown as the hub's error. Without it every status is returned. */
-  okStatuses?: readonly number[];
-  /** For what must not happen twice: once it may have reached a hub, it is not sent to another. */
-  sendOnce?: boolean;
   responseBytesMax?: number;
 };
 
@@ -45,6 +40,7 @@ export type HttpStreamRequest = {
 };
 
 export type HttpClient = {
+  /** Resolves with every answer, whatever its status. */
   request(request: HttpRequest): Promise<HttpResponse>;
   openStream(request: HttpStreamRequest): Promise<HttpStream>;
   /** Closes the kept connections. */
@@ -63,7 +59,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   let current = 0;
 
   /** Tries each hub once, beginning with the one that worked last. */
-  const tryHubs = async <T>(sendOnce: boolean, attempt: (hub: Hub) => Promise<T>): Promise<T> => {
+  const tryHubs = async <T>(attempt: (hub: Hub) => Promise<T>): Promise<T> => {
     const failures: string[] = [];
     // One extra turn, because a kept connection that had gone stale says nothing about its hub.
     let staleLeft = 1;
@@ -76,7 +72,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       } catch (error) {
         if (!(error instanceof ConnectionFailure)) throw error;
         failures.push(`${hub.url.origin}: ${error.message}`);
-        if (sendOnce && error.wasSent) break;
         if (error.wasStale && staleLeft-- > 0) continue;
         index = (index + 1) % hubs.length;
         tried++;
@@ -102,10 +97,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   return {
     async request(request) {
-      const { body, type } = encodeBody(request.body);
-      const headers = { ...type, ...request.headers };
-      const { method, signal, timeoutMs } = request;
-      const response = await tryHubs(request.sendOnce ?? false, async (hub) => {
+      const { method, headers = {}, signal, timeoutMs } = request;
+      const body = typeof request.body === "string" ? Buffer.from(request.body) : request.body;
+      return tryHubs(async (hub) => {
         const startedMs = clock.monotonicMs();
         const message = await send(
           hub,
@@ -115,22 +109,20 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const leftMs = Math.max(1, timeoutMs - (clock.monotonicMs() - startedMs));
         const bytesMax = request.responseBytesMax ?? RESPONSE_BYTES_MAX;
         const bytes = await collectBody(message, { clock, signal, timeoutMs: leftMs, bytesMax });
-        return createHttpResponse(message.statusCode ?? 0, message.headers, bytes);
+        return { ...headOf(message), text: () => bytes.toString("utf8") };
       });
-      const isRefused = request.okStatuses !== undefined && !request.okStatuses.includes(response.status);
-      return isRefused ? refuse(response) : response;
     },
 
     async openStream({ path, headers = {}, signal, idleTimeoutMs }) {
       const timeoutMs = Math.min(idleTimeoutMs ?? STREAM_OPEN_MS_MAX, STREAM_OPEN_MS_MAX);
-      return tryHubs(false, async (hub) => {
+      return tryHubs(async (hub) => {
         const message = await send(
           hub,
           { method: "GET", headers, body: undefined, signal, timeoutMs, agent: hub.streamAgent },
           path,
         );
         const body = streamBody(message, { clock, signal, idleTimeoutMs, address: hub.url.origin });
-        return { status: message.statusCode ?? 0, headers: message.headers, body };
+        return { ...headOf(message), body };
       });
     },
 
@@ -181,19 +173,6 @@ function authorization(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
-function encodeBody(body: unknown): { body: Uint8Array | undefined; type: Record<string, string> } {
-  if (body === undefined) return { body: undefined, type: {} };
-  if (body instanceof Uint8Array) return { body, type: { "content-type": "application/octet-stream" } };
-  return { body: Buffer.from(JSON.stringify(body)), type: { "content-type": "application/json" } };
-}
-
-function refuse(response: HttpResponse): never {
-  throwForStatus(response);
-  throw new WritError(
-    "HTTP_ERROR",
-    `the hub answered with status ${response.status}, which was not expected`,
-    {
-      status: response.status,
-    },
-  );
+function headOf({ statusCode = 0, headers }: IncomingMessage): Pick<HttpResponse, "status" | "header"> {
+  return { status: statusCode, header: headerReader(headers) };
 }

@@ -17,17 +17,15 @@ export type Exchange = {
   timeoutMs: number;
 };
 
-/** What went wrong below HTTP, and whether the hub may have seen the request already. */
+/** What went wrong below HTTP. */
 export class ConnectionFailure extends Error {
-  readonly wasSent: boolean;
   /** A kept connection that the other side closed just as it was used again: nobody is to blame. */
   readonly wasStale: boolean;
 
-  constructor(reason: string, facts: { wasSent: boolean; wasStale: boolean }) {
+  constructor(reason: string, { wasStale }: { wasStale: boolean }) {
     super(reason);
     this.name = "ConnectionFailure";
-    this.wasSent = facts.wasSent;
-    this.wasStale = facts.wasStale;
+    this.wasStale = wasStale;
   }
 }
 
@@ -41,7 +39,6 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
     if (signal?.aborted) return reject(signal.reason);
     const request = openRequest(options);
     const timers: Timer[] = [];
-    let isConnected = false;
 
     const settle = (act: () => void): void => {
       for (const timer of timers) timer.cancel();
@@ -50,7 +47,7 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
     };
     const fail = (reason: string, code?: string): void => {
       const wasStale = request.reusedSocket && code === "ECONNRESET";
-      settle(() => reject(new ConnectionFailure(reason, { wasSent: isConnected, wasStale })));
+      settle(() => reject(new ConnectionFailure(reason, { wasStale })));
       request.destroy();
     };
     const onAbort = (): void => {
@@ -65,10 +62,7 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
       const connectMs = Math.min(timeoutMs, CONNECT_MS_MAX);
       const timer = clock.setTimer(() => fail(`no connection within ${connectMs} ms`), connectMs);
       timers.push(timer);
-      onceConnected(socket, options.hub, () => {
-        isConnected = true;
-        timer.cancel();
-      });
+      onceConnected(socket, options.hub, () => timer.cancel());
     });
     request.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message, error.code));
     request.on("response", (response) => settle(() => resolve(response)));

@@ -1,28 +1,33 @@
-import { jobTokenAnswer } from "../contract/worker-shapes.ts";
+import type { RouteInput } from "../contract/build-request.ts";
+import type { RouteAnswer } from "../contract/read-answer.ts";
+import type { Route } from "../contract/route.ts";
+import { workerRoutes } from "../contract/worker-routes.ts";
 import { WritError } from "../core/errors.ts";
 import type { OutputStream } from "../core/output-stream.ts";
-import type { HttpRequest, HttpResponse } from "../runtime/http-client.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
 
-/** One call to the hub, below its prefix, with this worker's own timeout. */
-export type Send = (
-  request: Partial<HttpRequest> & Pick<HttpRequest, "method" | "path">,
-) => Promise<HttpResponse>;
+/** Calls a route of the hub, within the worker's usual timeout unless another is given. */
+export type Call = <R extends Route>(
+  route: R,
+  input: RouteInput<R>,
+  options: { signal: AbortSignal; timeoutMs?: number },
+) => Promise<RouteAnswer<R>>;
 
 /** What a worker says about one attempt while it holds it. */
-export function createAttemptCalls(send: Send, workerId: string) {
+export function createAttemptCalls(call: Call, workerId: string) {
   const fence = ({ attempt, token }: Lease) => ({ worker_id: workerId, attempt, token });
+  const jobOf = ({ job_id: id }: Lease) => ({ id });
 
   return {
     async start(lease: Lease, isolation: Isolation | undefined, signal: AbortSignal): Promise<void> {
       const body = { ...fence(lease), ...(isolation === undefined ? {} : { isolation }) };
-      await send({ method: "POST", path: `/jobs/${lease.job_id}/start`, body, signal });
+      await call(workerRoutes.startJob, { params: jobOf(lease), body }, { signal });
     },
 
     async release(lease: Lease, reason: string, signal: AbortSignal): Promise<void> {
       const body = { ...fence(lease), reason };
-      await send({ method: "POST", path: `/jobs/${lease.job_id}/release`, body, signal });
+      await call(workerRoutes.releaseJob, { params: jobOf(lease), body }, { signal });
     },
 
     async progress(
@@ -31,15 +36,12 @@ export function createAttemptCalls(send: Send, workerId: string) {
       signal: AbortSignal,
     ): Promise<void> {
       const body = { ...fence(lease), ...report };
-      await send({ method: "POST", path: `/jobs/${lease.job_id}/progress`, body, signal });
+      await call(workerRoutes.reportProgress, { params: jobOf(lease), body }, { signal });
     },
 
     async issueJobToken(lease: Lease, signal: AbortSignal): Promise<string> {
-      const path = `/jobs/${lease.job_id}/token`;
-      const response = await send({ method: "POST", path, body: fence(lease), signal });
-      const answer = jobTokenAnswer.safeParse(response.json());
-      if (answer.success) return answer.data.job_token;
-      throw new WritError("HTTP_ERROR", "the hub's answer to POST /jobs/:id/token holds no job_token");
+      const input = { params: jobOf(lease), body: fence(lease) };
+      return (await call(workerRoutes.issueJobToken, input, { signal })).body.job_token;
     },
 
     /** Gives the size that the stream has at the hub afterwards, also when it was not what the offset said. */
@@ -54,10 +56,10 @@ export function createAttemptCalls(send: Send, workerId: string) {
         "x-job-attempt": String(lease.attempt),
         "x-lease-token": lease.token,
       };
-      const path = `/jobs/${lease.job_id}/output/${stream}?offset=${offset}`;
+      const params = { ...jobOf(lease), stream };
+      const input = { params, query: { offset }, headers, body: bytes };
       try {
-        const response = await send({ method: "POST", path, body: bytes, headers, signal });
-        return sizeIn(response.json<{ size?: unknown }>().size);
+        return (await call(workerRoutes.appendOutput, input, { signal })).body.size;
       } catch (error) {
         if (!(error instanceof WritError) || error.code !== "OUTPUT_OFFSET") throw error;
         return sizeIn(error.details?.["size"]);

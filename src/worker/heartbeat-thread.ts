@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { heartbeatAnswer } from "../contract/worker-shapes.ts";
+import { callRoute } from "../contract/call-route.ts";
+import { workerRoutes } from "../contract/worker-routes.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { createHttpClient } from "../runtime/http-client.ts";
 import type { HeartbeatOrder, HeartbeatThreadData } from "./heartbeat.ts";
@@ -22,14 +23,13 @@ const keeper = new LeaseKeeper({
   tell: (message) => port.postMessage(message),
   killGroup,
   async send(current_jobs, timeoutMs) {
-    const response = await client.request({
-      method: "POST",
-      path: "/api/v1/workers/heartbeat",
-      body: { worker_id: data.workerId, status, current_jobs },
-      timeoutMs,
-      okStatuses: [200],
-    });
-    return heartbeatAnswer.parse(response.json());
+    const body = { worker_id: data.workerId, status, current_jobs };
+    const answer = await callRoute(
+      (request) => client.request({ ...request, timeoutMs }),
+      workerRoutes.heartbeatWorker,
+      { body },
+    );
+    return answer.body;
   },
 });
 

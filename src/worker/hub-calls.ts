@@ -1,37 +1,45 @@
 import { z } from "zod";
-import { keysView } from "../contract/view-shapes.ts";
+import { adminRoutes } from "../contract/admin-routes.ts";
+import { JsonText } from "../contract/build-request.ts";
+import { callRoute, openRoute } from "../contract/call-route.ts";
+import type { KeysView } from "../contract/view-shapes.ts";
+import { workerRoutes } from "../contract/worker-routes.ts";
 import {
   type ClaimedBatch,
   claimedBatch,
-  resultBatchAnswer,
+  type resultBatchAnswer,
   type workerMetrics,
   type workerRegistration,
 } from "../contract/worker-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { HttpClient, HttpStream } from "../runtime/http-client.ts";
-import { createAttemptCalls, type Send } from "./attempt-calls.ts";
-
-export type HubKeys = z.infer<typeof keysView>;
+import { type Call, createAttemptCalls } from "./attempt-calls.ts";
 
 /**
  * A signature that is missing or is not even text is passed on as an empty one, so that it is refused and reported
  * like any other that does not verify.
  */
-const receivedBatch = claimedBatch.extend({
-  batch: z
-    .object({
-      key_id: z.string().catch(""),
-      signature: z.string().catch(""),
-      signatures: claimedBatch.shape.batch.shape.signatures.catch(undefined),
-    })
-    .catch({ key_id: "", signature: "" }),
-});
+const receivedSignature = z
+  .object({
+    key_id: z.string().catch(""),
+    signature: z.string().catch(""),
+    signatures: claimedBatch.shape.batch.shape.signatures.catch(undefined),
+  })
+  .catch({ key_id: "", signature: "" });
+
+/** The route as it is, but for the signature, which is looked at afterwards. */
+const claimRoute = {
+  ...workerRoutes.claimJobs,
+  answers: {
+    200: { description: "Leased jobs", shape: z.looseObject({ jobs: claimedBatch.shape.jobs }) },
+    204: workerRoutes.claimJobs.answers[204],
+  },
+} as const;
 
 export type Registration = z.input<typeof workerRegistration>;
 export type WorkerMetrics = z.input<typeof workerMetrics>;
-export type ResultAnswer = z.infer<typeof resultBatchAnswer>["items"][number];
+export type ResultAnswer = z.output<typeof resultBatchAnswer>["items"][number];
 
-const base = "/api/v1";
 /** The hub sends a comment every 15 s; three of them missed is a stream that only looks alive. */
 const commandsIdleMs = 45_000;
 
@@ -47,42 +55,33 @@ export type ClaimAsk = {
 
 /** Every call that a worker makes, but for the heartbeat, which has a thread and a connection of its own. */
 export function createHubCalls(client: HttpClient, me: { workerId: string; timeoutMs: number }) {
-  const { workerId, timeoutMs } = me;
-  const send: Send = (request) =>
-    client.request({ timeoutMs, okStatuses: [200, 204], ...request, path: base + request.path });
-  return { ...createOwnCalls(client, send, me), ...createAttemptCalls(send, workerId) };
+  const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
+    callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
+  return { ...createOwnCalls(client, call, me), ...createAttemptCalls(call, me.workerId) };
 }
 
 /** What a worker says and asks for itself, or for many attempts at once. */
 function createOwnCalls(
   client: HttpClient,
-  send: Send,
+  call: Call,
   { workerId, timeoutMs }: { workerId: string; timeoutMs: number },
 ) {
   return {
-    async listKeys(signal: AbortSignal): Promise<HubKeys> {
-      const keys = keysView.safeParse((await send({ method: "GET", path: "/keys", signal })).json());
-      if (keys.success) return keys.data;
-      throw new WritError("HTTP_ERROR", "the hub's answer about its keys is not understood");
+    async listKeys(signal: AbortSignal): Promise<KeysView> {
+      return (await call(adminRoutes.listKeys, {}, { signal })).body;
     },
 
     async register(registration: Registration, signal: AbortSignal): Promise<void> {
-      await send({ method: "POST", path: "/workers/register", body: registration, signal });
+      await call(workerRoutes.registerWorker, { body: registration }, { signal });
     },
 
     /** Null when there is nothing to do. */
     async claim(ask: ClaimAsk): Promise<ClaimedBatch | null> {
-      const response = await send({
-        method: "POST",
-        path: "/jobs/claim-batch",
-        body: { worker_id: workerId, max: ask.max, wait_ms: ask.waitMs, types: ask.types },
-        timeoutMs: timeoutMs + ask.waitMs,
-        signal: ask.signal,
-      });
-      if (response.status === 204) return null;
-      const batch = receivedBatch.safeParse(response.json());
-      if (batch.success) return batch.data.jobs.length === 0 ? null : batch.data;
-      throw new WritError("HTTP_ERROR", "the hub's answer to a claim does not have the shape of a batch");
+      const { max, waitMs, types, signal } = ask;
+      const body = { worker_id: workerId, max, wait_ms: waitMs, types: types && [...types] };
+      const answer = await call(claimRoute, { body }, { signal, timeoutMs: timeoutMs + waitMs });
+      if (answer.status === 204 || answer.body.jobs.length === 0) return null;
+      return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };
     },
 
     /** The items are JSON text already, because results must arrive as they were written. */
@@ -93,35 +92,25 @@ function createOwnCalls(
     ): Promise<ResultAnswer[]> {
       const receipts = signature === undefined ? "" : `,"receipts":${JSON.stringify({ signature })}`;
       const text = `{"worker_id":${JSON.stringify(workerId)}${receipts},"items":[${items.join(",")}]}`;
-      const response = await send({
-        method: "POST",
-        path: "/jobs/results",
-        body: Buffer.from(text),
-        headers: { "content-type": "application/json" },
-        signal,
-      });
-      const answer = resultBatchAnswer.safeParse(response.json());
-      if (answer.success && answer.data.items.length === items.length) return answer.data.items;
+      const { body } = await call(workerRoutes.finishJobs, { body: new JsonText(text) }, { signal });
+      if (body.items.length === items.length) return body.items;
       throw new WritError("HTTP_ERROR", "the hub's answer does not have one entry for each result");
     },
 
     async pushMetrics(metrics: WorkerMetrics, signal: AbortSignal): Promise<void> {
-      await send({
-        method: "POST",
-        path: `/workers/${encodeURIComponent(workerId)}/metrics`,
-        body: metrics,
-        signal,
-      });
+      await call(workerRoutes.saveWorkerMetrics, { params: { id: workerId }, body: metrics }, { signal });
     },
 
     async removeWorker(signal: AbortSignal): Promise<void> {
-      await send({ method: "DELETE", path: `/workers/${encodeURIComponent(workerId)}`, signal });
+      await call(adminRoutes.removeWorker, { params: { id: workerId } }, { signal });
     },
 
     openCommands(signal: AbortSignal): Promise<HttpStream> {
-      const path = `${base}/workers/${encodeURIComponent(workerId)}/commands`;
-      const headers = { accept: "text/event-stream" };
-      return client.openStream({ path, headers, signal, idleTimeoutMs: commandsIdleMs });
+      return openRoute(
+        (request) => client.openStream({ ...request, signal, idleTimeoutMs: commandsIdleMs }),
+        workerRoutes.streamCommands,
+        { params: { id: workerId }, headers: { accept: "text/event-stream" } },
+      );
     },
   };
 }

@@ -1,7 +1,8 @@
+import type { KeysView } from "../contract/view-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
-import type { HubCalls, HubKeys, Registration } from "./hub-calls.ts";
+import type { HubCalls, Registration } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
@@ -126,7 +127,7 @@ export class HubLink {
   }
 
   /** A hub that later shows other keys, or somebody in its place, is not believed. */
-  #pin({ keys: shown }: HubKeys): void {
+  #pin({ keys: shown }: KeysView): void {
     const keys = shown.filter(({ status }) => status !== "revoked");
     if (keys.length === 0) throw new WritError("KEY_NOT_TRUSTED", "the hub names no key that signs its jobs");
     this.#deps.keys.pin(keys.map(({ public_key }) => public_key));
@@ -139,11 +140,11 @@ export class HubLink {
   async #followCommands(onOpen: () => void): Promise<void> {
     this.#reconnect = new AbortController();
     const signal = AbortSignal.any([this.#stopping.signal, this.#reconnect.signal]);
-    const { status, body } = await this.#deps.calls.openCommands(signal);
-    if (status !== 200) {
-      this.#reconnect.abort();
-      throw new WritError("HTTP_ERROR", `the command stream was answered with status ${status}`, { status });
-    }
+    const { body } = await this.#deps.calls.openCommands(signal).catch((error) => {
+      // A hub that refuses the stream refuses claims for the same reason, and those tell of it.
+      if (!mayComeBack(error)) this.#reconnect.abort();
+      throw error;
+    });
     onOpen();
     this.#deps.onStream(true);
     for await (const event of parseSse(body)) this.#hear(event);

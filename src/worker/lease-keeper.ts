@@ -1,3 +1,5 @@
+import type { z } from "zod";
+import type { heartbeatAnswer } from "../contract/worker-shapes.ts";
 import { withJitter } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 
@@ -14,7 +16,7 @@ export type KeptLease = {
   leaseMs: number;
 };
 
-export type HeartbeatAnswer = { cancel: string[]; lost: string[]; drain: boolean; lease_ms: number };
+export type HeartbeatAnswer = z.output<typeof heartbeatAnswer>;
 
 export type KeeperMessage =
   | { kind: "answer"; cancel: string[]; lost: string[]; drain: boolean; leaseMs: number }

@@ -2,6 +2,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RouteInput, RouteRequest } from "../../src/contract/build-request.ts";
+import { callRoute } from "../../src/contract/call-route.ts";
+import type { RouteAnswer } from "../../src/contract/read-answer.ts";
+import type { Route } from "../../src/contract/route.ts";
+import { routes } from "../../src/contract/routes.ts";
 import { WritError } from "../../src/core/errors.ts";
 import { createHttpClient } from "../../src/runtime/http-client.ts";
 import { HubProcess } from "../support/hub-process.ts";
@@ -63,8 +68,6 @@ test(`kill -9 of the hub, ${kills} times under load, loses no acknowledged job a
   database.close();
 }, 600_000);
 
-type Claimed = { jobs: { id: string; lease: string }[] };
-
 /** Producers and workers that go on through every death of the hub, repeating what was not answered. */
 class Load {
   readonly acknowledged = new Set<string>();
@@ -97,9 +100,9 @@ class Load {
 
   /** Whose claim was lost with the hub too often is laid aside for a person, who would do this. */
   async #putBack(): Promise<void> {
-    const path = "/jobs?status=quarantined&limit=100";
-    const aside = await this.#insist<{ id: string }[]>("GET", path);
-    for (const { id } of aside!) await this.#insist("POST", `/jobs/${id}/retry`, {});
+    const query = { status: "quarantined", limit: 100 } as const;
+    const { body: aside } = await this.#insist(routes.listJobs, { query });
+    for (const { id } of aside) await this.#insist(routes.retryJob, { params: { id } });
   }
 
   async #produce(): Promise<void> {
@@ -108,22 +111,18 @@ class Load {
         type: "kill-test",
         idempotency_key: `key-${this.#keys++}`,
       }));
-      const answer = await this.#insist<{ jobs: { id: string }[] }>("POST", "/jobs/batch", { jobs });
-      for (const { id } of answer!.jobs) this.acknowledged.add(id);
+      const { body } = await this.#insist(routes.submitJobs, { body: { jobs } });
+      for (const { id } of body.jobs) this.acknowledged.add(id);
     }
   }
 
   async #work(workerId: string): Promise<void> {
-    await this.#insist("POST", "/workers/register", {
-      worker_id: workerId,
-      cores: 1,
-      ram_gb: 1,
-      types: ["kill-test"],
-    });
+    const worker = { worker_id: workerId, cores: 1, ram_gb: 1, types: ["kill-test"] };
+    await this.#insist(routes.registerWorker, { body: worker });
     while (this.#isWorking) {
       const claim = { worker_id: workerId, max: 10, wait_ms: 200 };
-      const batch = await this.#insist<Claimed>("POST", "/jobs/claim-batch", claim);
-      if (batch !== null) await this.#finish(workerId, batch.jobs);
+      const { body } = await this.#insist(routes.claimJobs, { body: claim });
+      if (body !== undefined) await this.#finish(workerId, body.jobs);
     }
   }
 
@@ -132,27 +131,19 @@ class Load {
       const { attempt, token } = JSON.parse(lease);
       return { job_id: id, attempt, token, result: { by: workerId, attempt } };
     });
-    const answer = await this.#insist<{
-      items: { job_id: string; status?: string; error?: { code: string } }[];
-    }>("POST", "/jobs/results", { worker_id: workerId, items });
-    for (const { job_id, status, error } of answer!.items) {
-      if (status === "completed") this.#finished.add(job_id);
+    const { body } = await this.#insist(routes.finishJobs, { body: { worker_id: workerId, items } });
+    for (const { job_id, status, error } of body.items) {
+      if (status === "completed") this.#finished.add(job_id!);
       else expect(error?.code).toBe("LEASE_LOST");
     }
   }
 
   /** Repeats a call until the hub has answered it; a hub that is away or dies meanwhile is what this is about. */
-  async #insist<T>(method: "GET" | "POST", path: string, body?: unknown): Promise<T | null> {
+  async #insist<R extends Route>(route: R, input: RouteInput<R>): Promise<RouteAnswer<R>> {
     while (true) {
       try {
-        const response = await this.#http.request({
-          method,
-          path: `/api/v1${path}`,
-          body,
-          timeoutMs: 10_000,
-          okStatuses: [200, 201, 204],
-        });
-        return response.status === 204 ? null : response.json<T>();
+        const send = (request: RouteRequest) => this.#http.request({ ...request, timeoutMs: 10_000 });
+        return await callRoute(send, route, input);
       } catch (error) {
         if (!(error instanceof WritError) || error.code !== "HUB_UNREACHABLE") throw error;
         await sleep(20);

@@ -28,10 +28,10 @@ function workerColumns(): Column<Worker>[] {
     { title: "DONE", cell: (worker) => worker.job_counts.completed },
     { title: "FAILED", cell: (worker) => worker.job_counts.failed },
     { title: "SEEN", cell: (worker) => `${formatAge(worker.last_heartbeat, nowMs)} ago` },
-    { title: "KINDS", cell: (worker) => worker.kinds.join(",") },
+    { title: "KINDS", cell: (worker) => worker.kinds?.join(",") ?? null },
     { title: "TYPES", cell: (worker) => worker.types.join(",") || "all" },
     { title: "TAGS", cell: (worker) => worker.tags.join(",") },
     { title: "VERSION", cell: (worker) => worker.version },
-    { title: "FORMAT", cell: (worker) => worker.document_format },
+    { title: "FORMAT", cell: (worker) => worker.document_format ?? null },
   ];
 }

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { bodyBytes, type Route } from "../../contract/route.ts";
+import { apiPrefix, bodyBytes, type Route } from "../../contract/route.ts";
 import { type RouteName, routes } from "../../contract/routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
@@ -13,7 +13,7 @@ import type { AnyAnswer, Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "
 import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
 import { readBytes, readJson } from "./read-body.ts";
 
-export const apiPrefixes = ["/api/v1", "/api"] as const;
+export const apiPrefixes = [apiPrefix, "/api"] as const;
 
 /** Serves every route of the contract. The order at the border is: who, may they, then what they sent. */
 export function bindRoutes(app: Hono<HttpEnv>, deps: HttpDeps, handlers: Handlers): void {

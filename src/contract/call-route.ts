@@ -1,0 +1,41 @@
+import { buildRequest, type RouteInput, type RouteRequest } from "./build-request.ts";
+import { type Received, type RouteAnswer, readAnswer, successRow } from "./read-answer.ts";
+import type { Route } from "./route.ts";
+
+/** Calls a route over any HTTP client; what goes in and what comes out is typed by the route's row. */
+export async function callRoute<R extends Route>(
+  send: (request: RouteRequest) => Promise<Received>,
+  route: R,
+  input: RouteInput<R>,
+): Promise<RouteAnswer<R>> {
+  return readAnswer(route, await send(buildRequest(route, input)));
+}
+
+/** An answer whose body comes in pieces. */
+export type OpenAnswer = Pick<Received, "status" | "header"> & { body: AsyncIterable<Uint8Array> };
+
+// An error of the hub is a few hundred bytes; what is longer is a proxy's page, and its beginning says enough.
+const errorBytesMax = 64 * 1024;
+
+/** The same for a route whose answer is a stream. A refusal is read and thrown as the hub's error. */
+export async function openRoute<R extends Route, A extends OpenAnswer>(
+  open: (request: RouteRequest) => Promise<A>,
+  route: R,
+  input: RouteInput<R>,
+): Promise<A> {
+  const answer = await open(buildRequest(route, input));
+  const { status, header } = answer;
+  const text = status < 300 ? "" : await readStart(answer.body);
+  successRow(route, { status, header, text: () => text });
+  return answer;
+}
+
+async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of body) {
+    text += decoder.decode(bytes, { stream: true });
+    if (text.length > errorBytesMax) break;
+  }
+  return text;
+}
