@@ -4,8 +4,8 @@ import { redactText } from "../runtime/redact.ts";
 import type { CliContext } from "./context.ts";
 import { neutralise, neutraliseLine } from "./terminal.ts";
 
-const USAGE = 2;
-const FAILED = 1;
+const usageCode = 2;
+const failedCode = 1;
 
 /** What to do next, by code. Errors with other codes say so in their own message. */
 const advice: Partial<Record<ErrorCode, string>> = {
@@ -34,7 +34,7 @@ export function reportError(
   error: unknown,
 ): number {
   // Commander has printed its own line.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageCode;
   if (context.stops.requested.aborted && !(error instanceof WritError)) return context.stops.exitCode;
   const { line, exitCode } = explain(context.program, error);
   context.stderr.write(line);
@@ -42,7 +42,7 @@ export function reportError(
 }
 
 export function exitCodeOf(error: unknown): number {
-  return error instanceof WritError ? errorTable[error.code].exit : FAILED;
+  return error instanceof WritError ? errorTable[error.code].exit : failedCode;
 }
 
 function explain(program: string, error: unknown): { line: string; exitCode: number } {

@@ -2,11 +2,11 @@ import { WritError } from "../core/errors.ts";
 import { isJobId } from "../core/ids.ts";
 
 // An id begins with the time, so a prefix needs more characters than a suffix to be unique.
-const PREFIX_CHARS_MIN = 8;
-const SUFFIX_CHARS_MIN = 6;
+const prefixCharsMin = 8;
+const suffixCharsMin = 6;
 // One page of the hub's list. An older job needs its full id.
-const NEWEST_JOBS = 1000;
-const MATCHES_SHOWN_MAX = 10;
+const newestJobs = 1000;
+const matchesShownMax = 10;
 
 /** The part of an id that tables show: its end, because ids made at the same time begin alike. */
 export function shortId(id: string): string {
@@ -23,20 +23,20 @@ export async function resolveJobId(hub: ListsJobs, text: string): Promise<string
   const part = text.toLowerCase();
   if (isJobId(part)) return part;
   if (!/^[0-9a-f-]{6,36}$/.test(part)) throw notAnId(text);
-  const matches = findMatches(await hub.newestIds(NEWEST_JOBS), part);
+  const matches = findMatches(await hub.newestIds(newestJobs), part);
   const [only, second] = matches;
   if (only === undefined) {
     throw new WritError(
       "NOT_FOUND",
-      `no job among the newest ${NEWEST_JOBS} has an id that begins or ends with ${part}`,
+      `no job among the newest ${newestJobs} has an id that begins or ends with ${part}`,
     );
   }
   if (second === undefined) return only;
   const shown = matches
-    .slice(0, MATCHES_SHOWN_MAX)
+    .slice(0, matchesShownMax)
     .map((id) => `\n  ${id}`)
     .join("");
-  const more = matches.length > MATCHES_SHOWN_MAX ? `\n  and ${matches.length - MATCHES_SHOWN_MAX} more` : "";
+  const more = matches.length > matchesShownMax ? `\n  and ${matches.length - matchesShownMax} more` : "";
   throw new WritError(
     "INVALID_ARGUMENT",
     `job id ${part} matches ${matches.length} jobs; give more characters`,
@@ -49,8 +49,8 @@ export async function resolveJobId(hub: ListsJobs, text: string): Promise<string
 export function findMatches(ids: readonly string[], part: string): string[] {
   return ids.filter(
     (id) =>
-      (part.length >= PREFIX_CHARS_MIN && id.startsWith(part)) ||
-      (part.length >= SUFFIX_CHARS_MIN && id.endsWith(part)),
+      (part.length >= prefixCharsMin && id.startsWith(part)) ||
+      (part.length >= suffixCharsMin && id.endsWith(part)),
   );
 }
 

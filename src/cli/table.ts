@@ -8,7 +8,7 @@ export type Column<Row> = {
 };
 
 // `status` and `--json` show the whole value.
-const CELL_CHARS_MAX = 60;
+const cellCharsMax = 60;
 
 /** A table with titles. Every cell is made safe for the terminal here, so that no caller can forget it. */
 export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
@@ -37,5 +37,5 @@ export function formatFields(fields: readonly (readonly [string, string | number
 
 function cellText(value: string | number | null): string {
   const text = value === null || value === "" ? "-" : neutraliseLine(String(value));
-  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text;
+  return text.length > cellCharsMax ? `${text.slice(0, cellCharsMax - 1)}…` : text;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { formatTable } from "./table.ts";
 import { neutralise, neutraliseLine, OutputNeutraliser, paintFor, safeJson } from "./terminal.ts";
 
-const HARMFUL =
+const harmful =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\p{Surrogate}/u;
 
 /** Text in which the dangerous characters are as frequent as the others. */
@@ -31,14 +31,14 @@ const hostile = fc
 
 describe("whatever a stranger writes", () => {
   test("never steers the terminal", () => {
-    fc.assert(fc.property(hostile, (text) => !HARMFUL.test(neutralise(text))));
+    fc.assert(fc.property(hostile, (text) => !harmful.test(neutralise(text))));
   });
 
   test("stays on one line where one line is meant", () => {
     fc.assert(
       fc.property(
         hostile,
-        (text) => !HARMFUL.test(neutraliseLine(text)) && !/[\n\t]/.test(neutraliseLine(text)),
+        (text) => !harmful.test(neutraliseLine(text)) && !/[\n\t]/.test(neutraliseLine(text)),
       ),
     );
   });
@@ -47,7 +47,7 @@ describe("whatever a stranger writes", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const json = safeJson({ text });
-        expect(json).not.toMatch(HARMFUL);
+        expect(json).not.toMatch(harmful);
         expect(JSON.parse(json)).toEqual({ text });
       }),
     );
@@ -61,7 +61,7 @@ describe("whatever a stranger writes", () => {
         let shown = "";
         for (let at = 0; at < bytes.length; at += size) shown += output.push(bytes.subarray(at, at + size));
         shown += output.end();
-        expect(shown).not.toMatch(HARMFUL);
+        expect(shown).not.toMatch(harmful);
         // Cutting changes nothing, but for the mark at the very beginning that a decoder takes away.
         expect(shown).toBe(neutralise(new TextDecoder().decode(bytes)));
       }),

@@ -2,16 +2,16 @@ import type { TextSink } from "./context.ts";
 
 // C0 except tab and line feed, DEL, C1, marks and overrides that change text direction, line and paragraph
 // separators, and lone surrogates: everything that could move, hide or recolour the text around it.
-const HARMFUL =
+const harmful =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
-const COLOUR = /\x1b\[[0-9;:]{0,64}m/g;
+const colourCode = /\x1b\[[0-9;:]{0,64}m/g;
 
 /**
  * Makes untrusted text safe to print: nothing in it can control the terminal. Line breaks and tabs stay. Line ends are
  * replaced before colours; otherwise a colour inside one would make the result depend on how output is cut into chunks.
  */
 export function neutralise(text: string): string {
-  return text.replaceAll("\r\n", "\n").replaceAll(COLOUR, "").replaceAll(HARMFUL, showCode);
+  return text.replaceAll("\r\n", "\n").replaceAll(colourCode, "").replaceAll(harmful, showCode);
 }
 
 /** Like `neutralise`, but on one line: for table cells, names and messages. */
@@ -21,7 +21,7 @@ export function neutraliseLine(text: string): string {
 
 /** JSON in which unsafe characters are escaped; the value stays the same. */
 export function safeJson(value: unknown, indent?: number): string {
-  return (JSON.stringify(value ?? null, null, indent) ?? "null").replaceAll(HARMFUL, (found) =>
+  return (JSON.stringify(value ?? null, null, indent) ?? "null").replaceAll(harmful, (found) =>
     [...found].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""),
   );
 }

@@ -3,7 +3,7 @@ import type { JobsOverGrpc } from "../client/jobs-over-grpc.ts";
 import { type ConnectionSettings, loadConnection } from "./connection-settings.ts";
 import type { CliContext } from "./context.ts";
 
-const GRPC_PORT = 50_051;
+const grpcPortDefault = 50_051;
 
 /** Opens a gRPC client, which authenticates with a certificate, for as long as `act` runs. */
 export async function withJobs<T>(
@@ -32,5 +32,5 @@ export async function withJobs<T>(
 export function addressOf({ grpc, hub }: Pick<ConnectionSettings, "grpc" | "hub">): string | undefined {
   if (grpc !== undefined || hub === undefined) return grpc;
   const host = URL.parse(hub)?.hostname;
-  return host === undefined ? undefined : `${host}:${GRPC_PORT}`;
+  return host === undefined ? undefined : `${host}:${grpcPortDefault}`;
 }

@@ -11,7 +11,7 @@ export type Exchange = {
 };
 
 // HTTP/2's own code for "nobody waits for this any more".
-const CANCEL = 8;
+const cancelCode = 8;
 
 /** One call: sends a message and gives out the bytes of those that come back, until the hub says how it ended. */
 export async function* exchange(sessions: Http2SessionManager, call: Exchange): AsyncGenerator<Buffer> {
@@ -88,7 +88,7 @@ function broken(error: unknown): unknown {
 
 function hangUp(stream: ClientHttp2Stream): void {
   stream.on("error", () => {});
-  if (!stream.readableEnded) stream.close(CANCEL);
+  if (!stream.readableEnded) stream.close(cancelCode);
 }
 
 /** Ends a call when its caller has had enough: by the signal, or by the clock. */

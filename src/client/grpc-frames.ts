@@ -2,15 +2,15 @@ import { Buffer } from "node:buffer";
 import { WritError } from "../core/errors.ts";
 
 /** Flag and length in front of every message. */
-const PREFIX_BYTES = 5;
+const prefixBytes = 5;
 // A page of a thousand jobs with long commands stays far below; what claims to be larger is no answer of a hub.
-const MESSAGE_BYTES_MAX = 256 * 1024 * 1024;
+const messageBytesMax = 256 * 1024 * 1024;
 
 export function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
+  const framed = Buffer.allocUnsafe(prefixBytes + message.length);
   framed[0] = 0;
   framed.writeUInt32BE(message.length, 1);
-  framed.set(message, PREFIX_BYTES);
+  framed.set(message, prefixBytes);
   return framed;
 }
 
@@ -34,17 +34,17 @@ export class Unframer {
   }
 
   #take(): Buffer | undefined {
-    if (this.#held < PREFIX_BYTES) return undefined;
-    const prefix = this.#first(PREFIX_BYTES);
+    if (this.#held < prefixBytes) return undefined;
+    const prefix = this.#first(prefixBytes);
     if (prefix[0] !== 0)
       throw new WritError("HTTP_ERROR", "the hub sent a compressed message; nobody asked for one");
     const size = prefix.readUInt32BE(1);
-    if (size > MESSAGE_BYTES_MAX)
+    if (size > messageBytesMax)
       throw new WritError("HTTP_ERROR", `the hub announced a message of ${size} bytes`);
-    if (this.#held < PREFIX_BYTES + size) return undefined;
-    const whole = this.#first(PREFIX_BYTES + size);
-    this.#drop(PREFIX_BYTES + size);
-    return whole.subarray(PREFIX_BYTES);
+    if (this.#held < prefixBytes + size) return undefined;
+    const whole = this.#first(prefixBytes + size);
+    this.#drop(prefixBytes + size);
+    return whole.subarray(prefixBytes);
   }
 
   /** Joins the pieces only when the bytes that are needed lie in more than one. */

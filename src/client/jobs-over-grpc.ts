@@ -23,9 +23,9 @@ export type RpcListPage = { jobs: RpcJob[]; nextPageToken: string | undefined };
 type CallOptions = { signal?: AbortSignal | undefined };
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
-const CALL_MS_MAX = 30_000;
+const callMsMax = 30_000;
 // A stop waits for the tree to die: the longest grace that a worker may be given, and the way there and back.
-const STOP_MS_MAX = 600_000;
+const stopMsMax = 600_000;
 
 /** Commands as jobs of a hub, over gRPC with a client certificate. Every refusal is a WritError. */
 export class JobsOverGrpc {
@@ -49,19 +49,19 @@ export class JobsOverGrpc {
       idempotencyKey,
       maxAttempts,
     };
-    const options = { signal, timeoutMs: CALL_MS_MAX };
+    const options = { signal, timeoutMs: callMsMax };
     return (await this.#rpc.call((client) => client.startJob(request, options), signal)).jobId;
   }
 
   /** Stops a job; its process tree is dead once this resolves. */
   async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
-    const options = { signal, timeoutMs: STOP_MS_MAX };
+    const options = { signal, timeoutMs: stopMsMax };
     const { status } = await this.#rpc.call((client) => client.stopJob({ jobId }, options), signal);
     return status === undefined ? this.status(jobId, { signal }) : rpcJob(status);
   }
 
   async status(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
-    const options = { signal, timeoutMs: CALL_MS_MAX };
+    const options = { signal, timeoutMs: callMsMax };
     return rpcJob(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
   }
 
@@ -98,7 +98,7 @@ export class JobsOverGrpc {
       pageSize,
       pageToken,
     };
-    const options = { signal, timeoutMs: CALL_MS_MAX };
+    const options = { signal, timeoutMs: callMsMax };
     const { jobs, nextPageToken } = await this.#rpc.call(
       (client) => client.listJobs(request, options),
       signal,

@@ -9,10 +9,10 @@ import { decodeMessage, encodeMessage, type Plain } from "./wire-message.ts";
 
 // A connection that has said nothing for this long is asked, and given up when it does not answer: a stream of a
 // silent job would otherwise wait for ever on a machine that was switched off.
-const PING_MS = 20_000;
-const PING_ANSWER_MS_MAX = 10_000;
+const pingMs = 20_000;
+const pingAnswerMsMax = 10_000;
 // So much may be under way to us: on a fast line with a long way, less would hold an output back.
-const WINDOW_BYTES = 8 * 1024 * 1024;
+const windowBytes = 8 * 1024 * 1024;
 
 /**
  * gRPC over TLS 1.3 with a client certificate. Nothing is compressed: the line is rarely the slow part. Frames and
@@ -22,8 +22,8 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
 export function openClient({ host, port, ca, cert, key }: RpcPlace): OpenClient {
   const sessions = new WideSessions(
     `https://${host}:${port}`,
-    { pingIntervalMs: PING_MS, pingTimeoutMs: PING_ANSWER_MS_MAX },
-    { ca, cert, key, minVersion: "TLSv1.3", settings: { initialWindowSize: WINDOW_BYTES } },
+    { pingIntervalMs: pingMs, pingTimeoutMs: pingAnswerMsMax },
+    { ca, cert, key, minVersion: "TLSv1.3", settings: { initialWindowSize: windowBytes } },
   );
   return { client: createClient(sessions), close: () => sessions.abort(new Error("closed")) };
 }
@@ -64,7 +64,7 @@ class WideSessions extends Http2SessionManager {
     const { session } = stream;
     if (session !== undefined && !this.#widened.has(session)) {
       this.#widened.add(session);
-      session.setLocalWindowSize(WINDOW_BYTES);
+      session.setLocalWindowSize(windowBytes);
     }
     return stream;
   }

@@ -78,11 +78,11 @@ function connectionError(error: ConnectError, place: RpcPlace): WritError {
 }
 
 const distrusted = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|ERR_SSL_|ERR_TLS_/;
-const CAUSES_MAX = 8;
+const causesMax = 8;
 
 function nodeCodes(error: unknown): string[] {
   const found: string[] = [];
-  for (let cause = error, depth = 0; cause instanceof Error && depth < CAUSES_MAX; depth++) {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < causesMax; depth++) {
     const { code } = cause as NodeJS.ErrnoException;
     if (typeof code === "string") found.push(code);
     cause = cause.cause;

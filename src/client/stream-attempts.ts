@@ -25,7 +25,7 @@ export type StreamAttemptsOptions = {
 export type StreamDeps = { rpc: RpcConnection; status(signal: AbortSignal): Promise<RpcJob> };
 
 // What we ask for: the largest that a hub sends, because each chunk costs the same few microseconds.
-const CHUNK_BYTES_MAX = 1024 * 1024;
+const chunkBytesMax = 1024 * 1024;
 
 /**
  * The bytes of a job's output, each exactly once, with the attempt they belong to. After a broken connection or a
@@ -110,7 +110,7 @@ async function* readOn(walk: Walk, place: Place): AsyncGenerator<AttemptChunk> {
     stream: wireStreams[stream],
     offset: BigInt(place.offset),
     attempt: place.attempt,
-    maxChunkBytes: CHUNK_BYTES_MAX,
+    maxChunkBytes: chunkBytesMax,
   };
   for await (const { data, offset } of deps.rpc.stream(
     (client) => client.streamOutput(request, { signal }),

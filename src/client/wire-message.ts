@@ -5,13 +5,13 @@ import { WritError } from "../core/errors.ts";
 /** A message under the names of its table. Numbers of 64 bits are bigint, and what was not sent has its default. */
 export type Plain = Record<string, unknown>;
 
-const VARINT = 0;
-const EIGHT_BYTES = 1;
-const WITH_LENGTH = 2;
-const FOUR_BYTES = 5;
+const varintType = 0;
+const eightBytesType = 1;
+const withLengthType = 2;
+const fourBytesType = 5;
 /** Seven bits in each byte. */
-const VARINT_BYTES_MAX = 10;
-const DOUBLE_BYTES = 8;
+const varintBytesMax = 10;
+const doubleBytes = 8;
 
 // Both are sent even when they are empty.
 const mapEntry = {
@@ -43,13 +43,13 @@ function isDefault(value: unknown): boolean {
 function encodeField({ number, kind }: WireField, value: unknown): Uint8Array[] {
   const tag = (wireType: number) => encodeVarint(BigInt(number * 8 + wireType));
   if (kind === "double") {
-    const bytes = Buffer.alloc(DOUBLE_BYTES);
+    const bytes = Buffer.alloc(doubleBytes);
     bytes.writeDoubleLE(value as number);
-    return [tag(EIGHT_BYTES), bytes];
+    return [tag(eightBytesType), bytes];
   }
   const bytes = encodeBytes(kind, value);
-  if (bytes === undefined) return [tag(VARINT), encodeVarint(BigInt(value as number | bigint | boolean))];
-  return [tag(WITH_LENGTH), encodeVarint(BigInt(bytes.length)), bytes];
+  if (bytes === undefined) return [tag(varintType), encodeVarint(BigInt(value as number | bigint | boolean))];
+  return [tag(withLengthType), encodeVarint(BigInt(bytes.length)), bytes];
 }
 
 function encodeBytes(kind: WireField["kind"], value: unknown): Uint8Array | undefined {
@@ -128,7 +128,7 @@ function decodeValue(kind: WireField["kind"], sent: bigint | Buffer): unknown {
   if (typeof sent === "bigint") return isInteger(kind) ? toInteger[kind](sent) : refuse();
   if (kind === "string") return sent.toString("utf8");
   if (kind === "bytes") return sent;
-  if (kind === "double" && sent.length === DOUBLE_BYTES) return sent.readDoubleLE();
+  if (kind === "double" && sent.length === doubleBytes) return sent.readDoubleLE();
   return typeof kind === "object" ? decodeMessage(kind, sent) : refuse();
 }
 
@@ -162,10 +162,10 @@ class Reader {
   }
 
   #value(wireType: number): bigint | Buffer {
-    if (wireType === VARINT) return this.#varint();
-    if (wireType === WITH_LENGTH) return this.#take(this.#small());
-    if (wireType === EIGHT_BYTES) return this.#take(DOUBLE_BYTES);
-    return wireType === FOUR_BYTES ? this.#take(4) : refuse();
+    if (wireType === varintType) return this.#varint();
+    if (wireType === withLengthType) return this.#take(this.#small());
+    if (wireType === eightBytesType) return this.#take(doubleBytes);
+    return wireType === fourBytesType ? this.#take(4) : refuse();
   }
 
   /** Tags and lengths, most of which are one byte; bigints are slow. */
@@ -178,7 +178,7 @@ class Reader {
 
   #varint(): bigint {
     let value = 0n;
-    for (let index = 0; index < VARINT_BYTES_MAX; index++) {
+    for (let index = 0; index < varintBytesMax; index++) {
       const byte = this.#bytes[this.#at++] ?? refuse();
       value |= BigInt(byte & 127) << BigInt(7 * index);
       if (byte < 128) return value;

@@ -12,18 +12,18 @@ export type JsonObject = { [key: string]: JsonValue };
  */
 export class Decimal {
   readonly text: string;
-  private readonly double: number;
+  readonly #double: number;
 
   constructor(text: string) {
     this.text = text;
-    this.double = Number(text);
-    if (!Number.isFinite(this.double)) {
+    this.#double = Number(text);
+    if (!Number.isFinite(this.#double)) {
       throw new WritError("INVALID_JSON", "The decimal is not finite as a double.");
     }
   }
 
   valueOf(): number {
-    return this.double;
+    return this.#double;
   }
 }
 

@@ -22,12 +22,12 @@ export const systemClock: Clock = {
 };
 
 // Node fires a longer timeout after 1 ms instead of waiting, so long waits are cut into pieces.
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+const timeoutMsMax = 2 ** 31 - 1;
 
 function armTimer(fn: () => void, ms: number, keepsProcessAlive: boolean): Timer {
   let handle: NodeJS.Timeout;
   const arm = (leftMs: number): void => {
-    const pieceMs = Math.min(leftMs, TIMEOUT_MS_MAX);
+    const pieceMs = Math.min(leftMs, timeoutMsMax);
     handle = setTimeout(() => (leftMs > pieceMs ? arm(leftMs - pieceMs) : fn()), pieceMs);
     if (!keepsProcessAlive) handle.unref();
   };

@@ -14,15 +14,15 @@ export type LoggerOptions = {
   keep?: number;
 };
 
-const SIZE_BYTES_MAX = 10 * 1024 * 1024;
-const KEPT_FILES = 5;
+const fileBytesDefault = 10 * 1024 * 1024;
+const filesKept = 5;
 
 /** A logger of JSON lines into a private file that rotates. `close()` writes what is still in memory. */
 export function openLogger(options: LoggerOptions): Logger & { close(): void } {
   const file = new RotatingFile({
     file: options.file,
-    sizeBytesMax: options.maxSizeBytes ?? SIZE_BYTES_MAX,
-    keep: options.keep ?? KEPT_FILES,
+    sizeBytesMax: options.maxSizeBytes ?? fileBytesDefault,
+    keep: options.keep ?? filesKept,
   });
   const logger = pino(
     {

@@ -14,8 +14,8 @@ import { basename, dirname, join } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
 
 // Keys, tokens and settings are small; whatever is larger was put there by mistake.
-const FILE_BYTES_MAX = 1024 * 1024;
-const OTHERS_BITS = 0o077;
+const fileBytesMax = 1024 * 1024;
+const othersBits = 0o077;
 
 /**
  * Writes a file that only its owner can read. Readers see the old or the new content, never a part, and
@@ -102,10 +102,10 @@ export async function readSmallFile(path: string, rules: { mustBePrivate: boolea
     const stat = await handle.stat();
     if (!stat.isFile()) throw new WritError("CONFIG_INVALID", `${path} is not a regular file`);
     if (rules.mustBePrivate) refuseOthers(path, stat.mode);
-    if (stat.size > FILE_BYTES_MAX) {
+    if (stat.size > fileBytesMax) {
       throw new WritError(
         "CONFIG_INVALID",
-        `${path} has ${stat.size} bytes; at most ${FILE_BYTES_MAX} are allowed`,
+        `${path} has ${stat.size} bytes; at most ${fileBytesMax} are allowed`,
       );
     }
     return decodeUtf8(path, await handle.readFile());
@@ -125,7 +125,7 @@ async function openForReading(path: string): Promise<FileHandle | null> {
 }
 
 function refuseOthers(path: string, mode: number): void {
-  if ((mode & OTHERS_BITS) === 0) return;
+  if ((mode & othersBits) === 0) return;
   const found = (mode & 0o777).toString(8).padStart(4, "0");
   throw new WritError(
     "CONFIG_INVALID",

@@ -20,7 +20,7 @@ export type RotatingFileOptions = {
 };
 
 // Enough for one burst; more would only be memory that a crash loses.
-const PENDING_BYTES_MAX = 64 * 1024;
+const pendingBytesMax = 64 * 1024;
 
 /**
  * A log file of one process that is never larger than its limit. Lines that arrive in one turn of the event
@@ -53,7 +53,7 @@ export class RotatingFile {
     const bytes = Buffer.from(line);
     this.#pending.push(bytes);
     this.#pendingBytes += bytes.length;
-    if (this.#pendingBytes >= PENDING_BYTES_MAX) this.flush();
+    if (this.#pendingBytes >= pendingBytesMax) this.flush();
     else this.#schedule();
   }
 

@@ -130,12 +130,12 @@ function at(file: YamlFile, key: string): string {
 }
 
 // Long enough to recognise the value, short enough to stay one readable line.
-const SHOWN_CHARS_MAX = 80;
+const shownCharsMax = 80;
 
 /** JSON keeps line breaks and control characters out of the one line. */
 function show(value: unknown): string {
   const shown = JSON.stringify(value) ?? String(value);
-  return shown.length > SHOWN_CHARS_MAX ? `${shown.slice(0, SHOWN_CHARS_MAX)}…` : shown;
+  return shown.length > shownCharsMax ? `${shown.slice(0, shownCharsMax)}…` : shown;
 }
 
 /** What stands under a misspelt key may be a secret, so only its kind is shown. */

@@ -3,8 +3,8 @@ import { WritError } from "../core/errors.ts";
 export type SseEvent = { id?: string; event: string; data: string };
 
 // Our own events are far below these; the bounds keep a broken server from filling the memory.
-const LINE_CHARS_MAX = 1024 * 1024;
-const EVENT_CHARS_MAX = 8 * 1024 * 1024;
+const lineCharsMax = 1024 * 1024;
+const eventCharsMax = 8 * 1024 * 1024;
 
 /** Reads server-sent events as the HTML standard says: an unfinished event at the end is dropped. */
 export async function* parseSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseEvent> {
@@ -72,7 +72,7 @@ class EventBuilder {
     if (field === "id" && !value.includes("\0")) this.#lastId = value;
     if (field !== "data") return;
     this.#dataChars += value.length + 1;
-    if (this.#dataChars > EVENT_CHARS_MAX) throw tooLong("event", EVENT_CHARS_MAX);
+    if (this.#dataChars > eventCharsMax) throw tooLong("event", eventCharsMax);
     this.#data.push(value);
   }
 
@@ -88,15 +88,15 @@ class EventBuilder {
   }
 }
 
-const LINE_END = /[\r\n]/g;
+const lineEnd = /[\r\n]/g;
 
 function findLineEnd(text: string, from: number): number {
-  LINE_END.lastIndex = from;
-  return LINE_END.exec(text)?.index ?? -1;
+  lineEnd.lastIndex = from;
+  return lineEnd.exec(text)?.index ?? -1;
 }
 
 function refuseLongLine(length: number): void {
-  if (length > LINE_CHARS_MAX) throw tooLong("line", LINE_CHARS_MAX);
+  if (length > lineCharsMax) throw tooLong("line", lineCharsMax);
 }
 
 function tooLong(what: string, max: number): WritError {

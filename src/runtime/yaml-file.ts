@@ -52,7 +52,7 @@ export function parseYaml(path: string, text: string): YamlFile {
 type Walk = { path: string; lines: LineCounter; found: Map<string, number> };
 
 // No setting lies deeper; the bound keeps the recursion below from meeting a stack overflow.
-const DEPTH_MAX = 32;
+const depthMax = 32;
 
 function compose(path: string, text: string, lineCounter: LineCounter): Document.Parsed {
   try {
@@ -87,7 +87,7 @@ function refuseBrokenDocument(walk: Walk, document: Document.Parsed): void {
 }
 
 function visitNode(walk: Walk, node: Node, path: YamlPath): void {
-  if (path.length > DEPTH_MAX) throw refusal(walk, node, `is nested deeper than ${DEPTH_MAX} levels`);
+  if (path.length > depthMax) throw refusal(walk, node, `is nested deeper than ${depthMax} levels`);
   if (isAlias(node)) throw refusal(walk, node, `alias *${node.source} is not allowed; write the value out`);
   if (node.tag !== undefined) throw refusal(walk, node, `tag ${node.tag} is not allowed`);
   if (isSeq(node)) {

@@ -7,8 +7,8 @@ import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
 import type { Isolation, LaunchPlan, ProcessExit, RunningProcess, Sandbox, SpawnError } from "./sandbox.ts";
 import { watchSizes } from "./watch-sizes.ts";
 
-const NO_CAGE = "the worker runs processes without a cage";
-const PARTS = [...protectionParts, ...limitParts];
+const noCage = "the worker runs processes without a cage";
+const noParts = [...protectionParts, ...limitParts];
 
 /** Starts processes as children of the worker, in a session of their own and with nothing else around them. */
 export const plainSandbox: Sandbox = {
@@ -22,7 +22,7 @@ export const plainSandbox: Sandbox = {
 };
 
 function plainIsolation(): Isolation {
-  return { level: "none", applied: [], missing: PARTS.map((part) => ({ part, why: NO_CAGE })) };
+  return { level: "none", applied: [], missing: noParts.map((part) => ({ part, why: noCage })) };
 }
 
 /** A process without a cage, for those who know what they do without. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 
 // Each round kills what was born while the one before was looking; a fork bomb needs a cgroup to be beaten.
-const ROUNDS_MAX = 20;
+const roundsMax = 20;
 
 /** Signals a process group; one that is gone is no error. */
 export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
@@ -17,7 +17,7 @@ export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
  * left the session and lost its parent cannot be found this way: only a cage holds those.
  */
 export async function killProcessTree(pid: number): Promise<void> {
-  for (let round = 0; round < ROUNDS_MAX; round++) {
+  for (let round = 0; round < roundsMax; round++) {
     const members = await findTree(pid);
     signalProcessGroup(pid, "SIGKILL");
     if (members.length === 0) return;

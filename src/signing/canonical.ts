@@ -1,6 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
-import { DEPTH_CEILING, parseJson } from "./parse-json.ts";
+import { depthCeiling, parseJson } from "./parse-json.ts";
 
 /**
  * The one spelling that is signed: byte for byte what Python's
@@ -29,8 +29,8 @@ function writeValue(value: JsonValue, depth: number): string {
   if (typeof value !== "object") throw refusal(`A ${typeof value} has no canonical form.`);
   if (value instanceof Decimal) return pythonFloatRepr(value.valueOf());
   // Parsed values cannot be this deep; a value that contains itself would be.
-  if (depth >= DEPTH_CEILING)
-    throw new WritError("TOO_DEEP", `The value is nested more than ${DEPTH_CEILING} levels.`);
+  if (depth >= depthCeiling)
+    throw new WritError("TOO_DEEP", `The value is nested more than ${depthCeiling} levels.`);
   return Array.isArray(value) ? writeArray(value, depth + 1) : writeObject(value, depth + 1);
 }
 

@@ -10,9 +10,9 @@ import {
 } from "./ed25519.ts";
 import { sha256Hex } from "./mac.ts";
 
-const PRIME = 2n ** 255n - 19n;
-const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
-const SPKI_HEAD = Buffer.from("302a300506032b6570032100", "hex");
+const fieldPrime = 2n ** 255n - 19n;
+const groupOrder = 2n ** 252n + 27742317777372353535851937790883648493n;
+const spkiHead = Buffer.from("302a300506032b6570032100", "hex");
 const rejected = expect.objectContaining({ code: "KEY_REJECTED" });
 
 const smallOrderKeys = [
@@ -33,14 +33,14 @@ describe("loadVerifyingKey refuses", () => {
 
   test("every encoding that is not canonical: y at or above the prime, with either sign", () => {
     for (let excess = 0n; excess < 19n; excess++) {
-      expect(() => loadVerifyingKey(publicPem(encodePoint(PRIME + excess, 0n)))).toThrow(rejected);
-      expect(() => loadVerifyingKey(publicPem(encodePoint(PRIME + excess, 1n)))).toThrow(rejected);
+      expect(() => loadVerifyingKey(publicPem(encodePoint(fieldPrime + excess, 0n)))).toThrow(rejected);
+      expect(() => loadVerifyingKey(publicPem(encodePoint(fieldPrime + excess, 1n)))).toThrow(rejected);
     }
   });
 
   test("a sign on an x of zero", () => {
     expect(() => loadVerifyingKey(publicPem(encodePoint(1n, 1n)))).toThrow(rejected);
-    expect(() => loadVerifyingKey(publicPem(encodePoint(PRIME - 1n, 1n)))).toThrow(rejected);
+    expect(() => loadVerifyingKey(publicPem(encodePoint(fieldPrime - 1n, 1n)))).toThrow(rejected);
   });
 
   test("other kinds of keys, private keys, several blocks and rubbish", () => {
@@ -135,7 +135,7 @@ describe("verifyText refuses", () => {
   });
 
   test("a signature whose scalar was raised by the order of the group", () => {
-    const scalar = littleEndian(bytes.subarray(32)) + ORDER;
+    const scalar = littleEndian(bytes.subarray(32)) + groupOrder;
     const raised = Buffer.concat([bytes.subarray(0, 32), encodePoint(scalar, 0n)]);
     expect(verifyText(key, text, `base64:${raised.toString("base64")}`)).toBe(false);
   });
@@ -180,7 +180,7 @@ test("the key id is the head of the SHA-256 of the public key's DER", () => {
 });
 
 function publicPem(point: Buffer): string {
-  const base64 = Buffer.concat([SPKI_HEAD, point]).toString("base64");
+  const base64 = Buffer.concat([spkiHead, point]).toString("base64");
   return `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----\n`;
 }
 
@@ -205,8 +205,8 @@ function decodePoint(encoded: Buffer): Point {
   const number = littleEndian(encoded);
   const y = number & (2n ** 255n - 1n);
   const square = modulo((y * y - 1n) * inverse(curveD() * y * y + 1n));
-  let x = power(square, (PRIME + 3n) / 8n);
-  if (modulo(x * x - square) !== 0n) x = modulo(x * power(2n, (PRIME - 1n) / 4n));
+  let x = power(square, (fieldPrime + 3n) / 8n);
+  if (modulo(x * x - square) !== 0n) x = modulo(x * power(2n, (fieldPrime - 1n) / 4n));
   expect(modulo(x * x - square)).toBe(0n);
   return [(x & 1n) === number >> 255n ? x : modulo(-x), y];
 }
@@ -224,7 +224,7 @@ function curveD(): bigint {
 }
 
 function inverse(value: bigint): bigint {
-  return power(modulo(value), PRIME - 2n);
+  return power(modulo(value), fieldPrime - 2n);
 }
 
 function power(base: bigint, exponent: bigint): bigint {
@@ -236,5 +236,5 @@ function power(base: bigint, exponent: bigint): bigint {
 }
 
 function modulo(value: bigint): bigint {
-  return ((value % PRIME) + PRIME) % PRIME;
+  return ((value % fieldPrime) + fieldPrime) % fieldPrime;
 }

@@ -13,16 +13,16 @@ import { refuseWeakPoint } from "./weak-points.ts";
 export type SigningKey = { keyId: string; privateKey: KeyObject; publicKeyPem: string };
 export type VerifyingKey = { keyId: string; publicKey: KeyObject; publicKeyPem: string };
 
-export const SIGNATURE_PREFIX = "base64:";
-const SIGNATURE_CHARS = SIGNATURE_PREFIX.length + 88;
-const SIGNATURE_BYTES = 64;
-const PUBLIC_KEY_BYTES = 32;
+export const signaturePrefix = "base64:";
+const signatureChars = signaturePrefix.length + 88;
+const signatureSizeBytes = 64;
+const publicKeyBytes = 32;
 
 /** `base64:` and 88 characters, over the UTF-8 bytes of the text. */
 export function signText(key: SigningKey, text: string): string {
   // A lone surrogate would be encoded as U+FFFD, and two texts would share one signature.
   if (!text.isWellFormed()) throw new WritError("INVALID_JSON", "Half of a surrogate pair cannot be signed.");
-  return SIGNATURE_PREFIX + sign(null, Buffer.from(text, "utf8"), key.privateKey).toString("base64");
+  return signaturePrefix + sign(null, Buffer.from(text, "utf8"), key.privateKey).toString("base64");
 }
 
 /** Answers false, and never throws, for whatever a stranger may send as a text or as a signature. */
@@ -34,11 +34,11 @@ export function verifyText(key: VerifyingKey, text: string, signature: string): 
 
 /** Buffer reads many spellings of the same bytes; only the one that it would write itself is accepted. */
 function signatureBytes(signature: string): Buffer | null {
-  if (typeof signature !== "string" || signature.length !== SIGNATURE_CHARS) return null;
-  if (!signature.startsWith(SIGNATURE_PREFIX)) return null;
-  const encoded = signature.slice(SIGNATURE_PREFIX.length);
+  if (typeof signature !== "string" || signature.length !== signatureChars) return null;
+  if (!signature.startsWith(signaturePrefix)) return null;
+  const encoded = signature.slice(signaturePrefix.length);
   const bytes = Buffer.from(encoded, "base64");
-  return bytes.length === SIGNATURE_BYTES && bytes.toString("base64") === encoded ? bytes : null;
+  return bytes.length === signatureSizeBytes && bytes.toString("base64") === encoded ? bytes : null;
 }
 
 export function generateSigningKey(): { signingKey: SigningKey; privateKeyPem: string } {
@@ -69,7 +69,7 @@ export function keyIdOf(publicKey: KeyObject): string {
 
 function describePublicKey(publicKey: KeyObject): VerifyingKey {
   const der = publicKey.export({ type: "spki", format: "der" });
-  refuseWeakPoint(der.subarray(der.length - PUBLIC_KEY_BYTES));
+  refuseWeakPoint(der.subarray(der.length - publicKeyBytes));
   const publicKeyPem = publicKey.export({ type: "spki", format: "pem" }) as string;
   return { keyId: keyIdOf(publicKey), publicKey, publicKeyPem };
 }

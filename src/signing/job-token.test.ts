@@ -5,7 +5,7 @@ import type { JsonObject } from "../core/json-value.ts";
 import { storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
 import { canonicalize } from "./canonical.ts";
 import { generateSigningKey, loadVerifyingKey, type SigningKey, signText, verifyText } from "./ed25519.ts";
-import { JOB_TOKEN_CHARS_MAX, type JobToken, makeJobToken, verifyJobToken } from "./job-token.ts";
+import { type JobToken, jobTokenCharsMax, makeJobToken, verifyJobToken } from "./job-token.ts";
 
 const nowTs = 1_763_200_000;
 const nowMs = nowTs * 1000;
@@ -171,7 +171,7 @@ describe("a job token is refused", () => {
   test("when it is too long, empty or no text at all", () => {
     const rights = Array(500).fill(said.policy[0]);
     expectRefused(makeJobToken(hub, { ...said, policy: rights }), "500 rights");
-    expectRefused("a".repeat(JOB_TOKEN_CHARS_MAX + 1), "a long word");
+    expectRefused("a".repeat(jobTokenCharsMax + 1), "a long word");
     for (const nothing of ["", ".", "..", "...", null, undefined, 1, {}, []])
       expectRefused(nothing, "nothing");
   });

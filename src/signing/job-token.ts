@@ -2,7 +2,7 @@ import { WritError } from "../core/errors.ts";
 import type { JsonObject, JsonValue } from "../core/json-value.ts";
 import { type StorageRight, storageMethods } from "../core/storage-policy.ts";
 import { canonicalize } from "./canonical.ts";
-import { SIGNATURE_PREFIX, type SigningKey, signText, type VerifyingKey, verifyText } from "./ed25519.ts";
+import { type SigningKey, signaturePrefix, signText, type VerifyingKey, verifyText } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";
 
 /**
@@ -23,19 +23,19 @@ export type JobToken = {
 export type JobTokenKeys = { verifierFor(keyId: string, nowMs: number): VerifyingKey | null };
 
 /** Half of what Node takes for all headers of a request; the longest policy makes a token of two thirds of it. */
-export const JOB_TOKEN_CHARS_MAX = 8192;
+export const jobTokenCharsMax = 8192;
 
 /** Hub to hub: nobody else makes them, and nobody else needs to look inside. */
-const PARTY = "writ-hub";
+const party = "writ-hub";
 
 /**
  * The whole header is fixed but for the key. One that names another algorithm, type, extension or place to fetch a
  * key from is not read at all, so there is nothing in it to be led astray by.
  */
-const HEADER = /^\{"alg":"EdDSA","kid":"([0-9a-f]{16})","typ":"writ-job\+jwt"\}$/;
+const tokenHeader = /^\{"alg":"EdDSA","kid":"([0-9a-f]{16})","typ":"writ-job\+jwt"\}$/;
 
 /** Object, list, right. */
-const MAX_DEPTH = 3;
+const depthMax = 3;
 
 /**
  * A JWT. What is signed begins with base64url of `{"` and every other text that the hub's keys sign is JSON and begins
@@ -44,22 +44,22 @@ const MAX_DEPTH = 3;
 export function makeJobToken(key: SigningKey, token: JobToken): string {
   const header = encode(`{"alg":"EdDSA","kid":"${key.keyId}","typ":"writ-job+jwt"}`);
   const signed = `${header}.${encode(payloadText(token))}`;
-  const signature = Buffer.from(signText(key, signed).slice(SIGNATURE_PREFIX.length), "base64");
+  const signature = Buffer.from(signText(key, signed).slice(signaturePrefix.length), "base64");
   return `${signed}.${signature.toString("base64url")}`;
 }
 
 /** Reads what `makeJobToken` wrote with a key that counts; anything else is UNAUTHENTICATED, and is never quoted. */
 export function verifyJobToken(keys: JobTokenKeys, text: string, nowMs: number): JobToken {
-  if (typeof text !== "string" || text.length > JOB_TOKEN_CHARS_MAX)
+  if (typeof text !== "string" || text.length > jobTokenCharsMax)
     throw refusal("It is too long, or no text.");
   const [header = "", payload = "", signature = "", ...more] = text.split(".");
   if (more.length > 0 || signature === "") throw refusal("It does not have three parts.");
 
-  const keyId = HEADER.exec(decode(header).toString("latin1"))?.[1];
+  const keyId = tokenHeader.exec(decode(header).toString("latin1"))?.[1];
   if (keyId === undefined) throw refusal("Its header is not that of a job token.");
   const key = keys.verifierFor(keyId, nowMs);
   if (key === null) throw refusal("The key that it names is not one that signs now.");
-  const standard = `${SIGNATURE_PREFIX}${decode(signature).toString("base64")}`;
+  const standard = `${signaturePrefix}${decode(signature).toString("base64")}`;
   if (!verifyText(key, `${header}.${payload}`, standard)) throw refusal("Its signature does not verify.");
 
   const token = readPayload(decode(payload).toString("utf8"));
@@ -71,8 +71,8 @@ export function verifyJobToken(keys: JobTokenKeys, text: string, nowMs: number):
 
 function payloadText(token: JobToken): string {
   return canonicalize({
-    iss: PARTY,
-    aud: PARTY,
+    iss: party,
+    aud: party,
     iat: token.issuedAtTs,
     exp: token.expiresAtTs,
     job_id: token.jobId,
@@ -103,7 +103,7 @@ function readPayload(text: string): JobToken {
 function readObject(text: string): JsonObject {
   let value: JsonValue;
   try {
-    value = parseJson(text, { maxDepth: MAX_DEPTH });
+    value = parseJson(text, { maxDepth: depthMax });
   } catch (error) {
     // Its message may quote a key of what was sent.
     if (error instanceof WritError) throw refusal("It holds no JSON object.");

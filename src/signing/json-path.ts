@@ -2,7 +2,7 @@
 export type JsonStep = string | number | null;
 
 /** An error that quotes a hostile key must stay short. */
-const MAX_PATH_CHARS = 200;
+const pathCharsMax = 200;
 
 /** `run.steps[2].name`; empty for the document itself. Odd keys are quoted, so none can forge a log line. */
 export function jsonPath(place: JsonStep[]): string {
@@ -12,5 +12,5 @@ export function jsonPath(place: JsonStep[]): string {
     else if (step !== null && !/^[\w-]+$/.test(step)) path += `[${JSON.stringify(step)}]`;
     else if (step !== null) path += path === "" ? step : `.${step}`;
   }
-  return path.length > MAX_PATH_CHARS ? `${path.slice(0, MAX_PATH_CHARS).toWellFormed()}…` : path;
+  return path.length > pathCharsMax ? `${path.slice(0, pathCharsMax).toWellFormed()}…` : path;
 }

@@ -2,11 +2,11 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
 import { generateSigningKey, loadSigningKey, type SigningKey } from "./ed25519.ts";
-import { generateMacKey, MAC_KEY_BYTES } from "./mac.ts";
-import { RING_FILE, type RingEntry, readRing, rejected, ringText } from "./ring-file.ts";
+import { generateMacKey, macKeyBytes } from "./mac.ts";
+import { type RingEntry, readRing, rejected, ringFile, ringText } from "./ring-file.ts";
 import { readSecretFile } from "./secret-file.ts";
 
-const MAC_FILE = "mac.key";
+const macFile = "mac.key";
 
 /**
  * Every file is created, never overwritten: of two hubs that start at once on one directory the first writer
@@ -14,11 +14,11 @@ const MAC_FILE = "mac.key";
  */
 export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: number }): void {
   const left = readdirSync(dir).filter((name) => /^signing-[0-9a-f]{16}\.pem$/.test(name));
-  const isMacKeyThere = readSecretFile(dir, MAC_FILE) !== null;
-  if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${MAC_FILE} and ${RING_FILE} are missing`);
+  const isMacKeyThere = readSecretFile(dir, macFile) !== null;
+  if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${macFile} and ${ringFile} are missing`);
   if (left.length > 1)
-    throw rejected(dir, `${RING_FILE} is missing and ${left.length} signing keys are there`);
-  if (!isMacKeyThere) createPrivateFileSync(join(dir, MAC_FILE), `${generateMacKey().toString("hex")}\n`);
+    throw rejected(dir, `${ringFile} is missing and ${left.length} signing keys are there`);
+  if (!isMacKeyThere) createPrivateFileSync(join(dir, macFile), `${generateMacKey().toString("hex")}\n`);
 
   // One signing key without a ring is what a crash between the two writes leaves behind.
   const leftKeyId = left[0]?.slice("signing-".length, -".pem".length);
@@ -26,7 +26,7 @@ export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: 
   const madeKey = first.given === null && leftKey === null ? makeSigningKey(dir) : null;
   const signing = (first.given ?? leftKey ?? madeKey) as SigningKey;
   const ring = { version: 1, keys: [firstEntry(signing, first.nowMs)] };
-  const isFirst = createPrivateFileSync(join(dir, RING_FILE), ringText(ring));
+  const isFirst = createPrivateFileSync(join(dir, ringFile), ringText(ring));
   // Whoever lost the race leaves no key that the ring does not know.
   if (!isFirst && madeKey !== null) dropUnlisted(dir, madeKey.keyId);
 }
@@ -56,12 +56,11 @@ export function readSigningKey(dir: string, keyId: string): SigningKey {
 }
 
 export function readMacKey(dir: string): Buffer {
-  const text = readSecretFile(dir, MAC_FILE);
-  if (text === null)
-    throw rejected(dir, `${MAC_FILE} is missing; restore it, every stored document needs it`);
+  const text = readSecretFile(dir, macFile);
+  if (text === null) throw rejected(dir, `${macFile} is missing; restore it, every stored document needs it`);
   const hex = text.trim();
-  if (!/^[0-9a-f]+$/.test(hex) || hex.length !== MAC_KEY_BYTES * 2) {
-    throw rejected(dir, `${MAC_FILE} does not hold ${MAC_KEY_BYTES} bytes in lower-case hex`);
+  if (!/^[0-9a-f]+$/.test(hex) || hex.length !== macKeyBytes * 2) {
+    throw rejected(dir, `${macFile} does not hold ${macKeyBytes} bytes in lower-case hex`);
   }
   return Buffer.from(hex, "hex");
 }

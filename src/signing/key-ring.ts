@@ -14,11 +14,11 @@ import { keySetText, revocationText, type SignedKeySet, signKeySet } from "./key
 import {
   changeRing,
   type KeyRecord,
-  RING_FILE,
   type Ring,
   type RingEntry,
   readRing,
   rejected,
+  ringFile,
 } from "./ring-file.ts";
 import { openSecretDirectory, readSecretFile, stampOf } from "./secret-file.ts";
 
@@ -26,16 +26,16 @@ export type { KeyRecord } from "./ring-file.ts";
 
 type Options = { nowMs: number; givenPrivateKeyPem?: string | undefined };
 
-const DAY_MS = 86_400_000;
+const dayMs = 86_400_000;
 
 /** For so long after a rotation claims carry the signatures of both keys. */
-export const GRACE_MS = 14 * DAY_MS;
+export const graceMsDefault = 14 * dayMs;
 
 /** With the active one these are four: more signatures on one claim no worker looks at. */
-const RETIRING_MAX = 3;
+const retiringMax = 3;
 
 /** A key that has signed for longer than this should be replaced. */
-export const ROTATION_DUE_MS = 90 * DAY_MS;
+export const rotationDueMs = 90 * dayMs;
 
 /**
  * Opens the keys in a directory, or makes them at the first start. The ring is written last, so a directory
@@ -44,7 +44,7 @@ export const ROTATION_DUE_MS = 90 * DAY_MS;
 export function openKeyRing(dir: string, options: Options): KeyRing {
   const given = options.givenPrivateKeyPem === undefined ? null : loadSigningKey(options.givenPrivateKeyPem);
   openSecretDirectory(dir);
-  if (readSecretFile(dir, RING_FILE) === null) makeKeys(dir, { given, nowMs: options.nowMs });
+  if (readSecretFile(dir, ringFile) === null) makeKeys(dir, { given, nowMs: options.nowMs });
   return new KeyRing(dir, { given, nowMs: options.nowMs });
 }
 
@@ -61,7 +61,7 @@ export class KeyRing {
   constructor(dir: string, { given, nowMs }: { given: SigningKey | null; nowMs: number }) {
     this.#dir = dir;
     this.#given = given;
-    this.#stamp = stampOf(dir, RING_FILE);
+    this.#stamp = stampOf(dir, ringFile);
     this.#ring = readRing(dir);
     const record = this.#ring.keys.find(({ key_id }) => key_id === given?.keyId);
     if (given !== null && (record === undefined || record.status === "revoked")) {
@@ -122,7 +122,7 @@ export class KeyRing {
   }
 
   /** Makes a new key. The one before it signs on beside it until the grace is over. */
-  rotate({ nowMs, graceMs = GRACE_MS, emergency = false }: Rotation): KeyRecord {
+  rotate({ nowMs, graceMs = graceMsDefault, emergency = false }: Rotation): KeyRecord {
     const { signingKey, privateKeyPem } = generateSigningKey();
     createPrivateFileSync(join(this.#dir, signingFile(signingKey.keyId)), privateKeyPem);
     const made: RingEntry = {
@@ -189,14 +189,14 @@ export class KeyRing {
    * refused once, and the keys stay as they were.
    */
   reload(nowMs: number): boolean {
-    const stamp = stampOf(this.#dir, RING_FILE);
+    const stamp = stampOf(this.#dir, ringFile);
     if (stamp === this.#stamp) return false;
     this.#stamp = stamp;
     const ring = readRing(this.#dir);
     if (ring.version < this.#ring.version) {
       throw rejected(
         this.#dir,
-        `${RING_FILE} went back from version ${this.#ring.version} to ${ring.version}`,
+        `${ringFile} went back from version ${this.#ring.version} to ${ring.version}`,
       );
     }
     if (ring.version === this.#ring.version) return false;
@@ -217,7 +217,7 @@ export class KeyRing {
   #take(ring: Ring, nowMs: number): void {
     this.#signing = this.#loadKeys(ring, nowMs);
     this.#ring = ring;
-    this.#stamp = stampOf(this.#dir, RING_FILE);
+    this.#stamp = stampOf(this.#dir, ringFile);
   }
 
   #loadKeys(ring: Ring, nowMs: number): Map<string, SigningKey> {
@@ -249,12 +249,12 @@ function maySign({ status, not_after }: KeyRecord, nowMs: number): boolean {
 /** The active key begins to retire. Whoever rotates often ends the oldest early, so that a claim stays small. */
 function retireKeys(
   keys: RingEntry[],
-  { nowMs, graceMs = GRACE_MS, emergency = false }: Rotation,
+  { nowMs, graceMs = graceMsDefault, emergency = false }: Rotation,
 ): RingEntry[] {
   const retired = keys.map((record): RingEntry => {
     if (record.status !== "active") return record;
     return { ...record, status: "retiring", not_after: nowMs + graceMs, ...(emergency ? { emergency } : {}) };
   });
-  const late = retired.filter((record) => maySign(record, nowMs)).slice(0, -RETIRING_MAX);
+  const late = retired.filter((record) => maySign(record, nowMs)).slice(0, -retiringMax);
   return retired.map((record) => (late.includes(record) ? { ...record, not_after: nowMs } : record));
 }

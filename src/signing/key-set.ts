@@ -12,11 +12,11 @@ export type KeySet = { version: number; keys: KeyRecord[] };
 export type SignedKeySet = { text: string; signatures: { key_id: string; signature: string }[] };
 
 /** More than a ring collects in twenty years of rotations; a stranger must not buy work with a longer list. */
-const KEYS_MAX = 256;
-const SIGNATURES_MAX = 4;
+const keysMax = 256;
+const signaturesMax = 4;
 
 /** Object, list, key. */
-const MAX_DEPTH = 3;
+const depthMax = 3;
 
 export function keySetText({ version, keys }: KeySet): string {
   const plain = keys.map(({ key_id, public_key, status, not_before, not_after }) => {
@@ -39,7 +39,7 @@ export function revocationText(keyId: string): string {
 
 /** Reads a key set that one of these keys has signed. Whom to trust is the caller's to say; nothing else is looked at. */
 export function openKeySet(trusted: readonly VerifyingKey[], signed: SignedKeySet): KeySet {
-  const isVouchedFor = signed.signatures.slice(0, SIGNATURES_MAX).some(({ key_id, signature }) => {
+  const isVouchedFor = signed.signatures.slice(0, signaturesMax).some(({ key_id, signature }) => {
     const key = trusted.find(({ keyId }) => keyId === key_id);
     return key !== undefined && verifyText(key, signed.text, signature);
   });
@@ -49,9 +49,9 @@ export function openKeySet(trusted: readonly VerifyingKey[], signed: SignedKeySe
 
 /** Reads exactly what `keySetText` writes. Every key in it is loaded, so a weak one spoils the set. */
 export function parseKeySet(text: string): KeySet {
-  const value = parseJson(text, { maxDepth: MAX_DEPTH }) as unknown;
+  const value = parseJson(text, { maxDepth: depthMax }) as unknown;
   const { version, keys } = (value ?? {}) as Partial<KeySet>;
-  if (!Number.isSafeInteger(version) || !Array.isArray(keys) || keys.length > KEYS_MAX) {
+  if (!Number.isSafeInteger(version) || !Array.isArray(keys) || keys.length > keysMax) {
     throw refusal("KEY_REJECTED", "It is not a key set.");
   }
   for (const key of keys) checkRecord(key);

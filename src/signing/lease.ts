@@ -14,7 +14,7 @@ export type Lease = {
   token: string;
 };
 
-const FIELD_COUNT = 8;
+const fieldCount = 8;
 
 /** Written by hand because it is made for every claim; the order is the canonical one. */
 export function leaseText(lease: Lease): string {
@@ -33,7 +33,7 @@ export function leaseText(lease: Lease): string {
  */
 export function parseLease(text: string): Lease {
   const lease = readObject(text);
-  if (Object.keys(lease).length !== FIELD_COUNT) throw invalid("It has other fields than a lease has.");
+  if (Object.keys(lease).length !== fieldCount) throw invalid("It has other fields than a lease has.");
   if (leaseText(lease) !== text) throw invalid("It is not in canonical form.");
   return lease;
 }

@@ -4,31 +4,31 @@ import { WritError } from "../core/errors.ts";
 /** What the seal covers: the document, and the columns that decide where it may go. */
 export type Sealed = { document: string; routing: string };
 
-export const MAC_KEY_BYTES = 32;
-const MAC_BYTES = 32;
+export const macKeyBytes = 32;
+const macBytes = 32;
 
 /** A key used for two purposes must never give the same MAC for both. */
-const PURPOSE = "writ document seal 1\n";
+const documentPurpose = "writ document seal 1\n";
 
 /** The HMAC-SHA256 that a document carries at rest, so that a row edited in the database is noticed. */
 export function sealDocument(macKey: Buffer, sealed: Sealed): Buffer {
-  if (macKey.length !== MAC_KEY_BYTES) {
+  if (macKey.length !== macKeyBytes) {
     throw new WritError(
       "KEY_REJECTED",
-      `The MAC key has ${macKey.length} bytes, it must have ${MAC_KEY_BYTES}.`,
+      `The MAC key has ${macKey.length} bytes, it must have ${macKeyBytes}.`,
     );
   }
   const { document, routing } = sealed;
   // As one text: each further call to update costs as much as hashing a kilobyte.
-  const text = `${PURPOSE}${lengthPrefix(document)}${document}${lengthPrefix(routing)}${routing}`;
+  const text = `${documentPurpose}${lengthPrefix(document)}${document}${lengthPrefix(routing)}${routing}`;
   return createHmac("sha256", macKey).update(text).digest();
 }
 
 export function checkSeal(macKey: Buffer, sealed: Sealed, mac: Uint8Array): boolean {
-  return mac.length === MAC_BYTES && timingSafeEqual(sealDocument(macKey, sealed), mac);
+  return mac.length === macBytes && timingSafeEqual(sealDocument(macKey, sealed), mac);
 }
 
-const RECEIPT_PURPOSE = "writ receipt seal 1\n";
+const receiptPurpose = "writ receipt seal 1\n";
 
 /** The MAC, in hex, that a receipt carries from the moment when its attempt was accepted. */
 export function sealReceipt(
@@ -36,12 +36,12 @@ export function sealReceipt(
   receipt: { text: string; signedId: string; publicKey: string },
 ): string {
   const parts = [receipt.text, receipt.signedId, receipt.publicKey];
-  const text = RECEIPT_PURPOSE + parts.map((part) => lengthPrefix(part) + part).join("");
+  const text = receiptPurpose + parts.map((part) => lengthPrefix(part) + part).join("");
   return createHmac("sha256", macKey).update(text).digest("hex");
 }
 
 export function generateMacKey(): Buffer {
-  return randomBytes(MAC_KEY_BYTES);
+  return randomBytes(macKeyBytes);
 }
 
 /** 64 lower-case hex digits; a string is hashed as UTF-8. */

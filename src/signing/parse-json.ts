@@ -3,10 +3,10 @@ import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts"
 import { type JsonStep, jsonPath } from "./json-path.ts";
 
 /** Deeper than any honest document. A caller may ask for more or less, up to the ceiling. */
-const DEFAULT_MAX_DEPTH = 64;
+const depthMaxDefault = 64;
 
 /** The parser recurses once per level; this many levels fit into any thread's stack. */
-export const DEPTH_CEILING = 512;
+export const depthCeiling = 512;
 
 /**
  * Reads strict JSON that has exactly one meaning in every language: no duplicate keys, no lone surrogates, no
@@ -14,142 +14,142 @@ export const DEPTH_CEILING = 512;
  */
 export function parseJson(text: string, options: { maxDepth?: number } = {}): JsonValue {
   if (typeof text !== "string") throw new WritError("INVALID_JSON", "JSON text must be a string.");
-  const maxDepth = Math.min(options.maxDepth ?? DEFAULT_MAX_DEPTH, DEPTH_CEILING);
+  const maxDepth = Math.min(options.maxDepth ?? depthMaxDefault, depthCeiling);
   return new Parser(text, maxDepth).document();
 }
 
 class Parser {
-  private readonly text: string;
-  private readonly maxDepth: number;
-  private at = 0;
-  private depth = 0;
+  readonly #text: string;
+  readonly #maxDepth: number;
+  #at = 0;
+  #depth = 0;
   // The key or index being read at each open level; costs one store per member and names the place of an error.
-  private readonly place: JsonStep[] = [];
+  readonly #place: JsonStep[] = [];
 
   constructor(text: string, maxDepth: number) {
-    this.text = text;
-    this.maxDepth = maxDepth;
+    this.#text = text;
+    this.#maxDepth = maxDepth;
   }
 
   document(): JsonValue {
-    if (this.text.charCodeAt(0) === 0xfeff) this.fail("A byte order mark is not part of JSON.");
-    const value = this.value(this.skipSpace());
-    this.skipSpace();
-    if (this.at < this.text.length) {
-      this.fail("There is something after the end of the JSON value.");
+    if (this.#text.charCodeAt(0) === 0xfeff) this.#fail("A byte order mark is not part of JSON.");
+    const value = this.#value(this.#skipSpace());
+    this.#skipSpace();
+    if (this.#at < this.#text.length) {
+      this.#fail("There is something after the end of the JSON value.");
     }
     return value;
   }
 
   /** Every reader below is given the code of the character at `at` (NaN at the end) and leaves `at` behind it. */
-  private value(code: number): JsonValue {
-    if (code === QUOTE) return this.string();
-    if (code === OPEN_OBJECT) return this.object();
-    if (code === OPEN_ARRAY) return this.array();
-    if (isDigit(code) || code === MINUS) return this.number(code);
-    if (code === 0x74) return this.word("true", true);
-    if (code === 0x66) return this.word("false", false);
-    if (code === 0x6e) return this.word("null", null);
-    return this.fail("A JSON value was expected.");
+  #value(code: number): JsonValue {
+    if (code === quoteCode) return this.#string();
+    if (code === openObjectCode) return this.#object();
+    if (code === openArrayCode) return this.#array();
+    if (isDigit(code) || code === minusCode) return this.#number(code);
+    if (code === 0x74) return this.#word("true", true);
+    if (code === 0x66) return this.#word("false", false);
+    if (code === 0x6e) return this.#word("null", null);
+    return this.#fail("A JSON value was expected.");
   }
 
-  private object(): JsonObject {
-    this.enter();
+  #object(): JsonObject {
+    this.#enter();
     const object: JsonObject = Object.create(null);
-    const level = this.depth - 1;
-    let code = this.skipSpace();
-    if (code !== CLOSE_OBJECT) {
+    const level = this.#depth - 1;
+    let code = this.#skipSpace();
+    if (code !== closeObjectCode) {
       // Bounded by the text: every turn consumes at least one character.
       for (;;) {
-        if (code !== QUOTE) this.fail("A key in double quotes was expected.");
-        const keyAt = this.at;
-        const key = this.string();
-        this.place[level] = key;
-        if (key in object) this.fail("The key appears twice in one object.", "DUPLICATE_KEY", keyAt);
-        if (key === "__proto__") this.fail('The key "__proto__" is refused.', "INVALID_JSON", keyAt);
-        if (this.skipSpace() !== COLON) this.fail("A colon was expected.");
-        this.at++;
-        object[key] = this.value(this.skipSpace());
-        code = this.skipSpace();
-        if (code === CLOSE_OBJECT) break;
-        if (code !== COMMA) this.fail("A comma or the end of the object was expected.");
-        this.at++;
-        code = this.skipSpace();
+        if (code !== quoteCode) this.#fail("A key in double quotes was expected.");
+        const keyAt = this.#at;
+        const key = this.#string();
+        this.#place[level] = key;
+        if (key in object) this.#fail("The key appears twice in one object.", "DUPLICATE_KEY", keyAt);
+        if (key === "__proto__") this.#fail('The key "__proto__" is refused.', "INVALID_JSON", keyAt);
+        if (this.#skipSpace() !== colonCode) this.#fail("A colon was expected.");
+        this.#at++;
+        object[key] = this.#value(this.#skipSpace());
+        code = this.#skipSpace();
+        if (code === closeObjectCode) break;
+        if (code !== commaCode) this.#fail("A comma or the end of the object was expected.");
+        this.#at++;
+        code = this.#skipSpace();
       }
     }
-    this.leave();
+    this.#leave();
     return object;
   }
 
-  private array(): JsonValue[] {
-    this.enter();
+  #array(): JsonValue[] {
+    this.#enter();
     const array: JsonValue[] = [];
-    const level = this.depth - 1;
-    let code = this.skipSpace();
-    if (code !== CLOSE_ARRAY) {
+    const level = this.#depth - 1;
+    let code = this.#skipSpace();
+    if (code !== closeArrayCode) {
       // Bounded by the text: every turn consumes at least one character.
       for (;;) {
-        this.place[level] = array.length;
-        array.push(this.value(code));
-        code = this.skipSpace();
-        if (code === CLOSE_ARRAY) break;
-        if (code !== COMMA) this.fail("A comma or the end of the array was expected.");
-        this.at++;
-        code = this.skipSpace();
+        this.#place[level] = array.length;
+        array.push(this.#value(code));
+        code = this.#skipSpace();
+        if (code === closeArrayCode) break;
+        if (code !== commaCode) this.#fail("A comma or the end of the array was expected.");
+        this.#at++;
+        code = this.#skipSpace();
       }
     }
-    this.leave();
+    this.#leave();
     return array;
   }
 
-  private enter(): void {
-    if (this.depth >= this.maxDepth) {
-      this.fail(`The JSON is nested more than ${this.maxDepth} levels deep.`, "TOO_DEEP");
+  #enter(): void {
+    if (this.#depth >= this.#maxDepth) {
+      this.#fail(`The JSON is nested more than ${this.#maxDepth} levels deep.`, "TOO_DEEP");
     }
-    this.place[this.depth++] = null;
-    this.at++;
+    this.#place[this.#depth++] = null;
+    this.#at++;
   }
 
-  private leave(): void {
-    this.depth--;
-    this.at++;
+  #leave(): void {
+    this.#depth--;
+    this.#at++;
   }
 
-  private string(): string {
-    const text = this.text;
-    const start = this.at + 1;
+  #string(): string {
+    const text = this.#text;
+    const start = this.#at + 1;
     let at = start;
     let code = text.charCodeAt(at);
     let isAscii = true;
-    while (code !== QUOTE) {
-      if (code === BACKSLASH) return this.escapedString(start);
-      if (!(code >= 0x20)) this.failInString(at);
+    while (code !== quoteCode) {
+      if (code === backslashCode) return this.#escapedString(start);
+      if (!(code >= 0x20)) this.#failInString(at);
       if (code > 0x7f) isAscii = false;
       code = text.charCodeAt(++at);
     }
-    this.at = at + 1;
+    this.#at = at + 1;
     const string = text.slice(start, at);
-    if (!isAscii && !string.isWellFormed()) this.fail(LONE_SURROGATE, "INVALID_JSON", start);
+    if (!isAscii && !string.isWellFormed()) this.#fail(loneSurrogate, "INVALID_JSON", start);
     return string;
   }
 
   /** Checked as a whole once it is decoded: only then is it known whether two escapes make a pair. */
-  private escapedString(start: number): string {
-    const text = this.text;
+  #escapedString(start: number): string {
+    const text = this.#text;
     let string = "";
     let from = start;
     let at = start;
     let code = text.charCodeAt(at);
-    while (code !== QUOTE) {
-      if (!(code >= 0x20)) this.failInString(at);
-      if (code === BACKSLASH) {
+    while (code !== quoteCode) {
+      if (!(code >= 0x20)) this.#failInString(at);
+      if (code === backslashCode) {
         string += text.slice(from, at);
         const letter = text.charCodeAt(at + 1);
-        if (letter === LETTER_U) {
-          string += String.fromCharCode(this.hexUnit(at + 2));
+        if (letter === letterUCode) {
+          string += String.fromCharCode(this.#hexUnit(at + 2));
           at += 6;
         } else {
-          string += SHORT_ESCAPES[letter] ?? this.fail("The escape is unknown.", "INVALID_JSON", at);
+          string += shortEscapes[letter] ?? this.#fail("The escape is unknown.", "INVALID_JSON", at);
           at += 2;
         }
         from = at;
@@ -158,96 +158,96 @@ class Parser {
       }
       code = text.charCodeAt(at);
     }
-    this.at = at + 1;
+    this.#at = at + 1;
     string += text.slice(from, at);
-    if (!string.isWellFormed()) this.fail(LONE_SURROGATE, "INVALID_JSON", start);
+    if (!string.isWellFormed()) this.#fail(loneSurrogate, "INVALID_JSON", start);
     return string;
   }
 
-  private hexUnit(from: number): number {
+  #hexUnit(from: number): number {
     let unit = 0;
     for (let at = from; at < from + 4; at++) {
-      const code = this.text.charCodeAt(at);
+      const code = this.#text.charCodeAt(at);
       const lower = code | 0x20;
-      if (isDigit(code)) unit = unit * 16 + (code - ZERO);
+      if (isDigit(code)) unit = unit * 16 + (code - zeroCode);
       else if (lower >= 0x61 && lower <= 0x66) unit = unit * 16 + (lower - 0x57);
-      else this.fail("Four hexadecimal digits were expected.", "INVALID_JSON", at);
+      else this.#fail("Four hexadecimal digits were expected.", "INVALID_JSON", at);
     }
     return unit;
   }
 
-  private number(first: number): number | Decimal {
-    const text = this.text;
-    const start = this.at;
-    let at = first === MINUS ? start + 1 : start;
+  #number(first: number): number | Decimal {
+    const text = this.#text;
+    const start = this.#at;
+    let at = first === minusCode ? start + 1 : start;
     const digitsAt = at;
     let integer = 0;
     let code = text.charCodeAt(at);
     while (isDigit(code)) {
-      integer = integer * 10 + (code - ZERO);
+      integer = integer * 10 + (code - zeroCode);
       code = text.charCodeAt(++at);
     }
-    if (at === digitsAt) this.fail("A digit was expected.", "INVALID_JSON", at);
-    if (at > digitsAt + 1 && text.charCodeAt(digitsAt) === ZERO) {
-      this.fail("A number must not start with a zero.", "INVALID_JSON", start);
+    if (at === digitsAt) this.#fail("A digit was expected.", "INVALID_JSON", at);
+    if (at > digitsAt + 1 && text.charCodeAt(digitsAt) === zeroCode) {
+      this.#fail("A number must not start with a zero.", "INVALID_JSON", start);
     }
-    if (code === POINT || (code | 0x20) === LETTER_E) return this.decimal(start, at);
+    if (code === pointCode || (code | 0x20) === letterECode) return this.#decimal(start, at);
     // Once a sum passes 2^53 rounding can no longer bring it back, so the inexact sum is enough to refuse.
     if (integer > Number.MAX_SAFE_INTEGER)
-      this.fail("The integer is outside ±(2^53−1).", "INVALID_JSON", start);
-    this.at = at;
-    if (first !== MINUS) return integer;
+      this.#fail("The integer is outside ±(2^53−1).", "INVALID_JSON", start);
+    this.#at = at;
+    if (first !== minusCode) return integer;
     // Python reads -0 as 0 and JavaScript as -0: one text must not have two readings.
-    if (integer === 0) this.fail("The integer -0 is refused.", "INVALID_JSON", start);
+    if (integer === 0) this.#fail("The integer -0 is refused.", "INVALID_JSON", start);
     return -integer;
   }
 
-  private decimal(start: number, pointAt: number): Decimal {
-    const text = this.text;
+  #decimal(start: number, pointAt: number): Decimal {
+    const text = this.#text;
     let at = pointAt;
-    if (text.charCodeAt(at) === POINT) at = this.skipDigits(at + 1);
-    if ((text.charCodeAt(at) | 0x20) === LETTER_E) {
+    if (text.charCodeAt(at) === pointCode) at = this.#skipDigits(at + 1);
+    if ((text.charCodeAt(at) | 0x20) === letterECode) {
       const sign = text.charCodeAt(at + 1);
-      at = this.skipDigits(sign === PLUS || sign === MINUS ? at + 2 : at + 1);
+      at = this.#skipDigits(sign === plusCode || sign === minusCode ? at + 2 : at + 1);
     }
     const token = text.slice(start, at);
-    if (!Number.isFinite(Number(token))) this.fail("The decimal is not finite.", "INVALID_JSON", start);
-    this.at = at;
+    if (!Number.isFinite(Number(token))) this.#fail("The decimal is not finite.", "INVALID_JSON", start);
+    this.#at = at;
     return new Decimal(token);
   }
 
-  private skipDigits(from: number): number {
+  #skipDigits(from: number): number {
     let at = from;
-    while (isDigit(this.text.charCodeAt(at))) at++;
-    if (at === from) this.fail("A digit was expected.", "INVALID_JSON", at);
+    while (isDigit(this.#text.charCodeAt(at))) at++;
+    if (at === from) this.#fail("A digit was expected.", "INVALID_JSON", at);
     return at;
   }
 
-  private word<T>(word: string, value: T): T {
-    if (!this.text.startsWith(word, this.at)) this.fail("A JSON value was expected.");
-    this.at += word.length;
+  #word<T>(word: string, value: T): T {
+    if (!this.#text.startsWith(word, this.#at)) this.#fail("A JSON value was expected.");
+    this.#at += word.length;
     return value;
   }
 
-  private skipSpace(): number {
-    let code = this.text.charCodeAt(this.at);
+  #skipSpace(): number {
+    let code = this.#text.charCodeAt(this.#at);
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
-      code = this.text.charCodeAt(++this.at);
+      code = this.#text.charCodeAt(++this.#at);
     }
     return code;
   }
 
-  private failInString(at: number): never {
-    const isOver = at >= this.text.length;
-    return this.fail(
+  #failInString(at: number): never {
+    const isOver = at >= this.#text.length;
+    return this.#fail(
       isOver ? "The string does not end." : "A control character must be escaped.",
       "INVALID_JSON",
       at,
     );
   }
 
-  private fail(reason: string, code: ErrorCode = "INVALID_JSON", offset = this.at): never {
-    const path = jsonPath(this.place.slice(0, this.depth));
+  #fail(reason: string, code: ErrorCode = "INVALID_JSON", offset = this.#at): never {
+    const path = jsonPath(this.#place.slice(0, this.#depth));
     throw new WritError(code, `${reason} Found at ${path === "" ? "the top" : path}, offset ${offset}.`, {
       path,
       offset,
@@ -259,22 +259,22 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-const LONE_SURROGATE = "A string holds half of a surrogate pair.";
-const QUOTE = 0x22;
-const PLUS = 0x2b;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const POINT = 0x2e;
-const ZERO = 0x30;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_ARRAY = 0x5d;
-const LETTER_E = 0x65;
-const LETTER_U = 0x75;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const SHORT_ESCAPES: Record<number, string> = {
+const loneSurrogate = "A string holds half of a surrogate pair.";
+const quoteCode = 0x22;
+const plusCode = 0x2b;
+const commaCode = 0x2c;
+const minusCode = 0x2d;
+const pointCode = 0x2e;
+const zeroCode = 0x30;
+const colonCode = 0x3a;
+const openArrayCode = 0x5b;
+const backslashCode = 0x5c;
+const closeArrayCode = 0x5d;
+const letterECode = 0x65;
+const letterUCode = 0x75;
+const openObjectCode = 0x7b;
+const closeObjectCode = 0x7d;
+const shortEscapes: Record<number, string> = {
   34: '"',
   92: "\\",
   47: "/",

@@ -24,7 +24,7 @@ export type Receipt = {
   ended_at: number;
 };
 
-const FIELDS: readonly (keyof Receipt)[] = [
+const fieldNames: readonly (keyof Receipt)[] = [
   "job_id",
   "attempt",
   "worker_id",
@@ -40,7 +40,7 @@ const FIELDS: readonly (keyof Receipt)[] = [
   "ended_at",
 ];
 
-export const EMPTY_SHA256 = sha256Hex("");
+export const emptySha256 = sha256Hex("");
 
 export function receiptText(receipt: Receipt): string {
   return canonicalize(receipt as unknown as JsonValue);
@@ -53,8 +53,8 @@ export function parseReceipt(text: string): Receipt {
     throw invalid("It is not a JSON object.");
   }
   const receipt = value as JsonObject;
-  const hasFields = FIELDS.every((field) => Object.hasOwn(receipt, field));
-  if (!hasFields || Object.keys(receipt).length !== FIELDS.length) {
+  const hasFields = fieldNames.every((field) => Object.hasOwn(receipt, field));
+  if (!hasFields || Object.keys(receipt).length !== fieldNames.length) {
     throw invalid("It has other fields than a receipt has.");
   }
   return receipt as unknown as Receipt;

@@ -24,21 +24,21 @@ export type RingEntry = KeyRecord & { emergency?: true; revocation?: string };
 /** All keys that ever signed, oldest first. The version rises with every change and is never given twice. */
 export type Ring = { version: number; keys: RingEntry[] };
 
-export const RING_FILE = "ring.json";
-const STATUSES: readonly unknown[] = ["active", "retiring", "revoked"];
+export const ringFile = "ring.json";
+const statuses: readonly unknown[] = ["active", "retiring", "revoked"];
 
 export function readRing(dir: string): Ring {
-  const text = readSecretFile(dir, RING_FILE);
+  const text = readSecretFile(dir, ringFile);
   const ring =
     text === null ? null : (toPlain(parseJson(text)) as { keys?: unknown; version?: unknown } | null);
   const keys: unknown[] = Array.isArray(ring?.keys) ? ring.keys : [];
   // A ring from before there were versions is the first one.
   const version = ring?.version ?? 1;
   if (!Number.isSafeInteger(version) || (version as number) < 1)
-    throw rejected(dir, `${RING_FILE} has no version`);
-  if (!keys.every(isRingEntry)) throw rejected(dir, `${RING_FILE} holds a record that is not a key`);
+    throw rejected(dir, `${ringFile} has no version`);
+  if (!keys.every(isRingEntry)) throw rejected(dir, `${ringFile} holds a record that is not a key`);
   if (keys.filter((key) => key.status === "active").length !== 1) {
-    throw rejected(dir, `${RING_FILE} must hold exactly one active key`);
+    throw rejected(dir, `${ringFile} must hold exactly one active key`);
   }
   return { version: version as number, keys };
 }
@@ -53,7 +53,7 @@ export function changeRing(dir: string, change: (keys: RingEntry[]) => RingEntry
   return withDirectoryLock(dir, () => {
     const { version, keys } = readRing(dir);
     const next = { version: version + 1, keys: change(keys) };
-    writePrivateFileSync(join(dir, RING_FILE), ringText(next));
+    writePrivateFileSync(join(dir, ringFile), ringText(next));
     return readRing(dir);
   });
 }
@@ -69,7 +69,7 @@ function isRingEntry(value: unknown): value is RingEntry {
   return (
     typeof record["public_key"] === "string" &&
     loadVerifyingKey(record["public_key"]).keyId === record["key_id"] &&
-    STATUSES.includes(record["status"]) &&
+    statuses.includes(record["status"]) &&
     Number.isSafeInteger(record["not_before"]) &&
     (record["not_after"] === null || Number.isSafeInteger(record["not_after"])) &&
     (record["emergency"] === undefined || record["emergency"] === true) &&

@@ -6,8 +6,8 @@ import { batchText, type Lease, leaseText } from "./lease.ts";
 import { sha256Hex } from "./mac.ts";
 import { verifyBatch, verifyClaim } from "./verify-claim.ts";
 
-const NOW_TS = 1_763_200_000;
-const nowMs = NOW_TS * 1000;
+const nowTs = 1_763_200_000;
+const nowMs = nowTs * 1000;
 const workerId = "worker-1";
 const hub = generateSigningKey().signingKey;
 const stranger = generateSigningKey().signingKey;
@@ -26,8 +26,8 @@ function buildLease(document: string, changes: Partial<Lease> = {}): string {
     worker_id: workerId,
     document_sha256: sha256Hex(document),
     timeout_sec: 300,
-    issued_at_ts: NOW_TS,
-    expires_at_ts: NOW_TS + 60,
+    issued_at_ts: nowTs,
+    expires_at_ts: nowTs + 60,
     token: "t",
     ...changes,
   });
@@ -124,8 +124,8 @@ describe("verifyClaim refuses a signed lease", () => {
     ["another worker", { worker_id: "worker-2" }],
     ["another document", { document_sha256: sha256Hex("other") }],
     ["another job", { job_id: "job-2" }],
-    ["a time that is over", { issued_at_ts: NOW_TS - 100, expires_at_ts: NOW_TS - 31 }],
-    ["a time that is to come", { issued_at_ts: NOW_TS + 31 }],
+    ["a time that is over", { issued_at_ts: nowTs - 100, expires_at_ts: nowTs - 31 }],
+    ["a time that is to come", { issued_at_ts: nowTs + 31 }],
   ];
   test.each(changes)("for %s", (_name, change) => {
     expect(refusalOf(buildClaim(change))).toBe("LEASE_INVALID");
@@ -139,7 +139,7 @@ describe("verifyClaim refuses a signed lease", () => {
   });
 
   test("one millisecond beyond the skew, and not before", () => {
-    const expired = buildClaim({ issued_at_ts: NOW_TS - 100, expires_at_ts: NOW_TS });
+    const expired = buildClaim({ issued_at_ts: nowTs - 100, expires_at_ts: nowTs });
     expect(refusalOf(expired, { nowMs: nowMs + 30_000 })).toBe("accepted");
     expect(refusalOf(expired, { nowMs: nowMs + 30_001 })).toBe("LEASE_INVALID");
     expect(refusalOf(expired, { nowMs: nowMs + 1, skewMs: 0 })).toBe("LEASE_INVALID");

@@ -35,10 +35,10 @@ type Claim = Signature & {
 };
 
 /** How far the clocks of hub and worker may be apart. */
-const DEFAULT_SKEW_MS = 30_000;
+const skewMsDefault = 30_000;
 
 /** Two keys during a rotation, twice over; a longer list only buys a stranger work on our processor. */
-const MAX_SIGNATURES = 4;
+const signaturesMax = 4;
 
 /** Checks one claimed job. Bytes are verified before they are parsed; nothing is repaired or merely warned of. */
 export function verifyClaim(input: Verifier & { claim: Claim }): VerifiedClaim {
@@ -78,7 +78,7 @@ function keyThatSigned(
 ): { key: VerifyingKey; by: Signature } {
   const others = Array.isArray(offered.signatures) ? offered.signatures : [];
   let isAnyTrusted = false;
-  for (const by of [offered, ...others.slice(0, MAX_SIGNATURES - 1)]) {
+  for (const by of [offered, ...others.slice(0, signaturesMax - 1)]) {
     const key = findTrusted(verifier.trusted, by?.key_id);
     if (key === undefined) continue;
     if (isSigned(verifier, key, signed.text, by.signature)) return { key, by };
@@ -110,7 +110,7 @@ function checkContents(
 }
 
 function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): void {
-  const skewMs = verifier.skewMs ?? DEFAULT_SKEW_MS;
+  const skewMs = verifier.skewMs ?? skewMsDefault;
   if (lease.worker_id !== verifier.workerId) throw leaseInvalid("It names another worker.");
   if (lease.document_sha256 !== documentSha256) throw leaseInvalid("It names another document.");
   if (lease.expires_at_ts * 1000 + skewMs < verifier.nowMs) throw leaseInvalid("It has expired.");

@@ -1,13 +1,13 @@
 import { WritError } from "../core/errors.ts";
 
 /** The field of Curve25519: coordinates are numbers below it. */
-const FIELD_PRIME = 2n ** 255n - 19n;
+const fieldPrime = 2n ** 255n - 19n;
 
 /** The y of one point of order 8; the other three share it or its negative. */
-const ORDER_8_Y = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
+const order8Y = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
 
 /** The eight points of small order have only these five y; the sign of x makes no difference to the danger. */
-const SMALL_ORDER_YS = new Set([0n, 1n, FIELD_PRIME - 1n, ORDER_8_Y, FIELD_PRIME - ORDER_8_Y]);
+const smallOrderYs = new Set([0n, 1n, fieldPrime - 1n, order8Y, fieldPrime - order8Y]);
 
 /**
  * Refuses an encoded Ed25519 public key that is of small order, under which one signature can fit many messages,
@@ -16,6 +16,6 @@ const SMALL_ORDER_YS = new Set([0n, 1n, FIELD_PRIME - 1n, ORDER_8_Y, FIELD_PRIME
  */
 export function refuseWeakPoint(encoded: Uint8Array): void {
   const y = BigInt(`0x${Buffer.from(encoded).reverse().toString("hex")}`) & (2n ** 255n - 1n);
-  if (y >= FIELD_PRIME) throw new WritError("KEY_REJECTED", "The public key is not canonically encoded.");
-  if (SMALL_ORDER_YS.has(y)) throw new WritError("KEY_REJECTED", "The public key is of small order.");
+  if (y >= fieldPrime) throw new WritError("KEY_REJECTED", "The public key is not canonically encoded.");
+  if (smallOrderYs.has(y)) throw new WritError("KEY_REJECTED", "The public key is of small order.");
 }

@@ -4,7 +4,7 @@ import type { OutputSizes } from "../contract/worker-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import type { OutputStream } from "../core/output-stream.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { EMPTY_SHA256 } from "../signing/receipt.ts";
+import { emptySha256 } from "../signing/receipt.ts";
 import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
 import { type ShipDeps, shipOutput } from "./output-shipper.ts";
 import { StreamHash } from "./stream-hash.ts";
@@ -78,7 +78,7 @@ export class AttemptOutput {
 
   /** The SHA-256 of what the hub has of a stream. After `finish`. */
   hashOf(stream: OutputStream): Promise<string> {
-    return this.#hashes.get(stream)?.digest() ?? Promise.resolve(EMPTY_SHA256);
+    return this.#hashes.get(stream)?.digest() ?? Promise.resolve(emptySha256);
   }
 
   #keptBytes(stream: OutputStream): number {

@@ -2,7 +2,7 @@ import type { JsonValue } from "../../src/core/json-value.ts";
 import { canonicalize } from "../../src/signing/canonical.ts";
 import { generateSigningKey, type SigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { EMPTY_SHA256, type Receipt, receiptListText, receiptText } from "../../src/signing/receipt.ts";
+import { emptySha256, type Receipt, receiptListText, receiptText } from "../../src/signing/receipt.ts";
 import type { TestHub } from "./hub.ts";
 import { type HeldJob, registerWorker, runningJob } from "./jobs.ts";
 
@@ -35,8 +35,8 @@ export async function receiptFor(
     document_sha256: await documentHash(hub, held.id),
     exit_code: null,
     result_sha256: result === undefined ? null : sha256Hex(canonicalize(result as JsonValue)),
-    stdout_sha256: EMPTY_SHA256,
-    stderr_sha256: EMPTY_SHA256,
+    stdout_sha256: emptySha256,
+    stderr_sha256: emptySha256,
     output_files: [],
     isolation: null,
     usage: null,

@@ -20,9 +20,9 @@ export type FollowInput = {
 };
 
 // The exit code of a process that writes to a closed pipe: 128 + SIGPIPE.
-const READER_GONE = 141;
+const readerGoneCode = 141;
 // How long to wait for the last output of a job that has been stopped.
-const LAST_OUTPUT_MS_MAX = 5000;
+const lastOutputMsMax = 5000;
 
 /** Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first. */
 export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise<number> {
@@ -33,8 +33,8 @@ export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise
     const end = await Promise.race([copied, whenAborted(stops.requested).then(() => "stop" as const)]);
     if (end === "all") return await conclude(jobs, input);
     await stopJob(jobs, input.jobId);
-    if (end === "gone") return READER_GONE;
-    await Promise.race([copied, systemClock.sleep(LAST_OUTPUT_MS_MAX, reading.signal)]).catch(() => {});
+    if (end === "gone") return readerGoneCode;
+    await Promise.race([copied, systemClock.sleep(lastOutputMsMax, reading.signal)]).catch(() => {});
     return stops.exitCode;
   } finally {
     reading.abort();

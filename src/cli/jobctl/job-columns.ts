@@ -41,10 +41,10 @@ export function detailOf(job: RpcJob): string | null {
   return job.state === "EXITED" ? `exit ${job.exit_code ?? 0}` : null;
 }
 
-const BAR_CHARS = 20;
+const barChars = 20;
 
 function progressBar(progress: number): string {
   const percent = Math.min(100, Math.max(0, Math.round(progress)));
-  const full = Math.round((percent / 100) * BAR_CHARS);
-  return `${"#".repeat(full)}${".".repeat(BAR_CHARS - full)} ${percent} %`;
+  const full = Math.round((percent / 100) * barChars);
+  return `${"#".repeat(full)}${".".repeat(barChars - full)} ${percent} %`;
 }

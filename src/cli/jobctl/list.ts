@@ -12,7 +12,7 @@ import { jobColumns } from "./job-columns.ts";
 type ListFlags = { state?: string; type?: string; worker?: string; limit: number; all?: boolean };
 
 // Columns are aligned over a whole table, so a longer list is printed as several tables.
-const TABLE_ROWS_MAX = 1000;
+const tableRowsMax = 1000;
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -34,7 +34,7 @@ async function list(
 ): Promise<void> {
   const { type, worker, all = false, limit } = flags;
   const state = flags.state?.toUpperCase() as RpcState | undefined;
-  const pageSize = all ? TABLE_ROWS_MAX : Math.min(limit, TABLE_ROWS_MAX);
+  const pageSize = all ? tableRowsMax : Math.min(limit, tableRowsMax);
   const signal = context.stops.requested;
   const columns = jobColumns(context, Date.now());
   let rows: RpcJob[] = [];
@@ -42,7 +42,7 @@ async function list(
   for await (const job of jobs.list({ state, type, worker }, { pageSize, signal })) {
     if (wantsJson(command)) await writeSlowly(context, `${safeJson(job)}\n`, signal);
     else rows.push(job);
-    if (rows.length === TABLE_ROWS_MAX) {
+    if (rows.length === tableRowsMax) {
       await writeSlowly(context, formatTable(columns, rows), signal);
       rows = [];
     }

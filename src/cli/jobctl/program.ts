@@ -62,7 +62,7 @@ export const jobctlShape: ProgramShape = {
 
 // An exit code of these two below 125 is the job's own.
 const commandsOfJobs: readonly string[] = ["run", "attach"];
-const OUR_FAILURE = 125;
+const ourFailureCode = 125;
 
 export async function runJobctl(context: CliContext): Promise<number> {
   const name = commandName(context.args) ?? "";
@@ -73,6 +73,6 @@ export async function runJobctl(context: CliContext): Promise<number> {
     if (error instanceof ReaderGone) return context.exitCode;
     const exitCode = reportError(context, error);
     const isOurs = exitCode !== 0 && exitCode !== context.stops.exitCode;
-    return isOurs && commandsOfJobs.includes(name) ? OUR_FAILURE : exitCode;
+    return isOurs && commandsOfJobs.includes(name) ? ourFailureCode : exitCode;
   }
 }

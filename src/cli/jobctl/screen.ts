@@ -1,11 +1,11 @@
 import type { ReadStream } from "node:tty";
 import type { CliContext } from "../context.ts";
 
-const ENTER = "\x1b[?1049h\x1b[?25l";
-const LEAVE = "\x1b[?25h\x1b[?1049l";
-const COLUMNS_WHEN_UNKNOWN = 80;
-const ROWS_WHEN_UNKNOWN = 24;
-const CTRL_C = "\x03";
+const enterScreen = "\x1b[?1049h\x1b[?25l";
+const leaveScreen = "\x1b[?25h\x1b[?1049l";
+const columnsWhenUnknown = 80;
+const rowsWhenUnknown = 24;
+const ctrlC = "\x03";
 
 /**
  * The terminal's alternate screen. Closing it restores what was shown before. Callers make the lines safe for the
@@ -17,7 +17,7 @@ export class Screen {
   #shown = "";
   #onResize = (): void => {};
   readonly #onKey = (key: Buffer | string): void => {
-    if (/^(?:q|Q)$/.test(key.toString()) || key.toString().includes(CTRL_C)) this.#leaving.abort();
+    if (/^(?:q|Q)$/.test(key.toString()) || key.toString().includes(ctrlC)) this.#leaving.abort();
   };
 
   constructor(context: CliContext) {
@@ -31,7 +31,7 @@ export class Screen {
 
   open(onResize: () => void): void {
     const { stdout } = this.#context;
-    stdout.write(ENTER);
+    stdout.write(enterScreen);
     this.#onResize = () => {
       this.#shown = "";
       onResize();
@@ -44,8 +44,8 @@ export class Screen {
   draw(lines: readonly string[]): void {
     const { stdout } = this.#context;
     // A terminal that does not know its size reports zero.
-    const columns = stdout.columns || COLUMNS_WHEN_UNKNOWN;
-    const rows = stdout.rows || ROWS_WHEN_UNKNOWN;
+    const columns = stdout.columns || columnsWhenUnknown;
+    const rows = stdout.rows || rowsWhenUnknown;
     const fitting = lines.slice(0, Math.max(1, rows - 1)).map((line) => cut(line, columns));
     const text = `\x1b[H${fitting.map((line) => `${line}\x1b[K\n`).join("")}\x1b[J`;
     if (text === this.#shown) return;
@@ -56,7 +56,7 @@ export class Screen {
   close(): void {
     this.#listen(false);
     this.#context.stdout.off("resize", this.#onResize);
-    this.#context.stdout.write(LEAVE);
+    this.#context.stdout.write(leaveScreen);
   }
 
   /** In raw mode, keys arrive at once and without echo, and Ctrl-C is an ordinary key. */
@@ -70,13 +70,13 @@ export class Screen {
 }
 
 // A character, or a colour code, which takes no room on the screen.
-const PIECE = /\x1b\[[0-9;]*m|./gu;
+const anyPiece = /\x1b\[[0-9;]*m|./gu;
 
 /** Cuts a line to the width of the terminal and resets the colour where it cuts. */
 export function cut(line: string, columns: number): string {
   let width = 0;
   let kept = "";
-  for (const [piece] of line.matchAll(PIECE)) {
+  for (const [piece] of line.matchAll(anyPiece)) {
     const isColour = piece.startsWith("\x1b");
     if (!isColour && ++width > columns) return `${kept}\x1b[0m`;
     kept += piece;

@@ -8,7 +8,7 @@ import { announceAttempt } from "./follow-job.ts";
 
 type StreamFlags = { stderr?: boolean; follow: boolean; attempt?: number; raw?: boolean };
 
-const ATTEMPT_MAX = 2 ** 32 - 1;
+const attemptMax = 2 ** 32 - 1;
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -18,7 +18,7 @@ export function define(command: Command, context: CliContext): void {
     .option(
       "--attempt <n>",
       "print only attempt N (default: the latest, and any that follow it)",
-      wholeNumber(1, ATTEMPT_MAX),
+      wholeNumber(1, attemptMax),
     )
     .option("--raw", rawHelp)
     .action((id: string, { stderr = false, follow, attempt, raw = false }: StreamFlags) =>

@@ -14,7 +14,7 @@ import { detailOf, jobColumns } from "./job-columns.ts";
 import { Screen } from "./screen.ts";
 
 // Often enough to look live, rarely enough to cost the hub nothing.
-const LOOK_MS = 500;
+const lookMs = 500;
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -102,7 +102,7 @@ async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): A
       pace.answered();
       pace.progressed();
       yield { jobs: page.jobs };
-      await systemClock.sleep(LOOK_MS, signal);
+      await systemClock.sleep(lookMs, signal);
     } catch (error) {
       if (error instanceof WritError) yield { trouble: error.message };
       await pace.pauseAfter(error, signal);

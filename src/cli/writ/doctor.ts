@@ -40,12 +40,12 @@ async function examineHost({ nodeVersion, cwd }: CliContext, home: string): Prom
   }));
 }
 
-const PRIVATE_FILES = ["admin.token", "writ.sqlite", "keys", "certs", "worker/agents.yaml"] as const;
+const privateFiles = ["admin.token", "writ.sqlite", "keys", "certs", "worker/agents.yaml"] as const;
 
 async function examineHome(home: string): Promise<Finding[]> {
   if (!existsSync(home))
     return [{ check: "home", state: "warning", says: `${home} does not exist; \`writ up\` creates it` }];
-  const findings = await Promise.all(["", ...PRIVATE_FILES].map((name) => examineMode(join(home, name))));
+  const findings = await Promise.all(["", ...privateFiles].map((name) => examineMode(join(home, name))));
   const open = findings.filter((finding) => finding !== undefined);
   return open.length > 0 ? open : [{ check: "home", state: "ok", says: `${home} is private` }];
 }
@@ -72,7 +72,7 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
   }
 }
 
-const ROTATION_DUE_DAYS = 90;
+const rotationDueDays = 90;
 
 async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
   const keys = await writ.keys();
@@ -80,7 +80,7 @@ async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
   if (count === 0) return [{ check: "keys", state: "problem", says: "there is no valid signing key" }];
   const madeAt = keys.find(({ status }) => status === "active")?.not_before ?? 0;
   const ageDays = Math.floor((nowMs - madeAt) / 86_400_000);
-  if (ageDays < ROTATION_DUE_DAYS)
+  if (ageDays < rotationDueDays)
     return [
       { check: "keys", state: "ok", says: `valid signing keys: ${count}; the newest is ${ageDays} days old` },
     ];

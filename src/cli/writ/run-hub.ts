@@ -46,9 +46,9 @@ async function stopBoth(
   if (!forced.aborted) return stopping;
   await worker?.stopNow();
   // Everything acknowledged is on disk, so it is safe to exit before the hub has stopped.
-  await Promise.race([stopping.catch(() => {}), systemClock.sleep(HUB_STOP_NOW_MS_MAX)]);
+  await Promise.race([stopping.catch(() => {}), systemClock.sleep(hubStopNowMsMax)]);
   context.exitCode = context.stops.exitCode;
 }
 
 // Long enough to close the files, too short for anybody to notice.
-const HUB_STOP_NOW_MS_MAX = 1000;
+const hubStopNowMsMax = 1000;

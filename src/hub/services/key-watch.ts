@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
-import { ROTATION_DUE_MS } from "../../signing/key-ring.ts";
+import { rotationDueMs } from "../../signing/key-ring.ts";
 import type { HubDeps } from "../deps.ts";
 import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/access/manage-keys.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
@@ -50,7 +50,7 @@ async function takeOver(deps: HubDeps, nowMs: number): Promise<boolean> {
 
 async function remind(deps: HubDeps, nowMs: number): Promise<boolean> {
   const active = deps.keys.list().find(({ status }) => status === "active");
-  if (active === undefined || nowMs - active.not_before < ROTATION_DUE_MS) return false;
+  if (active === undefined || nowMs - active.not_before < rotationDueMs) return false;
   const ageDays = Math.floor((nowMs - active.not_before) / dayMs);
   deps.logger.warn(
     { key_id: active.key_id, age_days: ageDays },

@@ -8,8 +8,8 @@ import type { OutputName, Outputs } from "../outputs.ts";
 import { FolderOutputs } from "./folder-outputs.ts";
 import { outputPath } from "./output-path.ts";
 
-const JOB = "0198c0de-0000-7000-8000-abcdef012345";
-const stdout: OutputName = { jobId: JOB, attempt: 1, stream: "stdout" };
+const aJobId = "0198c0de-0000-7000-8000-abcdef012345";
+const stdout: OutputName = { jobId: aJobId, attempt: 1, stream: "stdout" };
 let root: string;
 let outputs: FolderOutputs;
 
@@ -25,16 +25,16 @@ afterEach(async () => {
 describe("outputPath", () => {
   test.each([
     ["../../etc/passwd", 1, "stdout"],
-    [`${JOB}/..`, 1, "stdout"],
-    [`${JOB}\n`, 1, "stdout"],
-    [JOB.toUpperCase(), 1, "stdout"],
+    [`${aJobId}/..`, 1, "stdout"],
+    [`${aJobId}\n`, 1, "stdout"],
+    [aJobId.toUpperCase(), 1, "stdout"],
     ["", 1, "stdout"],
-    [JOB, 0, "stdout"],
-    [JOB, -1, "stdout"],
-    [JOB, 1.5, "stdout"],
-    [JOB, Number.NaN, "stdout"],
-    [JOB, 1, "../stdout"],
-    [JOB, 1, "__proto__"],
+    [aJobId, 0, "stdout"],
+    [aJobId, -1, "stdout"],
+    [aJobId, 1.5, "stdout"],
+    [aJobId, Number.NaN, "stdout"],
+    [aJobId, 1, "../stdout"],
+    [aJobId, 1, "__proto__"],
   ])("refuses %j, attempt %j, stream %j", (jobId, attempt, stream) => {
     expect(() => outputPath(root, jobId, attempt, stream as "stdout")).toThrow(
       expect.objectContaining({ code: "OUTPUT_UNAVAILABLE" }),
@@ -42,7 +42,7 @@ describe("outputPath", () => {
   });
 
   test("spreads jobs by the random end of their id", () => {
-    expect(outputPath("/o", JOB, 2, "stderr")).toBe(`/o/ab/${JOB}/2/stderr.log`);
+    expect(outputPath("/o", aJobId, 2, "stderr")).toBe(`/o/ab/${aJobId}/2/stderr.log`);
   });
 });
 
@@ -123,20 +123,20 @@ describe("FolderOutputs", () => {
 
   test("removes a job with its folder, and lets go of the descriptors", async () => {
     const before = openDescriptors();
-    const other = JOB.replace("012345", "012346");
+    const other = aJobId.replace("012345", "012346");
     for (const attempt of [1, 2]) await append({ ...stdout, attempt }, 0, "x");
     await append({ ...stdout, jobId: other }, 0, "y");
     await outputs.sync(other);
-    await outputs.remove(JOB);
+    await outputs.remove(aJobId);
     expect(readdirSync(join(root, "ab"))).toEqual([other]);
     expect(openDescriptors()).toBe(before + 1);
   });
 
   test("removes the folders of attempts, and that of the job with the last of them", async () => {
     for (const attempt of [1, 2, 3]) await append({ ...stdout, attempt }, 0, "x");
-    await outputs.removeAttempts(JOB, [1, 2, 9]);
-    expect(readdirSync(join(root, "ab", JOB))).toEqual(["3"]);
-    await outputs.removeAttempts(JOB, [3]);
+    await outputs.removeAttempts(aJobId, [1, 2, 9]);
+    expect(readdirSync(join(root, "ab", aJobId))).toEqual(["3"]);
+    await outputs.removeAttempts(aJobId, [3]);
     expect(readdirSync(join(root, "ab"))).toEqual([]);
   });
 });
@@ -159,9 +159,9 @@ describe("syncing", () => {
   afterEach(() => watched.close());
 
   const write = (attempt: number, stream: "stdout" | "stderr", offset: number, text: string) =>
-    append({ jobId: JOB, attempt, stream }, offset, text, watched);
+    append({ jobId: aJobId, attempt, stream }, offset, text, watched);
   const syncs = async () => {
-    await watched.sync(JOB);
+    await watched.sync(aJobId);
     return seen.splice(0).sort();
   };
 
@@ -169,7 +169,7 @@ describe("syncing", () => {
     await write(1, "stdout", 0, "a");
     failure = Object.assign(new Error("broken"), { code: "EIO" });
     for (let time = 0; time < 2; time++) {
-      await expect(watched.sync(JOB)).rejects.toMatchObject({
+      await expect(watched.sync(aJobId)).rejects.toMatchObject({
         code: "OUTPUT_UNAVAILABLE",
         details: { reason: "EIO" },
       });
@@ -202,13 +202,13 @@ describe("syncing", () => {
   });
 
   test("looks at the files of a job that another hub may have written", async () => {
-    await append({ jobId: JOB, attempt: 3, stream: "stderr" }, 0, "before");
+    await append({ jobId: aJobId, attempt: 3, stream: "stderr" }, 0, "before");
     expect(await syncs()).toEqual([]);
-    watched.assumeUnsynced([JOB]);
+    watched.assumeUnsynced([aJobId]);
     expect(await syncs()).toEqual(["log.sync", ...Array<string>(4).fill("log.syncDir")]);
     expect(await syncs()).toEqual([]);
-    watched.assumeUnsynced([JOB.replace("012345", "012346")]);
-    await watched.sync(JOB.replace("012345", "012346"));
+    watched.assumeUnsynced([aJobId.replace("012345", "012346")]);
+    await watched.sync(aJobId.replace("012345", "012346"));
   });
 
   test("of a long output begins on the way", async () => {
@@ -236,10 +236,10 @@ describe("syncing", () => {
   test("of what was removed is not tried", async () => {
     await write(1, "stdout", 0, "a");
     await write(2, "stdout", 0, "b");
-    await watched.removeAttempts(JOB, [1]);
+    await watched.removeAttempts(aJobId, [1]);
     expect((await syncs()).filter((name) => name === "log.sync")).toHaveLength(1);
     await write(2, "stdout", 1, "c");
-    await watched.remove(JOB);
+    await watched.remove(aJobId);
     expect(await syncs()).toEqual([]);
     expect(readdirSync(join(root, "ab"))).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { GRACE_MS, type KeyRecord } from "../../../signing/key-ring.ts";
+import { graceMsDefault, type KeyRecord } from "../../../signing/key-ring.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 
@@ -25,7 +25,11 @@ export async function rotateKeys(
       issues: [{ path: "notice_sec", message: "needs emergency: true" }],
     });
   }
-  return rotate(deps, { emergency, graceMs: emergency ? noticeSec * 1000 : GRACE_MS, origin: call.origin });
+  return rotate(deps, {
+    emergency,
+    graceMs: emergency ? noticeSec * 1000 : graceMsDefault,
+    origin: call.origin,
+  });
 }
 
 /** The same without a caller, for the hub's own answer to a key that others may know. */

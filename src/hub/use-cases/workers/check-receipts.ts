@@ -5,7 +5,7 @@ import type { OutputName } from "../../../output/outputs.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { loadVerifyingKey, verifyText } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
-import { EMPTY_SHA256, parseReceipt, type Receipt } from "../../../signing/receipt.ts";
+import { emptySha256, parseReceipt, type Receipt } from "../../../signing/receipt.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 
@@ -101,7 +101,7 @@ async function outputHashes(deps: Deps, { id, attempt }: JobBrief): Promise<Reco
 }
 
 async function outputHash({ outputs }: Deps, output: OutputName, size: number): Promise<string> {
-  if (size === 0) return EMPTY_SHA256;
+  if (size === 0) return emptySha256;
   const hash = createHash("sha256");
   for await (const chunk of outputs.read(output, { start: 0, end: size })) hash.update(chunk);
   return hash.digest("hex");
