@@ -16,6 +16,11 @@ describe.each(pages)("%s", (page) => {
     expect(links.map(([, target]) => target!).filter((target) => !leadsSomewhere(page, target))).toEqual([]);
   });
 
+  test("labels a decision with its own number", () => {
+    const labels = [...readText(page).matchAll(/\[(?:decision )?(\d{4})\]\((?:[^)]*\/)?(\d{4})-[^)]*\)/g)];
+    expect(labels.filter(([, label, number]) => label !== number).map(([link]) => link)).toEqual([]);
+  });
+
   test("names only files that exist", () => {
     const named = [...readText(page).matchAll(/`((?:src|bin|docs|scripts|test|examples|bench)\/[\w./-]*)`/g)];
     expect(named.map(([, path]) => path!).filter((path) => !existsSync(join(root, path)))).toEqual([]);
