@@ -15,6 +15,16 @@ export function dueAt(job: JobRecord, leaseMs: number): number | null {
   return Math.min(...[job.leaseExpiresAt, job.deadlineAt, cancelDue].filter((at) => at !== null));
 }
 
+/** The times of a held job after a restart, when nobody could renew: they last at least one more full lease. */
+export function graced(
+  job: JobRecord,
+  { nowMs, leaseMs }: { nowMs: number; leaseMs: number },
+): { leaseExpiresAt: number | null; deadlineAt: number | null; dueAt: number | null } {
+  const later = (at: number | null): number | null => (at === null ? null : Math.max(at, nowMs + leaseMs));
+  const times = { leaseExpiresAt: later(job.leaseExpiresAt), deadlineAt: later(job.deadlineAt) };
+  return { ...times, dueAt: dueAt({ ...job, ...times }, leaseMs) };
+}
+
 /** What it means that the job's moment has come. */
 export function decideDue(job: JobRecord, rules: ChangeRules): Outcome {
   const due = dueAt(job, rules.leaseMs);

@@ -11,6 +11,14 @@ export type Identity = {
   workerId: string | null;
 };
 
+/** A token that was revoked or has expired opens nothing. */
+export function isTokenUsable(
+  token: { revokedAt: number | null; expiresAt: number | null },
+  nowMs: number,
+): boolean {
+  return token.revokedAt === null && (token.expiresAt === null || token.expiresAt > nowMs);
+}
+
 export const defaultTenant = "default";
 
 export type Access = "allowed" | "forbidden" | "hidden";

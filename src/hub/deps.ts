@@ -1,11 +1,12 @@
 import type { Ids } from "../core/ids.ts";
 import type { ChangeRules } from "../core/outcome.ts";
+import type { Quota } from "../core/quota.ts";
 import type { Outputs } from "../output/outputs.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { KeyRing } from "../signing/key-ring.ts";
-import type { Quota, Store, TokenRecord } from "../store/store.ts";
+import type { Store, TokenRecord } from "../store/store.ts";
 import type { WorkerRecord } from "../store/worker-store.ts";
 import type { WatchList } from "./alerts/watch-list.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";

@@ -12,6 +12,11 @@ export class NoticeBuilder {
     this.#ready.push({ queueKey, count });
   }
 
+  /** Of queues that something held back which does so no more: a pause, a quota, a lockdown. */
+  released(queues: Iterable<{ key: string; pending: number }>): void {
+    for (const { key, pending } of queues) if (pending > 0) this.ready(key, pending);
+  }
+
   signal(workerId: string, jobId: string, signal: "cancel" | "lost"): void {
     this.#signals.push({ workerId, jobId, signal });
   }

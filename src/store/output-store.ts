@@ -27,3 +27,21 @@ export type DroppedOutput = { jobId: string; attempts: number[]; bytes: number }
 export type OutputSizes = Record<number, { stdout: number; stderr: number }>;
 /** What is left of the output of attempts up to this one. */
 export type DroppedSizes = { throughAttempt: number; sizes: OutputSizes };
+
+/** The sizes after a note about one attempt, and how many bytes more that makes. */
+export function noted(
+  before: OutputSizes,
+  { attempt, stdout, stderr }: AttemptOutput,
+): { sizes: OutputSizes; difference: number } {
+  const old = before[attempt] ?? { stdout: 0, stderr: 0 };
+  const now = { stdout: stdout ?? old.stdout, stderr: stderr ?? old.stderr };
+  const difference = now.stdout + now.stderr - old.stdout - old.stderr;
+  return { sizes: { ...before, [attempt]: now }, difference };
+}
+
+/** The attempts whose output has not been dropped. */
+export function keptAttempts(sizes: OutputSizes, droppedThrough: number): number[] {
+  return Object.keys(sizes)
+    .map(Number)
+    .filter((attempt) => attempt > droppedThrough);
+}

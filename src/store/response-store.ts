@@ -1,3 +1,4 @@
+import { WritError } from "../core/errors.ts";
 import type { Origin } from "../core/events.ts";
 
 /** The part of the store that remembers what was answered to security events: lockdown, alerts, who is watched. */
@@ -24,6 +25,11 @@ export type ResponseStore = {
 };
 
 export type Lockdown = { reason: string; userId: string | null; since: number };
+
+/** What every claim is refused with as long as the hub is locked. */
+export function lockdownError({ reason, since }: Lockdown): WritError {
+  return new WritError("LOCKDOWN", `the hub is locked: ${reason}`, { reason, since });
+}
 
 export type LogReader = { seq: number; memory: string };
 

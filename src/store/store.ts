@@ -5,6 +5,7 @@ import type { Role } from "../core/identity.ts";
 import type { JobRecord, JobState, NewJob } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { WorkerFacts } from "../core/queue-key.ts";
+import type { Quota } from "../core/quota.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
@@ -225,14 +226,6 @@ export type NewToken = {
   expiresAt: number | null;
 };
 export type TokenRecord = NewToken & { revokedAt: number | null };
-
-export type Quota = {
-  max_pending?: number;
-  max_running?: number;
-  submits_per_sec?: number;
-  max_output_bytes?: number;
-  max_artifact_bytes?: number;
-};
 
 export type QueueSummary = {
   tenantId: string;

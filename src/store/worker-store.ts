@@ -44,6 +44,14 @@ export type WorkerRegistration = {
   version: string | null;
 };
 
+/** A worker keeps the key that it first came with until an administrator removes the worker. */
+export function hasKeyConflict(
+  known: Pick<WorkerRegistration, "publicKey">,
+  worker: WorkerRegistration,
+): boolean {
+  return known.publicKey !== null && worker.publicKey !== null && worker.publicKey !== known.publicKey;
+}
+
 export type WorkerRecord = WorkerRegistration & {
   status: "active" | "inactive";
   blocked: boolean;

@@ -41,6 +41,7 @@ describe("an import is refused", () => {
       `import { b } from "../../output/folder/b.ts";`,
       "never imports src/output/folder/",
     ],
+    ["src/store/a.ts", `import { b } from "./sqlite/b.ts";`, "never imports src/store/sqlite/"],
   ])("%s: %s", (path, text, reason) => {
     expect(offencesOf(path, text)).toEqual([expect.stringContaining(reason)]);
   });

@@ -34,7 +34,10 @@ function whyNotFile(path: string, room: string, target: string): string | null {
   if (isTest(path)) return null;
 
   const wall = innerWalls.find(
-    ({ from, never }) => path.startsWith(from) && never.some((to) => target.startsWith(to)),
+    ({ from, but, never }) =>
+      path.startsWith(from) &&
+      !(but !== undefined && path.startsWith(but)) &&
+      never.some((to) => target.startsWith(to)),
   );
   if (wall !== undefined) return `${wall.from} never imports ${wall.never.join(" or ")}`;
   if (targetRoom === room) return null;

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { plainWorker } from "../../src/core/queue-key.testing.ts";
 import { buildDocument } from "../../src/hub/use-cases/jobs/build-document.ts";
-import { plainWorker } from "../store-contract/scene.ts";
 import { sqliteUnderTest } from "../store-contract/sqlite-under-test.ts";
 import { useScene } from "../store-contract/use-scene.ts";
 

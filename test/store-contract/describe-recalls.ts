@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { plainWorker, resultOf, type StoreUnderTest, sha256 } from "./scene.ts";
+import { plainWorker } from "../../src/core/queue-key.testing.ts";
+import { resultOf, type StoreUnderTest, sha256 } from "./scene.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeRecalls(create: () => StoreUnderTest): void {

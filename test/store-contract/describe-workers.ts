@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { failureOf, fenceOf, leaseMs, plainWorker, resultOf, type StoreUnderTest } from "./scene.ts";
+import { plainWorker } from "../../src/core/queue-key.testing.ts";
+import { failureOf, fenceOf, leaseMs, resultOf, type StoreUnderTest } from "./scene.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeWorkers(create: () => StoreUnderTest): void {

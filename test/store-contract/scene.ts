@@ -3,6 +3,7 @@ import type { Change, Fence } from "../../src/core/change.ts";
 import type { LoggedEvent, Origin } from "../../src/core/events.ts";
 import type { JobRecord, NewJob } from "../../src/core/job.ts";
 import type { ChangeRules } from "../../src/core/outcome.ts";
+import { plainFacts, plainWorker } from "../../src/core/queue-key.testing.ts";
 import { type QueueFacts, queueKey, type WorkerFacts } from "../../src/core/queue-key.ts";
 import type {
   ChangeAnswer,
@@ -39,36 +40,6 @@ export const origin: Origin = {
 export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
-
-const plainFacts: QueueFacts = {
-  tenant_id: "acme",
-  type: "build",
-  kind: "exec",
-  execution_location: "LOCAL_MACHINE",
-  provider: null,
-  model: null,
-  tags: [],
-  session: null,
-  cores: null,
-  ram_gb: null,
-  container: null,
-  document_format: 1,
-};
-
-export const plainWorker: WorkerFacts = {
-  tenantId: null,
-  location: "LOCAL_MACHINE",
-  cores: 4,
-  ramGb: 8,
-  tags: [],
-  types: [],
-  handlerTypes: [],
-  capabilities: [],
-  kinds: ["exec", "handler"],
-  sessions: [],
-  containers: [],
-  documentFormat: 1,
-};
 
 type JobParts = Partial<NewJob> & { facts?: Partial<QueueFacts> };
 

@@ -1,7 +1,8 @@
 import type { JobRecord } from "../../core/job.ts";
 import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
+import type { QueueBook } from "../queue-book.ts";
 import type { Connection } from "./connection.ts";
-import { QueueBook } from "./queue-book.ts";
+import { loadBook, writeBook } from "./queue-rows.ts";
 import { Tallies, type TallyMark } from "./tallies.ts";
 import { WorkerCounts } from "./worker-counts.ts";
 
@@ -23,7 +24,7 @@ export function createContext(sql: Connection, macKey: Buffer): Context {
   return {
     sql,
     macKey,
-    book: new QueueBook(sql),
+    book: loadBook(sql),
     tallies: new Tallies(sql),
     workers: new WorkerCounts(sql),
     notice: new NoticeBuilder(),
@@ -54,7 +55,7 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
 
 /** Writes what memory has counted; the last thing before a commit. */
 export function flushContext(context: Context): void {
-  context.book.flush();
+  writeBook(context);
   context.tallies.flush(context.sql);
   context.workers.flush(context.sql);
 }

@@ -1,4 +1,4 @@
-import type { EventKind, LoggedEvent, NewEvent, Origin } from "../../core/events.ts";
+import type { LoggedEvent, NewEvent } from "../../core/events.ts";
 import type { EventFilter } from "../store.ts";
 import { readEvent, type StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
@@ -7,8 +7,8 @@ import type { Context } from "./context.ts";
 const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner_id, job_seq, details, origin)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Adds one event to the log, in the transaction of the change that it tells of. */
-export function appendEvent(context: Context, event: NewEvent & { jobSeq: number | null }): void {
+/** Adds one event to the log, in the transaction of what it tells of. One that belongs to no job has no number there. */
+export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
   context.sql.run(
     insertText,
     context.tallies.add("event_seq", 1),
@@ -17,19 +17,10 @@ export function appendEvent(context: Context, event: NewEvent & { jobSeq: number
     event.tenantId,
     event.jobId,
     event.ownerId,
-    event.jobSeq,
+    event.jobSeq ?? null,
     JSON.stringify(event.details),
     event.origin === null ? null : JSON.stringify(event.origin),
   );
-}
-
-/** An event that belongs to no job: a worker, a token, a queue, a quota. */
-export function appendPlainEvent(
-  context: Context,
-  event: { event: EventKind; ts: number; tenantId: string | null; origin: Origin | null },
-  details: Record<string, unknown>,
-): void {
-  appendEvent(context, { ...event, jobId: null, ownerId: null, jobSeq: null, details });
 }
 
 /** Events from outside a change. One that names a known job takes that job's next number. */

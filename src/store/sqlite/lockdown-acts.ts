@@ -1,14 +1,14 @@
-import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
-import type { Lockdown } from "../response-store.ts";
+import { lockdownLifted, lockedDown } from "../act-events.ts";
+import { type Lockdown, lockdownError } from "../response-store.ts";
 import type { Context } from "./context.ts";
-import { appendPlainEvent } from "./event-log.ts";
+import { appendEvent } from "./event-log.ts";
 
 type LockInput = { reason: string; userId: string | null; nowMs: number; origin: Origin | null };
 
 /** Locks the hub and takes every worker offline. False when it was locked already: the first reason stands. */
 export function lockDown(context: Context, input: LockInput): boolean {
-  const { reason, userId, nowMs, origin } = input;
+  const { reason, userId, nowMs } = input;
   if (getLockdown(context) !== null) return false;
   context.sql.run(
     "INSERT INTO lockdown (one, reason, user_id, since) VALUES (1, ?, ?, ?)",
@@ -17,7 +17,7 @@ export function lockDown(context: Context, input: LockInput): boolean {
     nowMs,
   );
   const workers = context.sql.run("UPDATE workers SET status = 'inactive' WHERE status = 'active'");
-  appendPlainEvent(context, { event: "LOCKDOWN", ts: nowMs, tenantId: null, origin }, { reason, workers });
+  appendEvent(context, lockedDown(reason, workers, input));
   return true;
 }
 
@@ -26,30 +26,17 @@ export function getLockdown(context: Context): Lockdown | null {
 }
 
 /** False when there was none. Whoever waits for work is told that there may be some. */
-export function liftLockdown(
-  context: Context,
-  { nowMs, origin }: { nowMs: number; origin: Origin | null },
-): boolean {
+export function liftLockdown(context: Context, input: { nowMs: number; origin: Origin | null }): boolean {
   const lockdown = getLockdown(context);
   if (lockdown === null) return false;
   context.sql.run("DELETE FROM lockdown");
-  appendPlainEvent(
-    context,
-    { event: "LOCKDOWN_LIFTED", ts: nowMs, tenantId: null, origin },
-    { reason: lockdown.reason, since: lockdown.since },
-  );
-  for (const queue of context.book.all()) {
-    if (queue.pending > 0) context.notice.ready(queue.key, queue.pending);
-  }
+  appendEvent(context, lockdownLifted(lockdown, input));
+  context.notice.released(context.book.all());
   return true;
 }
 
 /** Asked inside the act that leases, so that not one job slips out between a look and the claim. */
 export function refuseInLockdown(context: Context): void {
   const lockdown = getLockdown(context);
-  if (lockdown !== null) throw lockedDown(lockdown);
-}
-
-function lockedDown({ reason, since }: Lockdown): WritError {
-  return new WritError("LOCKDOWN", `the hub is locked: ${reason}`, { reason, since });
+  if (lockdown !== null) throw lockdownError(lockdown);
 }

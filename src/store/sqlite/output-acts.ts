@@ -1,5 +1,5 @@
 import { jobEvent } from "../../core/events.ts";
-import type { AttemptOutput, DroppedOutput, OutputSizes } from "../output-store.ts";
+import { type AttemptOutput, type DroppedOutput, keptAttempts, noted } from "../output-store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { loadJob } from "./job-row.ts";
@@ -21,19 +21,16 @@ type OutputRow = {
 };
 
 /** These columns are in no record, so one that memory holds can neither be wrong about them nor write them back. */
-function noteOutput(context: Context, { jobId, attempt, stdout, stderr }: AttemptOutput): void {
+function noteOutput(context: Context, output: AttemptOutput): void {
   const row = context.sql.first<OutputRow>(
     "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE id = ?",
-    jobId,
+    output.jobId,
   );
-  if (row === null || attempt <= row.output_dropped_through) return;
-  const sizes = JSON.parse(row.output_sizes ?? "{}") as OutputSizes;
-  const before = sizes[attempt] ?? { stdout: 0, stderr: 0 };
-  const after = { stdout: stdout ?? before.stdout, stderr: stderr ?? before.stderr };
-  const difference = after.stdout + after.stderr - before.stdout - before.stderr;
+  if (row === null || output.attempt <= row.output_dropped_through) return;
+  const { sizes, difference } = noted(JSON.parse(row.output_sizes ?? "{}"), output);
   context.sql.run(
     "UPDATE jobs SET output_sizes = ?, output_bytes = ? WHERE seq = ?",
-    JSON.stringify({ ...sizes, [attempt]: after }),
+    JSON.stringify(sizes),
     row.output_bytes + difference,
     row.seq,
   );
@@ -81,9 +78,7 @@ function dropOutput(context: Context, jobId: string, nowMs: number): DroppedOutp
     "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE seq = ?",
     job.seq,
   )!;
-  const attempts = Object.keys(JSON.parse(row.output_sizes ?? "{}") as OutputSizes)
-    .map(Number)
-    .filter((attempt) => attempt > row.output_dropped_through);
+  const attempts = keptAttempts(JSON.parse(row.output_sizes ?? "{}"), row.output_dropped_through);
   context.sql.run(
     "UPDATE jobs SET output_bytes = 0, output_dropped_through = attempt, event_count = event_count + 1 WHERE seq = ?",
     job.seq,

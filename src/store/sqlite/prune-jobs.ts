@@ -1,8 +1,9 @@
 import { countMove } from "../../core/effects.ts";
 import type { JobState } from "../../core/job.ts";
+import type { Queue } from "../queue-book.ts";
 import type { Context } from "./context.ts";
 import { keepReceipt } from "./kept-receipts.ts";
-import type { Queue } from "./queue-book.ts";
+import { closeEmptyQueue } from "./queue-rows.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
 type Prunable = { seq: number; id: string; queue_id: number; status: JobState; output_bytes: number };
@@ -21,7 +22,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
     context.book.adjust(queue, countMove(job.status, null));
     queues.add(queue);
   }
-  for (const queue of queues) context.book.closeEmpty(queue);
+  for (const queue of queues) closeEmptyQueue(context, queue);
   return jobs.map((job) => job.id);
 }
 

@@ -1,8 +1,11 @@
 import type { Origin } from "../../core/events.ts";
 import { type JobState, jobStates } from "../../core/job.ts";
-import type { QueueSummary, Quota } from "../store.ts";
+import type { Quota } from "../../core/quota.ts";
+import { queuePaused, quotaChanged } from "../act-events.ts";
+import type { QueueSummary } from "../store.ts";
+import { summarizeQueues } from "../summarize-queues.ts";
 import type { Context } from "./context.ts";
-import { appendPlainEvent } from "./event-log.ts";
+import { appendEvent } from "./event-log.ts";
 import { schemaVersion } from "./migrate.ts";
 
 export function getQuota(context: Context, { tenantId }: { tenantId: string }): Quota {
@@ -19,30 +22,14 @@ export function putQuota(
     tenantId,
     JSON.stringify(quota),
   );
-  context.book.forgetSettings();
-  appendPlainEvent(context, { event: "QUOTA_CHANGED", ts: nowMs, tenantId, origin }, { ...quota });
+  context.book.setQuota(tenantId, quota);
+  appendEvent(context, quotaChanged(tenantId, quota, { nowMs, origin }));
   // A higher limit may let jobs go that were held back.
-  for (const queue of context.book.tenant(tenantId).queues) {
-    if (queue.pending > 0) context.notice.ready(queue.key, queue.pending);
-  }
+  context.notice.released(context.book.tenant(tenantId).queues);
 }
 
-/** One line for each tenant and type, whatever else distinguishes their queues. */
 export function listQueues(context: Context): QueueSummary[] {
-  const summaries = new Map<string, QueueSummary>();
-  for (const { facts, pending, active } of context.book.all()) {
-    const name = JSON.stringify([facts.tenant_id, facts.type]);
-    const paused = context.book.isPaused(facts.type);
-    const before = summaries.get(name) ?? { pending: 0, active: 0 };
-    summaries.set(name, {
-      tenantId: facts.tenant_id,
-      type: facts.type,
-      paused,
-      pending: before.pending + pending,
-      active: before.active + active,
-    });
-  }
-  return [...summaries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, summary]) => summary);
+  return summarizeQueues(context.book);
 }
 
 export function setQueuePaused(
@@ -52,13 +39,9 @@ export function setQueuePaused(
   if (context.book.isPaused(type) === paused) return;
   if (paused) context.sql.run("INSERT INTO paused_types (type) VALUES (?)", type);
   else context.sql.run("DELETE FROM paused_types WHERE type = ?", type);
-  context.book.forgetSettings();
-  const event = paused ? "QUEUE_PAUSED" : "QUEUE_RESUMED";
-  appendPlainEvent(context, { event, ts: nowMs, tenantId: null, origin }, { type });
-  if (paused) return;
-  for (const queue of context.book.all()) {
-    if (queue.facts.type === type && queue.pending > 0) context.notice.ready(queue.key, queue.pending);
-  }
+  context.book.setPaused(type, paused);
+  appendEvent(context, queuePaused(type, paused, { nowMs, origin }));
+  if (!paused) context.notice.released(context.book.all().filter(({ facts }) => facts.type === type));
 }
 
 /** After a commit that failed, a ping tries a write: so health is red until the disk takes writes again. */

@@ -1,4 +1,4 @@
-import { dueAt } from "../../core/due.ts";
+import { dueAt, graced } from "../../core/due.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
@@ -23,19 +23,16 @@ export function reapJobs(
 /** After a restart nobody could renew: every lease, and every deadline, lasts at least one more full lease. */
 export function graceLeases(
   context: Context,
-  { nowMs, leaseMs }: { nowMs: number; leaseMs: number },
+  input: { nowMs: number; leaseMs: number },
 ): { extended: string[] } {
-  const until = nowMs + leaseMs;
-  const later = (at: number | null): number | null => (at === null ? null : Math.max(at, until));
   const held = loadJobs(context, "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running')");
   for (const job of held) {
-    const leaseExpiresAt = later(job.leaseExpiresAt);
-    const deadlineAt = later(job.deadlineAt);
+    const { leaseExpiresAt, deadlineAt, dueAt } = graced(job, input);
     context.sql.run(
       "UPDATE jobs SET lease_expires_at = ?, deadline_at = ?, due_at = ? WHERE seq = ?",
       leaseExpiresAt,
       deadlineAt,
-      dueAt({ ...job, leaseExpiresAt, deadlineAt }, leaseMs),
+      dueAt,
       job.seq,
     );
   }

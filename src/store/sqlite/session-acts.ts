@@ -1,7 +1,8 @@
 import type { Origin } from "../../core/events.ts";
+import { loggedIn } from "../act-events.ts";
 import type { TokenRecord } from "../store.ts";
 import type { Context } from "./context.ts";
-import { appendPlainEvent } from "./event-log.ts";
+import { appendEvent } from "./event-log.ts";
 import { findToken } from "./token-acts.ts";
 
 type NewSession = {
@@ -16,7 +17,7 @@ type NewSession = {
 const clearedMax = 100;
 
 export function createSession(context: Context, session: NewSession): void {
-  const { secretHash, tokenId, expiresAt, nowMs, origin } = session;
+  const { secretHash, tokenId, expiresAt, nowMs } = session;
   context.sql.run(
     "DELETE FROM sessions WHERE secret_hash IN (SELECT secret_hash FROM sessions WHERE expires_at <= ? LIMIT ?)",
     nowMs,
@@ -28,15 +29,11 @@ export function createSession(context: Context, session: NewSession): void {
     tokenId,
     expiresAt,
   );
-  const token = context.sql.first<{ tenant_id: string | null; user_id: string }>(
-    "SELECT tenant_id, user_id FROM tokens WHERE id = ?",
+  const token = context.sql.first<Pick<TokenRecord, "id" | "tenantId" | "userId">>(
+    "SELECT id, tenant_id AS tenantId, user_id AS userId FROM tokens WHERE id = ?",
     tokenId,
   )!;
-  appendPlainEvent(
-    context,
-    { event: "LOGIN_SUCCESS", ts: nowMs, tenantId: token.tenant_id, origin },
-    { token_id: tokenId, user_id: token.user_id },
-  );
+  appendEvent(context, loggedIn(token, session));
 }
 
 /** Expired ones are returned too: the caller decides and says why. */

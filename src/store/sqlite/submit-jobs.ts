@@ -1,44 +1,42 @@
 import { submitEffects } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
-import { type JobState, type NewJob, newJobRecord } from "../../core/job.ts";
+import { type NewJob, newJobRecord } from "../../core/job.ts";
 import { sealJob } from "../job-seal.ts";
 import type { SubmitOutcome } from "../store.ts";
+import { answerRepeat, checkPending, type KnownJob } from "../submit-rules.ts";
 import { applyEffects } from "./apply-effects.ts";
 import { type Context, RefusedAct } from "./context.ts";
 import { insertJob } from "./job-row.ts";
+import { openQueue } from "./queue-rows.ts";
 
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
-type Known = { id: string; status: JobState; request_hash: string | null };
 
 export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
-  if (input.maxPending !== null) checkQuota(context, input.jobs, input.maxPending);
+  if (input.maxPending !== null) refuseBeyondQuota(context, input.jobs, input.maxPending);
   const jobs = input.jobs.map((job, index) => {
     if (accept(context, job, input.origin)) return { id: job.id, status: "pending" as const, existed: false };
-    const { id, status } = sameRequest(context, job, index);
-    return { id, status, existed: true };
+    const answer = answerRepeat(job, index, findKnown(context, job));
+    if ("refusal" in answer) throw new RefusedAct(answer.refusal);
+    return answer.job;
   });
   return { kind: "accepted", jobs };
 }
 
-/** Jobs that exist already cost nothing, so that a request can be repeated when the quota is used up. */
-function checkQuota(context: Context, jobs: NewJob[], maxPending: number): void {
-  for (const [tenantId, ofTenant] of Map.groupBy(jobs, (job) => job.tenantId)) {
-    const { pending } = context.book.tenant(tenantId);
-    if (pending + ofTenant.length <= maxPending) continue;
-    const fresh = ofTenant.filter((job) => findKnown(context, job) === null);
-    if (fresh.length > 0 && pending + fresh.length > maxPending) {
-      throw new RefusedAct({ kind: "over_quota", pending, maxPending } satisfies SubmitOutcome);
-    }
-  }
+function refuseBeyondQuota(context: Context, jobs: NewJob[], maxPending: number): void {
+  const refusal = checkPending(jobs, maxPending, {
+    pendingOf: (tenantId) => context.book.tenant(tenantId).pending,
+    isKnown: (job) => findKnown(context, job) !== null,
+  });
+  if (refusal !== null) throw new RefusedAct(refusal);
 }
 
 /** By the key that the producer chose, else by the id. What has neither name cannot be known. */
-function findKnown(context: Context, job: NewJob): Known | null {
+function findKnown(context: Context, job: NewJob): KnownJob | null {
   const [condition, name] = job.isKeyChosen
     ? ["idempotency_key = ? AND is_key_chosen = 1", job.idempotencyKey]
     : ["id = ?", job.id];
-  return context.sql.first<Known>(
-    `SELECT id, status, request_hash FROM jobs WHERE tenant_id = ? AND ${condition}`,
+  return context.sql.first<KnownJob>(
+    `SELECT id, status, request_hash AS requestHash FROM jobs WHERE tenant_id = ? AND ${condition}`,
     job.tenantId,
     name,
   );
@@ -46,7 +44,7 @@ function findKnown(context: Context, job: NewJob): Known | null {
 
 /** False when there is such a job already. */
 function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
-  const queue = context.book.open(job.queueKey);
+  const queue = openQueue(context, job.queueKey);
   const record = newJobRecord(job, context.tallies.get("job_seq") + 1);
   const effects = submitEffects(record, origin);
   if (!insertJob(context, effects, { queueId: queue.id, isKeyChosen: job.isKeyChosen })) return false;
@@ -59,13 +57,4 @@ function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
   );
   applyEffects(context, effects);
   return true;
-}
-
-/** The job that the same request made before; another request under its key, or its id, takes the whole batch down. */
-function sameRequest(context: Context, job: NewJob, index: number): Known {
-  const known = findKnown(context, job);
-  if (known === null || job.requestHash === null || known.request_hash !== job.requestHash) {
-    throw new RefusedAct({ kind: "mismatch", index, jobId: known?.id ?? job.id } satisfies SubmitOutcome);
-  }
-  return known;
 }

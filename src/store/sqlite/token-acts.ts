@@ -1,18 +1,14 @@
 import type { Origin } from "../../core/events.ts";
-import type { Role } from "../../core/identity.ts";
+import { isTokenUsable } from "../../core/identity.ts";
+import { tokenIssued, tokenRefreshed, tokenRevoked } from "../act-events.ts";
 import type { NewToken, TokenRecord } from "../store.ts";
 import type { Context } from "./context.ts";
-import { appendPlainEvent } from "./event-log.ts";
+import { appendEvent } from "./event-log.ts";
 
 export function createToken(context: Context, input: { token: NewToken; origin: Origin | null }): void {
   const { token, origin } = input;
   insertToken(context, token);
-  const event = token.role === "worker" ? "WORKER_TOKEN_ISSUED" : "TOKEN_ISSUED";
-  appendPlainEvent(
-    context,
-    { event, ts: token.createdAt, tenantId: token.tenantId, origin },
-    { token_id: token.id, role: token.role, user_id: token.userId, worker_id: token.workerId },
-  );
+  appendEvent(context, tokenIssued(token, origin));
 }
 
 function insertToken(context: Context, token: NewToken): void {
@@ -30,39 +26,19 @@ function insertToken(context: Context, token: NewToken): void {
   );
 }
 
-type TokenRow = {
-  id: string;
-  secret_hash: string;
-  role: Role;
-  tenant_id: string | null;
-  user_id: string;
-  worker_id: string | null;
-  created_at: number;
-  expires_at: number | null;
-  revoked_at: number | null;
-};
-
-function readToken(row: TokenRow): TokenRecord {
-  return {
-    id: row.id,
-    secretHash: row.secret_hash,
-    role: row.role,
-    tenantId: row.tenant_id,
-    userId: row.user_id,
-    workerId: row.worker_id,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  };
-}
+const tokenText = `SELECT id, secret_hash AS secretHash, role, tenant_id AS tenantId, user_id AS userId,
+    worker_id AS workerId, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt FROM tokens`;
 
 export function findToken(context: Context, { secretHash }: { secretHash: string }): TokenRecord | null {
-  const row = context.sql.first<TokenRow>("SELECT * FROM tokens WHERE secret_hash = ?", secretHash);
-  return row && readToken(row);
+  return context.sql.first<TokenRecord>(`${tokenText} WHERE secret_hash = ?`, secretHash);
+}
+
+function getToken(context: Context, tokenId: string): TokenRecord | null {
+  return context.sql.first<TokenRecord>(`${tokenText} WHERE id = ?`, tokenId);
 }
 
 export function listTokens(context: Context): TokenRecord[] {
-  return context.sql.all<TokenRow>("SELECT * FROM tokens ORDER BY created_at, id").map(readToken);
+  return context.sql.all<TokenRecord>(`${tokenText} ORDER BY created_at, id`);
 }
 
 /** One token takes the place of another. False when the old one holds no more: of two who ask at once, one wins. */
@@ -70,40 +46,28 @@ export function refreshToken(
   context: Context,
   input: { tokenId: string; token: NewToken; nowMs: number; origin: Origin | null },
 ): boolean {
-  const { tokenId, token, nowMs, origin } = input;
-  const old = context.sql.first<TokenRow>("SELECT * FROM tokens WHERE id = ?", tokenId);
-  if (old === null || old.revoked_at !== null) return false;
-  if (old.expires_at !== null && old.expires_at <= nowMs) return false;
+  const { tokenId, token, nowMs } = input;
+  const old = getToken(context, tokenId);
+  if (old === null || !isTokenUsable(old, nowMs)) return false;
   insertToken(context, token);
-  context.sql.run("DELETE FROM sessions WHERE token_id = ?", tokenId);
-  context.sql.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", nowMs, tokenId);
-  appendPlainEvent(
-    context,
-    { event: "TOKEN_REFRESH", ts: nowMs, tenantId: token.tenantId, origin },
-    {
-      token_id: token.id,
-      replaces: tokenId,
-      role: token.role,
-      user_id: token.userId,
-      worker_id: token.workerId,
-    },
-  );
+  endToken(context, tokenId, nowMs);
+  appendEvent(context, tokenRefreshed(token, tokenId, input));
   return true;
 }
 
 export function revokeToken(
   context: Context,
-  { tokenId, nowMs, origin }: { tokenId: string; nowMs: number; origin: Origin | null },
+  input: { tokenId: string; nowMs: number; origin: Origin | null },
 ): boolean {
-  const token = context.sql.first<TokenRow>("SELECT * FROM tokens WHERE id = ?", tokenId);
+  const token = getToken(context, input.tokenId);
   if (token === null) return false;
-  context.sql.run("DELETE FROM sessions WHERE token_id = ?", tokenId);
-  if (token.revoked_at !== null) return true;
-  context.sql.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", nowMs, tokenId);
-  appendPlainEvent(
-    context,
-    { event: "TOKEN_REVOKED", ts: nowMs, tenantId: token.tenant_id, origin },
-    { token_id: tokenId, role: token.role, user_id: token.user_id },
-  );
+  endToken(context, token.id, input.nowMs);
+  if (token.revokedAt === null) appendEvent(context, tokenRevoked(token, input));
   return true;
+}
+
+/** Its sessions end with it. The first revocation stands. */
+function endToken(context: Context, tokenId: string, nowMs: number): void {
+  context.sql.run("DELETE FROM sessions WHERE token_id = ?", tokenId);
+  context.sql.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", nowMs, tokenId);
 }

@@ -1,9 +1,17 @@
-import type { EventKind, Origin } from "../../core/events.ts";
+import type { ChangeContext } from "../../core/effects.ts";
+import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
-import type { HeartbeatAnswer, HeartbeatInput, WorkerRecord, WorkerRegistration } from "../worker-store.ts";
+import { workerEvent, workerSetEvents } from "../act-events.ts";
+import {
+  type HeartbeatAnswer,
+  type HeartbeatInput,
+  hasKeyConflict,
+  type WorkerRecord,
+  type WorkerRegistration,
+} from "../worker-store.ts";
 import { changeJob } from "./change-jobs.ts";
 import type { Context } from "./context.ts";
-import { appendPlainEvent } from "./event-log.ts";
+import { appendEvent } from "./event-log.ts";
 import { loadJobs } from "./job-row.ts";
 import { getWorker } from "./worker-row.ts";
 import { writeJob } from "./write-job.ts";
@@ -14,14 +22,13 @@ const statusNow = "CASE WHEN EXISTS (SELECT 1 FROM lockdown) THEN 'inactive' ELS
 type RegisterInput = { worker: WorkerRegistration; nowMs: number; origin: Origin | null };
 
 /**
- * A worker keeps the key that it came with until an administrator removes it. Being blocked outlives a new
- * registration; draining does not, because a worker that was drained for an upgrade comes back to work.
+ * Being blocked outlives a new registration; draining does not, because a worker that was drained for an upgrade comes
+ * back to work.
  */
 export function registerWorker(context: Context, input: RegisterInput): "ok" | "key_conflict" {
-  const { worker, nowMs, origin } = input;
+  const { worker, nowMs } = input;
   const known = getWorker(context, { workerId: worker.id });
-  const knownKey = known?.publicKey ?? null;
-  if (knownKey !== null && worker.publicKey !== null && worker.publicKey !== knownKey) return "key_conflict";
+  if (known !== null && hasKeyConflict(known, worker)) return "key_conflict";
   context.sql.run(
     `INSERT INTO workers (id, name, facts, slots, key_ids, public_key, version, status, blocked, draining,
         registered_at, last_heartbeat, completed, failed)
@@ -39,18 +46,8 @@ export function registerWorker(context: Context, input: RegisterInput): "ok" | "
     nowMs,
     nowMs,
   );
-  tell(context, { event: "WORKER_REGISTERED", ts: nowMs, worker, origin });
+  appendEvent(context, workerEvent("WORKER_REGISTERED", worker, input));
   return "ok";
-}
-
-type Told = { event: EventKind; ts: number; worker: WorkerRegistration; origin: Origin | null };
-
-function tell(context: Context, { event, ts, worker, origin }: Told): void {
-  appendPlainEvent(
-    context,
-    { event, ts, tenantId: worker.facts.tenantId, origin },
-    { worker_id: worker.id, name: worker.name },
-  );
 }
 
 /** Renews exactly the leases named: one that the worker does not know of must run out. */
@@ -82,7 +79,7 @@ type SetWorkerInput = {
 };
 
 export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord | null {
-  const { workerId, set, nowMs, origin } = input;
+  const { workerId, set } = input;
   const worker = getWorker(context, { workerId });
   if (worker === null) return null;
   const after = { ...worker, ...set };
@@ -92,10 +89,7 @@ export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord
     Number(after.draining),
     workerId,
   );
-  const events: EventKind[] = [];
-  if (after.blocked !== worker.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");
-  if (after.draining && !worker.draining) events.push("WORKER_DRAINED");
-  for (const event of events) tell(context, { event, ts: nowMs, worker, origin });
+  for (const event of workerSetEvents(worker, after, input)) appendEvent(context, event);
   return after;
 }
 
@@ -108,16 +102,12 @@ export function removeWorker(
   if (worker === null) return false;
   takeJobsAway(context, [workerId], { rules, origin });
   context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
-  tell(context, { event: "WORKER_DEREGISTERED", ts: rules.nowMs, worker, origin });
+  appendEvent(context, workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
   return true;
 }
 
 /** There is no index by worker; one look at all jobs that are held serves as many workers as must be served. */
-function takeJobsAway(
-  context: Context,
-  workerIds: string[],
-  how: { rules: ChangeRules; origin: Origin | null },
-): void {
+function takeJobsAway(context: Context, workerIds: string[], how: ChangeContext): void {
   if (workerIds.every((workerId) => context.workers.of(workerId).active === 0)) return;
   const held = loadJobs(
     context,
@@ -145,7 +135,7 @@ export function retireSilentWorkers(
   for (const workerId of retired) {
     const worker = getWorker(context, { workerId })!;
     context.sql.run("UPDATE workers SET status = 'inactive' WHERE id = ?", workerId);
-    tell(context, { event: "WORKER_INACTIVE", ts: rules.nowMs, worker, origin: null });
+    appendEvent(context, workerEvent("WORKER_INACTIVE", worker, { nowMs: rules.nowMs, origin: null }));
   }
   return { retired };
 }

@@ -1,6 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import type { Identity } from "../../../core/identity.ts";
+import { type Identity, isTokenUsable } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { TokenRecord } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -26,19 +26,15 @@ export async function authenticate(deps: HubDeps, given: Credentials, origin: Or
 
 /** Null when the credentials are not, or no longer, good. */
 export async function identityOf(deps: HubDeps, given: Credentials): Promise<Identity | null> {
+  const nowMs = deps.clock.nowMs();
   if (given.bearer !== null) {
     const token = await deps.tokens.get(sha256Hex(given.bearer));
-    return token !== null && isUsable(deps, token) ? identityFrom(token) : null;
+    return token !== null && isTokenUsable(token, nowMs) ? identityFrom(token) : null;
   }
   if (given.session === null) return null;
   const session = await deps.store.findSession({ secretHash: sha256Hex(given.session) });
-  if (session === null || session.expiresAt <= deps.clock.nowMs() || !isUsable(deps, session.token))
-    return null;
+  if (session === null || session.expiresAt <= nowMs || !isTokenUsable(session.token, nowMs)) return null;
   return identityFrom(session.token);
-}
-
-function isUsable(deps: HubDeps, token: TokenRecord): boolean {
-  return token.revokedAt === null && (token.expiresAt === null || token.expiresAt > deps.clock.nowMs());
 }
 
 function identityFrom(token: TokenRecord): Identity {

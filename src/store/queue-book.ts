@@ -1,6 +1,5 @@
-import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../../core/queue-key.ts";
-import type { Quota } from "../store.ts";
-import type { Connection } from "./connection.ts";
+import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../core/queue-key.ts";
+import type { Quota } from "../core/quota.ts";
 
 export type Queue = {
   readonly id: number;
@@ -22,8 +21,16 @@ export type Tenant = {
 };
 
 type QueueCounts = Pick<Queue, "jobs" | "pending" | "active">;
-type QueueRow = Pick<Queue, "id" | "key" | "pending" | "active" | "jobs">;
+export type QueueRow = Pick<Queue, "id" | "key" | "pending" | "active" | "jobs">;
 type Matches = { seen: number; queues: Queue[] };
+
+/** What a database holds of all this. */
+export type BookRows = {
+  queues: QueueRow[];
+  turns: { tenantId: string; turn: number }[];
+  pausedTypes: string[];
+  quotas: { tenantId: string; quota: Quota }[];
+};
 
 /** Enough for every different kind of worker that one hub serves; beyond it the oldest are matched anew. */
 const matchesMax = 1_000;
@@ -32,10 +39,10 @@ const goneMax = 1_000;
 
 /**
  * The queues and tenants with their counters, held in memory: claims match workers against this book and never
- * against rows. Changes are written back once for each transaction, and an act that fails is undone step by step.
+ * against rows. It reads and writes no database: a driver fills it, writes what `takeChanges` gives before each commit,
+ * and takes an act that failed back step by step.
  */
 export class QueueBook {
-  readonly #connection: Connection;
   readonly #byKey = new Map<string, Queue>();
   readonly #byId = new Map<number, Queue>();
   readonly #tenants = new Map<string, Tenant>();
@@ -46,17 +53,14 @@ export class QueueBook {
   readonly #changedQueues = new Set<Queue>();
   readonly #changedTenants = new Set<Tenant>();
   #undo: (() => void)[] = [];
-  #pausedTypes: Set<string> | null = null;
-  #quotas: Map<string, Quota> | null = null;
+  readonly #pausedTypes: Set<string>;
+  readonly #quotas: Map<string, Quota>;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    for (const row of connection.all<QueueRow>("SELECT id, key, pending, active, jobs FROM queues")) {
-      this.#enter(row);
-    }
-    for (const { id, turn } of connection.all<{ id: string; turn: number }>("SELECT id, turn FROM tenants")) {
-      this.tenant(id).turn = turn;
-    }
+  constructor({ queues, turns, pausedTypes, quotas }: BookRows) {
+    for (const row of queues) this.#enter(row);
+    for (const { tenantId, turn } of turns) this.tenant(tenantId).turn = turn;
+    this.#pausedTypes = new Set(pausedTypes);
+    this.#quotas = new Map(quotas.map(({ tenantId, quota }) => [tenantId, quota]));
   }
 
   byId(id: number): Queue | undefined {
@@ -80,25 +84,17 @@ export class QueueBook {
     return tenant;
   }
 
-  /** The queue of this key, made when there is none. */
-  open(key: string): Queue {
-    const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
-    const facts = parseQueueKey(key);
-    const { lastInsertRowid } = this.#connection
-      .statement("INSERT INTO queues (key, tenant_id, type, pending, active, jobs) VALUES (?, ?, ?, 0, 0, 0)")
-      .run(key, facts.tenant_id, facts.type);
-    const queue = this.#enter({ id: Number(lastInsertRowid), key, pending: 0, active: 0, jobs: 0 });
+  /** Takes in a queue that has just been made. */
+  enter(row: QueueRow): Queue {
+    const queue = this.#enter(row);
     this.#undo.push(() => this.#leave(queue));
     return queue;
   }
 
   /** Forgets a queue that no job refers to any more. */
-  closeEmpty(queue: Queue): void {
-    if (queue.gone || queue.jobs > 0) return;
-    this.#connection.run("DELETE FROM queues WHERE id = ?", queue.id);
+  leave(queue: Queue): void {
     this.#leave(queue);
-    this.#undo.push(() => this.#enter(queue));
+    this.#undo.push(() => this.#changedQueues.add(this.#enter(queue)));
   }
 
   adjust(queue: Queue, { jobs, pending, active }: QueueCounts): void {
@@ -134,29 +130,27 @@ export class QueueBook {
   }
 
   isPaused(type: string): boolean {
-    this.#pausedTypes ??= new Set(
-      this.#connection.all<{ type: string }>("SELECT type FROM paused_types").map((row) => row.type),
-    );
     return this.#pausedTypes.has(type);
   }
 
+  setPaused(type: string, paused: boolean): void {
+    const before = this.isPaused(type);
+    const put = (isPaused: boolean) => {
+      if (isPaused) this.#pausedTypes.add(type);
+      else this.#pausedTypes.delete(type);
+    };
+    put(paused);
+    this.#undo.push(() => put(before));
+  }
+
   quota(tenantId: string): Quota {
-    this.#quotas ??= new Map(
-      this.#connection
-        .all<{ tenant_id: string; quota: string }>("SELECT tenant_id, quota FROM quotas")
-        .map((row) => [row.tenant_id, JSON.parse(row.quota)]),
-    );
     return this.#quotas.get(tenantId) ?? {};
   }
 
-  /** To be called by whoever writes quotas or paused types. */
-  forgetSettings(): void {
-    this.#pausedTypes = null;
-    this.#quotas = null;
-    this.#undo.push(() => {
-      this.#pausedTypes = null;
-      this.#quotas = null;
-    });
+  setQuota(tenantId: string, quota: Quota): void {
+    const before = this.quota(tenantId);
+    this.#quotas.set(tenantId, quota);
+    this.#undo.push(() => this.#quotas.set(tenantId, before));
   }
 
   mark(): number {
@@ -167,28 +161,14 @@ export class QueueBook {
     while (this.#undo.length > mark) this.#undo.pop()!();
   }
 
-  /** Writes what has changed; the last thing before a commit. */
-  flush(): void {
-    for (const queue of this.#changedQueues) {
-      this.#connection.run(
-        "UPDATE queues SET pending = ?, active = ?, jobs = ? WHERE id = ?",
-        queue.pending,
-        queue.active,
-        queue.jobs,
-        queue.id,
-      );
-    }
-    for (const tenant of this.#changedTenants) {
-      this.#connection.run(
-        "INSERT INTO tenants (id, turn) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET turn = excluded.turn",
-        tenant.id,
-        tenant.turn,
-      );
-    }
+  /** What a driver must write before it commits. From here on nothing can be taken back. */
+  takeChanges(): { queues: Queue[]; tenants: Tenant[] } {
+    const changes = { queues: [...this.#changedQueues], tenants: [...this.#changedTenants] };
     this.#changedQueues.clear();
     this.#changedTenants.clear();
     this.#undo = [];
     if (this.#gone > goneMax) this.#compact();
+    return changes;
   }
 
   #compact(): void {

@@ -1,8 +1,10 @@
-import type { Context } from "./context.ts";
 import type { Queue } from "./queue-book.ts";
 
 export type Candidate = { seq: number; priority: number };
 type Head = { queue: Queue; page: Candidate[]; next: number; exhausted: boolean };
+
+/** Reads the front of a queue: its claimable jobs, best first. */
+export type ReadPage = (queue: Queue, limit: number) => Candidate[];
 
 /** A page costs one seek; beyond this many entries reading on costs more than a second seek would. */
 const pageMax = 64;
@@ -12,13 +14,13 @@ const pageMax = 64;
  * in pages from its front; whoever takes a candidate changes it, so it never comes up again on the next page.
  */
 export class Candidates {
-  readonly #context: Context;
   readonly #heads: Head[];
+  readonly #readPage: ReadPage;
   readonly #pageSize: number;
 
-  constructor(context: Context, queues: Queue[], wanted: number) {
-    this.#context = context;
+  constructor(queues: Queue[], wanted: number, readPage: ReadPage) {
     this.#heads = queues.map((queue) => ({ queue, page: [], next: 0, exhausted: false }));
+    this.#readPage = readPage;
     this.#pageSize = Math.min(wanted, pageMax);
   }
 
@@ -47,11 +49,7 @@ export class Candidates {
   }
 
   #turnPage(head: Head): void {
-    head.page = this.#context.sql.all<Candidate>(
-      "SELECT seq, priority FROM jobs WHERE queue_id = ? AND ready = 1 ORDER BY priority DESC, seq LIMIT ?",
-      head.queue.id,
-      this.#pageSize,
-    );
+    head.page = this.#readPage(head.queue, this.#pageSize);
     head.next = 0;
     head.exhausted = head.page.length < this.#pageSize;
   }

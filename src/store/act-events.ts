@@ -1,0 +1,74 @@
+import type { EventKind, NewEvent, Origin } from "../core/events.ts";
+import type { Quota } from "../core/quota.ts";
+import type { Lockdown } from "./response-store.ts";
+import type { NewToken, TokenRecord } from "./store.ts";
+import type { WorkerRecord, WorkerRegistration } from "./worker-store.ts";
+
+/** The events of acts that concern no job: tokens, workers, queues, quotas, the lockdown. */
+
+/** When an act happened, and where the call came from. */
+type Occasion = { nowMs: number; origin: Origin | null };
+type Happening = { event: EventKind; tenantId: string | null; details: Record<string, unknown> };
+
+function plainEvent({ event, tenantId, details }: Happening, { nowMs, origin }: Occasion): NewEvent {
+  return { event, ts: nowMs, tenantId, jobId: null, ownerId: null, details, origin };
+}
+
+export function tokenIssued(token: NewToken, origin: Origin | null): NewEvent {
+  const { id, role, tenantId, userId, workerId, createdAt: nowMs } = token;
+  const event = role === "worker" ? "WORKER_TOKEN_ISSUED" : "TOKEN_ISSUED";
+  const details = { token_id: id, role, user_id: userId, worker_id: workerId };
+  return plainEvent({ event, tenantId, details }, { nowMs, origin });
+}
+
+export function tokenRefreshed(token: NewToken, replaces: string, occasion: Occasion): NewEvent {
+  const { id, role, tenantId, userId, workerId } = token;
+  const details = { token_id: id, replaces, role, user_id: userId, worker_id: workerId };
+  return plainEvent({ event: "TOKEN_REFRESH", tenantId, details }, occasion);
+}
+
+export function tokenRevoked({ id, role, tenantId, userId }: TokenRecord, occasion: Occasion): NewEvent {
+  const details = { token_id: id, role, user_id: userId };
+  return plainEvent({ event: "TOKEN_REVOKED", tenantId, details }, occasion);
+}
+
+export function loggedIn(
+  { id, tenantId, userId }: Pick<TokenRecord, "id" | "tenantId" | "userId">,
+  occasion: Occasion,
+): NewEvent {
+  const details = { token_id: id, user_id: userId };
+  return plainEvent({ event: "LOGIN_SUCCESS", tenantId, details }, occasion);
+}
+
+export function workerEvent(
+  event: EventKind,
+  { id, name, facts }: WorkerRegistration,
+  occasion: Occasion,
+): NewEvent {
+  return plainEvent({ event, tenantId: facts.tenantId, details: { worker_id: id, name } }, occasion);
+}
+
+/** What is told when somebody blocks, unblocks or drains a worker; nothing of what was so before. */
+export function workerSetEvents(before: WorkerRecord, after: WorkerRecord, occasion: Occasion): NewEvent[] {
+  const events: EventKind[] = [];
+  if (after.blocked !== before.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");
+  if (after.draining && !before.draining) events.push("WORKER_DRAINED");
+  return events.map((event) => workerEvent(event, after, occasion));
+}
+
+export function quotaChanged(tenantId: string, quota: Quota, occasion: Occasion): NewEvent {
+  return plainEvent({ event: "QUOTA_CHANGED", tenantId, details: { ...quota } }, occasion);
+}
+
+export function queuePaused(type: string, paused: boolean, occasion: Occasion): NewEvent {
+  const event = paused ? "QUEUE_PAUSED" : "QUEUE_RESUMED";
+  return plainEvent({ event, tenantId: null, details: { type } }, occasion);
+}
+
+export function lockedDown(reason: string, workers: number, occasion: Occasion): NewEvent {
+  return plainEvent({ event: "LOCKDOWN", tenantId: null, details: { reason, workers } }, occasion);
+}
+
+export function lockdownLifted({ reason, since }: Lockdown, occasion: Occasion): NewEvent {
+  return plainEvent({ event: "LOCKDOWN_LIFTED", tenantId: null, details: { reason, since } }, occasion);
+}

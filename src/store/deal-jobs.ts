@@ -1,0 +1,114 @@
+import type { Change } from "../core/change.ts";
+import type { JobRecord } from "../core/job.ts";
+import type { WorkerFacts } from "../core/queue-key.ts";
+import { mayRunMore } from "../core/quota.ts";
+import { sha256Hex } from "../signing/mac.ts";
+import { briefOf } from "./job-brief.ts";
+import { isSealed } from "./job-seal.ts";
+import type { Queue, QueueBook, Tenant } from "./queue-book.ts";
+import type { ClaimInput, ClaimOutcome } from "./store.ts";
+
+/** A tenant whose turn will come in this claim, with the queues that the worker may take from. */
+export type TenantInLine = { tenant: Tenant; queues: Queue[] };
+
+/** A pending job as it is stored; a document that is missing has no seal either. */
+export type SealedJob = { job: JobRecord; document: string; mac: Uint8Array | null };
+
+/** The claimable jobs of one tenant, best first. `take` passes on to the next one. */
+export type TenantJobs = { peek(): SealedJob | null; take(): void };
+
+/** What a driver does for a claim: it reads and writes, and decides nothing. */
+export type ClaimDriver = {
+  book: QueueBook;
+  macKey: Buffer;
+  jobsOf(line: TenantInLine): TenantJobs;
+  /** Writes one change; null when it was refused. */
+  change(job: JobRecord, change: Change): JobRecord | null;
+  /** A job that was taken to be due is not: the clock was set back. It waits again. */
+  delay(job: JobRecord): void;
+  /** The number of the next turn, higher than all before. */
+  nextTurn(): number;
+};
+
+/** One claim refuses no more jobs than this, so that it never takes long. */
+const refusedMax = 100;
+
+/** Deals jobs to a worker: tenants take turns job by job, the one served longest ago first. */
+export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
+  const { book } = driver;
+  const deal: Deal = { driver, input, claimed: [], refused: [], bytes: 0 };
+  const line = lineOfTenants(book, input.worker).map((place) => ({
+    tenant: place.tenant,
+    jobs: driver.jobsOf(place),
+  }));
+  while (line.length > 0 && wantsMore(deal)) {
+    const next = line.shift()!;
+    const { tenant, jobs } = next;
+    const outcome = mayRunMore(tenant.active, book.quota(tenant.id)) ? takeBest(deal, jobs) : "none";
+    if (outcome === "full") break;
+    if (outcome === "none") continue;
+    book.served(tenant, driver.nextTurn());
+    line.push(next);
+  }
+  return { claimed: deal.claimed, refused: deal.refused };
+}
+
+type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; bytes: number };
+
+/** The tenants with waiting jobs that this worker fits, in the order of their turns. */
+export function lineOfTenants(book: QueueBook, worker: WorkerFacts): TenantInLine[] {
+  const queues = new Map<Tenant, Queue[]>();
+  for (const queue of book.matching(worker)) {
+    if (queue.pending === 0 || book.isPaused(queue.facts.type)) continue;
+    const ofTenant = queues.get(queue.tenant);
+    if (ofTenant === undefined) queues.set(queue.tenant, [queue]);
+    else ofTenant.push(queue);
+  }
+  return [...queues]
+    .map(([tenant, list]) => ({ tenant, queues: list }))
+    .sort((a, b) => a.tenant.turn - b.tenant.turn);
+}
+
+function wantsMore({ claimed, refused, input }: Deal): boolean {
+  return claimed.length < Math.min(input.max, input.leaseTokens.length) && refused.length < refusedMax;
+}
+
+/** Leases the tenant's best job; `none` when it has no more, `full` when the next would make the answer too large. */
+function takeBest(deal: Deal, jobs: TenantJobs): "taken" | "none" | "full" {
+  const { driver, input } = deal;
+  while (deal.refused.length < refusedMax) {
+    const best = jobs.peek();
+    if (best === null) return "none";
+    if (!isGenuine(driver.macKey, best)) {
+      jobs.take();
+      driver.change(best.job, { act: "refuse" });
+      deal.refused.push(best.job.id);
+      continue;
+    }
+    const bytes = Buffer.byteLength(best.document);
+    if (deal.claimed.length > 0 && deal.bytes + bytes > input.bytesMax) return "full";
+    jobs.take();
+    if (lease(deal, best)) {
+      deal.bytes += bytes;
+      return "taken";
+    }
+  }
+  return "none";
+}
+
+function isGenuine(macKey: Buffer, { job, document, mac }: SealedJob): boolean {
+  return mac !== null && isSealed(macKey, job, document, mac);
+}
+
+/** False when the job is not due after all: it waits again, and the next one is tried. */
+function lease({ driver, input, claimed }: Deal, { job, document }: SealedJob): boolean {
+  const leaseToken = input.leaseTokens[claimed.length]!;
+  const { workerId, leaseKeyId: keyId = null } = input;
+  const leased = driver.change(job, { act: "claim", workerId, keyId, tokenHash: sha256Hex(leaseToken) });
+  if (leased === null) {
+    driver.delay(job);
+    return false;
+  }
+  claimed.push({ job: briefOf(leased), document, leaseToken });
+  return true;
+}

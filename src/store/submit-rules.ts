@@ -1,0 +1,43 @@
+import type { JobState, NewJob } from "../core/job.ts";
+import { mayWait } from "../core/quota.ts";
+import type { SubmitOutcome } from "./store.ts";
+
+/** What a store knows of a job that was submitted under the same name before. */
+export type KnownJob = { id: string; status: JobState; requestHash: string | null };
+
+type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"][number];
+
+/**
+ * The refusal of a batch that would exceed the quota of a tenant, or null. Jobs that exist already cost nothing, so that
+ * a request can be repeated when the quota is used up; whether they do is asked only when it matters.
+ */
+export function checkPending(
+  jobs: NewJob[],
+  maxPending: number,
+  look: { pendingOf(tenantId: string): number; isKnown(job: NewJob): boolean },
+): SubmitOutcome | null {
+  for (const [tenantId, ofTenant] of Map.groupBy(jobs, (job) => job.tenantId)) {
+    const pending = look.pendingOf(tenantId);
+    if (mayWait({ pending, added: ofTenant.length }, maxPending)) continue;
+    const added = ofTenant.filter((job) => !look.isKnown(job)).length;
+    if (added > 0 && !mayWait({ pending, added }, maxPending)) {
+      return { kind: "over_quota", pending, maxPending };
+    }
+  }
+  return null;
+}
+
+/**
+ * The answer for a job whose name is taken: the first job again when it was made by the same request. Another request
+ * under its key, or its id, refuses the whole batch.
+ */
+export function answerRepeat(
+  job: NewJob,
+  index: number,
+  known: KnownJob | null,
+): { job: Accepted } | { refusal: SubmitOutcome } {
+  if (known === null || job.requestHash === null || known.requestHash !== job.requestHash) {
+    return { refusal: { kind: "mismatch", index, jobId: known?.id ?? job.id } };
+  }
+  return { job: { id: known.id, status: known.status, existed: true } };
+}
