@@ -1,0 +1,30 @@
+import { globSync } from "node:fs";
+import { expect, test } from "vitest";
+import { readBlock, readTable, readText, root } from "./page.ts";
+
+/** Everything that a user reads: pages, help, errors, progress lines and examples. */
+const readByUsers = ["*.md", "docs/**/*.md", "examples/*.ts", "src/cli/**/*.ts", "scripts/**/*.mjs"];
+
+const files = globSync(readByUsers, { cwd: root, exclude: ["**/*.test.ts"] }).sort();
+const phrases = readTable(readBlock("CONTRIBUTING.md", "phrases")).flatMap(([instead = ""]) =>
+  [...instead.matchAll(/`([^`]+)`/g)].map(([, phrase]) => phrase!),
+);
+
+test("there are phrases to look for, and files to look at", () => {
+  expect(phrases.length).toBeGreaterThan(10);
+  for (const known of ["README.md", "docs/api.md", "src/cli/exit.ts"]) expect(files).toContain(known);
+});
+
+test.each(files)("%s uses none of the phrases that CONTRIBUTING.md replaces", (file) => {
+  const text = flatten(file);
+  expect(phrases.filter((phrase) => text.includes(phrase))).toEqual([]);
+});
+
+/** The text on one line, in lower case, so that a phrase is found where a line or a comment wraps. */
+function flatten(file: string): string {
+  const text = readText(file).replace(/<!-- begin phrases -->[\s\S]*<!-- end phrases -->/, "");
+  return text
+    .replaceAll(/\n\s*(?:\*|\/\/)?\s*/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .toLowerCase();
+}
