@@ -1,0 +1,86 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "../support/eventually.ts";
+import { removeHome } from "../support/remove-home.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** A copy of the sources in which a recipe can be followed. It is run as it is, without bundles. */
+export class CheckoutCopy {
+  readonly dir = mkdtempSync(join(tmpdir(), "writ-recipe-"));
+  readonly home = join(this.dir, "home");
+  #child: ChildProcess | undefined;
+
+  constructor() {
+    for (const name of ["src", "package.json", "tsconfig.json"]) {
+      cpSync(join(root, name), join(this.dir, name), { recursive: true });
+    }
+    symlinkSync(join(root, "node_modules"), join(this.dir, "node_modules"));
+  }
+
+  write(path: string, text: string): void {
+    writeFileSync(join(this.dir, path), text, { flag: "wx" });
+  }
+
+  /** Replaces the one place in a file where this text stands. */
+  edit(path: string, from: string | RegExp, to: string): void {
+    const parts = readFileSync(join(this.dir, path), "utf8").split(from);
+    if (parts.length !== 2) throw new Error(`${path} holds ${from} ${parts.length - 1} times`);
+    writeFileSync(join(this.dir, path), parts.join(to));
+  }
+
+  /** What the type checker has to say of these files and all that they import; empty when all is well. */
+  async checkTypes(...files: string[]): Promise<string> {
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    this.edit("tsconfig.json", /"include": .*/, `"files": ${JSON.stringify(files)}`);
+    const run = promisify(execFile)(process.execPath, [tsc, "--noEmit", "-p", this.dir]);
+    return run.then(
+      ({ stdout }) => stdout,
+      (error) => error.stdout || String(error),
+    );
+  }
+
+  /** Starts `writ up`: a hub, and a worker in a process of its own. */
+  async startHub(): Promise<void> {
+    const words = ["up", "--home", this.home, "--port", "0", "--grpc-port", "0"];
+    const child = spawn(process.execPath, [join(this.dir, "src/cli/writ.ts"), ...words], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], NODE_ID: "local" },
+    });
+    this.#child = child;
+    let errors = "";
+    child.stderr.on("data", (text) => {
+      errors += text;
+    });
+    await eventually("the hub is there", () => {
+      if (child.exitCode !== null) throw new Error(`writ up exited with ${child.exitCode}: ${errors}`);
+      return existsSync(join(this.home, "hub.json"));
+    });
+  }
+
+  /** Calls the hub as its administrator. */
+  async call(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }> {
+    const { url } = JSON.parse(readFileSync(join(this.home, "hub.json"), "utf8")) as { url: string };
+    const token = readFileSync(join(this.home, "admin.token"), "utf8").trim();
+    const answer = await fetch(`${url}/api/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      body: body && JSON.stringify(body),
+    });
+    return { status: answer.status, body: await answer.json() };
+  }
+
+  async remove(): Promise<void> {
+    const child = this.#child;
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      const exited = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await exited;
+    }
+    removeHome(this.home);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import { readBlock } from "../docs/page.ts";
+import { eventually } from "../support/eventually.ts";
+import { CheckoutCopy } from "./checkout-copy.ts";
+
+const copy = new CheckoutCopy();
+
+/** Follows the recipe "A runner" of CONTRIBUTING.md: its row, its file, its name in the list, and nothing else. */
+beforeAll(async () => {
+  const blocks = readBlock("CONTRIBUTING.md", "runner").matchAll(/```ts\n(.*?)```/gs);
+  const [row, runner] = [...blocks].map(([, code]) => code!);
+  copy.edit("src/contract/kinds.ts", "\n};\n\nexport type RunKind", `\n${row}};\n\nexport type RunKind`);
+  copy.write("src/runners/greet.ts", runner!);
+  const list = "src/runners/create-runners.ts";
+  copy.edit(list, "[execRunner(deps),", "[greetRunner(deps), execRunner(deps),");
+  copy.edit(
+    list,
+    "import { execRunner }",
+    'import { greetRunner } from "./greet.ts";\nimport { execRunner }',
+  );
+  await copy.startHub();
+});
+afterAll(() => copy.remove());
+
+function greet(body: Record<string, unknown> = {}, run: Record<string, unknown> = {}) {
+  return copy.call("POST", "/jobs", {
+    type: "hello",
+    ...body,
+    run: { kind: "greet", name: "Ada", ...run },
+  });
+}
+
+test("the type checker is content with the worker, and with those in the hub who ask the table", async () => {
+  const askers = ["use-cases/jobs/submit-jobs.ts", "use-cases/jobs/export-bundle.ts", "views/job-view.ts"];
+  const files = [...askers, "rpc/job-status.ts"].map((file) => `src/hub/${file}`);
+  expect(await copy.checkTypes("src/worker/start.ts", ...files)).toBe("");
+});
+
+test("the hub knows the kind from its row", async () => {
+  for (const refused of [
+    await greet({}, { name: "" }),
+    await greet({}, { surname: "Lovelace" }),
+    await greet({ timeout_sec: 61 }),
+  ]) {
+    expect(refused.status).toBe(400);
+  }
+});
+
+test("the worker registers the kind, is given a job of it and runs it", async () => {
+  const accepted = await greet({ timeout_sec: 60 });
+  expect(accepted.status).toBe(201);
+  const { id } = accepted.body as { id: string };
+  const job = await eventually("the job ends", async () => {
+    const { body } = await copy.call("GET", `/jobs/${id}`);
+    return (body as JobView).completed_at !== null && (body as JobView);
+  });
+  expect(job).toMatchObject({ status: "completed", result: "hello Ada", run: { kind: "greet" } });
+  const [worker] = (await copy.call("GET", "/workers")).body as WorkerView[];
+  expect(worker!.kinds).toContain("greet");
+});
