@@ -15,7 +15,7 @@ export const passphraseOption = [
   "read the passphrase from this file, which only you may read, or from standard input with -",
 ] as const;
 
-export type PassphraseSource = {
+type PassphraseSource = {
   /** A private file, or `-` for standard input. When undefined, the passphrase is read from the terminal. */
   file: string | undefined;
   /** A new passphrase is typed twice and has a minimum length. */

@@ -41,7 +41,7 @@ export function reportError(
   return exitCode;
 }
 
-export function exitCodeOf(error: unknown): number {
+function exitCodeOf(error: unknown): number {
   return error instanceof WritError ? errorTable[error.code].exit : failedCode;
 }
 

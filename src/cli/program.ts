@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { CliContext } from "./context.ts";
 
-export type CommandFile = { define(command: Command, context: CliContext): void };
-export type CommandRow = { summary: string; load(): Promise<CommandFile> };
+type CommandFile = { define(command: Command, context: CliContext): void };
+type CommandRow = { summary: string; load(): Promise<CommandFile> };
 
 export type ProgramShape = {
   name: "writ" | "jobctl";

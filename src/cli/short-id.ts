@@ -46,7 +46,7 @@ export async function resolveJobId(hub: ListsJobs, text: string): Promise<string
   );
 }
 
-export function findMatches(ids: readonly string[], part: string): string[] {
+function findMatches(ids: readonly string[], part: string): string[] {
   return ids.filter(
     (id) =>
       (part.length >= prefixCharsMin && id.startsWith(part)) ||

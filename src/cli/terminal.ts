@@ -62,7 +62,7 @@ const codes = {
   cyan: [36, 39],
 } as const;
 
-export type Paint = Record<keyof typeof codes, (text: string) => string>;
+type Paint = Record<keyof typeof codes, (text: string) => string>;
 
 /** Colours text for a terminal; leaves it alone for a pipe, with NO_COLOR, or on a dumb terminal. */
 export function paintFor(sink: TextSink, env: Readonly<Record<string, string | undefined>>): Paint {

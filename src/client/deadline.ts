@@ -1,6 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 
-export type Deadline = { signal: AbortSignal; release(): void };
+type Deadline = { signal: AbortSignal; release(): void };
 
 /** A signal that is aborted by the caller's own or when the time is over. `release` frees both. */
 export function openDeadline(

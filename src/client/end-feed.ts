@@ -3,7 +3,7 @@ import { followEvents } from "./follow-events.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import type { JobEvent } from "./shapes.ts";
 
-export type Subscriber = {
+type Subscriber = {
   /** The job has ended, or may have: read it. */
   wake(): void;
   onEvent?: ((event: JobEvent) => void) | undefined;

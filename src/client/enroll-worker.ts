@@ -46,7 +46,7 @@ export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<
 }
 
 /** The keys that a worker is to trust, as PEM. A revoked one is not among them. */
-export async function trustedKeys(writ: Writ): Promise<string[]> {
+async function trustedKeys(writ: Writ): Promise<string[]> {
   const keys = await writ.keys();
   return keys.filter(({ status }) => status !== "revoked").map((key) => key.public_key);
 }

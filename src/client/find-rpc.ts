@@ -30,7 +30,7 @@ export async function findRpc(options: RpcOptions): Promise<RpcPlace> {
 type Address = { host: string; port: number };
 
 /** An address such as hub.example:50051 or [::1]:50051. */
-export function parseAddress(text: string): Address {
+function parseAddress(text: string): Address {
   const [, host, port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]+):(\d{1,5})$/.exec(text) ?? [];
   if (host !== undefined && Number(port) > 0 && Number(port) < 65_536) return { host, port: Number(port) };
   throw new WritError(

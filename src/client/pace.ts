@@ -5,7 +5,7 @@ import type { Clock } from "../runtime/clock.ts";
 /** A restart of the hub, or an upgrade with its migrations, is over by then. */
 const outageMsMax = 300_000;
 
-export type PaceDeps = { clock: Clock; random: () => number };
+type PaceDeps = { clock: Clock; random: () => number };
 
 /**
  * Paces the attempts to reach a hub again: short pauses first, then longer ones, and an end. Until it has worked

@@ -20,7 +20,7 @@ const codes: Partial<Record<Code, ErrorCode>> = {
 };
 
 /** Metadata in which a hub names the row of the table of errors. */
-export const codeHeader = "writ-code";
+const codeHeader = "writ-code";
 
 /** An error of a call as the house knows it: the hub's refusal, or a connection that did not come about. */
 export function rpcError(error: unknown, place: RpcPlace): unknown {

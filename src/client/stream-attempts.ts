@@ -22,7 +22,7 @@ export type StreamAttemptsOptions = {
   signal?: AbortSignal | undefined;
 };
 
-export type StreamDeps = { rpc: RpcConnection; status(signal: AbortSignal): Promise<RpcJob> };
+type StreamDeps = { rpc: RpcConnection; status(signal: AbortSignal): Promise<RpcJob> };
 
 // What we ask for: the largest that a hub sends, because each chunk costs the same few microseconds.
 const chunkBytesMax = 1024 * 1024;

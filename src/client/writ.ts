@@ -217,7 +217,7 @@ export class Writ {
   }
 }
 
-export function resultOf(job: Job): unknown {
+function resultOf(job: Job): unknown {
   if (job.status === "completed") return job.result;
   const why = isEnded(job.status) ? `${job.status}: ${job.fail_reason ?? "no reason given"}` : job.status;
   throw new WritError("STATE_CONFLICT", `the job has no result, it is ${why}`, {

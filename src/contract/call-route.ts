@@ -12,7 +12,7 @@ export async function callRoute<R extends Route>(
 }
 
 /** An answer whose body comes in pieces. */
-export type OpenAnswer = Pick<Received, "status" | "header"> & { body: AsyncIterable<Uint8Array> };
+type OpenAnswer = Pick<Received, "status" | "header"> & { body: AsyncIterable<Uint8Array> };
 
 // An error of the hub is a few hundred bytes; what is longer is a proxy's page, and its beginning says enough.
 const errorBytesMax = 64 * 1024;

@@ -111,7 +111,7 @@ const listJobsResponse = {
   nextPageToken: { number: 2, kind: "string" },
 } as const satisfies WireMessage;
 
-export type WireMethod = { path: string; input: WireMessage; output: WireMessage };
+type WireMethod = { path: string; input: WireMessage; output: WireMessage };
 
 /** The calls under the names that a client has for them. */
 export const jobMethods = {

@@ -23,7 +23,7 @@ export type Route = {
 /** Where the routes are below a hub's address. */
 export const apiPrefix = "/api/v1";
 
-export type SuccessStatus = 200 | 201 | 202 | 204 | 206;
+type SuccessStatus = 200 | 201 | 202 | 204 | 206;
 /** Refusals that a route has a word of its own for; their body is always the error. */
 type RefusalStatus = 409;
 

@@ -39,7 +39,7 @@ export type CountChanges = {
 };
 
 /** Whom the commit concerns. */
-export type Notices = {
+type Notices = {
   /** Readers of the log. */
   isLogged: boolean;
   /** Workers that fit the job's queue. */

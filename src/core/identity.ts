@@ -21,7 +21,7 @@ export function isTokenUsable(
 
 export const defaultTenant = "default";
 
-export type Access = "allowed" | "forbidden" | "hidden";
+type Access = "allowed" | "forbidden" | "hidden";
 
 /**
  * May this caller see or change this job? A job of another tenant is hidden: it must look exactly like one that

@@ -3,7 +3,6 @@ import type { FailureClass } from "./failure.ts";
 export const jobStates = ["pending", "assigned", "running", "completed", "failed", "quarantined"] as const;
 export type JobState = (typeof jobStates)[number];
 
-export const activeStates = ["assigned", "running"] as const satisfies readonly JobState[];
 export const endedStates = ["completed", "failed", "quarantined"] as const satisfies readonly JobState[];
 
 export function isActive(state: JobState): boolean {
@@ -11,7 +10,7 @@ export function isActive(state: JobState): boolean {
 }
 
 export function isEnded(state: JobState): boolean {
-  return state === "completed" || state === "failed" || state === "quarantined";
+  return (endedStates as readonly JobState[]).includes(state);
 }
 
 export type FailureEntry = {

@@ -8,9 +8,9 @@ export type LimitsText = {
 };
 
 export const ioClasses = ["low", "med", "high"] as const;
-export type IoClass = (typeof ioClasses)[number];
+type IoClass = (typeof ioClasses)[number];
 export const networks = ["host", "none"] as const;
-export type Network = (typeof networks)[number];
+type Network = (typeof networks)[number];
 
 /** The same limits as the kernel takes them; null is "no limit". */
 export type Limits = {

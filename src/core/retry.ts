@@ -1,7 +1,7 @@
 import { type FailureClass, failureClasses } from "./failure.ts";
 import type { JobRecord } from "./job.ts";
 
-export type RetryDecision =
+type RetryDecision =
   | { kind: "retry"; delayMs: number; timeoutSec: number; count: number }
   | { kind: "failed"; reason: string }
   | { kind: "quarantined"; reason: string };

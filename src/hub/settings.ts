@@ -157,7 +157,7 @@ const planned = {
 
 export type HubSettings = SettingValues<typeof declarations> & FileSettings;
 
-export type SettingInput = {
+type SettingInput = {
   home: string;
   flags: Record<string, string | undefined>;
   env: Record<string, string | undefined>;

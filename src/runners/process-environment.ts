@@ -1,4 +1,4 @@
-export type EnvironmentFacts = {
+type EnvironmentFacts = {
   jobId: string;
   attempt: number;
   type: string;

@@ -10,7 +10,7 @@ export type ReadResult =
   /** The job did write a result, and it cannot be used. */
   | { kind: "unusable"; problem: string };
 
-export const resultBytesMax = 1024 * 1024;
+const resultBytesMax = 1024 * 1024;
 
 /** The hub takes 64 levels; some of them are the message's own. */
 const resultDepthMax = 56;

@@ -1,4 +1,4 @@
-export type BackOff = {
+type BackOff = {
   firstMs: number;
   maxMs: number;
   /** Given where many come back to one place, so that they do not come back in step. */

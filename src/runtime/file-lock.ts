@@ -5,7 +5,7 @@ import type { Clock } from "./clock.ts";
 
 export type FileLock = { release(): void };
 
-export type LockWait = {
+type LockWait = {
   clock: Clock;
   waitMs: number;
   signal?: AbortSignal | undefined;

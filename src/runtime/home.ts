@@ -2,7 +2,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { WritError } from "../core/errors.ts";
 
-export type HomeSources = {
+type HomeSources = {
   flag?: string | undefined;
   env: Readonly<Record<string, string | undefined>>;
   /** Given when the program runs from a checkout. */

@@ -3,7 +3,7 @@ import { WritError } from "../core/errors.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { ConnectionFailure } from "./http-exchange.ts";
 
-export type CollectOptions = {
+type CollectOptions = {
   clock: Clock;
   signal: AbortSignal | undefined;
   timeoutMs: number;
@@ -41,7 +41,7 @@ export function collectBody(message: IncomingMessage, options: CollectOptions): 
   });
 }
 
-export type StreamOptions = {
+type StreamOptions = {
   clock: Clock;
   signal: AbortSignal;
   idleTimeoutMs: number | undefined;

@@ -3,9 +3,9 @@ import { redactFields, redactText } from "./redact.ts";
 import { RotatingFile } from "./rotating-file.ts";
 
 export type Logger = PinoLogger;
-export type LogLevel = LevelWithSilent;
+type LogLevel = LevelWithSilent;
 
-export type LoggerOptions = {
+type LoggerOptions = {
   file: string;
   level: LogLevel;
   /** 10 MiB unless told. */

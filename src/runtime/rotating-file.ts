@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 
-export type RotatingFileOptions = {
+type RotatingFileOptions = {
   file: string;
   sizeBytesMax: number;
   /** How many full files are kept beside the current one, as `<file>.1` (newest) to `<file>.<keep>`. */

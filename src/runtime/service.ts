@@ -30,4 +30,4 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} services failed to stop`);
 }
 
-export { type RepeatedService, type RepeatOptions, repeat } from "./repeat.ts";
+export { type RepeatedService, repeat } from "./repeat.ts";

@@ -9,11 +9,10 @@ export {
   number,
   oneOf,
   parser,
-  type SettingParser,
   text,
 } from "./setting-parsers.ts";
 
-export type Setting<T = unknown> = {
+type Setting<T = unknown> = {
   /** The environment variable. */
   name: string;
   /** The key in the file; without it the name in lower case without WRIT_. null = not allowed in a file. */
@@ -25,13 +24,13 @@ export type Setting<T = unknown> = {
 };
 
 /** Each setting once, under the name that the program uses: `{ leaseMs: { name: "WRIT_LEASE_MS", … } }`. */
-export type Settings = Readonly<Record<string, Setting>>;
+type Settings = Readonly<Record<string, Setting>>;
 
 export type SettingValues<D extends Settings> = {
   [K in keyof D]: Exclude<ReturnType<D[K]["parse"]>, undefined> | Extract<D[K]["default"], undefined | null>;
 };
 
-export type SettingSources<D extends Settings> = {
+type SettingSources<D extends Settings> = {
   /** Under the same names as the declarations, which are also the names commander gives. */
   flags?: { readonly [K in keyof D]?: unknown };
   env: Readonly<Record<string, string | undefined>>;

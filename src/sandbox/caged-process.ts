@@ -7,7 +7,7 @@ import type { JobCgroup } from "./job-cgroup.ts";
 import type { JobEnd, LaunchedJob } from "./launcher-link.ts";
 import type { Isolation, ProcessExit, RunningProcess, Usage } from "./sandbox.ts";
 
-export type Cage = { job: LaunchedJob; cgroup: JobCgroup | null; isolation: Isolation };
+type Cage = { job: LaunchedJob; cgroup: JobCgroup | null; isolation: Isolation };
 
 /** A caged process as runners know it. Its end comes when its cgroup is gone too. */
 export function superviseCage(

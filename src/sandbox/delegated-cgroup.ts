@@ -12,7 +12,7 @@ export type DelegatedCgroup = {
   limits: Record<LimitPart, { had: boolean; why: string | null }>;
 };
 
-export type DelegationOptions = {
+type DelegationOptions = {
   pid: number;
   /**
    * May this process move itself into a cgroup of its own? Needed where it sits in the very cgroup that is delegated:

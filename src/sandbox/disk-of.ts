@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** The whole disk under a directory as io.max takes it, or why there is none. */
-export type DiskOf = { device: string; why: null } | { device: null; why: string };
+type DiskOf = { device: string; why: null } | { device: null; why: string };
 
 /** io.max knows whole disks only: a partition is refused, and so is whatever has no disk of its own. */
 export function diskOf(dir: string, sysDir = "/sys"): DiskOf {

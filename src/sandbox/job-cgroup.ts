@@ -13,7 +13,7 @@ import {
 import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
 
 /** A limit that the kernel did not take. */
-export type RefusedLimit = { part: LimitPart; why: string };
+type RefusedLimit = { part: LimitPart; why: string };
 
 /** How long killed processes may take to go; what is stuck longer is left for the next start of the worker. */
 const emptyMs = 10_000;

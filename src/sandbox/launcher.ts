@@ -11,7 +11,7 @@ export const builtLauncherFile = join(import.meta.dirname, "../../node_modules/.
 
 export type OpenHow = "read" | "create" | "directory";
 
-export type LauncherDeps = {
+type LauncherDeps = {
   file: string;
   clock: Clock;
   /** Hears of each launcher that died without being told to. */

@@ -20,7 +20,7 @@ export type JobToken = {
 };
 
 /** The key of this id, if its signatures count at this moment. */
-export type JobTokenKeys = { verifierFor(keyId: string, nowMs: number): VerifyingKey | null };
+type JobTokenKeys = { verifierFor(keyId: string, nowMs: number): VerifyingKey | null };
 
 /** Half of what Node takes for all headers of a request; the longest policy makes a token of two thirds of it. */
 export const jobTokenCharsMax = 8192;

@@ -230,7 +230,7 @@ export class KeyRing {
   }
 }
 
-export type Rotation = {
+type Rotation = {
   nowMs: number;
   graceMs?: number;
   /** The key before it is revoked when the grace is over, and what was leased with it is void then. */

@@ -2,7 +2,7 @@ import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { WritError } from "../core/errors.ts";
 
 /** What the seal covers: the document, and the columns that decide where it may go. */
-export type Sealed = { document: string; routing: string };
+type Sealed = { document: string; routing: string };
 
 export const macKeyBytes = 32;
 const macBytes = 32;

@@ -18,7 +18,7 @@ export type SealedJob = { job: JobRecord; document: string; mac: Uint8Array | nu
 export type TenantJobs = { peek(): SealedJob | null; take(): void };
 
 /** What a driver does for a claim: it reads and writes, and decides nothing. */
-export type ClaimDriver = {
+type ClaimDriver = {
   book: QueueBook;
   macKey: Buffer;
   jobsOf(line: TenantInLine): TenantJobs;
@@ -56,7 +56,7 @@ export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
 type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; bytes: number };
 
 /** The tenants with waiting jobs that this worker fits, in the order of their turns. */
-export function lineOfTenants(book: QueueBook, worker: WorkerFacts): TenantInLine[] {
+function lineOfTenants(book: QueueBook, worker: WorkerFacts): TenantInLine[] {
   const queues = new Map<Tenant, Queue[]>();
   for (const queue of book.matching(worker)) {
     if (queue.pending === 0 || book.isPaused(queue.facts.type)) continue;

@@ -24,7 +24,7 @@ export type OutputStore = {
 export type AttemptOutput = { jobId: string; attempt: number; stdout?: number; stderr?: number };
 export type DroppedOutput = { jobId: string; attempts: number[]; bytes: number };
 /** By the number of the attempt. */
-export type OutputSizes = Record<number, { stdout: number; stderr: number }>;
+type OutputSizes = Record<number, { stdout: number; stderr: number }>;
 /** What is left of the output of attempts up to this one. */
 export type DroppedSizes = { throughAttempt: number; sizes: OutputSizes };
 

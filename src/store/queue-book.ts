@@ -25,7 +25,7 @@ export type QueueRow = Pick<Queue, "id" | "key" | "pending" | "active" | "jobs">
 type Matches = { seen: number; queues: Queue[] };
 
 /** What a database holds of all this. */
-export type BookRows = {
+type BookRows = {
   queues: QueueRow[];
   turns: { tenantId: string; turn: number }[];
   pausedTypes: string[];

@@ -9,7 +9,7 @@ import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
 import { type ShipDeps, shipOutput } from "./output-shipper.ts";
 import { StreamHash } from "./stream-hash.ts";
 
-export type OutputDeps = ShipDeps & { logger: Logger };
+type OutputDeps = ShipDeps & { logger: Logger };
 
 /** What one attempt says: where it is written, and its way to the hub. */
 export class AttemptOutput {

@@ -7,7 +7,7 @@ import type { HubCalls } from "./hub-calls.ts";
 import { mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { Slots } from "./slots.ts";
 
-export type ClaimLoopDeps = RetryDeps & {
+type ClaimLoopDeps = RetryDeps & {
   calls: Pick<HubCalls, "claim">;
   logger: Logger;
   slots: Slots;

@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { examineCage } from "../sandbox/examine-cage.ts";
 
 /** One thing that a worker needs of its host: what was found, and what to do when that is not enough. */
-export type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
+type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
 
 const nodeMajorMin = 26;
 const diskFreeBytesMin = 1024 ** 3;

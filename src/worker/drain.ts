@@ -1,13 +1,13 @@
 import type { Clock } from "../runtime/clock.ts";
 import { giveUpJob, type HeldJobs, stopJob } from "./held-jobs.ts";
 
-export type DrainDeps = {
+type DrainDeps = {
   clock: Clock;
   settings: { drainMs: number; stopGraceMs: number };
   held: HeldJobs;
 };
 
-export type DrainSteps = {
+type DrainSteps = {
   /** Nothing new is begun after it. */
   begin(): Promise<void>;
   /** Nothing is held any more. */

@@ -6,7 +6,7 @@ import type { Lease } from "../signing/lease.ts";
 import type { KeeperMessage, KeptLease } from "./lease-keeper.ts";
 import { machineMonotonicMs } from "./machine-clock.ts";
 
-export type WorkerStatus = "active" | "draining";
+type WorkerStatus = "active" | "draining";
 
 export type HeartbeatThreadData = {
   connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
@@ -20,7 +20,7 @@ export type HeartbeatOrder =
   | { kind: "status"; status: WorkerStatus }
   | { kind: "stop" };
 
-export type HeartbeatOptions = Omit<HeartbeatThreadData, "status"> & {
+type HeartbeatOptions = Omit<HeartbeatThreadData, "status"> & {
   clock: Clock;
   logger: Logger;
   onMessage(message: KeeperMessage): void;

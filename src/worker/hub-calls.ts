@@ -45,7 +45,7 @@ const commandsIdleMs = 45_000;
 
 export type HubCalls = ReturnType<typeof createHubCalls>;
 
-export type ClaimAsk = {
+type ClaimAsk = {
   max: number;
   waitMs: number;
   /** Jobs of these types only; without it, whatever the worker is registered for. */

@@ -6,7 +6,7 @@ import type { HubCalls, Registration } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
-export type HubLinkDeps = RetryDeps & {
+type HubLinkDeps = RetryDeps & {
   calls: Pick<HubCalls, "listKeys" | "register" | "openCommands">;
   logger: Logger;
   keys: TrustedKeys;

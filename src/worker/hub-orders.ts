@@ -5,7 +5,7 @@ import type { HubLink } from "./hub-link.ts";
 import type { KeeperMessage } from "./lease-keeper.ts";
 import type { Slots } from "./slots.ts";
 
-export type OrderDeps = {
+type OrderDeps = {
   logger: Logger;
   held: HeldJobs;
   slots: Pick<Slots, "endWaiting">;

@@ -4,7 +4,7 @@ import { type HeldJob, loseJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 
-export type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
+type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
 
 /**
  * The job token of one attempt: the one that came with the claim, and later those that the hub makes on request. A

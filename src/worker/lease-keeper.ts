@@ -23,7 +23,7 @@ export type KeeperMessage =
   | { kind: "fenced"; keys: string[] }
   | { kind: "failed"; code: string; message: string };
 
-export type KeeperDeps = {
+type KeeperDeps = {
   clock: Clock;
   random: () => number;
   heartbeatMs: number;

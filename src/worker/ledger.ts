@@ -1,7 +1,7 @@
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { writePrivateFile } from "../runtime/private-file.ts";
 
-export type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
+type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
 
 type Row = { attempt: number; expiresAtTs: number };
 

@@ -6,7 +6,7 @@ import type { HubCalls } from "./hub-calls.ts";
 import { hubPauseMs, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import type { StreamHash } from "./stream-hash.ts";
 
-export type Shipment = {
+type Shipment = {
   lease: Lease;
   stream: OutputStream;
   path: string;

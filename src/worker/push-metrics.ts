@@ -4,7 +4,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { type RepeatedService, repeat } from "../runtime/service.ts";
 import type { HubCalls, WorkerMetrics } from "./hub-calls.ts";
 
-export type PushMetricsDeps = {
+type PushMetricsDeps = {
   calls: Pick<HubCalls, "pushMetrics">;
   clock: Clock;
   intervalMs: number;

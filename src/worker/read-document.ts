@@ -2,7 +2,7 @@ import { type JobDocument, jobDocument } from "../contract/document.ts";
 import { type JsonObject, toPlain } from "../core/json-value.ts";
 import { RunFailure } from "../runners/runner.ts";
 
-export type Accepting = {
+type Accepting = {
   location: string;
   capabilities: readonly { provider: string; model: string }[];
 };

@@ -9,7 +9,7 @@ import type { VerifiedClaim } from "../signing/verify-claim.ts";
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
-export type AttemptFacts = {
+type AttemptFacts = {
   startedAtMs: number | null;
   endedAtMs: number;
   stdoutSha256: string;

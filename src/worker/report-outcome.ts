@@ -7,13 +7,13 @@ import { type ReleaseDeps, releaseLease } from "./release-lease.ts";
 import { reportItem } from "./report-item.ts";
 import type { Reported, ResultReporter } from "./report-results.ts";
 
-export type OutcomeDeps = ReleaseDeps & {
+type OutcomeDeps = ReleaseDeps & {
   reporter: Pick<ResultReporter, "report">;
   /** No process can be caged here at present. */
   onSandboxDown(reason: string): void;
 };
 
-export type EndFacts = {
+type EndFacts = {
   startedAtMs: number | null;
   endedAtMs: number;
   output: Pick<AttemptOutput, "sizes" | "shipAgain" | "hashOf">;

@@ -17,7 +17,7 @@ type Waiting = {
   settle(reported: Reported): void;
 };
 
-export type ReporterDeps = RetryDeps & {
+type ReporterDeps = RetryDeps & {
   calls: Pick<HubCalls, "finishJobs">;
   /** One signature for all receipts of a call. */
   signReceipts?(receipts: string[]): string;

@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
-export type SandboxWatchDeps = {
+type SandboxWatchDeps = {
   clock: Clock;
   logger: Logger;
   sandbox: Pick<Sandbox, "level" | "recheck">;

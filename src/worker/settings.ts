@@ -18,7 +18,7 @@ import {
 import { loadVerifyingKey } from "../signing/ed25519.ts";
 import { type AgentsFile, loadAgentsFile } from "./agents-file.ts";
 
-export type Capability = {
+type Capability = {
   provider: Provider;
   model: string;
   endpoint?: string | undefined;
@@ -56,7 +56,7 @@ export type WorkerSettings = RunnerSettings & {
   logging: NonNullable<AgentsFile["logging"]>;
 };
 
-export type SettingsSources = {
+type SettingsSources = {
   configFile?: string | undefined;
   env: Readonly<Record<string, string | undefined>>;
   home: string;

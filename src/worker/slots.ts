@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { LookAhead } from "./look-ahead.ts";
 
-export type SlotsOptions = {
+type SlotsOptions = {
   slots: number;
   /** May more be claimed than can run at once? Only workers whose jobs are functions gain by it. */
   mayLookAhead: boolean;

@@ -21,7 +21,7 @@ import { lockWorkerDir } from "./worker-lock.ts";
 
 export { loadWorkerSettings, type WorkerSettings } from "./settings.ts";
 
-export type StartWorkerOptions = {
+type StartWorkerOptions = {
   settings: WorkerSettings;
   home: string;
   version: string;

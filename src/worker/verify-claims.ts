@@ -9,12 +9,12 @@ import { sha256Hex } from "../signing/mac.ts";
 import { type VerifiedClaim, verifyBatch } from "../signing/verify-claim.ts";
 
 /** A claim that is not run. Its lease was only read, not believed: it says whom to tell. */
-export type Refusal = { lease: Lease; detail: FailureDetail; reason: string };
+type Refusal = { lease: Lease; detail: FailureDetail; reason: string };
 
 /** Its job token is not covered by the signature: only the hub reads it, and it carries a signature of its own. */
 export type AcceptedClaim = VerifiedClaim & { jobToken: string | undefined };
 
-export type VerifiedBatch = {
+type VerifiedBatch = {
   accepted: AcceptedClaim[];
   /** To be reported as violations. */
   refused: Refusal[];

@@ -26,7 +26,7 @@ import type { WorkerSettings } from "./settings.ts";
 import { Slots } from "./slots.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
-export type EngineParts = {
+type EngineParts = {
   settings: WorkerSettings;
   connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
   client: HttpClient;

@@ -5,7 +5,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { lockFile } from "../runtime/file-lock.ts";
 import type { Logger } from "../runtime/logger.ts";
 
-export type WorkerLock = { release(): Promise<void> };
+type WorkerLock = { release(): Promise<void> };
 
 const waitMs = 60_000;
 

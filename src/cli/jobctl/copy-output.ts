@@ -8,7 +8,7 @@ import { OutputNeutraliser, safeJson } from "../terminal.ts";
 export const rawHelp =
   "do not filter what is printed to a terminal; the job's output can then control the terminal";
 
-export type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
+type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
   context: CliContext;
   command: Command;
   jobId: string;

@@ -10,7 +10,7 @@ import { neutraliseLine, safeJson } from "../terminal.ts";
 import { copyOutput } from "./copy-output.ts";
 import { exitCodeOfJob } from "./job-exit-code.ts";
 
-export type FollowInput = {
+type FollowInput = {
   context: CliContext;
   command: Command;
   jobId: string;

@@ -1,7 +1,7 @@
 import type { RpcJob } from "../../client/index.ts";
 import type { FailureClass } from "../../core/failure.ts";
 
-export const exitCodes = { timeout: 124, ours: 125, stopped: 143 } as const;
+const exitCodes = { timeout: 124, ours: 125, stopped: 143 } as const;
 
 /** The exit code of `run` for a job that has ended, by the rules of shells and `timeout`, and a message to explain it. */
 export function exitCodeOfJob(job: Pick<RpcJob, "state" | "exit_code" | "fail_code" | "reason">): {

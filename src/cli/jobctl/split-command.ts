@@ -29,7 +29,7 @@ export const valueFlags: readonly string[] = [
 
 const commandsWithWords: readonly string[] = ["start", "run"];
 
-export type Split = {
+type Split = {
   /** What is left for the option parser: jobctl's own command and flags. */
   args: string[];
   /** The words of the command to run; undefined when jobctl's command takes none. */

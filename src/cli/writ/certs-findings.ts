@@ -3,7 +3,7 @@ import { expiringCerts, expiringCertsOfSettings } from "../../hub/admin.ts";
 
 type Finding = { check: string; state: "ok" | "warning" | "problem"; says: string };
 
-export type CertsCall = { home: string; env: Record<string, string | undefined>; nowMs: number };
+type CertsCall = { home: string; env: Record<string, string | undefined>; nowMs: number };
 
 /** Finds certificates that expire soon, before they lock somebody out. */
 export async function examineCerts(call: CertsCall): Promise<Finding[]> {

@@ -6,7 +6,7 @@ import { hasCode } from "../../core/errors.ts";
 import { readSmallFile } from "../../runtime/private-file.ts";
 import { loadYamlFile } from "../../runtime/yaml-file.ts";
 
-export type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
+type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
 
 /**
  * Makes sure that the local worker's file is up to date. A token that the hub still accepts is kept, so that restarts

@@ -2,7 +2,7 @@ import { join, relative } from "node:path";
 import type { CliContext } from "../context.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
 
-export type Greeting = {
+type Greeting = {
   url: string;
   home: string;
   homeFlag: string | undefined;

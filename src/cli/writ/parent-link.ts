@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
-export type ParentWords = { onDrain(): void; onStopNow(): void };
+type ParentWords = { onDrain(): void; onStopNow(): void };
 
 /**
  * Listens to the `writ up` that started this worker. It sends `drain` and `now` through a pipe instead of signals,

@@ -6,7 +6,7 @@ import { whenAborted } from "../stop-requests.ts";
 import { greet } from "./greet.ts";
 import { LocalWorker } from "./local-worker.ts";
 
-export type RunHubInput = {
+type RunHubInput = {
   homeFlag: string | undefined;
   flags: Record<string, string | undefined>;
   withWorker: boolean;

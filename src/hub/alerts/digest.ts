@@ -37,7 +37,7 @@ export function createDigest(deps: HubDeps): Service {
 }
 
 /** The last time at which the clock on the wall showed HH:MM. */
-export function lastMoment(digestAt: string, nowMs: number): number {
+function lastMoment(digestAt: string, nowMs: number): number {
   const [hours, minutes] = digestAt.split(":").map(Number);
   const moment = new Date(nowMs);
   moment.setHours(hours!, minutes!, 0, 0);

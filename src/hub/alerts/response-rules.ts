@@ -1,7 +1,7 @@
 import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../../core/events.ts";
 
 /** What an event asks for beyond its record. */
-export type Response = {
+type Response = {
   /** Administrators hear of it at once. */
   alert: { level: Severity; key: string } | null;
   /** Whose requests are recorded in full for a while: `worker:ID` or `tenant:ID`. */

@@ -1,6 +1,6 @@
 import { type Channel, SendError } from "./channel.ts";
 
-export type SmtpSettings = { url: string; from: string; to: string };
+type SmtpSettings = { url: string; from: string; to: string };
 
 /** A mail server may take its time; the sender's own limit comes after these. */
 const connectMs = 10_000;

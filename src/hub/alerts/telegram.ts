@@ -1,6 +1,6 @@
 import { type Channel, SendError, withoutAddress } from "./channel.ts";
 
-export type TelegramSettings = { botToken: string; chatId: string; apiUrl: string };
+type TelegramSettings = { botToken: string; chatId: string; apiUrl: string };
 
 /** What the bot API takes in one message. */
 const textCharsMax = 4_096;

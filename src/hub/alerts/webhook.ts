@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { Clock } from "../../runtime/clock.ts";
 import { type Channel, SendError, withoutAddress } from "./channel.ts";
 
-export type WebhookSettings = { url: string; secret: string };
+type WebhookSettings = { url: string; secret: string };
 
 /**
  * A POST of JSON. `Writ-Signature` is the HMAC-SHA256, in hex, over the timestamp, a dot and the body, so that a

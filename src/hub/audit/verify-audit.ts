@@ -8,7 +8,7 @@ import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
 import { isGone, listColdDays, readColdLines } from "./cold-files.ts";
 
-export type AuditPlace = {
+type AuditPlace = {
   home: string;
   databasePath: string;
   /** Read after the marks, each time: a hub that runs may sign with a key that it has only now. */

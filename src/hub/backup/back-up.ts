@@ -11,7 +11,7 @@ import { lookAtSettings, placesOf } from "../settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
 import { sealWith } from "./passphrase-cipher.ts";
 
-export type BackupCall = {
+type BackupCall = {
   home: string;
   env: Record<string, string | undefined>;
   file: string;
@@ -20,7 +20,7 @@ export type BackupCall = {
   nowMs: number;
 };
 
-export type BackupMade = { file: string; bytes: number; files: number; created_at: number };
+type BackupMade = { file: string; bytes: number; files: number; created_at: number };
 
 /** Deeper than any folder of a home. */
 const depthMax = 4;

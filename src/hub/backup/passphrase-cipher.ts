@@ -9,7 +9,7 @@ import { ByteReader } from "./byte-reader.ts";
  * is sealed for its place, for this line and for being the last one or not, so that nothing can be changed, moved,
  * left out or cut off unnoticed.
  */
-export type BackupHeader = {
+type BackupHeader = {
   writ_backup: 1;
   created_at: number;
   /** Of the program that made it. */

@@ -18,7 +18,7 @@ import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { unpackFiles } from "./archive.ts";
 import { openWith, refused } from "./passphrase-cipher.ts";
 
-export type RestoreCall = {
+type RestoreCall = {
   home: string;
   env: Record<string, string | undefined>;
   file: string;
@@ -27,7 +27,7 @@ export type RestoreCall = {
   clock: Clock;
 };
 
-export type Restored = {
+type Restored = {
   home: string;
   /** Of the audit trail. */
   records: number;

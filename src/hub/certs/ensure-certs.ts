@@ -28,7 +28,7 @@ export type CertsWish = {
   nowMs: number;
 };
 
-export type HubCerts = { caPem: string; server: KeyPair };
+type HubCerts = { caPem: string; server: KeyPair };
 
 /**
  * The authority, the server's certificate and the first person's: what is missing is made, and what ends soon, or
@@ -135,11 +135,7 @@ async function replaceClient(paths: CertPaths, authority: KeyPair, wish: CertsWi
   await writePair(cert, key, made);
 }
 
-export async function writePair(
-  certPath: string,
-  keyPath: string,
-  { certPem, keyPem }: KeyPair,
-): Promise<void> {
+async function writePair(certPath: string, keyPath: string, { certPem, keyPem }: KeyPair): Promise<void> {
   await writePrivateFile(keyPath, keyPem);
   await writePrivateFile(certPath, certPem);
 }

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 
-export type Followed = {
+type Followed = {
   /** The files to look at; those that are missing count too. */
   files(): Promise<string[]> | string[];
   /** Takes over what they hold now, or throws why not. */

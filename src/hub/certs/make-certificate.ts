@@ -8,7 +8,7 @@ const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as con
 
 const dayMs = 86_400_000;
 const authorityDays = 3650;
-export const leafDays = 365;
+const leafDays = 365;
 /** Clocks of other machines may be behind. */
 const backdatedMs = 5 * 60_000;
 

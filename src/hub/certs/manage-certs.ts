@@ -12,7 +12,7 @@ import { ensureAuthority, noteIssued, renewBeforeMs } from "./ensure-certs.ts";
 import { makeClientCertificate } from "./make-certificate.ts";
 import { addRevocations, readRevocations, serialText } from "./revocations.ts";
 
-export type IssueWish = CertificateSubject & {
+type IssueWish = CertificateSubject & {
   /** The folder that becomes a home for another machine. */
   out: string;
   /** Where that machine finds the hub. */
@@ -48,7 +48,7 @@ export async function issueCert(home: string, wish: IssueWish): Promise<IssuedCe
   });
 }
 
-export type RevokeWish = { serial?: string; user?: string; tenant?: string; nowMs: number };
+type RevokeWish = { serial?: string; user?: string; tenant?: string; nowMs: number };
 
 /** Ends a certificate, or all of a user. A running hub refuses them from the next call on. */
 export async function revokeCerts(home: string, wish: RevokeWish): Promise<string[]> {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
 import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
 
-export type Revocation = { serial: string; user: string | null; revoked_at: number };
+type Revocation = { serial: string; user: string | null; revoked_at: number };
 
 const shape = z.strictObject({
   revoked: z.array(

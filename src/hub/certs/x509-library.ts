@@ -1,4 +1,4 @@
-export type X509Library = typeof import("@peculiar/x509");
+type X509Library = typeof import("@peculiar/x509");
 
 let loaded: Promise<X509Library> | undefined;
 

@@ -19,7 +19,7 @@ const lookMs = 10_000;
 /** A renewal that fails has 30 days left to succeed; one that helps nothing must not fill the disk. */
 const renewAgainMs = 3_600_000;
 
-export type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
+type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
   osUser: string;
   http: Pick<HttpServer, "showPair">;
   rpc: Pick<RpcServer, "showPair" | "believe">;

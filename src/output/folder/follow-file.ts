@@ -6,7 +6,7 @@ import { asOutputError } from "./output-error.ts";
 import { shortPath } from "./output-path.ts";
 import { chunkBytesDefault, readChunk } from "./read-range.ts";
 
-export type FollowFileOptions = {
+type FollowFileOptions = {
   path: string;
   offset: number;
   /** The largest piece that is yielded; 256 KiB by default. */

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import { dirname, sep } from "node:path";
 
 /** What a power failure could still take of one job's output. */
-export type UnsyncedJob = {
+type UnsyncedJob = {
   /** Bytes that are written and not synced, by file. */
   bytes: Map<string, number>;
   /** Folders with a name in them that is not synced. */

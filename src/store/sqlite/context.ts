@@ -33,7 +33,7 @@ export function createContext(sql: Connection, macKey: Buffer): Context {
   };
 }
 
-export type ContextMark = { book: number; tallies: TallyMark; workers: number; notice: NoticeMark };
+type ContextMark = { book: number; tallies: TallyMark; workers: number; notice: NoticeMark };
 
 export function markContext(context: Context): ContextMark {
   return {

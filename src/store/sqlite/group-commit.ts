@@ -11,9 +11,9 @@ import type { Answer, Batch, Request } from "./wire.ts";
  * nothing, while everybody in the group waits longer for the answer.
  */
 const groupMs = 8;
-export const groupActsMax = 1_000;
+const groupActsMax = 1_000;
 
-export type Group = { batch: Batch; taken: number };
+type Group = { batch: Batch; taken: number };
 
 /** Runs the requests from the front in one transaction with one sync; `taken` says how many there was time for. */
 export function commitGroup(database: Database, requests: Request[]): Group {

@@ -5,7 +5,7 @@ import { WritError } from "../../core/errors.ts";
  * holds, but the connection is sound. `connection`: what the connection believes about the files may be wrong, so it
  * is closed; above all, a failed fsync must never be tried again on it, because the kernel may have dropped the pages.
  */
-export type Blame = "act" | "transaction" | "connection";
+type Blame = "act" | "transaction" | "connection";
 
 const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;

@@ -1,7 +1,7 @@
 import { type JobState, jobStates } from "../../core/job.ts";
 import type { Connection } from "./connection.ts";
 
-export type TallyName = "job_seq" | "event_seq" | "turn" | "output_bytes" | `jobs.${JobState}`;
+type TallyName = "job_seq" | "event_seq" | "turn" | "output_bytes" | `jobs.${JobState}`;
 export type TallyMark = Map<TallyName, number>;
 
 const names: TallyName[] = [

@@ -6,7 +6,7 @@ import type { NewToken, TokenRecord } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { isHidden } from "./tenant-wall.ts";
 
-export type TokenWish = {
+type TokenWish = {
   role: Role;
   tenantId?: string;
   userId?: string;
@@ -14,7 +14,7 @@ export type TokenWish = {
   expiresInSec?: number;
 };
 
-export type IssuedToken = { id: string; secret: string };
+type IssuedToken = { id: string; secret: string };
 
 /** Makes a token. Its secret is answered once and kept only as a hash. */
 export async function createToken(

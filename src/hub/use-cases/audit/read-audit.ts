@@ -4,7 +4,7 @@ import type { AuditTraits } from "../../../store/audit-store.ts";
 import { dayOf, isGone, listColdDays, readCold } from "../../audit/cold-files.ts";
 import type { HubDeps } from "../../deps.ts";
 
-export type AuditSearch = AuditTraits & {
+type AuditSearch = AuditTraits & {
   /** Only records below this seq. */
   before?: number;
   limit: number;

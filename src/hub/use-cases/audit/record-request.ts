@@ -5,7 +5,7 @@ import { sha256Hex } from "../../../signing/mac.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "./record-event.ts";
 
-export type RecordedRequest = {
+type RecordedRequest = {
   identity: Identity;
   origin: Origin;
   params?: unknown;

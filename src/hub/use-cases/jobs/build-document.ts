@@ -11,7 +11,7 @@ import { queueKey } from "../../../core/queue-key.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
-export type Author = { tenantId: string; userId: string };
+type Author = { tenantId: string; userId: string };
 
 /** Turns what a producer sent into the document that will be signed, and the record that the store keeps beside it. */
 export function buildDocument(

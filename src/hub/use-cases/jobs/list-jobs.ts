@@ -4,7 +4,7 @@ import type { JobState } from "../../../core/job.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 
-export type ListRequest = {
+type ListRequest = {
   identity: Identity;
   status?: JobState;
   type?: string;

@@ -7,7 +7,7 @@ import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { findJob } from "./find-job.ts";
 
-export type OutputRequest = {
+type OutputRequest = {
   identity: Identity;
   origin: Origin;
   jobId: string;
@@ -70,7 +70,7 @@ async function attemptOver(
 }
 
 /** An attempt is over when a later one exists, when nobody holds it any more, or when it will never come. */
-export function isAttemptOver(job: JobRecord, attempt: number): boolean {
+function isAttemptOver(job: JobRecord, attempt: number): boolean {
   if (job.attempt > attempt || isEnded(job.status)) return true;
   return job.attempt === attempt && !isActive(job.status);
 }

@@ -9,7 +9,7 @@ import { recordEvent } from "../audit/record-event.ts";
 import { buildDocument } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
 
-export type SubmittedJob = { id: string; status: JobState; existed: boolean };
+type SubmittedJob = { id: string; status: JobState; existed: boolean };
 
 /** Accepts all of these jobs or none; what is answered is on disk. */
 export async function submitJobs(

@@ -10,7 +10,7 @@ import { ParkedClaim } from "../../services/parked-claim.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
 
-export type ClaimRequest = {
+type ClaimRequest = {
   identity: Identity;
   origin: Origin;
   workerId: string;

@@ -67,7 +67,7 @@ function endingOf(
   return { jobId, change, receiptText, output: body.output };
 }
 
-export type ItemAnswer =
+type ItemAnswer =
   | { jobId: string; job: JobBrief; duplicate: boolean }
   | { jobId: string | null; error: WritError };
 

@@ -8,7 +8,7 @@ import { brokenSeal } from "../jobs/broken-seal.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findHeldJob } from "./find-held-job.ts";
 
-export type IssuedJobToken = { token: string; expiresAt: number };
+type IssuedJobToken = { token: string; expiresAt: number };
 
 /**
  * A fresh job token for an attempt that holds its lease. It lives as long as the lease does now and does not renew it:

@@ -41,7 +41,7 @@ async function checkKey(deps: HubDeps, publicKey: string, origin: Origin): Promi
   }
 }
 
-export type HeartbeatCall = {
+type HeartbeatCall = {
   identity: Identity;
   origin: Origin;
   workerId: string;

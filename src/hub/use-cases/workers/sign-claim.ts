@@ -6,7 +6,7 @@ import { jobTokenFor } from "./issue-job-token.ts";
 
 type Signature = { key_id: string; signature: string };
 
-export type SignedClaim = Signature & {
+type SignedClaim = Signature & {
   document: string;
   lease: string;
   lease_signature: string;
@@ -14,7 +14,7 @@ export type SignedClaim = Signature & {
   signatures?: (Signature & { lease_signature: string })[];
 };
 
-export type SignedBatch = {
+type SignedBatch = {
   jobs: { id: string; document: string; lease: string; job_token?: string }[];
   batch: Signature & { signatures?: Signature[] };
 };
