@@ -11,7 +11,7 @@ const environmentEntriesMax = 1000;
 
 const argument = z
   .string()
-  .refine((value) => !value.includes("\0"), "must not hold a NUL")
+  .refine((value) => !value.includes("\0"), "must not contain a NUL")
   .refine((value) => utf8Length(value) <= argumentBytesMax, `must be at most ${argumentBytesMax} bytes`);
 
 export const command = z

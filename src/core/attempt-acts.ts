@@ -10,7 +10,7 @@ import {
   unleased,
 } from "./outcome.ts";
 
-/** Long enough for a worker to stop a tree by itself (5 s of grace) and to say so before the hub does. */
+/** Long enough for a worker to stop a process tree itself (5 s of grace) and report it before the hub acts. */
 const timeoutGraceMs = 6_000;
 const releaseDelayMs = 5_000;
 const releasesMax = 10;
@@ -45,7 +45,7 @@ function deadline(job: JobRecord, rules: ChangeRules): number | null {
   return job.timeoutSec === 0 ? null : rules.nowMs + job.timeoutSec * 1000 + timeoutGraceMs;
 }
 
-/** The first start begins the attempt's time; every later one only renews the lease. */
+/** The first start begins the attempt's time; a later one only renews the lease. */
 export function start(job: JobRecord, change: { isolation: string | null }, rules: ChangeRules): Outcome {
   if (job.status === "running") return moved(renewed(job, rules));
   const patch: Partial<JobRecord> = {
@@ -86,8 +86,8 @@ export function release(job: JobRecord, change: { reason: string }, rules: Chang
 }
 
 /**
- * The hub takes the lease back, because what it was signed with is not to be trusted any more. It is nobody's fault,
- * so nothing is charged and nothing counted; the delay lets the worker end what it has begun.
+ * The hub takes the lease back because the key that signed it can no longer be trusted. Nobody is at fault, so nothing
+ * is charged or counted; the delay gives the worker time to stop the job.
  */
 export function recall(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
@@ -105,7 +105,7 @@ export function result(
   if (job.status === "completed") {
     const sameKey = change.resultKey !== null && change.resultKey === job.resultKey;
     if (sameKey || change.resultHash === job.resultHash) return { kind: "duplicate" };
-    return refused("RESULT_CONFLICT", "this attempt has already delivered another result");
+    return refused("RESULT_CONFLICT", "this attempt has already delivered a different result");
   }
   const { exitCode } = change;
   const report = reportOf(job, change);
@@ -139,6 +139,6 @@ function reportOf(job: JobRecord, report: AttemptReport): AttemptReport {
 
 export function disconnect(job: JobRecord, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
-  const reason = `worker ${job.workerId} was not heard of within its lease`;
+  const reason = `worker ${job.workerId} did not renew its lease in time`;
   return attemptFailed(job, rules, { code: "WORKER_DISCONNECTED", detail: null, reason, patch: {} });
 }

@@ -6,7 +6,7 @@ import { cancel, refuse, retry } from "./job-acts.ts";
 import { type ChangeRules, conflict, moved, type Outcome, refused } from "./outcome.ts";
 import { type Act, isAllowed, leadsTo } from "./states.ts";
 
-/** Which attempt a worker speaks for. Only an administrator may leave attempt and token open. */
+/** Which attempt a call is about. Only an administrator may leave out attempt and token. */
 export type Fence = { workerId: string; attempt: number | null; tokenHash: string | null };
 
 export type AttemptReport = {
@@ -17,7 +17,7 @@ export type AttemptReport = {
   receipt: string | null;
 };
 
-/** Everything that can be asked of a job once it is in the store. JSON travels as canonical text. */
+/** Every change that can be made to a job in the store. JSON is passed as canonical text. */
 export type Change =
   | { act: "claim"; workerId: string; tokenHash: string; keyId?: string | null }
   | { act: "refuse" }
@@ -47,8 +47,8 @@ export type Change =
   | { act: "retry" };
 
 /**
- * The whole life of a job, as one pure function: what a change does to a job, or why it does nothing. Stores only
- * load, call this, and write the patch under the same fence, so no two of them can disagree.
+ * The whole life of a job as one pure function: what a change does to a job, or why it does nothing. A store only loads
+ * the job, calls this, and writes the patch under the same fence, so two stores cannot behave differently.
  */
 export function decideChange(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
   const outcome = decide(job, change, rules);
@@ -94,8 +94,8 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
 }
 
 /**
- * The fence: a call counts only for the attempt that holds the lease now. It is the token that decides, never the
- * worker's name alone, because the same worker may have claimed the job again since.
+ * The fence: a call is accepted only for the attempt that holds the lease now. The token decides, never the worker's
+ * name alone, because the same worker may have claimed the job again since.
  */
 function checkFence(job: JobRecord, change: { act: Act; fence: Fence }, rules: ChangeRules): Outcome | null {
   const { fence, act } = change;
@@ -103,16 +103,16 @@ function checkFence(job: JobRecord, change: { act: Act; fence: Fence }, rules: C
     fence.workerId === job.workerId &&
     (fence.attempt === null || fence.attempt === job.attempt) &&
     (fence.tokenHash === null || fence.tokenHash === job.leaseTokenHash);
-  if (!speaksForLatest) return refused("LEASE_LOST", "this attempt is not, or no longer, the current one");
+  if (!speaksForLatest) return refused("LEASE_LOST", "this attempt is not the current one");
   if (job.status === "completed" && act === "result") return null;
   if (!isAllowed(act, job.status)) return refused("LEASE_LOST", `the job is already ${job.status}`);
   if (job.leaseExpiresAt !== null && job.leaseExpiresAt <= rules.nowMs) {
-    return refused("LEASE_LOST", "the lease of this attempt is over");
+    return refused("LEASE_LOST", "the lease of this attempt has expired");
   }
   return null;
 }
 
-/** The table in states.ts is the authority; a rule here that strays from it is a mistake in this file. */
+/** The table in states.ts is the authority; a rule that leads elsewhere is a bug in this file. */
 function assertInTable(job: JobRecord, change: Change, patch: Partial<JobRecord>): void {
   const to = patch.status ?? job.status;
   const acts: Act[] = change.act === "due" ? ["expire", "disconnect", "timeout", "abandon"] : [change.act];

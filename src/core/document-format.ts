@@ -1,8 +1,8 @@
 /**
- * Fields of a document that version 0.1 could not read, and the format that brought each. A worker refuses a document
+ * Document fields that version 0.1 could not read, with the format that introduced each. A worker refuses a document
  * with a field that it does not know, so a job with such a field goes only to workers that read its format. To add a
- * field, add it to the shape of the document and its path here; such a field stands in a document only when it differs
- * from its default.
+ * field, add it to the shape of the document and its path here. Such a field is in a document only if it differs from
+ * its default.
  */
 export const fieldFormats: Readonly<Record<string, number>> = {
   "run.container": 2,

@@ -3,7 +3,7 @@ export type ExecutionLocation = (typeof executionLocations)[number];
 export const providers = ["OPENROUTER", "OLLAMA"] as const;
 export type Provider = (typeof providers)[number];
 
-/** What the hub writes into a document when the producer says nothing. */
+/** The defaults that the hub writes into a document. */
 export const documentDefaults = {
   timeoutSec: 300,
   priority: 5,

@@ -2,10 +2,10 @@ import { disconnect } from "./attempt-acts.ts";
 import { isActive, type JobRecord } from "./job.ts";
 import { abandon, attemptFailed, type ChangeRules, ended, type Outcome, refused } from "./outcome.ts";
 
-/** What a worker is given to stop a tree that does not want to stop. */
+/** How long a worker has to stop a process tree that does not stop by itself. */
 const stopGraceMs = 5_000;
 
-/** A job's next moment at which nothing having happened means something; null when there is none. */
+/** The next moment at which the hub must act on a job if nothing happens before; null when there is none. */
 export function dueAt(job: JobRecord, leaseMs: number): number | null {
   if (job.status === "pending") {
     return job.queueTtlSec === null ? null : job.createdAt + job.queueTtlSec * 1000;
@@ -15,7 +15,7 @@ export function dueAt(job: JobRecord, leaseMs: number): number | null {
   return Math.min(...[job.leaseExpiresAt, job.deadlineAt, cancelDue].filter((at) => at !== null));
 }
 
-/** The times of a held job after a restart, when nobody could renew: they last at least one more full lease. */
+/** The times of a leased job after a restart of the hub, when nobody could renew: at least one more full lease. */
 export function graced(
   job: JobRecord,
   { nowMs, leaseMs }: { nowMs: number; leaseMs: number },
@@ -25,7 +25,7 @@ export function graced(
   return { ...times, dueAt: dueAt({ ...job, ...times }, leaseMs) };
 }
 
-/** What it means that the job's moment has come. */
+/** What happens to a job whose time has come. */
 export function decideDue(job: JobRecord, rules: ChangeRules): Outcome {
   const due = dueAt(job, rules.leaseMs);
   if (due === null || due > rules.nowMs) return refused("STATE_CONFLICT", "nothing is due for this job");

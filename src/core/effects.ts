@@ -5,15 +5,15 @@ import { isActive, type JobRecord, type JobState } from "./job.ts";
 import type { ChangeRules, Outcome } from "./outcome.ts";
 
 /**
- * All that follows from a change to a job: what a store writes in one transaction, and whom it tells after the commit.
- * A driver carries this out as it stands and decides nothing itself.
+ * Everything that follows from a change to a job: what a store writes in one transaction, and whom it notifies after
+ * the commit. A driver carries this out and decides nothing itself.
  */
 export type Effects = {
   after: JobRecord;
   /** The fields that changed, for an update of the row. */
   patch: Partial<JobRecord>;
   readiness: Readiness;
-  /** When nothing having happened means something; null for never. */
+  /** When the hub must act if nothing happens before; null for never. */
   dueAt: number | null;
   /** Already numbered within the job. */
   events: JobEvent[];
@@ -22,23 +22,23 @@ export type Effects = {
   notices: Notices;
 };
 
-/** Can it be claimed? `now`; `later`, when its runAt has come; `never`, because it is not pending. */
+/** Whether it can be claimed: `now`; `later`, once its runAt has passed; `never`, because it is not pending. */
 export type Readiness = "now" | "later" | "never";
 
-/** By how much the counters move that are kept because they would be slow to count. */
+/** Changes to the counters that are kept because counting would be slow. */
 export type CountChanges = {
-  /** Null: the job is new, or it is forgotten. */
+  /** Null when the job is new, or deleted. */
   from: JobState | null;
   to: JobState | null;
-  /** Of the job's queue and tenant. */
+  /** Those of the job's queue and tenant. */
   jobs: number;
   pending: number;
   active: number;
-  /** The worker that has begun or ended an attempt. */
+  /** The worker that has started or ended an attempt. */
   worker: { id: string; active: number; completed: number; failed: number } | null;
 };
 
-/** Whom the commit concerns. */
+/** Whom to notify of the commit. */
 type Notices = {
   /** Readers of the log. */
   isLogged: boolean;
@@ -48,12 +48,12 @@ type Notices = {
   signal: { workerId: string; signal: "cancel" | "lost" } | null;
 };
 
-/** Under which rules a change is made, and where the call came from. */
+/** The rules for a change, and where the call came from. */
 export type ChangeContext = { rules: ChangeRules; origin: Origin | null };
 
 type Unmoved = Exclude<Outcome, { kind: "moved" }>;
 
-/** Decides a change and says everything that follows from it, or why nothing does. */
+/** Decides a change and everything that follows from it, or why nothing changes. */
 export function decideEffects(
   before: JobRecord,
   change: Change,
@@ -86,7 +86,7 @@ export function decideEffects(
   };
 }
 
-/** What follows from accepting a new job. */
+/** Everything that follows from accepting a new job. */
 export function submitEffects(job: JobRecord, origin: Origin | null): Effects {
   const after = { ...job, eventCount: 1 };
   const readiness = readinessOf(after, job.createdAt);
@@ -95,7 +95,7 @@ export function submitEffects(job: JobRecord, origin: Origin | null): Effects {
     after,
     patch: after,
     readiness,
-    // A lease has no part in when a pending job is due.
+    // For a pending job, the lease does not matter.
     dueAt: dueAt(after, 0),
     events: [jobEvent(after, created, { ts: job.createdAt, jobSeq: 1, origin })],
     counts: { ...countMove(null, job.status), worker: null },
@@ -108,7 +108,7 @@ function readinessOf(job: JobRecord, nowMs: number): Readiness {
   return job.runAt <= nowMs ? "now" : "later";
 }
 
-/** How the counters of a queue move with one of its jobs. */
+/** How the counters of a queue change with one of its jobs. */
 export function countMove(from: JobState | null, to: JobState | null): Omit<CountChanges, "worker"> {
   return {
     from,
@@ -124,7 +124,7 @@ function countChange(before: JobRecord, after: JobRecord, change: Change): Count
   return { ...move, worker: workerCounts(move.active, { before, after, change }) };
 }
 
-/** A worker is not credited or blamed for an attempt that was given back. */
+/** An attempt that was given back counts neither for nor against the worker. */
 function workerCounts(
   active: number,
   { before, after, change }: { before: JobRecord; after: JobRecord; change: Change },
@@ -141,7 +141,7 @@ function workerCounts(
   };
 }
 
-/** What the worker must hear that does not come from itself. */
+/** What the worker must be told because it did not cause it. */
 function signalOf(before: JobRecord, after: JobRecord, change: Change): Notices["signal"] {
   const { workerId } = before;
   if (workerId === null) return null;

@@ -1,6 +1,6 @@
 /**
- * Every error that a caller can see, in one table: what it is over HTTP, over gRPC, as an exit code of the
- * command line, and whether the same call may succeed later. Codes are API; messages are for people.
+ * Every error that a caller can see, in one table: its status over HTTP and gRPC, its exit code on the command line,
+ * and whether the same call may succeed later. Codes are API; messages are for people.
  */
 export const errorTable = {
   // the request itself
@@ -21,7 +21,7 @@ export const errorTable = {
   LOCKDOWN: { http: 423, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   QUOTA_EXCEEDED: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
   RATE_LIMITED: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
-  // the state of the thing
+  // the state of the job, worker or output
   STATE_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   LEASE_LOST: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   RESULT_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
@@ -37,12 +37,12 @@ export const errorTable = {
   KEY_REJECTED: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   KEY_NOT_TRUSTED: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   REPLAY: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
-  // us
+  // the hub
   STORE_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   OUTPUT_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   SHUTTING_DOWN: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   INTERNAL: { http: 500, grpc: "INTERNAL", exit: 1, retryable: false },
-  // raised on this side of the wire only
+  // raised only on the caller's own machine
   CONFIG_INVALID: { http: 500, grpc: "INTERNAL", exit: 2, retryable: false },
   HUB_UNREACHABLE: { http: 503, grpc: "UNAVAILABLE", exit: 6, retryable: true },
   HTTP_ERROR: { http: 502, grpc: "UNKNOWN", exit: 1, retryable: false },
@@ -52,7 +52,7 @@ type ErrorRow = { http: number; grpc: string; exit: number; retryable: boolean }
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** The one error class of the house: a code from the table, a sentence for a person, data for a program. */
+/** The only error class in the project: a code from the table, a sentence for people, data for programs. */
 export class WritError extends Error {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown> | undefined;
@@ -66,8 +66,7 @@ export class WritError extends Error {
 }
 
 /**
- * Whether the same call may succeed later: the hub is away, stopping or overloaded, or a proxy answers in its own words
- * for one that is.
+ * Whether the same call may succeed later: the hub is away, stopping or overloaded, or a proxy answers in its place.
  */
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof WritError)) return false;
@@ -80,7 +79,7 @@ export function isRetryableCode(code: string): boolean {
   return isErrorCode(code) && errorTable[code].retryable;
 }
 
-/** Whether it is an error of ours, or of the operating system, with one of these codes. */
+/** Whether it is a WritError, or an error of the operating system, with one of these codes. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(error.code as string);
 }

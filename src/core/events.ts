@@ -1,8 +1,8 @@
 import type { JobRecord } from "./job.ts";
 
 /**
- * The one append-only log: timeline, live events, outbox and audit trail are views of it. `live` is the name under
- * which server-sent events show it; events without one are for the timeline and the audit trail only.
+ * The one append-only log: timeline, live events, outbox and audit trail are views of it. `live` is the name of the
+ * event among server-sent events; events without one are only for the timeline and the audit trail.
  */
 export const eventTable = {
   JOB_CREATED: { severity: "LOW", live: "created" },
@@ -63,25 +63,25 @@ export type Origin = {
   method: string | null;
 };
 
-/** An event on its way into the log. */
+/** An event before it is in the log. */
 export type NewEvent = {
   event: EventKind;
   ts: number;
   tenantId: string | null;
   jobId: string | null;
-  /** Whose job it is: who may see the event beside administrators. */
+  /** The user whose job it is, who may see the event along with administrators. */
   ownerId: string | null;
   details: Record<string, unknown>;
   origin: Origin | null;
 };
 
-/** An event in the log. `jobSeq` counts the events of one job from 1 without a gap. */
+/** An event in the log. `jobSeq` counts the events of one job from 1 without gaps. */
 export type LoggedEvent = NewEvent & { seq: number; jobSeq: number | null };
 
-/** An event of a job on its way into the log; the job numbers its own events. */
+/** An event of a job before it is in the log; each job numbers its own events. */
 export type JobEvent = NewEvent & { jobId: string; jobSeq: number };
 
-/** Tells what happened to a job. Whatever else the event says, it says what the job was after it. */
+/** Describes what happened to a job. Every event also contains the state of the job after it. */
 export function jobEvent(
   job: JobRecord,
   { event, details }: { event: EventKind; details: Record<string, unknown> },

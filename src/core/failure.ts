@@ -1,4 +1,4 @@
-/** Why an attempt did not succeed. The class decides what happens next; the detail says what exactly it was. */
+/** Why an attempt failed. The class decides what happens next; the detail gives the exact cause. */
 export const failureClasses = {
   SECURITY_VIOLATION: { retries: 0, delayMs: 0 },
   INVALID_JOB: { retries: 0, delayMs: 0 },
@@ -42,7 +42,7 @@ export const failureCodes = [...Object.keys(failureClasses), ...Object.keys(fail
   ...(FailureClass | FailureDetail)[],
 ];
 
-/** The class of a code, and the code itself when it is a detail of that class. */
+/** The class of a code, and the code itself if it is a detail of that class. */
 export function classify(code: FailureClass | FailureDetail): { code: FailureClass; detail: string | null } {
   if (isDetail(code)) return { code: failureDetails[code], detail: code };
   return { code, detail: null };

@@ -1,17 +1,17 @@
 export const roles = ["admin", "user", "worker", "viewer"] as const;
 export type Role = (typeof roles)[number];
 
-/** Who is calling, as their token or certificate says. A null tenant means every tenant (admin, viewer, worker). */
+/** The caller, as identified by a token or certificate. A null tenant means every tenant (admin, viewer, worker). */
 export type Identity = {
   tokenId: string;
   role: Role;
   tenantId: string | null;
   userId: string;
-  /** Set when the token may act only as this worker. */
+  /** Set when the token is valid only for this worker. */
   workerId: string | null;
 };
 
-/** A token that was revoked or has expired opens nothing. */
+/** A token that is revoked or expired is not valid. */
 export function isTokenUsable(
   token: { revokedAt: number | null; expiresAt: number | null },
   nowMs: number,
@@ -24,8 +24,8 @@ export const defaultTenant = "default";
 type Access = "allowed" | "forbidden" | "hidden";
 
 /**
- * May this caller see or change this job? A job of another tenant is hidden: it must look exactly like one that
- * does not exist. A colleague's job is known to exist but forbidden.
+ * Whether this caller may see or change this job. A job of another tenant is hidden: it must look exactly like one that
+ * does not exist. A job of another user of the same tenant is visible but forbidden.
  */
 export function accessToJob(
   identity: Identity,
@@ -39,7 +39,10 @@ export function accessToJob(
   return "forbidden";
 }
 
-/** What a kind hides, such as the values of an environment, may be secret: only the job's user and administrators read it. */
+/**
+ * What a kind hides, such as the values of an environment, may be secret: only the job's user and administrators may
+ * read it.
+ */
 export function mayReadHidden(identity: Identity, job: { tenantId: string; userId: string }): boolean {
   return identity.role !== "viewer" && accessToJob(identity, job, "read") === "allowed";
 }

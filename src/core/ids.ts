@@ -5,14 +5,14 @@ export function isJobId(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** Where new ids and secrets come from; tests and simulations bring their own. */
+/** Where new ids and secrets come from; tests and simulations provide their own. */
 export type Ids = {
   jobId(nowMs: number): string;
   /** A secret of 256 random bits, as base64url. */
   secret(): string;
   /** The token of one lease: 192 random bits, as base64url. */
   leaseToken(): string;
-  /** A short public name for a record, not a secret. */
+  /** A short public id for a record; not a secret. */
   recordId(): string;
 };
 

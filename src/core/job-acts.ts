@@ -1,12 +1,12 @@
 import { isEnded, type JobRecord } from "./job.ts";
 import { type ChangeRules, conflict, ended, moved, type Outcome, refused, unleased } from "./outcome.ts";
 
-/** A document that does not agree with its seal is never dispatched, whoever changed it. */
+/** A document that does not match its seal is never dispatched. */
 export function refuse(job: JobRecord, rules: ChangeRules): Outcome {
   return ended(job, rules, {
     code: "SECURITY_VIOLATION",
     detail: "INVALID_SIGNATURE",
-    reason: "the stored document does not agree with its seal",
+    reason: "the stored document does not match its seal",
   });
 }
 
@@ -24,7 +24,7 @@ export function cancel(job: JobRecord, rules: ChangeRules): Outcome {
 export function retry(job: JobRecord, rules: ChangeRules): Outcome {
   if (job.status !== "failed" && job.status !== "quarantined") return conflict(job, "retry");
   if (job.failCode === "SECURITY_VIOLATION") {
-    return refused("STATE_CONFLICT", "a job that ended as SECURITY_VIOLATION is never run again");
+    return refused("STATE_CONFLICT", "a job that ended as SECURITY_VIOLATION cannot be retried");
   }
   return moved(
     {
@@ -35,7 +35,7 @@ export function retry(job: JobRecord, rules: ChangeRules): Outcome {
       retryCounts: {},
       timeoutSec: job.documentTimeoutSec,
       runAt: rules.nowMs,
-      // Whoever puts a job back wants it to run, however long it has waited by now.
+      // Somebody who retries a job wants it to run, however long it has already waited.
       queueTtlSec: null,
       completedAt: null,
       cancelRequestedAt: null,

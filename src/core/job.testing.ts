@@ -1,7 +1,7 @@
 import type { Fence } from "./change.ts";
 import { type JobRecord, type JobState, newJobRecord } from "./job.ts";
 
-/** Jobs by state, and what their worker reports, for tests of the rules. */
+/** Jobs in each state, and the reports of their worker, for tests of the rules. */
 export const nowMs = 1_000_000;
 export const leaseMs = 60_000;
 export const rules = { nowMs, leaseMs, backoffScale: 1 };

@@ -23,8 +23,8 @@ export type FailureEntry = {
 };
 
 /**
- * What the store keeps of a job beside its document. The document never changes; everything here may.
- * `attempt` is the fence: it rises at each claim and never falls. `attempts` is what max_attempts counts.
+ * What the store keeps of a job beside its document. The document never changes; everything here may. `attempt` is the
+ * fence: it increases with each claim and never decreases. `attempts` is what max_attempts counts.
  */
 export type JobRecord = {
   seq: number;
@@ -42,13 +42,13 @@ export type JobRecord = {
   attempt: number;
   attempts: number;
   maxAttempts: number;
-  /** What the next lease allows; a TIMEOUT retry doubles it. */
+  /** The timeout of the next lease; a TIMEOUT retry doubles it. */
   timeoutSec: number;
-  /** What the document says; a retry by a person returns to it. */
+  /** The timeout in the document; a manual retry returns to it. */
   documentTimeoutSec: number;
   releases: number;
   retryCounts: Partial<Record<FailureClass, number>>;
-  /** How long it may wait to be started; null once it was, or when it may wait forever. */
+  /** How long it may wait to be started; null once it has started, or if it may wait forever. */
   queueTtlSec: number | null;
 
   createdAt: number;
@@ -60,14 +60,14 @@ export type JobRecord = {
   cancelRequestedAt: number | null;
 
   workerId: string | null;
-  /** SHA-256 of the token of the current lease, or of the last one once the job has ended. */
+  /** SHA-256 of the token of the current lease, or of the last one after the job has ended. */
   leaseTokenHash: string | null;
-  /** Which key of the hub signed the current or the last lease; null when that is not known. */
+  /** The hub's key that signed the current or the last lease; null if unknown. */
   leaseKeyId: string | null;
   leaseExpiresAt: number | null;
   deadlineAt: number | null;
 
-  /** Canonical JSON text; null until there is one. */
+  /** Canonical JSON text; null if there is none yet. */
   result: string | null;
   resultHash: string | null;
   resultKey: string | null;
@@ -77,7 +77,7 @@ export type JobRecord = {
   isolation: string | null;
   usage: string | null;
   outputFiles: string | null;
-  /** The worker's signed account of the attempt, as it sent it. */
+  /** The worker's signed receipt of the attempt, as it was sent. */
   receipt: string | null;
 
   failReason: string | null;
@@ -85,11 +85,11 @@ export type JobRecord = {
   failDetail: string | null;
   failHistory: FailureEntry[];
 
-  /** How many events the job has: the last event's number within the job. */
+  /** The number of events of the job, which is also the number of the last one. */
   eventCount: number;
 };
 
-/** A job as it enters the store. */
+/** A job before it is in the store. */
 export type NewJob = Pick<
   JobRecord,
   | "id"
@@ -108,11 +108,11 @@ export type NewJob = Pick<
   | "runAt"
 > & {
   document: string;
-  /** Did the producer choose the idempotency key? One that was derived from the id is as unique as the id. */
+  /** Whether the producer chose the idempotency key. A key that was derived from the id is as unique as the id. */
   isKeyChosen: boolean;
 };
 
-/** The record of a job that has just been accepted. */
+/** The record of a newly accepted job. */
 export function newJobRecord(job: NewJob, seq: number): JobRecord {
   return {
     seq,

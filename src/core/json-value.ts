@@ -1,14 +1,14 @@
 import { WritError } from "./errors.ts";
 
-/** What strict JSON text means: integers are numbers, everything written with `.`, `e` or `E` is a Decimal. */
+/** The values of strict JSON: integers are numbers, and everything written with `.`, `e` or `E` is a Decimal. */
 export type JsonValue = null | boolean | number | string | Decimal | JsonValue[] | JsonObject;
 
-/** Parsed objects have no prototype, so no key of a stranger can reach one. */
+/** Parsed objects have no prototype, so no untrusted key can reach one. */
 export type JsonObject = { [key: string]: JsonValue };
 
 /**
- * A number that was written as a decimal. JavaScript cannot tell 1.0 from 1, but the canonical form must, so
- * the token is kept beside its double.
+ * A number that was written as a decimal. JavaScript cannot tell 1.0 from 1, but the canonical form must, so the text
+ * is kept together with the double.
  */
 export class Decimal {
   readonly text: string;
@@ -28,8 +28,8 @@ export class Decimal {
 }
 
 /**
- * Turns a parsed value into ordinary data for code that never signs it again. Keys are defined, not assigned:
- * assigning an own `__proto__` would set the prototype.
+ * Converts a parsed value to ordinary data, for code that never signs it again. Keys are defined, not assigned, because
+ * assigning to `__proto__` would set the prototype.
  */
 export function toPlain(value: JsonValue): unknown {
   if (value === null || typeof value !== "object") return value;

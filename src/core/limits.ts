@@ -12,7 +12,7 @@ type IoClass = (typeof ioClasses)[number];
 export const networks = ["host", "none"] as const;
 type Network = (typeof networks)[number];
 
-/** The same limits as the kernel takes them; null is "no limit". */
+/** The same limits in the kernel's units; null means no limit. */
 export type Limits = {
   cpuMillis: number | null;
   memoryBytes: number | null;
@@ -58,7 +58,7 @@ export function parseMemory(text: string): number | null | undefined {
   return bytes >= memoryBytesMin && Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** Limits that were checked at the border, in the kernel's units. */
+/** Converts limits that are already validated into the kernel's units. */
 export function resolveLimits(text: LimitsText): Limits {
   return {
     cpuMillis: text.cpu === undefined ? null : (parseCpu(text.cpu) ?? null),

@@ -1,15 +1,15 @@
 import type { ErrorCode } from "./errors.ts";
 import type { EventKind } from "./events.ts";
 import type { FailureClass } from "./failure.ts";
-import type { FailureEntry, JobRecord } from "./job.ts";
+import { type FailureEntry, isEnded, type JobRecord } from "./job.ts";
 import { decideRetry } from "./retry.ts";
 
-/** The settings and the moment under which a change is judged. */
+/** The settings and the time for judging a change. */
 export type ChangeRules = { nowMs: number; leaseMs: number; backoffScale: number };
 
 type Happening = { event: EventKind; details: Record<string, unknown> };
 
-/** What a change does to a job: a patch with the events that tell of it, nothing because it was done before, or a refusal. */
+/** The outcome of a change: a patch with its events, nothing because it was done before, or a refusal. */
 export type Outcome =
   | { kind: "moved"; patch: Partial<JobRecord>; events: Happening[] }
   | { kind: "duplicate" }
@@ -24,10 +24,13 @@ export function refused(code: ErrorCode, message: string): Outcome {
 }
 
 export function conflict(job: JobRecord, act: string): Outcome {
-  return refused("STATE_CONFLICT", `a job that is ${job.status} takes no ${act}`);
+  return refused(
+    "STATE_CONFLICT",
+    `${act} is not possible: the job is ${isEnded(job.status) ? "already " : ""}${job.status}`,
+  );
 }
 
-/** What a job no longer has once no worker holds it. */
+/** The fields that are reset when no worker holds the job. */
 export const unleased = {
   workerId: null,
   leaseTokenHash: null,
@@ -40,7 +43,10 @@ export const unleased = {
   progress: null,
 } as const satisfies Partial<JobRecord>;
 
-/** A cancelled job's worker has answered, or has had its time: either way it is over and never queued again. */
+/**
+ * The worker of a cancelled job has confirmed it, or has not answered in time. Either way the job ends and is not
+ * queued again.
+ */
 export function abandon(job: JobRecord, rules: ChangeRules, patch: Partial<JobRecord> = {}): Outcome {
   return ended(job, rules, { code: "CANCELLED", reason: "cancelled", failReason: "cancelled" }, patch);
 }
@@ -107,7 +113,7 @@ export function ended(
   );
 }
 
-/** What the audit trail calls a violation. */
+/** Which failures are violations for the audit trail. */
 export function securityEvent(detail: string | null): EventKind {
   return detail === "INVALID_SIGNATURE" || detail === "PATH_TRAVERSAL_ATTEMPT"
     ? detail

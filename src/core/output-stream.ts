@@ -1,3 +1,3 @@
-/** What a process writes to: the two streams that are kept of every attempt. */
+/** The two streams that are kept of every attempt. */
 export const outputStreams = ["stdout", "stderr"] as const;
 export type OutputStream = (typeof outputStreams)[number];

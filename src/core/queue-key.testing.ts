@@ -1,6 +1,6 @@
 import type { QueueFacts, WorkerFacts } from "./queue-key.ts";
 
-/** A queue of jobs that ask for nothing special, and a worker that takes them. */
+/** A queue of jobs without special requirements, and a worker that fits it. */
 export const plainFacts: QueueFacts = {
   tenant_id: "acme",
   type: "build",

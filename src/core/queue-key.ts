@@ -1,8 +1,8 @@
 import type { ExecutionLocation, Provider } from "./document.ts";
 
 /**
- * Jobs that any worker would judge alike share a queue. A worker is matched against the few queues that exist,
- * never against the many jobs in them, so jobs that it cannot run cost it nothing.
+ * Jobs that every worker would judge alike share a queue. A worker is matched against the few queues that exist, never
+ * against the many jobs in them, so jobs that it cannot run cost it nothing.
  */
 export type QueueFacts = {
   tenant_id: string;
@@ -21,16 +21,16 @@ export type QueueFacts = {
 
 export type Capability = { provider: Provider; model: string };
 
-/** What of a worker decides which queues it may take from. */
+/** The facts about a worker that decide which queues it may claim from. */
 export type WorkerFacts = {
   tenantId: string | null;
   location: ExecutionLocation;
   cores: number;
   ramGb: number;
   tags: string[];
-  /** Empty means every type, but for `handler` jobs, which only go to workers that name their type. */
+  /** Empty means every type, except that `handler` jobs go only to workers that list their type. */
   types: string[];
-  /** Types that it has a handler for, beside whatever other kinds it takes. */
+  /** Types that it has a handler for, in addition to the other kinds that it runs. */
   handlerTypes: string[];
   capabilities: Capability[];
   /** The kinds of job that it runs. */
@@ -41,12 +41,12 @@ export type WorkerFacts = {
   documentFormat: number;
 };
 
-/** What a worker of version 0.1 can do. It does not say so when it registers. */
+/** What a worker of version 0.1 can do; it does not register this. */
 export const oldWorker = { kinds: ["exec", "handler"], documentFormat: 1 } as const;
 
 /**
  * The facts as text; equal facts give equal text. The key is under the seal of every job that has it, so the text of
- * facts that there were before must not change: newer facts follow in an object, which is left out with them.
+ * older facts must not change: newer facts follow in an object, which is left out when there are none.
  */
 export function queueKey(facts: QueueFacts): string {
   const newer = {
@@ -87,7 +87,7 @@ export function parseQueueKey(key: string): QueueFacts {
   };
 }
 
-/** Why this worker cannot take from this queue: one short phrase for each thing that does not fit. */
+/** Why this worker cannot claim from this queue: one short phrase for each mismatch. */
 export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   const why: string[] = [];
   if (worker.tenantId !== null && worker.tenantId !== queue.tenant_id) why.push("serves another tenant");

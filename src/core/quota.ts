@@ -1,4 +1,4 @@
-/** What a tenant may use; a limit that is not named does not exist. */
+/** How much a tenant may use; a limit that is not set does not exist. */
 export type Quota = {
   max_pending?: number;
   max_running?: number;
@@ -7,12 +7,12 @@ export type Quota = {
   max_artifact_bytes?: number;
 };
 
-/** May a tenant that has this many jobs assigned or running be given one more? */
+/** Whether a tenant with this many assigned or running jobs may be given one more. */
 export function mayRunMore(active: number, { max_running }: Quota): boolean {
   return max_running === undefined || active < max_running;
 }
 
-/** May a tenant have this many more jobs waiting? */
+/** Whether a tenant may have this many more pending jobs. */
 export function mayWait({ pending, added }: { pending: number; added: number }, maxPending: number): boolean {
   return pending + added <= maxPending;
 }

@@ -9,9 +9,9 @@ type RetryDecision =
 const timeoutSecMax = 3600;
 
 /**
- * Whether a failed attempt is tried again. Two bounds hold at once: how often its class may be retried, and how
- * many attempts the job is allowed in all; a job that was allowed one attempt was never meant to be retried, so
- * it ends plainly and not in the dead-letter queue.
+ * Whether a failed attempt is retried. Two limits apply: how often its class may be retried, and how many attempts the
+ * job may have in total. A job with only one attempt was not meant to be retried, so it ends as failed and not in the
+ * dead-letter queue.
  */
 export function decideRetry(job: JobRecord, code: FailureClass, backoffScale: number): RetryDecision {
   const { retries, delayMs } = failureClasses[code];

@@ -1,12 +1,12 @@
 import { isEnded, type JobRecord, type JobState } from "./job.ts";
 
-/** The states in the vocabularies of the other doors. Nothing else translates them. */
+/** The names of states in the other interfaces. No other code translates them. */
 
 export type GrpcState = "QUEUED" | "RUNNING" | "EXITED" | "STOPPED" | "FAILED";
 
 type Ended = Pick<JobRecord, "status" | "failCode" | "failDetail" | "exitCode">;
 
-/** The states that a job of this gRPC state can be in; not every job in them is in it. */
+/** The states that a job with this gRPC state can be in; not every job in those states has it. */
 export const statesBehind = {
   QUEUED: ["pending", "assigned"],
   RUNNING: ["running"],
@@ -23,17 +23,17 @@ export function grpcState(job: Ended): GrpcState {
   return ranToItsOwnEnd(job) ? "EXITED" : "FAILED";
 }
 
-/** Why it is in that state, for a person; empty when there is nothing to add. */
+/** Why it is in that state, for people; empty if there is nothing to add. */
 export function grpcReason(job: Ended & Pick<JobRecord, "failHistory" | "failReason">): string {
   const state = grpcState(job);
   if (state === "STOPPED") return "stopped";
   if (state !== "FAILED" && state !== "EXITED") return "";
   if (job.status === "completed") return "";
-  // The last entry says what happened, such as `killed by SIGSEGV`; the fail reason alone is only its class.
+  // The last entry has the cause, such as `killed by SIGSEGV`; the fail reason is only its class.
   return job.failHistory.at(-1)?.reason ?? job.failReason ?? "";
 }
 
-/** The same for a program, in the codes of the failure table; empty unless it is over and has not succeeded. */
+/** The same for programs, in the codes of the failure table; empty unless the job ended without success. */
 export function grpcFailure(job: Ended): { failCode: string; failDetail: string } {
   const hasFailed = job.status === "failed" || job.status === "quarantined";
   if (!hasFailed) return { failCode: "", failDetail: "" };

@@ -1,8 +1,8 @@
 import type { JobState } from "./job.ts";
 
 /**
- * The six states and every way between them. Whatever is not in this table is a conflict and changes nothing.
- * docs/states.md draws it, and a test holds the two together.
+ * The six states and every transition. A change that is not in this table is a conflict and changes nothing.
+ * docs/states.md draws it, and a test compares the two.
  */
 export const transitions = [
   { act: "claim", from: ["pending"], to: ["assigned"] },
@@ -32,12 +32,12 @@ const targets = new Map<string, ReadonlySet<JobState>>(
   transitions.flatMap(({ act, from, to }) => from.map((state) => [`${act} ${state}`, new Set<JobState>(to)])),
 );
 
-/** May this act happen in this state at all? */
+/** Whether this act is possible in this state. */
 export function isAllowed(act: Act, from: JobState): boolean {
   return targets.has(`${act} ${from}`);
 }
 
-/** May this act lead from one state to the other? */
+/** Whether this act can lead from one state to the other. */
 export function leadsTo(act: Act, from: JobState, to: JobState): boolean {
   return targets.get(`${act} ${from}`)?.has(to) ?? false;
 }

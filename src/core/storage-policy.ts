@@ -4,11 +4,11 @@ export const storageMethods = ["PUT", "GET", "HEAD", "DELETE"] as const;
 /** The right to use one method on every key below a prefix; an empty prefix means the whole folder. */
 export type StorageRight = { folderId: string; prefix: string; method: (typeof storageMethods)[number] };
 
-/** A policy travels inside every token of its job, and a token has to fit into a header. */
+/** A policy is part of every token of its job, and a token has to fit into a header. */
 export const storageRightsMax = 32;
 export const storagePolicyCharsMax = 2048;
 
-/** An object's key, its prefix included, may have 1024 bytes in the stores that there are. */
+/** Existing stores allow a key, including its prefix, to have 1024 bytes. */
 const keyCharsMax = 1024;
 const prefixCharsMax = 512;
 
@@ -16,8 +16,8 @@ const prefixCharsMax = 512;
 const partCharsMax = 255;
 
 /**
- * What an attempt of this job may do in storage: what its policy says, else put files where its output goes. Null when
- * the job has no output location, and so nothing to do there.
+ * What an attempt of this job may do in storage: what its policy allows, or else put files at its output location. Null
+ * if the job has no output location and therefore nothing to do there.
  */
 export function storagePolicyOf(document: {
   output_location?: { folder_id: string; prefix?: string };
@@ -35,7 +35,9 @@ export function storagePolicyOf(document: {
   }));
 }
 
-/** Does one of these rights cover this object? Prefixes are compared part by part: `run` does not cover `run-2/x`. */
+/**
+ * Whether one of these rights covers this object. Prefixes are compared part by part: `run` does not cover `run-2/x`.
+ */
 export function allowsObject(
   policy: readonly StorageRight[],
   wanted: { folderId: string; objectKey: string; method: StorageRight["method"] },
@@ -48,13 +50,13 @@ export function allowsObject(
   );
 }
 
-/** Why this is not a prefix of keys; null when it is one. */
+/** Why this is not a prefix of keys; null if it is one. */
 export function storagePrefixProblem(prefix: string): string | null {
   if (prefix.length > prefixCharsMax) return `must have at most ${prefixCharsMax} characters`;
   return prefix === "" ? null : pathProblem(prefix);
 }
 
-/** Why this is not the key of an object; null when it is one. */
+/** Why this is not the key of an object; null if it is one. */
 export function objectKeyProblem(key: string): string | null {
   if (key === "") return "must not be empty";
   if (key.length > keyCharsMax) return `must have at most ${keyCharsMax} characters`;
@@ -62,21 +64,21 @@ export function objectKeyProblem(key: string): string | null {
 }
 
 /**
- * Letters and signs that mean the same in a URL, in a file name and in every store: nothing has to be escaped, so
- * nothing can be unescaped into something else.
+ * Characters that mean the same in a URL, in a file name and in every store: nothing has to be escaped, so nothing can
+ * be unescaped into something else.
  */
 function pathProblem(path: string): string | null {
-  if (!/^[A-Za-z0-9._=@+/-]*$/.test(path)) return "must hold only letters, digits and . _ = @ + - /";
+  if (!/^[A-Za-z0-9._=@+/-]*$/.test(path)) return "must contain only letters, digits and . _ = @ + - /";
   if (path.startsWith("/")) return "must not start with /";
   const parts = withoutEndSlash(path).split("/");
   if (parts.includes("")) return "must have single slashes";
-  if (parts.some((part) => part === "." || part === "..")) return "must not hold . or .. between slashes";
+  if (parts.some((part) => part === "." || part === "..")) return "must not contain . or .. between slashes";
   return parts.some((part) => part.length > partCharsMax)
     ? `must have at most ${partCharsMax} characters between slashes`
     : null;
 }
 
-/** `a/b` and `a/b/` are the same place: one spelling leaves nothing to compare wrongly. */
+/** `a/b` and `a/b/` mean the same, so only one spelling is kept and compared. */
 function withoutEndSlash(prefix: string): string {
   return prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
 }

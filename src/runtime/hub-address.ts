@@ -8,7 +8,7 @@ export function parseHubAddress(address: string, { allowInsecure }: { allowInsec
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw new WritError(
       "CONFIG_INVALID",
-      `hub address ${url.origin} must not hold a user, password, query or fragment`,
+      `hub address ${url.origin} must not contain a user, password, query or fragment`,
     );
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !allowInsecure) {

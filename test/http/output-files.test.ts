@@ -45,7 +45,7 @@ describe("an end is refused, and changes nothing, when its files", () => {
       "have a key that climbs",
       [{ ...file, object_key: "runs/1/../2" }],
       "output_files[0].object_key",
-      "must not hold . or ..",
+      "must not contain . or ..",
     ],
     [
       "have a key from the root",

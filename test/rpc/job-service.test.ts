@@ -38,7 +38,7 @@ describe("a bad request names its field and leaves no job", () => {
   const cases: [string, Record<string, unknown>, RegExp][] = [
     ["no command", { command: [] }, /^command: must name a command/],
     ["an empty command", { command: [""] }, /^command: must name a command/],
-    ["a NUL in an argument", { command: ["echo", "a\0b"] }, /^command\[1\]: must not hold a NUL/],
+    ["a NUL in an argument", { command: ["echo", "a\0b"] }, /^command\[1\]: must not contain a NUL/],
     ["a cpu limit", { limits: { cpu: "-1" } }, /^limits\.cpu: must be cores/],
     ["a memory limit", { limits: { memory: "1T" } }, /^limits\.memory: must be bytes/],
     ["an io class", { limits: { io: "fast" } }, /^limits\.io: must be low/],

@@ -52,7 +52,7 @@ export function describeReceipts(create: () => StoreUnderTest): void {
       ["its seal", "UPDATE receipts SET mac = x'00'"],
       ["its id", "UPDATE receipts SET job_id = '00000000-0000-7000-8000-000000009999'"],
     ] as const) {
-      it(`does not agree with its seal when somebody edited ${what}`, async () => {
+      it(`does not match its seal when somebody edited ${what}`, async () => {
         const { id } = await ended("said and signed");
         await forget();
         await scene().under.execute(sql);

@@ -127,7 +127,7 @@ async function checkAndRevive(
     const { checked, broken } = findBrokenSeals(path, macKey, faultsShown);
     const faults = [
       ...verdict.faults.map(({ seq, what }) => (seq === null ? what : `audit record ${seq} ${what}`)),
-      ...broken.map((jobId) => `job ${jobId} does not agree with its seal`),
+      ...broken.map((jobId) => `job ${jobId} does not match its seal`),
     ];
     if (faults.length > 0) throw tampered(faults);
     const recalled = await revive({ store, settings, clock }, osUser);

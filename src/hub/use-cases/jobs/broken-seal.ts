@@ -17,11 +17,8 @@ export async function brokenSeal(
     details: {
       violation_type: "SEAL",
       job_id: job.id,
-      error: `the stored ${what} does not agree with its seal`,
+      error: `the stored ${what} does not match its seal`,
     },
   });
-  return new WritError(
-    "INVALID_SIGNATURE",
-    `the stored ${what} of job ${job.id} does not agree with its seal`,
-  );
+  return new WritError("INVALID_SIGNATURE", `the stored ${what} of job ${job.id} does not match its seal`);
 }
