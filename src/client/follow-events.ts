@@ -58,7 +58,7 @@ export async function* followEvents(
 }
 
 // The hub's first words are two short lines.
-const FIRST_WORDS_CHARS_MAX = 1024;
+const firstWordsCharsMax = 1024;
 
 /**
  * The hub's first words name the reader's place before any event has come, so that one who is cut off early can
@@ -72,7 +72,7 @@ async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => v
       const end = words.indexOf("\n\n");
       const id = end === -1 ? undefined : /^id: ?(.+)$/m.exec(words.slice(0, end))?.[1];
       if (id !== undefined) note(id);
-      if (end !== -1 || words.length > FIRST_WORDS_CHARS_MAX) words = null;
+      if (end !== -1 || words.length > firstWordsCharsMax) words = null;
     }
     yield chunk;
   }

@@ -8,16 +8,16 @@ import type { HubConnection } from "./hub-connection.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
 
 // The hub takes 8 MiB; the rest is room for brackets and commas.
-const BATCH_BYTES_MAX = 7 * 1024 ** 2;
+const batchBytesMax = 7 * 1024 ** 2;
 // Enough to keep the hub's group commit busy; more would only queue there instead of here.
-const BATCHES_IN_FLIGHT_MAX = 4;
-const BATCH_WORTH_A_CALL = 100;
+const batchesInFlightMax = 4;
+const batchWorthACall = 100;
 // When a batch was refused, its jobs go alone, so many at a time.
-const SINGLES_IN_FLIGHT_MAX = 8;
+const singlesInFlightMax = 8;
 // A producer that never awaits would fill the memory; this is far beyond one that does.
-const WAITING_BYTES_MAX = 256 * 1024 ** 2;
+const waitingBytesMax = 256 * 1024 ** 2;
 // A batch that is wrong somewhere: one of its jobs is to blame, the others are not.
-const SPOILED_STATUSES: readonly unknown[] = [400, 409, 413];
+const spoiledStatuses: readonly unknown[] = [400, 409, 413];
 
 type Waiting = { text: string; bytes: number; resolve(job: Accepted): void; reject(error: unknown): void };
 
@@ -40,7 +40,7 @@ export class SubmitQueue {
     return new Promise((resolve, reject) => {
       const text = jobText(job);
       const bytes = Buffer.byteLength(text);
-      if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
+      if (this.#waitingBytes + bytes > waitingBytesMax) {
         throw new WritError(
           "RATE_LIMITED",
           "too many jobs wait to be sent; await some of them before the next",
@@ -79,7 +79,7 @@ export class SubmitQueue {
   #mayLeave(): boolean {
     const { length } = this.#waiting;
     if (this.#inFlight === 0) return length > 0;
-    return length >= BATCH_WORTH_A_CALL && this.#inFlight < BATCHES_IN_FLIGHT_MAX;
+    return length >= batchWorthACall && this.#inFlight < batchesInFlightMax;
   }
 
   #takeBatch(): Waiting[] {
@@ -87,7 +87,7 @@ export class SubmitQueue {
     let bytes = 0;
     for (const job of this.#waiting) {
       // A single job that is too large still goes out: the hub's refusal says so better than we could.
-      if (count === batchJobsMax || (count > 0 && bytes + job.bytes + 1 > BATCH_BYTES_MAX)) break;
+      if (count === batchJobsMax || (count > 0 && bytes + job.bytes + 1 > batchBytesMax)) break;
       bytes += job.bytes + 1;
       count++;
     }
@@ -114,7 +114,7 @@ export class SubmitQueue {
 
   async #sendEachAlone(batch: Waiting[]): Promise<void> {
     const rest = batch.values();
-    const lanes = Array.from({ length: SINGLES_IN_FLIGHT_MAX }, async () => {
+    const lanes = Array.from({ length: singlesInFlightMax }, async () => {
       for (const job of rest) await this.#sendAlone(job);
     });
     await Promise.all(lanes);
@@ -152,5 +152,5 @@ function jobText(job: JobInput): string {
 }
 
 function isSpoiled(error: unknown): boolean {
-  return error instanceof WritError && SPOILED_STATUSES.includes(error.details?.["status"]);
+  return error instanceof WritError && spoiledStatuses.includes(error.details?.["status"]);
 }

@@ -17,11 +17,11 @@ export type WaitOptions = {
   onEvent?: ((event: JobEvent) => void) | undefined;
 };
 
-const WAIT_MS_MAX = 86_400_000;
+const waitMsMax = 86_400_000;
 // A few waits have a stream each, which carries their job only; many share one that carries all.
-const OWN_FEEDS_MAX = 8;
+const ownFeedsMax = 8;
 // Events say when to look; this look is for the event that never comes, on a connection that only seems alive.
-const LIVE_POLL_MS = 60_000;
+const livePollMs = 60_000;
 const pollPause = { firstMs: 250, maxMs: 5_000 };
 
 /** Waits for jobs to end. It subscribes first and reads the job then, so an end in between is never missed. */
@@ -35,9 +35,9 @@ export class JobWaits {
     this.#shared = new EndFeed(hub);
   }
 
-  async wait(jobId: string, { signal, timeoutMs = WAIT_MS_MAX, onEvent }: WaitOptions): Promise<JobView> {
+  async wait(jobId: string, { signal, timeoutMs = waitMsMax, onEvent }: WaitOptions): Promise<JobView> {
     const deadline = openDeadline(this.#hub.clock, { signal, timeoutMs });
-    const isOwn = this.#ownFeeds < OWN_FEEDS_MAX;
+    const isOwn = this.#ownFeeds < ownFeedsMax;
     if (isOwn) this.#ownFeeds++;
     try {
       const feed = isOwn ? new EndFeed(this.#hub, jobId) : this.#shared;
@@ -61,7 +61,7 @@ async function waitOnFeed(
   const unsubscribe = feed.subscribe(jobId, { wake: wakeUp.wake, onEvent });
   try {
     for (;;) {
-      const ms = feed.isLive ? LIVE_POLL_MS : backOffMs(polls++, { ...pollPause, random });
+      const ms = feed.isLive ? livePollMs : backOffMs(polls++, { ...pollPause, random });
       await wakeUp.wait({ signal, timeout: { clock, ms } });
       signal.throwIfAborted();
       try {

@@ -9,7 +9,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from "
 import { afterEach, describe, expect, test } from "vitest";
 import { createHttpClient, type HttpClient, type HttpClientOptions } from "./http-client.ts";
 
-const TOKEN = "sk_worker_canary0123456789";
+const canaryToken = "sk_worker_canary0123456789";
 const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const cleanup of cleanups.splice(0).reverse()) cleanup();
@@ -124,7 +124,7 @@ describe("requests", () => {
     expect(JSON.parse(text.text())).toEqual({
       method: "POST",
       url: "/prefix/a?b=c?d",
-      authorization: `Bearer ${TOKEN}`,
+      authorization: `Bearer ${canaryToken}`,
       type: "text/plain",
       body: "é",
     });
@@ -216,7 +216,7 @@ describe("openStream", () => {
 });
 
 function client(baseUrls: string[], options: Partial<HttpClientOptions> = {}): HttpClient {
-  const created = createHttpClient({ baseUrls, token: TOKEN, ...options });
+  const created = createHttpClient({ baseUrls, token: canaryToken, ...options });
   cleanups.push(() => created.close());
   return created;
 }

@@ -30,7 +30,7 @@ export class ConnectionFailure extends Error {
 }
 
 // A hub that is gone without a trace (power, firewall) must not cost the whole time of a long poll.
-const CONNECT_MS_MAX = 5000;
+const connectMsMax = 5000;
 
 /** Sends one request over one connection and gives the head of the answer; the body is still to be read. */
 export function exchange(options: Exchange): Promise<IncomingMessage> {
@@ -59,7 +59,7 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
     timers.push(clock.setTimer(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs));
     request.once("socket", (socket) => {
       // Counted from here, since waiting for a free connection of the pool says nothing about the hub.
-      const connectMs = Math.min(timeoutMs, CONNECT_MS_MAX);
+      const connectMs = Math.min(timeoutMs, connectMsMax);
       const timer = clock.setTimer(() => fail(`no connection within ${connectMs} ms`), connectMs);
       timers.push(timer);
       onceConnected(socket, options.hub, () => timer.cancel());

@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { Service } from "./service.ts";
 import { WakeUp } from "./wake-up.ts";
 
-export type RepeatOptions = {
+type RepeatOptions = {
   name: string;
   intervalMs: number;
   clock: Clock;
