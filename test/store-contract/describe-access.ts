@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NewToken } from "../../src/store/store.ts";
-import { origin, type StoreUnderTest } from "./scene.ts";
+import { origin } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 const token: NewToken = {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { failureOf, fenceOf, leaseMs, resultOf, type StoreUnderTest } from "./scene.ts";
+import { failureOf, fenceOf, leaseMs, resultOf } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 const lost = { kind: "refused", code: "LEASE_LOST" };

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { auditHash, firstHash } from "../../src/store/audit-record.ts";
+import type { HotRow } from "../../src/store/audit-reader.ts";
+import { auditHash, auditRecord, firstHash } from "../../src/store/audit-record.ts";
 import type { AuditFilter, AuditMark } from "../../src/store/audit-store.ts";
-import { type StoreUnderTest, startMs } from "./scene.ts";
+import { startMs } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeAudit(create: () => StoreUnderTest): void {
@@ -90,6 +92,51 @@ export function describeAudit(create: () => StoreUnderTest): void {
       await scene().reopen();
       expect(await scene().store.findAuditMark({ audit: "head" })).toEqual(mark(2));
       expect(await scene().store.findAuditMark({ audit: "start" })).toBeNull();
+    });
+  });
+
+  describe("a reader of the audit trail without a hub", () => {
+    const scene = useScene(create);
+    const rows = (afterSeq = 0) => {
+      const reader = scene().under.openAuditReader();
+      try {
+        return { rows: [...reader.rows(afterSeq)], marks: reader.marks(), lastSeq: reader.lastSeq() };
+      } finally {
+        reader.close();
+      }
+    };
+    /** Does the record still have the hash that it was sealed with? */
+    const holds = ({ event, seal }: HotRow, before: HotRow | undefined) => {
+      if (event === null || seal === null) return false;
+      const prevHash = before?.seal?.hash ?? firstHash;
+      return auditHash(auditRecord(event, { severity: seal.severity, prevHash })) === seal.hash;
+    };
+
+    it("finds every event beside its seal, in order, and those that have none yet", async () => {
+      for (let count = 0; count < 3; count++) await scene().submit();
+      await scene().store.sealEvents({ limit: 2 });
+      const found = rows();
+      expect(found.lastSeq).toBe(3);
+      expect(found.rows.map(({ seq, seal }) => [seq, seal !== null])).toEqual([
+        [1, true],
+        [2, true],
+        [3, false],
+      ]);
+      expect(holds(found.rows[0]!, undefined) && holds(found.rows[1]!, found.rows[0])).toBe(true);
+      expect(rows(2).rows.map(({ seq }) => seq)).toEqual([3]);
+    });
+
+    it("finds what was edited, even where it still means the same, and what was taken away", async () => {
+      for (let count = 0; count < 3; count++) await scene().submit();
+      await scene().store.sealEvents({ limit: 9 });
+      const { details } = rows().rows[0]!.event!;
+      await scene().under.tamper.editEvent(1, JSON.stringify(details, null, 1));
+      await scene().under.tamper.removeEvent(3);
+      const [first, second, third] = rows().rows;
+      expect(holds(first!, undefined)).toBe(false);
+      expect(holds(second!, first)).toBe(true);
+      expect(third).toMatchObject({ seq: 3, event: null, seal: { severity: "LOW" } });
+      expect(rows().lastSeq).toBe(3);
     });
   });
 }

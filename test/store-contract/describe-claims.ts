@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { plainWorker } from "../../src/core/queue-key.testing.ts";
 import type { QueueFacts, WorkerFacts } from "../../src/core/queue-key.ts";
-import { leaseMs, type StoreUnderTest, sha256 } from "./scene.ts";
+import { leaseMs, sha256 } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 const routes: {

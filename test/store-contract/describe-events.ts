@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NewEvent } from "../../src/core/events.ts";
-import { resultOf, type StoreUnderTest } from "./scene.ts";
+import { resultOf } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeEvents(create: () => StoreUnderTest): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { resultOf, type StoreUnderTest } from "./scene.ts";
+import { resultOf } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeLife(create: () => StoreUnderTest): void {

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { failureClasses } from "../../src/core/failure.ts";
 import type { ClaimedJob } from "../../src/store/store.ts";
 import * as model from "./model.ts";
-import { failureOf, leaseMs, resultOf, Scene, type StoreUnderTest } from "./scene.ts";
+import { failureOf, leaseMs, resultOf, Scene } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 
 const step = fc.oneof(
   fc.record({

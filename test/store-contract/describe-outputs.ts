@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { failureOf, resultOf, type StoreUnderTest } from "./scene.ts";
+import { failureOf, resultOf } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeOutputs(create: () => StoreUnderTest): void {

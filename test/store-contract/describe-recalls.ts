@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { plainWorker } from "../../src/core/queue-key.testing.ts";
-import { resultOf, type StoreUnderTest, sha256 } from "./scene.ts";
+import { resultOf, sha256 } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeRecalls(create: () => StoreUnderTest): void {
@@ -105,7 +106,7 @@ export function describeRecalls(create: () => StoreUnderTest): void {
     it("is asked for with a seal that still holds, or not at all", async () => {
       const id = await scene().submit();
       expect(await scene().store.isJobSealed({ jobId: id })).toBe(true);
-      await scene().under.execute(`UPDATE jobs SET priority = 9 WHERE id = '${id}'`);
+      await scene().under.tamper.editJob(id, "priority", 9);
       expect(await scene().store.isJobSealed({ jobId: id })).toBe(false);
       expect(await scene().store.isJobSealed({ jobId: scene().newId() })).toBe(false);
     });

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { resultOf, type StoreUnderTest, startMs } from "./scene.ts";
+import type { JobRecord } from "../../src/core/job.ts";
+import { routingOf } from "../../src/store/job-seal.ts";
+import { resultOf, startMs } from "./scene.ts";
+import type { ReceiptEdit, StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeReceipts(create: () => StoreUnderTest): void {
@@ -45,18 +48,21 @@ export function describeReceipts(create: () => StoreUnderTest): void {
       });
     });
 
-    for (const [what, sql] of [
-      ["its document", "UPDATE receipts SET document = '{}'"],
-      ["its owner", "UPDATE receipts SET routing = replace(routing, 'acme', 'other')"],
-      ["what the seal covers", "UPDATE receipts SET routing = 'nothing that can be read'"],
-      ["its seal", "UPDATE receipts SET mac = x'00'"],
-      ["its id", "UPDATE receipts SET job_id = '00000000-0000-7000-8000-000000009999'"],
-    ] as const) {
+    const otherId = "00000000-0000-7000-8000-000000009999";
+    const edits: [string, (job: JobRecord) => ReceiptEdit][] = [
+      ["its document", () => ({ document: "{}" })],
+      ["its owner", (job) => ({ routing: routingOf({ ...job, tenantId: "other" }) })],
+      ["what the seal covers", () => ({ routing: "nothing that can be read" })],
+      ["its seal", () => ({ mac: new Uint8Array(32) })],
+      ["its id", () => ({ jobId: otherId })],
+    ];
+    for (const [what, edit] of edits) {
       it(`does not match its seal when somebody edited ${what}`, async () => {
         const { id } = await ended("said and signed");
+        const job = await scene().job(id);
         await forget();
-        await scene().under.execute(sql);
-        const found = (await left(id)) ?? (await left("00000000-0000-7000-8000-000000009999"));
+        await scene().under.tamper.editReceipt(id, edit(job));
+        const found = (await left(id)) ?? (await left(otherId));
         expect(found?.isSealed).toBe(false);
       });
     }

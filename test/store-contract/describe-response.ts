@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AdvanceInput } from "../../src/store/response-store.ts";
 import type { NewToken } from "../../src/store/store.ts";
-import { origin, type StoreUnderTest } from "./scene.ts";
+import { origin } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeResponse(create: () => StoreUnderTest): void {

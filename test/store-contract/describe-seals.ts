@@ -1,28 +1,30 @@
 import { describe, expect, it } from "vitest";
-import type { StoreUnderTest } from "./scene.ts";
+import type { StoreUnderTest, Tamper } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
-const edits = [
-  { what: "its document", sql: "UPDATE documents SET document = '{}'" },
-  { what: "its seal", sql: "DELETE FROM documents" },
-  { what: "its tenant", sql: "UPDATE jobs SET tenant_id = 'other'" },
-  { what: "its user", sql: "UPDATE jobs SET user_id = 'other'" },
-  { what: "its type", sql: "UPDATE jobs SET type = 'other'" },
-  { what: "its priority", sql: "UPDATE jobs SET priority = 9" },
-  { what: "its timeout", sql: "UPDATE jobs SET document_timeout_sec = 9" },
-  { what: "its attempts", sql: "UPDATE jobs SET max_attempts = 9" },
-  { what: "its hash", sql: "UPDATE jobs SET document_sha256 = '00'" },
-  { what: "its idempotency key", sql: "UPDATE jobs SET idempotency_key = 'other'" },
+type Edit = (tamper: Tamper, jobId: string) => Promise<void>;
+
+const edits: [string, Edit][] = [
+  ["its document", (tamper, id) => tamper.editDocument(id, "{}")],
+  ["its seal", (tamper, id) => tamper.removeDocument(id)],
+  ["its tenant", (tamper, id) => tamper.editJob(id, "tenantId", "other")],
+  ["its user", (tamper, id) => tamper.editJob(id, "userId", "other")],
+  ["its type", (tamper, id) => tamper.editJob(id, "type", "other")],
+  ["its priority", (tamper, id) => tamper.editJob(id, "priority", 9)],
+  ["its timeout", (tamper, id) => tamper.editJob(id, "documentTimeoutSec", 9)],
+  ["its attempts", (tamper, id) => tamper.editJob(id, "maxAttempts", 9)],
+  ["its hash", (tamper, id) => tamper.editJob(id, "documentSha256", "00")],
+  ["its idempotency key", (tamper, id) => tamper.editJob(id, "idempotencyKey", "other")],
 ];
 
 export function describeSeals(create: () => StoreUnderTest): void {
   describe("the seal", () => {
     const scene = useScene(create);
 
-    for (const { what, sql } of edits) {
+    for (const [what, edit] of edits) {
       it(`keeps a job from every worker when somebody edited ${what}`, async () => {
         const forged = await scene().submit();
-        await scene().under.execute(`${sql} WHERE TRUE`);
+        await edit(scene().under.tamper, forged);
         const genuine = await scene().submit();
         const outcome = await scene().claimUpTo(2);
         expect(outcome.refused).toEqual([forged]);
@@ -41,32 +43,14 @@ export function describeSeals(create: () => StoreUnderTest): void {
     it("keeps a job from the workers of another queue that it was moved to", async () => {
       const forged = await scene().submit({ facts: { tags: ["secret"] } });
       const open = await scene().submit();
-      await scene().under.execute(
-        `UPDATE jobs SET queue_id = (SELECT queue_id FROM jobs AS o WHERE o.id = '${open}') WHERE id = '${forged}'`,
-      );
+      await scene().under.tamper.moveJob(forged, open);
       expect((await scene().claimUpTo(2)).refused).toEqual([forged]);
     });
 
     it("does not let two jobs exchange their documents", async () => {
       const a = await scene().submit();
       const b = await scene().submit();
-      const [one, two] = await Promise.all([
-        scene().store.getJob({ jobId: a }),
-        scene().store.getJob({ jobId: b }),
-      ]);
-      const put = (seq: number, other: number) =>
-        `(SELECT mac FROM kept WHERE job_seq = ${other}) WHERE job_seq = ${seq}`;
-      const { seq: first } = one!.job;
-      const { seq: second } = two!.job;
-      await scene().under.execute("CREATE TABLE kept AS SELECT * FROM documents");
-      for (const [seq, other, document] of [
-        [first, second, two!.document],
-        [second, first, one!.document],
-      ] as const) {
-        await scene().under.execute(
-          `UPDATE documents SET document = '${document}', mac = ${put(seq, other)}`,
-        );
-      }
+      await scene().under.tamper.swapDocuments(a, b);
       expect((await scene().claimUpTo(2)).refused.sort()).toEqual([a, b].sort());
     });
   });

@@ -6,6 +6,7 @@ import { describeClaims } from "./describe-claims.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeLife } from "./describe-life.ts";
+import { describeOrder } from "./describe-order.ts";
 import { describeOutputs } from "./describe-outputs.ts";
 import { describeQueues } from "./describe-queues.ts";
 import { describeRecalls } from "./describe-recalls.ts";
@@ -14,7 +15,7 @@ import { describeResponse } from "./describe-response.ts";
 import { describeSeals } from "./describe-seals.ts";
 import { describeSubmits } from "./describe-submits.ts";
 import { describeWorkers } from "./describe-workers.ts";
-import type { StoreUnderTest } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 
 /** Everything that a driver of the store must do. A second driver is put under it without an edit here. */
 export function describeStore(name: string, create: () => StoreUnderTest): void {
@@ -31,6 +32,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeWorkers(create);
     describeAccess(create);
     describeEvents(create);
+    describeOrder(create);
     describeAudit(create);
     describeResponse(create);
     describeLife(create);

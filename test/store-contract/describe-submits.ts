@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { leaseMs, origin, type StoreUnderTest } from "./scene.ts";
+import { leaseMs, origin } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeSubmits(create: () => StoreUnderTest): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { plainWorker } from "../../src/core/queue-key.testing.ts";
-import { failureOf, fenceOf, leaseMs, resultOf, type StoreUnderTest } from "./scene.ts";
+import { failureOf, fenceOf, leaseMs, resultOf } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
 export function describeWorkers(create: () => StoreUnderTest): void {

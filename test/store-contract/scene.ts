@@ -8,6 +8,7 @@ import { type QueueFacts, queueKey, type WorkerFacts } from "../../src/core/queu
 import type {
   ChangeAnswer,
   ClaimedJob,
+  ClaimInput,
   ClaimOutcome,
   CommitNotice,
   JobChange,
@@ -15,14 +16,7 @@ import type {
   SubmitOutcome,
 } from "../../src/store/store.ts";
 import type { WorkerRegistration } from "../../src/store/worker-store.ts";
-
-/** A driver under test: an empty database that can be closed, opened again, and changed behind the store's back. */
-export type StoreUnderTest = {
-  open(): Promise<Store>;
-  /** Runs one SQL statement on a connection of its own, as somebody with access to the database would. */
-  execute(sql: string): Promise<void>;
-  remove(): Promise<void>;
-};
+import type { StoreUnderTest } from "./under-test.ts";
 
 /** Seals the documents of every store under test. */
 export const macKey = Buffer.alloc(32, 7);
@@ -51,6 +45,7 @@ export class Scene {
   backoffScale = 1;
   notices: CommitNotice[] = [];
   #made = 0;
+  readonly #others: Store[] = [];
 
   static async open(under: StoreUnderTest): Promise<Scene> {
     return new Scene(under, await under.open());
@@ -67,8 +62,15 @@ export class Scene {
     this.store = await this.under.open();
   }
 
+  /** A second store on the same database, such as another hub would have. */
+  async openAnother(): Promise<Store> {
+    const store = await this.under.open();
+    this.#others.push(store);
+    return store;
+  }
+
   async end(): Promise<void> {
-    await this.store.close();
+    await Promise.all([this.store, ...this.#others].map((store) => store.close()));
     await this.under.remove();
   }
 
@@ -123,13 +125,21 @@ export class Scene {
 
   claimUpTo(max: number, worker: Partial<WorkerFacts> = {}, workerId = "w1"): Promise<ClaimOutcome> {
     return this.store.claimJobs({
+      ...this.claimInput(max),
       workerId,
       worker: { ...plainWorker, ...worker },
+    });
+  }
+
+  claimInput(max: number): ClaimInput {
+    return {
+      workerId: "w1",
+      worker: plainWorker,
       max,
       bytesMax: 8 * 1024 ** 2,
       leaseTokens: Array.from({ length: max }, () => `token-${++this.#made}`),
       rules: this.rules,
-    });
+    };
   }
 
   async claimIds(max: number, worker: Partial<WorkerFacts> = {}): Promise<string[]> {

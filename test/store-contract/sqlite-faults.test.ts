@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { isSafeVersion } from "../../src/store/sqlite/sqlite-version.ts";
 import { origin, resultOf, Scene, sha256 } from "./scene.ts";
+import { withDatabase } from "./sqlite-tamper.ts";
 import { newSqliteUnderTest, sqliteUnderTest } from "./sqlite-under-test.ts";
 
 const unavailable = { code: "STORE_UNAVAILABLE" };
@@ -34,7 +35,7 @@ describe("the SQLite driver opens", () => {
     const under = sqliteUnderTest();
     const store = await under.open();
     await store.close();
-    await under.execute("PRAGMA user_version = 999");
+    withDatabase(under.path, (database) => database.exec("PRAGMA user_version = 999"));
     await expect(under.open()).rejects.toMatchObject({
       ...unavailable,
       message: expect.stringContaining("schema 999"),
@@ -174,9 +175,10 @@ describe("when another program writes to the database", () => {
   });
 
   it("sees what that program has changed", async () => {
-    const { scene } = await openScene();
+    const { scene, path } = await openScene();
     const claimed = await scene.submitAndClaim();
-    await scene.under.execute(`UPDATE jobs SET lease_token_hash = '${sha256("other")}'`);
+    const steal = `UPDATE jobs SET lease_token_hash = '${sha256("other")}'`;
+    withDatabase(path, (database) => database.exec(steal));
     expect(await scene.change(claimed, resultOf("1"))).toMatchObject({ code: "LEASE_LOST" });
   });
 });

@@ -1,10 +1,12 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll } from "vitest";
+import { openAuditReader } from "../../src/store/sqlite/audit-reader.ts";
 import { openSqliteStore, type SqliteSettings } from "../../src/store/sqlite/open-store.ts";
-import { macKey, type StoreUnderTest } from "./scene.ts";
+import { macKey } from "./scene.ts";
+import { sqliteTamper } from "./sqlite-tamper.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 
 export type SqliteUnderTest = StoreUnderTest & { path: string };
 
@@ -25,11 +27,8 @@ export function newSqliteUnderTest(settings: Partial<SqliteSettings> = {}): Sqli
   return {
     path,
     open: () => openSqliteStore({ path, macKey, ...settings }),
-    execute: async (sql) => {
-      const database = new DatabaseSync(path, { timeout: 5_000 });
-      database.exec(sql);
-      database.close();
-    },
+    openAuditReader: () => openAuditReader(path),
+    tamper: sqliteTamper(path),
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   };
 }

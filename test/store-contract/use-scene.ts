@@ -1,5 +1,6 @@
 import { afterEach, beforeEach } from "vitest";
-import { Scene, type StoreUnderTest } from "./scene.ts";
+import { Scene } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
 
 /** A fresh scene for each test of the describe block that calls this. */
 export function useScene(create: () => StoreUnderTest): () => Scene {

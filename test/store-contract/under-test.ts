@@ -1,0 +1,48 @@
+import type { JobRecord } from "../../src/core/job.ts";
+import type { AuditReader } from "../../src/store/audit-reader.ts";
+import type { Store } from "../../src/store/store.ts";
+
+/** A driver under test: an empty database that can be opened, more than once at a time, and changed behind its back. */
+export type StoreUnderTest = {
+  open(): Promise<Store>;
+  /** For whoever checks the audit trail without a hub. */
+  openAuditReader(): AuditReader;
+  tamper: Tamper;
+  remove(): Promise<void>;
+};
+
+/** What somebody with access to the database could do. A driver that cannot do it has nothing to fear from it. */
+export type Tamper = {
+  editJob<Field extends SealedField>(jobId: string, field: Field, value: JobRecord[Field]): Promise<void>;
+  /** Puts a job into the queue that another one is in. */
+  moveJob(jobId: string, toQueueOf: string): Promise<void>;
+  editDocument(jobId: string, document: string): Promise<void>;
+  /** Takes the document away, and its seal with it. */
+  removeDocument(jobId: string): Promise<void>;
+  /** Two jobs exchange their documents and the seals. */
+  swapDocuments(jobId: string, otherId: string): Promise<void>;
+  /** Edits what is kept of a job that was forgotten. */
+  editReceipt(jobId: string, edit: ReceiptEdit): Promise<void>;
+  /** Replaces the text in which the details of an event are kept. */
+  editEvent(seq: number, details: string): Promise<void>;
+  /** Takes an event away and leaves its seal. */
+  removeEvent(seq: number): Promise<void>;
+};
+
+/** The fields of a record that its seal covers beside the document, but for the queue. */
+export type SealedField =
+  | "tenantId"
+  | "userId"
+  | "type"
+  | "priority"
+  | "documentTimeoutSec"
+  | "maxAttempts"
+  | "documentSha256"
+  | "idempotencyKey";
+
+/** `routing` is the text of the other fields that the seal covers, `mac` the seal itself. */
+export type ReceiptEdit =
+  | { jobId: string }
+  | { document: string }
+  | { routing: string }
+  | { mac: Uint8Array };
