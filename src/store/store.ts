@@ -14,8 +14,16 @@ import type { WorkerStore } from "./worker-store.ts";
 /**
  * The seam to the database. Every method is one act: it happens whole, with its events, in one transaction, and is
  * answered after the commit, or it does not happen. Acts that arrive together may share a transaction; one that is
- * refused never takes its neighbours with it. Rules about jobs live in core: a driver loads, asks core/effects.ts, and
- * writes its answer under the fence. test/store-contract holds every driver to this page.
+ * refused never takes its neighbours with it. Several stores may be open on one database; what one of them has answered,
+ * all of them show.
+ *
+ * The order of events: `seq` counts from 1, without a gap, in the order in which events become visible. Whoever has been
+ * shown event n, by any store, can read all events before it, and never meets a new one at or below n. So a reader keeps
+ * one number and reads on after it, and everything up to the last number that it has been shown (by readEvents,
+ * eventRange or a notice) is final. An act that does not happen leaves no gap. Only the oldest events are ever removed.
+ *
+ * A driver reads and writes and decides nothing: the rules are in core/effects.ts and in the files beside this one.
+ * test/store-contract holds every driver to this page.
  */
 export type Store = AuditStore &
   OutputStore &
@@ -112,7 +120,10 @@ export type Store = AuditStore &
     /** Forgets the oldest events up to one, with their seals; the seal of the last one stays for its successor. */
     pruneEvents(input: { throughSeq: number; limit: number }): Promise<{ removed: number }>;
 
-    /** Called after each commit that others may be waiting for. Returns the way to stop listening. */
+    /**
+     * Called after each commit of this store that others may be waiting for; by then it can be read. It is a hint:
+     * commits of other stores on the database may be heard later, or not at all. Returns the way to stop listening.
+     */
     onCommit(listener: (notice: CommitNotice) => void): () => void;
     /** Rejects with STORE_UNAVAILABLE when the database does not answer. */
     ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
