@@ -18,7 +18,7 @@ export class Decimal {
     this.text = text;
     this.#double = Number(text);
     if (!Number.isFinite(this.#double)) {
-      throw new WritError("INVALID_JSON", "The decimal is not finite as a double.");
+      throw new WritError("INVALID_JSON", "the decimal is not finite as a double");
     }
   }
 

@@ -3,14 +3,14 @@ import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts"
 import { depthCeiling, parseJson } from "./parse-json.ts";
 
 /**
- * The one spelling that is signed: byte for byte what Python's
- * `json.dumps(value, sort_keys=True, separators=(",", ":"))` writes. Whatever it writes, `parseJson` reads back.
+ * The one spelling that is signed: byte for byte what Python's `json.dumps(value, sort_keys=True, separators=(",",
+ * ":"))` writes. `parseJson` reads back everything that it writes.
  */
 export function canonicalize(value: JsonValue): string {
   return writeValue(value, 0);
 }
 
-/** True when the text is strict JSON and already its own canonical form. */
+/** True if the text is strict JSON in canonical form. */
 export function isCanonical(text: string): boolean {
   try {
     return canonicalize(parseJson(text)) === text;
@@ -26,11 +26,11 @@ function writeValue(value: JsonValue, depth: number): string {
   if (value === true) return "true";
   if (value === false) return "false";
   if (value === null) return "null";
-  if (typeof value !== "object") throw refusal(`A ${typeof value} has no canonical form.`);
+  if (typeof value !== "object") throw refusal(`a ${typeof value} has no canonical form`);
   if (value instanceof Decimal) return pythonFloatRepr(value.valueOf());
-  // Parsed values cannot be this deep; a value that contains itself would be.
+  // A parsed value cannot be this deep, but a value that contains itself can.
   if (depth >= depthCeiling)
-    throw new WritError("TOO_DEEP", `The value is nested more than ${depthCeiling} levels.`);
+    throw new WritError("TOO_DEEP", `the value is nested more than ${depthCeiling} levels`);
   return Array.isArray(value) ? writeArray(value, depth + 1) : writeObject(value, depth + 1);
 }
 
@@ -46,7 +46,7 @@ function writeArray(array: JsonValue[], depth: number): string {
 function writeObject(object: JsonObject, depth: number): string {
   const prototype = Object.getPrototypeOf(object);
   if (prototype !== null && prototype !== Object.prototype)
-    throw refusal("Only plain objects have a canonical form.");
+    throw refusal("only plain objects have a canonical form");
   let text = "{";
   for (const key of sortedKeys(object)) {
     if (key === "__proto__") throw refusal('The key "__proto__" is refused.');
@@ -56,7 +56,7 @@ function writeObject(object: JsonObject, depth: number): string {
   return `${text}}`;
 }
 
-/** Documents that were canonical when they were parsed arrive in order, and the check is cheaper than a sort. */
+/** The keys of documents that were canonical when parsed are already in order, and checking is cheaper than sorting. */
 function sortedKeys(object: JsonObject): string[] {
   const keys = Object.keys(object);
   for (let index = 1; index < keys.length; index++) {
@@ -91,9 +91,9 @@ export function canonicalString(string: string): string {
   return `"${string}"`;
 }
 
-/** JSON.stringify escapes quotes, backslashes and control characters as Python does; the rest is done here. */
+/** JSON.stringify escapes quotes, backslashes and control characters as Python does; this does the rest. */
 function escapedString(string: string): string {
-  if (!string.isWellFormed()) throw refusal("A string holds half of a surrogate pair.");
+  if (!string.isWellFormed()) throw refusal("a string contains half of a surrogate pair");
   return JSON.stringify(string).replace(/[\u007f-\uffff]/g, escapeUnit);
 }
 
@@ -102,15 +102,15 @@ function escapeUnit(unit: string): string {
 }
 
 function writeNumber(number: number): string {
-  // JavaScript's -0 is an integer to JavaScript and a float to Python: there is no one way to write it.
+  // -0 is an integer to JavaScript and a float to Python, so there is no one way to write it.
   if (Number.isSafeInteger(number) && !Object.is(number, -0)) return String(number);
-  if (Number.isInteger(number)) throw refusal("The integer is -0 or outside ±(2^53−1).");
+  if (Number.isInteger(number)) throw refusal("the integer is -0 or outside ±(2^53−1)");
   return pythonFloatRepr(number);
 }
 
-/** Both languages write the fewest digits that read back as the same double; only their layout differs. */
+/** Both languages write the fewest digits that read back as the same double; only the layout differs. */
 export function pythonFloatRepr(number: number): string {
-  if (!Number.isFinite(number)) throw refusal("NaN and infinities have no canonical form.");
+  if (!Number.isFinite(number)) throw refusal("NaN and infinities have no canonical form");
   if (Object.is(number, -0)) return "-0.0";
   const [mantissa = "", power = "0"] = number.toExponential().split("e");
   const exponent = Number(power);

@@ -21,18 +21,18 @@ const publicKeyBytes = 32;
 /** `base64:` and 88 characters, over the UTF-8 bytes of the text. */
 export function signText(key: SigningKey, text: string): string {
   // A lone surrogate would be encoded as U+FFFD, and two texts would share one signature.
-  if (!text.isWellFormed()) throw new WritError("INVALID_JSON", "Half of a surrogate pair cannot be signed.");
+  if (!text.isWellFormed()) throw new WritError("INVALID_JSON", "half of a surrogate pair cannot be signed");
   return signaturePrefix + sign(null, Buffer.from(text, "utf8"), key.privateKey).toString("base64");
 }
 
-/** Answers false, and never throws, for whatever a stranger may send as a text or as a signature. */
+/** Returns false, and never throws, for any untrusted text or signature. */
 export function verifyText(key: VerifyingKey, text: string, signature: string): boolean {
   if (typeof text !== "string" || !text.isWellFormed()) return false;
   const bytes = signatureBytes(signature);
   return bytes !== null && verify(null, Buffer.from(text, "utf8"), key.publicKey, bytes);
 }
 
-/** Buffer reads many spellings of the same bytes; only the one that it would write itself is accepted. */
+/** Buffer accepts many spellings of the same bytes; only the one that it would write itself is accepted here. */
 function signatureBytes(signature: string): Buffer | null {
   if (typeof signature !== "string" || signature.length !== signatureChars) return null;
   if (!signature.startsWith(signaturePrefix)) return null;
@@ -47,7 +47,7 @@ export function generateSigningKey(): { signingKey: SigningKey; privateKeyPem: s
   return { signingKey: loadSigningKey(privateKeyPem), privateKeyPem };
 }
 
-/** Reads a PKCS#8 PEM. The key's text never appears in an error. */
+/** Reads a PKCS#8 PEM. The text of the key never appears in an error. */
 export function loadSigningKey(pem: string): SigningKey {
   requireOneBlock(pem, "PRIVATE KEY");
   const privateKey = readKey(() => createPrivateKey({ key: pem, format: "pem" }));
@@ -55,7 +55,7 @@ export function loadSigningKey(pem: string): SigningKey {
   return { keyId, privateKey, publicKeyPem };
 }
 
-/** Reads a SubjectPublicKeyInfo PEM and refuses keys under which anybody could sign. */
+/** Reads a SubjectPublicKeyInfo PEM and refuses weak keys, under which anybody could sign. */
 export function loadVerifyingKey(pem: string): VerifyingKey {
   requireOneBlock(pem, "PUBLIC KEY");
   const publicKey = readKey(() => createPublicKey({ key: pem, format: "pem" }));
@@ -75,13 +75,13 @@ function describePublicKey(publicKey: KeyObject): VerifyingKey {
 }
 
 /**
- * Node would also take a certificate or a private key where a public key is asked for, and reads only the
- * first of several blocks; exactly one block of the right kind leaves nothing to guess.
+ * Node would also accept a certificate or a private key where a public key is expected, and reads only the first of
+ * several blocks. Requiring exactly one block of the right kind avoids any ambiguity.
  */
 function requireOneBlock(pem: string, label: string): void {
   const block = new RegExp(`^\\s*-----BEGIN ${label}-----[A-Za-z0-9+/=\\s]+-----END ${label}-----\\s*$`);
   if (typeof pem !== "string" || !block.test(pem)) {
-    throw new WritError("KEY_REJECTED", `The key is not a single PEM block "${label}".`);
+    throw new WritError("KEY_REJECTED", `the key is not a single PEM block "${label}"`);
   }
 }
 
@@ -90,11 +90,11 @@ function readKey(read: () => KeyObject): KeyObject {
   try {
     key = read();
   } catch {
-    // OpenSSL's own message is dropped: it says nothing that helps, and it must never quote key material.
-    throw new WritError("KEY_REJECTED", "The PEM block does not hold a readable key.");
+    // OpenSSL's own message is dropped: it does not help, and it must never quote key material.
+    throw new WritError("KEY_REJECTED", "the PEM block does not contain a readable key");
   }
   if (key.asymmetricKeyType !== "ed25519") {
-    throw new WritError("KEY_REJECTED", `The key is ${key.asymmetricKeyType}, only Ed25519 is accepted.`);
+    throw new WritError("KEY_REJECTED", `the key is ${key.asymmetricKeyType}; only Ed25519 is accepted`);
   }
   return key;
 }

@@ -6,8 +6,8 @@ import { type SigningKey, signaturePrefix, signText, type VerifyingKey, verifyTe
 import { parseJson } from "./parse-json.ts";
 
 /**
- * What one attempt may do by itself, without its worker's token: speak for its own job and use storage as far as its
- * policy goes. Whether the attempt still holds its lease is not in here; ask the store at each use.
+ * What one attempt may do itself, without its worker's token: act for its own job, and use storage as its policy
+ * allows. Whether the attempt still holds its lease is not part of the token; ask the store at each use.
  */
 export type JobToken = {
   jobId: string;
@@ -19,18 +19,18 @@ export type JobToken = {
   expiresAtTs: number;
 };
 
-/** The key of this id, if its signatures count at this moment. */
+/** The key with this id, if its signatures are valid at this moment. */
 type JobTokenKeys = { verifierFor(keyId: string, nowMs: number): VerifyingKey | null };
 
-/** Half of what Node takes for all headers of a request; the longest policy makes a token of two thirds of it. */
+/** Half of what Node accepts for all headers of a request; the longest policy makes a token of two thirds of this. */
 export const jobTokenCharsMax = 8192;
 
-/** Hub to hub: nobody else makes them, and nobody else needs to look inside. */
+/** From hub to hub: no other program makes these tokens or needs to read them. */
 const party = "writ-hub";
 
 /**
- * The whole header is fixed but for the key. One that names another algorithm, type, extension or place to fetch a
- * key from is not read at all, so there is nothing in it to be led astray by.
+ * The whole header is fixed except for the key id. A header that names another algorithm, type, extension or key source
+ * is not parsed at all, so it cannot mislead.
  */
 const tokenHeader = /^\{"alg":"EdDSA","kid":"([0-9a-f]{16})","typ":"writ-job\+jwt"\}$/;
 
@@ -38,8 +38,8 @@ const tokenHeader = /^\{"alg":"EdDSA","kid":"([0-9a-f]{16})","typ":"writ-job\+jw
 const depthMax = 3;
 
 /**
- * A JWT. What is signed begins with base64url of `{"` and every other text that the hub's keys sign is JSON and begins
- * with `{`, so no signature can serve as one of the other kind.
+ * A JWT. The signed text begins with base64url of `{"`, and every other text that the hub's keys sign is JSON and
+ * begins with `{`, so a signature of one kind cannot be used as the other.
  */
 export function makeJobToken(key: SigningKey, token: JobToken): string {
   const header = encode(`{"alg":"EdDSA","kid":"${key.keyId}","typ":"writ-job+jwt"}`);
@@ -48,23 +48,23 @@ export function makeJobToken(key: SigningKey, token: JobToken): string {
   return `${signed}.${signature.toString("base64url")}`;
 }
 
-/** Reads what `makeJobToken` wrote with a key that counts; anything else is UNAUTHENTICATED, and is never quoted. */
+/** Reads what `makeJobToken` wrote with a valid key. Anything else is UNAUTHENTICATED and is never quoted. */
 export function verifyJobToken(keys: JobTokenKeys, text: string, nowMs: number): JobToken {
   if (typeof text !== "string" || text.length > jobTokenCharsMax)
-    throw refusal("It is too long, or no text.");
+    throw refusal("it is too long, or not a string");
   const [header = "", payload = "", signature = "", ...more] = text.split(".");
-  if (more.length > 0 || signature === "") throw refusal("It does not have three parts.");
+  if (more.length > 0 || signature === "") throw refusal("it does not have three parts");
 
   const keyId = tokenHeader.exec(decode(header).toString("latin1"))?.[1];
-  if (keyId === undefined) throw refusal("Its header is not that of a job token.");
+  if (keyId === undefined) throw refusal("its header is not the header of a job token");
   const key = keys.verifierFor(keyId, nowMs);
-  if (key === null) throw refusal("The key that it names is not one that signs now.");
+  if (key === null) throw refusal("the key that it names may not sign now");
   const standard = `${signaturePrefix}${decode(signature).toString("base64")}`;
-  if (!verifyText(key, `${header}.${payload}`, standard)) throw refusal("Its signature does not verify.");
+  if (!verifyText(key, `${header}.${payload}`, standard)) throw refusal("its signature does not verify");
 
   const token = readPayload(decode(payload).toString("utf8"));
   if (token.expiresAtTs * 1000 <= nowMs) {
-    throw refusal("It has expired: POST /jobs/:id/token gives a fresh one while the lease lives.");
+    throw refusal("it has expired; get a new one with POST /jobs/:id/token while the lease lasts");
   }
   return token;
 }
@@ -83,7 +83,7 @@ function payloadText(token: JobToken): string {
   });
 }
 
-/** Written again it must be the same text: then it has these fields, this audience, and nothing else. */
+/** Serialised again it must be the same text: then it has exactly these fields and this audience. */
 function readPayload(text: string): JobToken {
   const fields = readObject(text);
   const token = {
@@ -96,7 +96,7 @@ function readPayload(text: string): JobToken {
     expiresAtTs: fields["exp"],
   };
   if (!isJobToken(token) || payloadText(token) !== text)
-    throw refusal("It does not say what a job token says.");
+    throw refusal("it does not have the fields of a job token");
   return { ...token, policy: token.policy.map((right) => ({ ...right })) };
 }
 
@@ -105,11 +105,11 @@ function readObject(text: string): JsonObject {
   try {
     value = parseJson(text, { maxDepth: depthMax });
   } catch (error) {
-    // Its message may quote a key of what was sent.
-    if (error instanceof WritError) throw refusal("It holds no JSON object.");
+    // The message of the parser may quote a key of the untrusted text.
+    if (error instanceof WritError) throw refusal("it does not contain a JSON object");
     throw error;
   }
-  if (!isObject(value)) throw refusal("It holds no JSON object.");
+  if (!isObject(value)) throw refusal("it does not contain a JSON object");
   return value;
 }
 
@@ -138,13 +138,13 @@ function encode(text: string): string {
   return Buffer.from(text, "utf8").toString("base64url");
 }
 
-/** Buffer reads many spellings of the same bytes; only the one that it would write itself is accepted. */
+/** Buffer accepts many spellings of the same bytes; only the one that it would write itself is accepted here. */
 function decode(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
-  if (bytes.toString("base64url") !== part) throw refusal("It is not in base64url.");
+  if (bytes.toString("base64url") !== part) throw refusal("it is not in base64url");
   return bytes;
 }
 
 function refusal(reason: string): WritError {
-  return new WritError("UNAUTHENTICATED", `The job token is refused. ${reason}`);
+  return new WritError("UNAUTHENTICATED", `the job token is refused: ${reason}`);
 }

@@ -1,10 +1,10 @@
-/** A key, an index, or null in an object whose next key is not read yet. */
+/** A key, an index, or null in an object whose next key has not been read yet. */
 export type JsonStep = string | number | null;
 
-/** An error that quotes a hostile key must stay short. */
+/** Keeps an error short that quotes a hostile key. */
 const pathCharsMax = 200;
 
-/** `run.steps[2].name`; empty for the document itself. Odd keys are quoted, so none can forge a log line. */
+/** `run.steps[2].name`; empty for the document itself. Unusual keys are quoted, so that none can forge a log line. */
 export function jsonPath(place: JsonStep[]): string {
   let path = "";
   for (const step of place) {

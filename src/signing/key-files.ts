@@ -9,25 +9,25 @@ import { readSecretFile } from "./secret-file.ts";
 const macFile = "mac.key";
 
 /**
- * Every file is created, never overwritten: of two hubs that start at once on one directory the first writer
- * wins, and both go on to read what is there. The order is MAC key, signing key, ring.
+ * Every file is created, never overwritten: of two hubs that start at once on one directory, the first writer wins, and
+ * both then read what is there. The order is MAC key, signing key, ring.
  */
 export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: number }): void {
   const left = readdirSync(dir).filter((name) => /^signing-[0-9a-f]{16}\.pem$/.test(name));
   const isMacKeyThere = readSecretFile(dir, macFile) !== null;
   if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${macFile} and ${ringFile} are missing`);
   if (left.length > 1)
-    throw rejected(dir, `${ringFile} is missing and ${left.length} signing keys are there`);
+    throw rejected(dir, `${ringFile} is missing, but there are ${left.length} signing keys`);
   if (!isMacKeyThere) createPrivateFileSync(join(dir, macFile), `${generateMacKey().toString("hex")}\n`);
 
-  // One signing key without a ring is what a crash between the two writes leaves behind.
+  // A single signing key without a ring is left behind by a crash between the two writes.
   const leftKeyId = left[0]?.slice("signing-".length, -".pem".length);
   const leftKey = leftKeyId === undefined ? null : readSigningKey(dir, leftKeyId);
   const madeKey = first.given === null && leftKey === null ? makeSigningKey(dir) : null;
   const signing = (first.given ?? leftKey ?? madeKey) as SigningKey;
   const ring = { version: 1, keys: [firstEntry(signing, first.nowMs)] };
   const isFirst = createPrivateFileSync(join(dir, ringFile), ringText(ring));
-  // Whoever lost the race leaves no key that the ring does not know.
+  // The hub that lost the race leaves no key behind that the ring does not list.
   if (!isFirst && madeKey !== null) dropUnlisted(dir, madeKey.keyId);
 }
 
@@ -49,18 +49,20 @@ function firstEntry({ keyId, publicKeyPem }: SigningKey, nowMs: number): RingEnt
 export function readSigningKey(dir: string, keyId: string): SigningKey {
   const name = signingFile(keyId);
   const pem = readSecretFile(dir, name);
-  if (pem === null) throw rejected(dir, `${name} is missing; restore it, or give the same key at the start`);
+  if (pem === null)
+    throw rejected(dir, `${name} is missing; restore it, or set JOB_SIGNING_PRIVATE_KEY to the same key`);
   const signing = loadSigningKey(pem);
-  if (signing.keyId !== keyId) throw rejected(dir, `${name} holds the key ${signing.keyId}`);
+  if (signing.keyId !== keyId) throw rejected(dir, `${name} contains the key ${signing.keyId}`);
   return signing;
 }
 
 export function readMacKey(dir: string): Buffer {
   const text = readSecretFile(dir, macFile);
-  if (text === null) throw rejected(dir, `${macFile} is missing; restore it, every stored document needs it`);
+  if (text === null)
+    throw rejected(dir, `${macFile} is missing; restore it, because every stored document needs it`);
   const hex = text.trim();
   if (!/^[0-9a-f]+$/.test(hex) || hex.length !== macKeyBytes * 2) {
-    throw rejected(dir, `${macFile} does not hold ${macKeyBytes} bytes in lower-case hex`);
+    throw rejected(dir, `${macFile} does not contain ${macKeyBytes} bytes in lower-case hex`);
   }
   return Buffer.from(hex, "hex");
 }

@@ -28,18 +28,18 @@ type Options = { nowMs: number; givenPrivateKeyPem?: string | undefined };
 
 const dayMs = 86_400_000;
 
-/** For so long after a rotation claims carry the signatures of both keys. */
+/** For this long after a rotation, claims carry the signatures of both keys. */
 export const graceMsDefault = 14 * dayMs;
 
-/** With the active one these are four: more signatures on one claim no worker looks at. */
+/** Together with the active key these are four, which is the most that a worker checks on one claim. */
 const retiringMax = 3;
 
-/** A key that has signed for longer than this should be replaced. */
+/** A key that has signed for longer than this should be rotated. */
 export const rotationDueMs = 90 * dayMs;
 
 /**
- * Opens the keys in a directory, or makes them at the first start. The ring is written last, so a directory
- * without one was never in use, and one with a ring must be whole: a lost key is never quietly replaced.
+ * Opens the keys in a directory, or creates them at the first start. The ring is written last: a directory without a
+ * ring was never used, and one with a ring must be complete, because a lost key is never replaced silently.
  */
 export function openKeyRing(dir: string, options: Options): KeyRing {
   const given = options.givenPrivateKeyPem === undefined ? null : loadSigningKey(options.givenPrivateKeyPem);
@@ -48,7 +48,7 @@ export function openKeyRing(dir: string, options: Options): KeyRing {
   return new KeyRing(dir, { given, nowMs: options.nowMs });
 }
 
-/** The hub's keys: those that sign, the one that seals, and the public record of all that ever signed. */
+/** The hub's keys: those that sign, the one that seals, and the public record of all that have ever signed. */
 export class KeyRing {
   readonly macKey: Buffer;
   readonly #dir: string;
@@ -65,7 +65,7 @@ export class KeyRing {
     this.#ring = readRing(dir);
     const record = this.#ring.keys.find(({ key_id }) => key_id === given?.keyId);
     if (given !== null && (record === undefined || record.status === "revoked")) {
-      throw rejected(dir, `the given key ${given.keyId} is not one of its keys, or is revoked`);
+      throw rejected(dir, `the given signing key ${given.keyId} is not one of its keys, or is revoked`);
     }
     this.#signing = this.#loadKeys(this.#ring, nowMs);
     this.macKey = readMacKey(dir);
@@ -84,35 +84,35 @@ export class KeyRing {
     return this.#ring.keys.map(recordOf);
   }
 
-  /** What revoked keys signed last, for workers that trust nobody who could tell them otherwise. */
+  /** The last text that each revoked key signed, for workers that trust no other key. */
   revocations(): { key_id: string; signature: string }[] {
     return this.#ring.keys.flatMap(({ key_id, revocation: signature }) =>
       signature === undefined ? [] : [{ key_id, signature }],
     );
   }
 
-  /** The keys whose signatures count now, newest first. */
+  /** The keys that may sign now, newest first. */
   signers(nowMs: number): SigningKey[] {
     const records = this.#ring.keys.filter((record) => maySign(record, nowMs));
-    // A clock that was set back may bring up a key that was over when the others were loaded.
+    // After the clock is set back, a key may be valid that had expired when the others were loaded.
     const signers = records.map(({ key_id }) => this.#signing.get(key_id)).filter((key) => key !== undefined);
     return signers.reverse();
   }
 
-  /** The newest key that somebody trusts; the oldest for who names none, and null when none of those named may sign. */
+  /** The newest key that the worker trusts; the oldest if it names none, and null if none of those named may sign. */
   signerFor(trustedIds: readonly string[], nowMs: number): SigningKey | null {
     const signers = this.signers(nowMs);
     if (trustedIds.length === 0) return signers.at(-1)!;
     return signers.find(({ keyId }) => trustedIds.includes(keyId)) ?? null;
   }
 
-  /** The public half of a key whose signatures count now; null for one that is unknown, revoked or over. */
+  /** The public key with this id, if it may sign now; null if it is unknown, revoked or expired. */
   verifierFor(keyId: string, nowMs: number): VerifyingKey | null {
     const record = this.#ring.keys.find(({ key_id }) => key_id === keyId);
     return record !== undefined && maySign(record, nowMs) ? loadVerifyingKey(record.public_key) : null;
   }
 
-  /** All keys under one version, signed by every key that may sign: how workers learn of new ones. */
+  /** All keys under one version, signed by every key that may sign. Workers learn of new keys from it. */
   keySet(nowMs: number): SignedKeySet {
     const text = keySetText({ version: this.#ring.version, keys: this.list() });
     const signers = this.signers(nowMs);
@@ -121,7 +121,7 @@ export class KeyRing {
     return this.#keySet!;
   }
 
-  /** Makes a new key. The one before it signs on beside it until the grace is over. */
+  /** Creates a new key. The previous one also signs until the grace period ends. */
   rotate({ nowMs, graceMs = graceMsDefault, emergency = false }: Rotation): KeyRecord {
     const { signingKey, privateKeyPem } = generateSigningKey();
     createPrivateFileSync(join(this.#dir, signingFile(signingKey.keyId)), privateKeyPem);
@@ -140,14 +140,14 @@ export class KeyRing {
     return made;
   }
 
-  /** The key signs nothing more, and its private half is removed. The active one cannot go before another is there. */
+  /** Revokes a key: it signs nothing more, and its private half is deleted. The active key must be replaced first. */
   revoke(keyId: string, { nowMs, emergency = false }: Omit<Rotation, "graceMs">): KeyRecord {
     const record = this.#ring.keys.find(({ key_id }) => key_id === keyId);
     if (record === undefined) throw new WritError("NOT_FOUND", `there is no key ${keyId}`);
     if (record.status === "active") {
       throw new WritError(
         "STATE_CONFLICT",
-        `${keyId} is the key that signs now: rotate first, with --emergency if it is known to others`,
+        `${keyId} is the active key; run \`writ keys rotate\` first, with --emergency if it may have leaked`,
       );
     }
     if (record.status === "revoked" && (record.emergency === true || !emergency)) {
@@ -168,7 +168,7 @@ export class KeyRing {
     return recordOf(revoked);
   }
 
-  /** Keys that were to be revoked by now. */
+  /** Keys whose revocation is due. */
   overdue(nowMs: number): KeyRecord[] {
     return this.#ring.keys.filter(
       ({ status, emergency, not_after }) =>
@@ -185,8 +185,8 @@ export class KeyRing {
   }
 
   /**
-   * Takes over what another hub on the same directory has changed; true when it did. A ring that is refused is
-   * refused once, and the keys stay as they were.
+   * Loads what another hub on the same directory has changed; returns true if there was a change. A ring that is
+   * refused is reported once, and the keys stay as they were.
    */
   reload(nowMs: number): boolean {
     const stamp = stampOf(this.#dir, ringFile);
@@ -204,7 +204,7 @@ export class KeyRing {
     return true;
   }
 
-  /** A key that did not get into the ring leaves nothing behind. */
+  /** A key that was not added to the ring leaves no file behind. */
   #changeRing(madeKeyId: string, change: (keys: RingEntry[]) => RingEntry[]): Ring {
     try {
       return changeRing(this.#dir, change);
@@ -233,11 +233,11 @@ export class KeyRing {
 type Rotation = {
   nowMs: number;
   graceMs?: number;
-  /** The key before it is revoked when the grace is over, and what was leased with it is void then. */
+  /** The previous key is revoked when the grace period ends, and every lease that it signed is void then. */
   emergency?: boolean;
 };
 
-/** An entry without what only the ring itself needs. */
+/** An entry without the fields that only the ring needs. */
 function recordOf({ key_id, public_key, status, not_before, not_after }: RingEntry): KeyRecord {
   return { key_id, public_key, status, not_before, not_after };
 }
@@ -246,7 +246,7 @@ function maySign({ status, not_after }: KeyRecord, nowMs: number): boolean {
   return status === "active" || (status === "retiring" && not_after !== null && not_after > nowMs);
 }
 
-/** The active key begins to retire. Whoever rotates often ends the oldest early, so that a claim stays small. */
+/** The active key begins to retire. If keys are rotated often, the oldest ends early, so that a claim stays small. */
 function retireKeys(
   keys: RingEntry[],
   { nowMs, graceMs = graceMsDefault, emergency = false }: Rotation,

@@ -5,13 +5,13 @@ import { loadVerifyingKey, type SigningKey, signText, type VerifyingKey, verifyT
 import { parseJson } from "./parse-json.ts";
 import type { KeyRecord } from "./ring-file.ts";
 
-/** All public keys of a hub under one rising number. */
+/** All public keys of a hub under one increasing version. */
 export type KeySet = { version: number; keys: KeyRecord[] };
 
 /** The set as text, signed by every key that may sign. */
 export type SignedKeySet = { text: string; signatures: { key_id: string; signature: string }[] };
 
-/** More than a ring collects in twenty years of rotations; a stranger must not buy work with a longer list. */
+/** More than a ring collects in twenty years of rotations; bounds the work that an untrusted list can cause. */
 const keysMax = 256;
 const signaturesMax = 4;
 
@@ -32,31 +32,31 @@ export function signKeySet(text: string, signers: readonly SigningKey[]): Signed
   };
 }
 
-/** What a key signs last: that it is not to be believed any more. Whoever stole it can do no more than end it too. */
+/** The last text that a key signs: that it is revoked. A thief of the key can use it only to revoke the key too. */
 export function revocationText(keyId: string): string {
   return `{"revoke":${canonicalString(keyId)}}`;
 }
 
-/** Reads a key set that one of these keys has signed. Whom to trust is the caller's to say; nothing else is looked at. */
+/** Reads a key set that one of these keys has signed. The caller decides which keys to trust. */
 export function openKeySet(trusted: readonly VerifyingKey[], signed: SignedKeySet): KeySet {
   const isVouchedFor = signed.signatures.slice(0, signaturesMax).some(({ key_id, signature }) => {
     const key = trusted.find(({ keyId }) => keyId === key_id);
     return key !== undefined && verifyText(key, signed.text, signature);
   });
-  if (!isVouchedFor) throw refusal("KEY_NOT_TRUSTED", "No key that is trusted now has signed it.");
+  if (!isVouchedFor) throw refusal("KEY_NOT_TRUSTED", "no key that is trusted now has signed it");
   return parseKeySet(signed.text);
 }
 
-/** Reads exactly what `keySetText` writes. Every key in it is loaded, so a weak one spoils the set. */
+/** Reads exactly what `keySetText` writes. Every key in it is loaded, so one weak key makes the whole set invalid. */
 export function parseKeySet(text: string): KeySet {
   const value = parseJson(text, { maxDepth: depthMax }) as unknown;
   const { version, keys } = (value ?? {}) as Partial<KeySet>;
   if (!Number.isSafeInteger(version) || !Array.isArray(keys) || keys.length > keysMax) {
-    throw refusal("KEY_REJECTED", "It is not a key set.");
+    throw refusal("KEY_REJECTED", "it is not a key set");
   }
   for (const key of keys) checkRecord(key);
   const set = { version: version as number, keys: keys.map((key) => ({ ...key })) };
-  if (keySetText(set) !== text) throw refusal("KEY_REJECTED", "It is not in canonical form.");
+  if (keySetText(set) !== text) throw refusal("KEY_REJECTED", "it is not in canonical form");
   return set;
 }
 
@@ -68,10 +68,10 @@ function checkRecord(record: KeyRecord): void {
     Number.isSafeInteger(record.not_before) &&
     (record.not_after === null || Number.isSafeInteger(record.not_after));
   if (!isRecord || loadVerifyingKey(record.public_key).keyId !== record.key_id) {
-    throw refusal("KEY_REJECTED", "It holds a record that is not a key.");
+    throw refusal("KEY_REJECTED", "it contains a record that is not a key");
   }
 }
 
 function refusal(code: "KEY_REJECTED" | "KEY_NOT_TRUSTED", reason: string): WritError {
-  return new WritError(code, `The key set is refused. ${reason}`);
+  return new WritError(code, `the key set is refused: ${reason}`);
 }

@@ -16,7 +16,7 @@ export type Lease = {
 
 const fieldCount = 8;
 
-/** Written by hand because it is made for every claim; the order is the canonical one. */
+/** Written by hand because it is made for every claim; the fields are in canonical order. */
 export function leaseText(lease: Lease): string {
   checkFields(lease);
   return (
@@ -28,13 +28,14 @@ export function leaseText(lease: Lease): string {
 }
 
 /**
- * Reads exactly what `leaseText` writes, and nothing that merely means the same. A text that comes out of it again to
- * the byte cannot have named a key twice or written a number in another way, so the plain parser is strict enough.
+ * Reads exactly what `leaseText` writes, and no other spelling. If serialising the result gives the same bytes, the
+ * text cannot have contained a duplicate key or another spelling of a number, so the plain parser is strict enough.
  */
 export function parseLease(text: string): Lease {
   const lease = readObject(text);
-  if (Object.keys(lease).length !== fieldCount) throw invalid("It has other fields than a lease has.");
-  if (leaseText(lease) !== text) throw invalid("It is not in canonical form.");
+  if (Object.keys(lease).length !== fieldCount)
+    throw invalid("it does not have exactly the fields of a lease");
+  if (leaseText(lease) !== text) throw invalid("it is not in canonical form");
   return lease;
 }
 
@@ -54,15 +55,15 @@ function readObject(text: string): Lease {
   try {
     value = JSON.parse(text);
   } catch {
-    throw invalid("It is not JSON.");
+    throw invalid("it is not JSON");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid("It is not a JSON object.");
+    throw invalid("it is not a JSON object");
   }
   return value as Lease;
 }
 
-/** All eight are checked, so a text with eight fields that passes has exactly these. */
+/** All eight fields are checked, so a text with eight fields that passes has exactly these. */
 function checkFields(lease: Lease): void {
   checkName("job_id", lease.job_id);
   checkName("worker_id", lease.worker_id);
@@ -72,22 +73,22 @@ function checkFields(lease: Lease): void {
   checkInteger("issued_at_ts", lease.issued_at_ts, 0);
   checkInteger("expires_at_ts", lease.expires_at_ts, lease.issued_at_ts);
   if (typeof lease.document_sha256 !== "string" || !/^[0-9a-f]{64}$/.test(lease.document_sha256)) {
-    throw invalid("document_sha256 must be 64 lower-case hex digits.");
+    throw invalid("document_sha256 must be 64 lower-case hex digits");
   }
 }
 
 function checkName(field: string, value: unknown): void {
   if (typeof value !== "string" || value === "" || !value.isWellFormed())
-    throw invalid(`${field} must be a string that is not empty.`);
+    throw invalid(`${field} must be a non-empty string`);
 }
 
 function checkInteger(field: string, value: unknown, least: number): void {
-  // Template text would write -0 as 0 where the canonical form refuses it.
+  // A template string would write -0 as 0, which the canonical form refuses.
   if (!Number.isSafeInteger(value) || (value as number) < least || Object.is(value, -0)) {
-    throw invalid(`${field} must be an integer of at least ${least}.`);
+    throw invalid(`${field} must be an integer of at least ${least}`);
   }
 }
 
 function invalid(reason: string): WritError {
-  return new WritError("LEASE_INVALID", `The lease is refused. ${reason}`);
+  return new WritError("LEASE_INVALID", `the lease is refused: ${reason}`);
 }

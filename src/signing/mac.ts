@@ -1,7 +1,7 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { WritError } from "../core/errors.ts";
 
-/** What the seal covers: the document, and the columns that decide where it may go. */
+/** What the seal covers: the document, and the columns that decide where it may run. */
 type Sealed = { document: string; routing: string };
 
 export const macKeyBytes = 32;
@@ -15,11 +15,11 @@ export function sealDocument(macKey: Buffer, sealed: Sealed): Buffer {
   if (macKey.length !== macKeyBytes) {
     throw new WritError(
       "KEY_REJECTED",
-      `The MAC key has ${macKey.length} bytes, it must have ${macKeyBytes}.`,
+      `the MAC key has ${macKey.length} bytes; it must have ${macKeyBytes}`,
     );
   }
   const { document, routing } = sealed;
-  // As one text: each further call to update costs as much as hashing a kilobyte.
+  // As one text, because each further call to update costs as much as hashing a kilobyte.
   const text = `${documentPurpose}${lengthPrefix(document)}${document}${lengthPrefix(routing)}${routing}`;
   return createHmac("sha256", macKey).update(text).digest();
 }
@@ -30,7 +30,7 @@ export function checkSeal(macKey: Buffer, sealed: Sealed, mac: Uint8Array): bool
 
 const receiptPurpose = "writ receipt seal 1\n";
 
-/** The MAC, in hex, that a receipt carries from the moment when its attempt was accepted. */
+/** The MAC, in hex, that a receipt carries from the moment its attempt is accepted. */
 export function sealReceipt(
   macKey: Buffer,
   receipt: { text: string; signedId: string; publicKey: string },
@@ -49,7 +49,7 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }
 
-/** Without the lengths, moving the border between two parts would leave the MAC unchanged. */
+/** Without the lengths, moving the boundary between two parts would leave the MAC unchanged. */
 function lengthPrefix(part: string): string {
   return `${Buffer.byteLength(part, "utf8")}:`;
 }

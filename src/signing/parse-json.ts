@@ -2,18 +2,18 @@ import { type ErrorCode, WritError } from "../core/errors.ts";
 import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
 import { type JsonStep, jsonPath } from "./json-path.ts";
 
-/** Deeper than any honest document. A caller may ask for more or less, up to the ceiling. */
+/** Deeper than any genuine document. A caller may choose another limit, up to the ceiling. */
 const depthMaxDefault = 64;
 
-/** The parser recurses once per level; this many levels fit into any thread's stack. */
+/** The parser recurses once per level; this many levels fit into the stack of any thread. */
 export const depthCeiling = 512;
 
 /**
- * Reads strict JSON that has exactly one meaning in every language: no duplicate keys, no lone surrogates, no
- * number that a double would change, no `__proto__`, bounded nesting.
+ * Reads strict JSON that has exactly one meaning in every language: no duplicate keys, no lone surrogates, no number
+ * that a double would change, no `__proto__`, and bounded nesting.
  */
 export function parseJson(text: string, options: { maxDepth?: number } = {}): JsonValue {
-  if (typeof text !== "string") throw new WritError("INVALID_JSON", "JSON text must be a string.");
+  if (typeof text !== "string") throw new WritError("INVALID_JSON", "JSON text must be a string");
   const maxDepth = Math.min(options.maxDepth ?? depthMaxDefault, depthCeiling);
   return new Parser(text, maxDepth).document();
 }
@@ -23,7 +23,7 @@ class Parser {
   readonly #maxDepth: number;
   #at = 0;
   #depth = 0;
-  // The key or index being read at each open level; costs one store per member and names the place of an error.
+  // The key or index being read at each open level; costs one store per member and gives the path of an error.
   readonly #place: JsonStep[] = [];
 
   constructor(text: string, maxDepth: number) {
@@ -32,16 +32,18 @@ class Parser {
   }
 
   document(): JsonValue {
-    if (this.#text.charCodeAt(0) === 0xfeff) this.#fail("A byte order mark is not part of JSON.");
+    if (this.#text.charCodeAt(0) === 0xfeff) this.#fail("a byte order mark is not part of JSON");
     const value = this.#value(this.#skipSpace());
     this.#skipSpace();
     if (this.#at < this.#text.length) {
-      this.#fail("There is something after the end of the JSON value.");
+      this.#fail("there is more text after the end of the JSON value");
     }
     return value;
   }
 
-  /** Every reader below is given the code of the character at `at` (NaN at the end) and leaves `at` behind it. */
+  /**
+   * Every reader below receives the code of the character at `at` (NaN at the end) and leaves `at` after what it read.
+   */
   #value(code: number): JsonValue {
     if (code === quoteCode) return this.#string();
     if (code === openObjectCode) return this.#object();
@@ -50,7 +52,7 @@ class Parser {
     if (code === 0x74) return this.#word("true", true);
     if (code === 0x66) return this.#word("false", false);
     if (code === 0x6e) return this.#word("null", null);
-    return this.#fail("A JSON value was expected.");
+    return this.#fail("a JSON value was expected");
   }
 
   #object(): JsonObject {
@@ -61,18 +63,18 @@ class Parser {
     if (code !== closeObjectCode) {
       // Bounded by the text: every turn consumes at least one character.
       for (;;) {
-        if (code !== quoteCode) this.#fail("A key in double quotes was expected.");
+        if (code !== quoteCode) this.#fail("a key in double quotes was expected");
         const keyAt = this.#at;
         const key = this.#string();
         this.#place[level] = key;
-        if (key in object) this.#fail("The key appears twice in one object.", "DUPLICATE_KEY", keyAt);
+        if (key in object) this.#fail("the key appears twice in one object", "DUPLICATE_KEY", keyAt);
         if (key === "__proto__") this.#fail('The key "__proto__" is refused.', "INVALID_JSON", keyAt);
-        if (this.#skipSpace() !== colonCode) this.#fail("A colon was expected.");
+        if (this.#skipSpace() !== colonCode) this.#fail("a colon was expected");
         this.#at++;
         object[key] = this.#value(this.#skipSpace());
         code = this.#skipSpace();
         if (code === closeObjectCode) break;
-        if (code !== commaCode) this.#fail("A comma or the end of the object was expected.");
+        if (code !== commaCode) this.#fail("a comma or the end of the object was expected");
         this.#at++;
         code = this.#skipSpace();
       }
@@ -93,7 +95,7 @@ class Parser {
         array.push(this.#value(code));
         code = this.#skipSpace();
         if (code === closeArrayCode) break;
-        if (code !== commaCode) this.#fail("A comma or the end of the array was expected.");
+        if (code !== commaCode) this.#fail("a comma or the end of the array was expected");
         this.#at++;
         code = this.#skipSpace();
       }
@@ -104,7 +106,7 @@ class Parser {
 
   #enter(): void {
     if (this.#depth >= this.#maxDepth) {
-      this.#fail(`The JSON is nested more than ${this.#maxDepth} levels deep.`, "TOO_DEEP");
+      this.#fail(`the JSON is nested more than ${this.#maxDepth} levels deep`, "TOO_DEEP");
     }
     this.#place[this.#depth++] = null;
     this.#at++;
@@ -133,7 +135,7 @@ class Parser {
     return string;
   }
 
-  /** Checked as a whole once it is decoded: only then is it known whether two escapes make a pair. */
+  /** Checked as a whole after decoding, because only then is it known whether two escapes form a pair. */
   #escapedString(start: number): string {
     const text = this.#text;
     let string = "";
@@ -149,7 +151,7 @@ class Parser {
           string += String.fromCharCode(this.#hexUnit(at + 2));
           at += 6;
         } else {
-          string += shortEscapes[letter] ?? this.#fail("The escape is unknown.", "INVALID_JSON", at);
+          string += shortEscapes[letter] ?? this.#fail("the escape is unknown", "INVALID_JSON", at);
           at += 2;
         }
         from = at;
@@ -171,7 +173,7 @@ class Parser {
       const lower = code | 0x20;
       if (isDigit(code)) unit = unit * 16 + (code - zeroCode);
       else if (lower >= 0x61 && lower <= 0x66) unit = unit * 16 + (lower - 0x57);
-      else this.#fail("Four hexadecimal digits were expected.", "INVALID_JSON", at);
+      else this.#fail("four hexadecimal digits were expected", "INVALID_JSON", at);
     }
     return unit;
   }
@@ -187,18 +189,18 @@ class Parser {
       integer = integer * 10 + (code - zeroCode);
       code = text.charCodeAt(++at);
     }
-    if (at === digitsAt) this.#fail("A digit was expected.", "INVALID_JSON", at);
+    if (at === digitsAt) this.#fail("a digit was expected", "INVALID_JSON", at);
     if (at > digitsAt + 1 && text.charCodeAt(digitsAt) === zeroCode) {
-      this.#fail("A number must not start with a zero.", "INVALID_JSON", start);
+      this.#fail("a number must not start with a zero", "INVALID_JSON", start);
     }
     if (code === pointCode || (code | 0x20) === letterECode) return this.#decimal(start, at);
-    // Once a sum passes 2^53 rounding can no longer bring it back, so the inexact sum is enough to refuse.
+    // Once a sum passes 2^53, rounding can no longer bring it back, so the inexact sum is enough to refuse.
     if (integer > Number.MAX_SAFE_INTEGER)
-      this.#fail("The integer is outside ±(2^53−1).", "INVALID_JSON", start);
+      this.#fail("the integer is outside ±(2^53−1)", "INVALID_JSON", start);
     this.#at = at;
     if (first !== minusCode) return integer;
-    // Python reads -0 as 0 and JavaScript as -0: one text must not have two readings.
-    if (integer === 0) this.#fail("The integer -0 is refused.", "INVALID_JSON", start);
+    // Python reads -0 as 0 and JavaScript as -0; one text must not have two meanings.
+    if (integer === 0) this.#fail("the integer -0 is refused", "INVALID_JSON", start);
     return -integer;
   }
 
@@ -211,7 +213,7 @@ class Parser {
       at = this.#skipDigits(sign === plusCode || sign === minusCode ? at + 2 : at + 1);
     }
     const token = text.slice(start, at);
-    if (!Number.isFinite(Number(token))) this.#fail("The decimal is not finite.", "INVALID_JSON", start);
+    if (!Number.isFinite(Number(token))) this.#fail("the decimal is not finite", "INVALID_JSON", start);
     this.#at = at;
     return new Decimal(token);
   }
@@ -219,12 +221,12 @@ class Parser {
   #skipDigits(from: number): number {
     let at = from;
     while (isDigit(this.#text.charCodeAt(at))) at++;
-    if (at === from) this.#fail("A digit was expected.", "INVALID_JSON", at);
+    if (at === from) this.#fail("a digit was expected", "INVALID_JSON", at);
     return at;
   }
 
   #word<T>(word: string, value: T): T {
-    if (!this.#text.startsWith(word, this.#at)) this.#fail("A JSON value was expected.");
+    if (!this.#text.startsWith(word, this.#at)) this.#fail("a JSON value was expected");
     this.#at += word.length;
     return value;
   }
@@ -240,7 +242,7 @@ class Parser {
   #failInString(at: number): never {
     const isOver = at >= this.#text.length;
     return this.#fail(
-      isOver ? "The string does not end." : "A control character must be escaped.",
+      isOver ? "the string does not end" : "a control character must be escaped",
       "INVALID_JSON",
       at,
     );
@@ -248,7 +250,7 @@ class Parser {
 
   #fail(reason: string, code: ErrorCode = "INVALID_JSON", offset = this.#at): never {
     const path = jsonPath(this.#place.slice(0, this.#depth));
-    throw new WritError(code, `${reason} Found at ${path === "" ? "the top" : path}, offset ${offset}.`, {
+    throw new WritError(code, `${reason}, at ${path === "" ? "the top level" : path} (offset ${offset})`, {
       path,
       offset,
     });
@@ -259,7 +261,7 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-const loneSurrogate = "A string holds half of a surrogate pair.";
+const loneSurrogate = "a string contains half of a surrogate pair";
 const quoteCode = 0x22;
 const plusCode = 0x2b;
 const commaCode = 0x2c;

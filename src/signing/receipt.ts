@@ -13,7 +13,7 @@ export type Receipt = {
   worker_id: string;
   document_sha256: string;
   exit_code: number | null;
-  /** Of the canonical form of the result, or of the partial result; null when there is neither. */
+  /** SHA-256 of the canonical form of the result, or of the partial result; null if there is neither. */
   result_sha256: string | null;
   stdout_sha256: string;
   stderr_sha256: string;
@@ -46,23 +46,23 @@ export function receiptText(receipt: Receipt): string {
   return canonicalize(receipt as unknown as JsonValue);
 }
 
-/** Reads exactly what `receiptText` writes. Whether it is true is for the caller to compare. */
+/** Reads exactly what `receiptText` writes. Whether it is true is for the caller to check. */
 export function parseReceipt(text: string): Receipt {
   const value = readPlain(text) ?? readStrictly(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid("It is not a JSON object.");
+    throw invalid("it is not a JSON object");
   }
   const receipt = value as JsonObject;
   const hasFields = fieldNames.every((field) => Object.hasOwn(receipt, field));
   if (!hasFields || Object.keys(receipt).length !== fieldNames.length) {
-    throw invalid("It has other fields than a receipt has.");
+    throw invalid("it does not have exactly the fields of a receipt");
   }
   return receipt as unknown as Receipt;
 }
 
 /**
- * The plain parser is three times as fast, and a text that comes out of it again to the byte has named no key twice and
- * written each number in the one way. Null for any other text: the strict parser says what is wrong with it.
+ * The plain parser is three times as fast. If serialising its result gives the same bytes, the text has no duplicate
+ * key and no other spelling of a number. Returns null for any other text; the strict parser then reports what is wrong.
  */
 function readPlain(text: string): JsonValue | null {
   try {
@@ -75,17 +75,17 @@ function readPlain(text: string): JsonValue | null {
 
 function readStrictly(text: string): JsonValue {
   const value = parseJson(text);
-  if (canonicalize(value) !== text) throw invalid("It is not in canonical form.");
+  if (canonicalize(value) !== text) throw invalid("it is not in canonical form");
   return value;
 }
 
-/** What one signature covers for many receipts: the hash of each. */
+/** What one signature covers for several receipts: the hash of each. */
 export function receiptListText(workerId: string, texts: readonly string[]): string {
   const hashes = texts.map((text) => `"${sha256Hex(text)}"`);
   return `{"receipts":[${hashes.join(",")}],"worker_id":${canonicalString(workerId)}}`;
 }
 
-/** Does this signature stand behind this receipt, alone or in a list of the same worker? */
+/** Whether this signature covers this receipt, alone or in a list of the same worker. */
 export function isReceiptSigned(
   key: VerifyingKey,
   { text, signed, signature }: { text: string; signed: string; signature: string },
@@ -101,5 +101,5 @@ export function isReceiptSigned(
 }
 
 function invalid(reason: string): WritError {
-  return new WritError("INVALID_DOCUMENT", `The receipt is refused. ${reason}`);
+  return new WritError("INVALID_DOCUMENT", `the receipt is refused: ${reason}`);
 }

@@ -6,7 +6,7 @@ import { loadVerifyingKey, type VerifyingKey } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";
 import { readSecretFile, withDirectoryLock } from "./secret-file.ts";
 
-/** One key as the world may see it. Times are milliseconds since the epoch; `not_after` is null while it is open. */
+/** One public key. Times are milliseconds since the epoch; `not_after` is null while it has no end. */
 export type KeyRecord = {
   key_id: string;
   public_key: string;
@@ -16,12 +16,12 @@ export type KeyRecord = {
 };
 
 /**
- * `emergency`: when its time is over the key is revoked, and what was leased with it is void from then on.
- * `revocation`: the last thing that a revoked key signed.
+ * `emergency`: when its time ends the key is revoked, and every lease that it signed is void. `revocation`: the last
+ * text that a revoked key signed.
  */
 export type RingEntry = KeyRecord & { emergency?: true; revocation?: string };
 
-/** All keys that ever signed, oldest first. The version rises with every change and is never given twice. */
+/** All keys that have ever signed, oldest first. The version increases with every change and is never used twice. */
 export type Ring = { version: number; keys: RingEntry[] };
 
 export const ringFile = "ring.json";
@@ -32,23 +32,23 @@ export function readRing(dir: string): Ring {
   const ring =
     text === null ? null : (toPlain(parseJson(text)) as { keys?: unknown; version?: unknown } | null);
   const keys: unknown[] = Array.isArray(ring?.keys) ? ring.keys : [];
-  // A ring from before there were versions is the first one.
+  // A ring from before versions existed counts as the first version.
   const version = ring?.version ?? 1;
   if (!Number.isSafeInteger(version) || (version as number) < 1)
     throw rejected(dir, `${ringFile} has no version`);
-  if (!keys.every(isRingEntry)) throw rejected(dir, `${ringFile} holds a record that is not a key`);
+  if (!keys.every(isRingEntry)) throw rejected(dir, `${ringFile} contains a record that is not a key`);
   if (keys.filter((key) => key.status === "active").length !== 1) {
-    throw rejected(dir, `${ringFile} must hold exactly one active key`);
+    throw rejected(dir, `${ringFile} must contain exactly one active key`);
   }
   return { version: version as number, keys };
 }
 
-/** All keys that ever signed, by their ids: what an old signature is checked with. */
+/** All keys that have ever signed, by their ids, to check old signatures with. */
 export function readVerifyingKeys(dir: string): ReadonlyMap<string, VerifyingKey> {
   return new Map(readRing(dir).keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)]));
 }
 
-/** Reads the ring, changes it and puts it back with the next version, while no other hub does the same. */
+/** Reads the ring, changes it and writes it back with the next version, while no other hub can do the same. */
 export function changeRing(dir: string, change: (keys: RingEntry[]) => RingEntry[]): Ring {
   return withDirectoryLock(dir, () => {
     const { version, keys } = readRing(dir);
@@ -62,7 +62,7 @@ export function ringText(ring: Ring): string {
   return `${JSON.stringify(ring, null, 2)}\n`;
 }
 
-/** The public key is loaded again at every look, so an edited ring cannot bring in a weak or renamed one. */
+/** The public key is loaded again at every read, so an edited ring cannot introduce a weak or renamed key. */
 function isRingEntry(value: unknown): value is RingEntry {
   if (typeof value !== "object" || value === null) return false;
   const record = value as Record<string, unknown>;
@@ -78,5 +78,5 @@ function isRingEntry(value: unknown): value is RingEntry {
 }
 
 export function rejected(dir: string, reason: string): WritError {
-  return new WritError("KEY_REJECTED", `The key directory ${dir} is refused: ${reason}.`, { dir });
+  return new WritError("KEY_REJECTED", `the key directory ${dir} is refused: ${reason}`, { dir });
 }

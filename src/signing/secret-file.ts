@@ -8,22 +8,22 @@ const lockName = "keys.lock";
 /** Key files are a few hundred bytes; a ring of many years stays far below this. */
 const fileBytesMax = 1024 ** 2;
 
-/** Makes the directory when it is not there, and refuses one that others may look into. */
+/** Creates the directory if it does not exist, and refuses one that others can access. */
 export function openSecretDirectory(dir: string): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if ((statSync(dir).mode & othersMask) !== 0) throw tooOpen(dir, "700");
 }
 
-/** Reads a file that nobody else may read or write, or null when there is none. */
+/** Reads a file that nobody else may read or write; null if there is none. */
 export function readSecretFile(dir: string, name: string): string | null {
   const path = join(dir, name);
   const file = openExisting(path);
   if (file === null) return null;
   try {
-    // The open descriptor is asked, not the path, so the file that is checked is the file that is read.
+    // The open descriptor is checked, not the path, so the file that is checked is the file that is read.
     const status = fstatSync(file);
     if (!status.isFile() || status.size > fileBytesMax) {
-      throw new WritError("KEY_REJECTED", `${path} is not a small regular file.`, { path });
+      throw new WritError("KEY_REJECTED", `${path} is not a small regular file`, { path });
     }
     if ((status.mode & othersMask) !== 0) throw tooOpen(path, "600");
     return readFileSync(file, "utf8");
@@ -32,17 +32,17 @@ export function readSecretFile(dir: string, name: string): string | null {
   }
 }
 
-/** Differs whenever the file was replaced or written to; null when there is none. */
+/** Changes whenever the file is replaced or written; null if there is none. */
 export function stampOf(dir: string, name: string): string | null {
   const status = statSync(join(dir, name), { bigint: true, throwIfNoEntry: false });
   return status === undefined ? null : `${status.ino} ${status.mtimeNs} ${status.size}`;
 }
 
-/** Does something that no other hub on the same directory does at the same time. Nobody waits: it is refused. */
+/** Runs a function while no other hub does the same on this directory. A second caller does not wait; it is refused. */
 export function withDirectoryLock<T>(dir: string, act: () => T): T {
   const lock = tryLockFile(join(dir, lockName));
   if (lock === null) {
-    throw new WritError("STATE_CONFLICT", "another hub is changing the keys at this moment; try again", {
+    throw new WritError("STATE_CONFLICT", "another hub is changing the keys; try again", {
       dir,
     });
   }
@@ -59,13 +59,13 @@ function openExisting(path: string): number | null {
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (hasCode(error, "ENOENT")) return null;
-    if (hasCode(error, "ELOOP")) throw new WritError("KEY_REJECTED", `${path} is a symbolic link.`, { path });
+    if (hasCode(error, "ELOOP")) throw new WritError("KEY_REJECTED", `${path} is a symbolic link`, { path });
     throw error;
   }
 }
 
 function tooOpen(path: string, mode: string): WritError {
-  return new WritError("KEY_REJECTED", `${path} is open to other users; run: chmod ${mode} ${path}`, {
+  return new WritError("KEY_REJECTED", `other users can access ${path}; run: chmod ${mode} ${path}`, {
     path,
   });
 }

@@ -8,11 +8,13 @@ import { parseJson } from "./parse-json.ts";
 import { isReceiptSigned, parseReceipt, type Receipt } from "./receipt.ts";
 import type { KeyRecord } from "./ring-file.ts";
 
-/** Everything that somebody without the hub needs to check what was ordered, who could run it, and what came out. */
+/**
+ * Everything that is needed to check, without the hub, what was ordered, who could run it, and what the outcome was.
+ */
 export type ReceiptBundle = {
   job_id: string;
   attempt: number;
-  /** The document, its grant to a worker, and the hub's signatures over both, all by one key. */
+  /** The document, its grant to a worker, and the hub's signatures over both, made by one key. */
   document: string | null;
   signature: string | null;
   grant: string;
@@ -23,13 +25,13 @@ export type ReceiptBundle = {
   receipt: string;
   signed: string;
   receipt_signature: string;
-  /** Canonical text; null when there is none. */
+  /** Canonical text; null if there is none. */
   result: string | null;
-  /** False when there may have been one, but it went with its job. */
+  /** False if there may have been a result, but it was deleted with its job. */
   result_kept?: boolean | undefined;
 };
 
-/** `isFine` is null for what could not be checked because it is not there. */
+/** `isFine` is null for what could not be checked because it is not available. */
 export type BundleStep = { step: string; isFine: boolean | null; says: string };
 
 /** What the hub attests: this worker, with this key, held the lease of this attempt of this document. */
@@ -43,7 +45,7 @@ export function grantText(grant: {
   return canonicalize({ ...grant } as JsonValue);
 }
 
-/** The public keys in a PEM file, as `writ keys export` writes it. */
+/** The public keys in a PEM file, as written by `writ keys export`. */
 export function readPublicKeys(pem: string): { key_id: string; public_key: string; status: "active" }[] {
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? [];
   return blocks.map((block) => ({
@@ -53,7 +55,7 @@ export function readPublicKeys(pem: string): { key_id: string; public_key: strin
   }));
 }
 
-/** A file as the hub lists it; reports from before receipts named files may lack hash and size. */
+/** A file as the hub lists it; reports from before receipts listed files may lack hash and size. */
 type ListedFile = Pick<OutputFile, "folder_id" | "object_key"> & {
   sha256?: string | undefined;
   size?: number | undefined;
@@ -63,7 +65,7 @@ type Given = {
   bundle: ReceiptBundle;
   /** The hub's keys that the reader trusts. */
   keys: readonly Pick<KeyRecord, "key_id" | "public_key" | "status">[];
-  /** The output that the reader has, without what is not at hand: SHA-256 of the streams, and the list of files. */
+  /** The output that the reader has, without what is not available: SHA-256 of the streams, and the list of files. */
   outputs?: {
     stdout?: string | undefined;
     stderr?: string | undefined;
@@ -73,7 +75,7 @@ type Given = {
   artifacts?: ReadonlyMap<string, string>;
 };
 
-/** Checks the whole chain and tells of each link. A link that cannot even be read counts as broken. */
+/** Checks the whole chain and reports each link. A link that cannot be parsed counts as broken. */
 export function verifyBundle(given: Given): BundleStep[] {
   const { bundle, outputs, artifacts = new Map() } = given;
   const hubKey = findKey(given);
@@ -195,18 +197,18 @@ function checkOutput(step: string, expected: string | undefined, found: string |
 
 function checkFiles(receipt: Receipt | null, found: readonly ListedFile[] | undefined): BundleStep {
   const step = "files";
-  if (receipt === null) return { step, isFine: false, says: "the receipt cannot be read" };
+  if (receipt === null) return { step, isFine: false, says: "it is not a valid receipt" };
   const named = filesIn(receipt);
   const { length } = named;
   if (length === 0 && (found === undefined || found.length === 0)) {
-    return { step, isFine: true, says: "there are none, and the receipt says so" };
+    return { step, isFine: true, says: "none, as the receipt says" };
   }
-  if (found === undefined) return { step, isFine: null, says: `not at hand; the receipt names ${length}` };
+  if (found === undefined) return { step, isFine: null, says: `not available; the receipt names ${length}` };
   const isSame = found.length === length && found.every((file, index) => isSameFile(file, named[index]));
   return {
     step,
     isFine: isSame,
-    says: isSame ? `${length}, as in the receipt` : "are not those in the receipt",
+    says: isSame ? `${length}, as in the receipt` : "do not match the receipt",
   };
 }
 
@@ -215,7 +217,7 @@ function isSameFile(found: ListedFile, named: ListedFile | undefined): boolean {
   return fields.every((field) => found[field] === named?.[field]);
 }
 
-/** Whoever wrote the receipt may have put anything there. */
+/** The receipt is untrusted and may contain anything. */
 function filesIn(receipt: Receipt | null): OutputFile[] {
   return Array.isArray(receipt?.output_files) ? receipt.output_files : [];
 }
@@ -225,7 +227,9 @@ function checkArtifact(receipt: Receipt | null, key: string, sha256: string): Bu
   const named = filesIn(receipt).filter((file) => file?.object_key === key);
   if (named.length === 0) return { step, isFine: false, says: `the receipt names no file ${key}` };
   const isSame = named.some((file) => file.sha256 === sha256);
-  const says = isSame ? `${key} is what the receipt names (${sha256})` : `${key} is not what was signed for`;
+  const says = isSame
+    ? `${key} matches the receipt (SHA-256 ${sha256})`
+    : `${key} does not match the receipt`;
   return { step, isFine: isSame, says };
 }
 
@@ -233,7 +237,7 @@ function readReceipt(text: string): Receipt | null {
   return attempt(() => parseReceipt(text));
 }
 
-/** Null for whatever a stranger may have put there. */
+/** Returns null for whatever an untrusted text may cause. */
 function attempt<T>(read: () => T): T | null {
   try {
     return read();

@@ -6,7 +6,7 @@ import { batchText, type Lease, parseLease } from "./lease.ts";
 import { sha256Hex } from "./mac.ts";
 import { parseJson } from "./parse-json.ts";
 
-/** What a worker may act on: everything in it comes from bytes whose signature was checked. */
+/** What a worker may act on: everything here comes from bytes whose signature was checked. */
 export type VerifiedClaim = {
   document: JsonObject;
   documentText: string;
@@ -20,7 +20,7 @@ type Verifier = {
   workerId: string;
   nowMs: number;
   skewMs?: number;
-  /** Counts what the checks cost. */
+  /** Counts the cost of the checks. */
   tally?: { verifications: number };
 };
 
@@ -34,18 +34,22 @@ type Claim = Signature & {
   signatures?: Signature[] | undefined;
 };
 
-/** How far the clocks of hub and worker may be apart. */
+/** How far the clocks of hub and worker may differ. */
 const skewMsDefault = 30_000;
 
-/** Two keys during a rotation, twice over; a longer list only buys a stranger work on our processor. */
+/** Twice the two keys of a rotation; a longer list would only let a stranger use our processor. */
 const signaturesMax = 4;
 
-/** Checks one claimed job. Bytes are verified before they are parsed; nothing is repaired or merely warned of. */
+/**
+ * Checks one claimed job. Bytes are verified before they are parsed; nothing is repaired, and nothing is only a
+ * warning.
+ */
 export function verifyClaim(input: Verifier & { claim: Claim }): VerifiedClaim {
-  // Read once: what is checked, hashed and parsed below is the same text, whatever kind of object was passed.
+  // Read once, so that the text that is checked, hashed and parsed below is the same, whatever kind of object was
+  // passed.
   const claim = { ...input.claim };
   const { key, by } = keyThatSigned(input, claim, { text: claim.document, what: "The document" });
-  // The same key must stand behind both, so that no half of a claim can be taken from another key's days.
+  // Both must be signed by the same key, so that no half of a claim can come from another key's time.
   if (!isSigned(input, key, claim.lease, by.lease_signature ?? claim.lease_signature)) {
     throw badSignature("The lease");
   }
@@ -70,7 +74,7 @@ export function verifyBatch(
   return read.map((job, index) => checkContents(input, job, hashes[index] as string));
 }
 
-/** The key id is only a hint about which trusted key to try: an unknown one leads nowhere. */
+/** The key id is only a hint about which trusted key to try; an unknown id is refused. */
 function keyThatSigned(
   verifier: Verifier,
   offered: Signature & { signatures?: Signature[] | undefined },
@@ -96,7 +100,7 @@ function findTrusted(trusted: VerifyingKey[], keyId: string): VerifyingKey | und
   return trusted.find((key) => key.keyId === keyId);
 }
 
-/** The lease comes first: it says whether the document is this worker's business at all. */
+/** The lease is checked first: it says whether the document is for this worker at all. */
 function checkContents(
   verifier: Verifier,
   signed: { document: string; lease: string },
@@ -105,16 +109,16 @@ function checkContents(
   const lease = parseLease(signed.lease);
   checkLease(verifier, lease, documentSha256);
   const document = readDocument(signed.document);
-  if (document["job_id"] !== lease.job_id) throw leaseInvalid("It names another job than the document.");
+  if (document["job_id"] !== lease.job_id) throw leaseInvalid("it names another job than the document");
   return { document, documentText: signed.document, documentSha256, lease };
 }
 
 function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): void {
   const skewMs = verifier.skewMs ?? skewMsDefault;
-  if (lease.worker_id !== verifier.workerId) throw leaseInvalid("It names another worker.");
-  if (lease.document_sha256 !== documentSha256) throw leaseInvalid("It names another document.");
-  if (lease.expires_at_ts * 1000 + skewMs < verifier.nowMs) throw leaseInvalid("It has expired.");
-  if (lease.issued_at_ts * 1000 - skewMs > verifier.nowMs) throw leaseInvalid("It was issued in the future.");
+  if (lease.worker_id !== verifier.workerId) throw leaseInvalid("it names another worker");
+  if (lease.document_sha256 !== documentSha256) throw leaseInvalid("it names another document");
+  if (lease.expires_at_ts * 1000 + skewMs < verifier.nowMs) throw leaseInvalid("it has expired");
+  if (lease.issued_at_ts * 1000 - skewMs > verifier.nowMs) throw leaseInvalid("it was issued in the future");
 }
 
 function readDocument(text: string): JsonObject {
@@ -127,23 +131,26 @@ function readDocument(text: string): JsonObject {
     if (error instanceof WritError) throw documentInvalid(error.message, { reason: error.code });
     throw error;
   }
-  if (canonical !== text) throw documentInvalid("It is not in canonical form.");
-  if (!text.startsWith("{")) throw documentInvalid("It is not a JSON object.");
+  if (canonical !== text) throw documentInvalid("it is not in canonical form");
+  if (!text.startsWith("{")) throw documentInvalid("it is not a JSON object");
   return value as JsonObject;
 }
 
 function badSignature(what: string): WritError {
-  return new WritError("INVALID_SIGNATURE", `${what} does not carry a valid signature by the key it names.`);
+  return new WritError(
+    "INVALID_SIGNATURE",
+    `${what} does not have a valid signature by the key that it names`,
+  );
 }
 
 function notTrusted(): WritError {
-  return new WritError("KEY_NOT_TRUSTED", "The claim is signed by no key that this worker trusts.");
+  return new WritError("KEY_NOT_TRUSTED", "the claim is not signed by a key that this worker trusts");
 }
 
 function leaseInvalid(reason: string): WritError {
-  return new WritError("LEASE_INVALID", `The lease is refused. ${reason}`);
+  return new WritError("LEASE_INVALID", `the lease is refused: ${reason}`);
 }
 
 function documentInvalid(reason: string, details?: Record<string, unknown>): WritError {
-  return new WritError("INVALID_DOCUMENT", `The signed document is refused. ${reason}`, details);
+  return new WritError("INVALID_DOCUMENT", `the signed document is refused: ${reason}`, details);
 }

@@ -181,7 +181,7 @@ describe("a fresh job token", () => {
     expect(read(old)).toMatchObject({ jobId: held.id });
     const kid = JSON.parse(Buffer.from(old.split(".")[0]!, "base64url").toString()).kid;
     await hub.must("POST", `/keys/${kid}/revoke`, { token: hub.admin, body: {} });
-    expect(() => read(old)).toThrow("not one that signs now");
+    expect(() => read(old)).toThrow("may not sign now");
     expect(read(made)).toMatchObject({ jobId: held.id });
   });
 });

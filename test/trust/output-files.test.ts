@@ -111,11 +111,11 @@ describe("jobctl verify", () => {
     job = await ranJob({ files: [report] });
   });
 
-  test("finds a copy that is not what was signed for, and one that nobody signed for", async () => {
+  test("finds a copy that does not match the receipt, and one that the receipt does not name", async () => {
     const wrong = await verify([job.id, "--artifact", copy("wrong.txt", "forty-three")]);
     expect(wrong).toMatchObject({
       exitCode: 1,
-      stdout: expect.stringContaining("is not what was signed for"),
+      stdout: expect.stringContaining("does not match the receipt"),
     });
     writeFileSync(join(dir, "x"), "");
     const unknown = await verify([job.id, "--artifact", "runs/1/other=x"]);
@@ -140,7 +140,7 @@ describe("jobctl verify", () => {
     const right = copy("right.txt", "forty-two");
     const online = await verify([job.id, "--artifact", right, "--export", "bundle.json"]);
     expect(online.stdout).toMatch(/ok +files +1, as in the receipt/);
-    expect(online.stdout).toMatch(/ok +artifact +runs\/1\/report.txt is what the receipt names/);
+    expect(online.stdout).toMatch(/ok +artifact +runs\/1\/report.txt matches the receipt/);
     expect(online.exitCode).toBe(0);
     const offline = await verify(["--bundle", "bundle.json", "--artifact", right]);
     expect(offline.stdout).toMatch(/unknown +files +not at hand; the receipt names 1/);
