@@ -143,7 +143,7 @@ describe("jobctl verify", () => {
     expect(online.stdout).toMatch(/ok +artifact +runs\/1\/report.txt matches the receipt/);
     expect(online.exitCode).toBe(0);
     const offline = await verify(["--bundle", "bundle.json", "--artifact", right]);
-    expect(offline.stdout).toMatch(/unknown +files +not at hand; the receipt names 1/);
+    expect(offline.stdout).toMatch(/unknown +files +not available; the receipt names 1/);
     expect(offline.stdout).toMatch(/ok +artifact/);
     expect(offline.exitCode).toBe(0);
   });
@@ -156,7 +156,7 @@ describe("jobctl verify", () => {
       .run(edited.id);
     database.close();
     const { exitCode, stdout } = await verify([edited.id]);
-    expect(stdout).toMatch(/broken +files +are not those in the receipt/);
+    expect(stdout).toMatch(/broken +files +do not match the receipt/);
     expect(exitCode).toBe(1);
   });
 });
