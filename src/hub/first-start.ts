@@ -1,11 +1,10 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Ids } from "../core/ids.ts";
 import { ensureHome } from "../runtime/home.ts";
 import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
 import { sha256Hex } from "../signing/mac.ts";
-import type { Store } from "../store/store.ts";
+import type { HubDeps } from "./deps.ts";
 import type { HubSettings } from "./settings.ts";
 
 const subfolders = ["outputs", "objects", "work", "logs"] as const;
@@ -42,11 +41,10 @@ export async function prepareHome(home: string): Promise<void> {
  * only its hash; the file is how the command line of the same person finds it.
  */
 export async function ensureAdminToken(
-  home: string,
-  deps: { store: Store; ids: Ids; nowMs: number },
+  deps: Pick<HubDeps, "home" | "store" | "ids" | "clock">,
   given: { secret: string | null; osUser: string },
 ): Promise<void> {
-  const path = join(home, "admin.token");
+  const path = join(deps.home, "admin.token");
   const kept = (await readPrivateFile(path))?.trim() || null;
   const secret = given.secret ?? kept ?? `sk_admin_${deps.ids.secret()}`;
   if (secret !== kept) await writePrivateFile(path, `${secret}\n`);
@@ -61,7 +59,7 @@ export async function ensureAdminToken(
       tenantId: null,
       userId: given.osUser,
       workerId: null,
-      createdAt: deps.nowMs,
+      createdAt: deps.clock.nowMs(),
       expiresAt: null,
     },
     origin: null,
@@ -70,11 +68,11 @@ export async function ensureAdminToken(
 
 /** What the file says of a tenant holds from the start on; a change by hand lasts until the next one. */
 export async function applyQuotas(
-  deps: { store: Pick<Store, "getQuota" | "putQuota">; nowMs: number },
+  { store, clock }: Pick<HubDeps, "store" | "clock">,
   quotas: HubSettings["quotas"],
 ): Promise<void> {
   for (const [tenantId, quota] of Object.entries(quotas ?? {})) {
-    if (isDeepStrictEqual(await deps.store.getQuota({ tenantId }), quota)) continue;
-    await deps.store.putQuota({ tenantId, quota, nowMs: deps.nowMs, origin: null });
+    if (isDeepStrictEqual(await store.getQuota({ tenantId }), quota)) continue;
+    await store.putQuota({ tenantId, quota, nowMs: clock.nowMs(), origin: null });
   }
 }

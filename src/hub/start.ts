@@ -1,17 +1,13 @@
 import { join } from "node:path";
 import type { Ids } from "../core/ids.ts";
-import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
-import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
+import type { Failpoint } from "../runtime/failpoint.ts";
 import { openLogger } from "../runtime/logger.ts";
-import { type Service, startAll, stopAll } from "../runtime/service.ts";
-import { openKeyRing } from "../signing/key-ring.ts";
-import { openSqliteStore } from "../store/sqlite/open-store.ts";
+import { type Service, startAll, stopAll, together } from "../runtime/service.ts";
 import { openChannels } from "./alerts/channels.ts";
 import { createDigest } from "./alerts/digest.ts";
 import { createResponder } from "./alerts/responder.ts";
 import { createSender } from "./alerts/sender.ts";
-import { WatchList } from "./alerts/watch-list.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certPaths } from "./certs/cert-paths.ts";
 import { certsWish } from "./certs/certs-wish.ts";
@@ -21,23 +17,16 @@ import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
 import { createApp } from "./http/app.ts";
 import { OpenStreams } from "./http/open-streams.ts";
-import { type HttpServer, startHttpServer } from "./http/server.ts";
-import { type RpcServer, startRpcServer } from "./rpc/server.ts";
+import { HttpServer } from "./http/server.ts";
+import { openDeps } from "./open-deps.ts";
+import { RpcServer } from "./rpc/server.ts";
 import { createCertWatch } from "./services/cert-watch.ts";
-import { Dispatcher } from "./services/dispatcher.ts";
-import { EventFeed } from "./services/event-feed.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
-import { addLiveGauges, createMetrics } from "./services/metrics.ts";
-import { OutputTally } from "./services/output-tally.ts";
-import { RateLimits } from "./services/rate-limits.ts";
 import { createReaper } from "./services/reaper.ts";
-import { ReceiptChecker } from "./services/receipt-checker.ts";
-import { RecordCache } from "./services/record-cache.ts";
 import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createStorage } from "./services/storage.ts";
-import { type HubSettings, loadHubSettings, placesOf } from "./settings.ts";
-import { systemIds } from "./system-ids.ts";
+import { type HubSettings, loadHubSettings } from "./settings.ts";
 
 export type HubStart = {
   home: string;
@@ -60,7 +49,7 @@ export type RunningHub = {
   stop(): Promise<void>;
 };
 
-/** Starts a hub for a home: settings, lock, certificates, keys, store, services, ports, in this order. */
+/** Starts a hub for a home: settings, lock, certificates, keys, database, and then everything that runs. */
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);
@@ -78,39 +67,11 @@ async function startLocked(
   settings: HubSettings,
   lock: { release(): void },
 ): Promise<RunningHub> {
-  const { home, version } = start;
+  const { home, version, osUser, clock = systemClock } = start;
   const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
-  const nowMs = (start.clock ?? systemClock).nowMs();
-  const tls = await openHubTls(home, settings, certsWish(settings, { osUser: start.osUser, nowMs }));
-  const deps = await openDeps(start, settings, logger);
-  const streams = new OpenStreams(deps.clock, (error) =>
-    logger.error({ err: error }, "a stream could not be looked at"),
-  );
-  const channels = openChannels(settings, deps.clock);
-  const services = [
-    // The last to stop: its last signed head covers what the others have written.
-    createSealer(deps),
-    createReaper(deps),
-    createScheduler(deps),
-    createRetention(deps),
-    createStorage(deps),
-    createKeyWatch(deps),
-    createResponder({ ...deps, channels }),
-    ...createSender(deps, channels),
-    ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
-  ];
-  let server: HttpServer | null = null;
-  let rpc: RpcServer | null = null;
-  let certWatch: Service | null = null;
-  const stop = async () => {
-    removeHubFile(home);
-    await certWatch?.stop();
-    deps.dispatcher.stop();
-    deps.feed.stop();
-    await streams.stop();
-    await Promise.all([server?.stop(), rpc?.stop()]);
-    await deps.receipts.stop();
-    await stopAll(services);
+  const tls = await openHubTls(home, settings, certsWish(settings, { osUser, nowMs: clock.nowMs() }));
+  const deps = await openDeps({ ...start, settings, logger });
+  const close = async (): Promise<void> => {
     await deps.outputs.close();
     await deps.store.close();
     lock.release();
@@ -118,80 +79,76 @@ async function startLocked(
     logger.close();
   };
   try {
-    await deps.feed.start();
-    deps.dispatcher.start(deps.store);
+    await applyQuotas(deps, settings.quotas);
+    await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
+    const ports = openPorts(deps, tls);
+    const services = hubServices(deps, { ...ports, tls, osUser });
     await startAll(services);
-    await streams.start();
-    server = await startHttpServer(createApp({ ...deps, streams }), settings, tls.given ?? tls.own);
-    rpc = await openRpc(deps, tls);
-    certWatch = createCertWatch({ ...deps, osUser: start.osUser, http: server, rpc }, tls);
-    await certWatch.start();
+    const { url, port } = ports.http;
+    const grpcPort = ports.rpc.port;
+    logger.info({ url, grpc_port: grpcPort, version }, "the hub has started");
+    return { url, port, grpcPort, home, settings, stop: () => stopAll(services).finally(close) };
   } catch (error) {
-    await stop().catch(() => {});
+    await close().catch(() => {});
     throw error;
   }
-  const { url, port } = server;
-  const grpcPort = rpc.port;
-  const startedAt = deps.clock.nowMs();
-  await writeHubFile(home, {
-    url,
-    port,
-    grpc_port: grpcPort,
-    pid: process.pid,
-    version,
-    started_at: startedAt,
-  });
-  logger.info({ url, grpc_port: grpcPort, version }, "the hub has started");
-  return { url, port, grpcPort, home, settings, stop };
 }
 
-function openRpc(deps: HubDeps, { own, clientAuthorities }: HubTls): Promise<RpcServer> {
-  return startRpcServer(deps, { pair: own, clientAuthorities, revokedFile: certPaths(deps.home).revoked });
+type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams };
+
+function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
+  const streams = new OpenStreams(deps.clock, (error) =>
+    deps.logger.error({ err: error }, "a stream could not be looked at"),
+  );
+  const http = new HttpServer(createApp({ ...deps, streams }), deps.settings, given ?? own);
+  const revokedFile = certPaths(deps.home).revoked;
+  const rpc = new RpcServer(deps, { pair: own, clientAuthorities, revokedFile });
+  return { http, rpc, streams };
 }
 
-async function openDeps(start: HubStart, settings: HubSettings, logger: HubDeps["logger"]): Promise<HubDeps> {
-  const { home, version, clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = start;
-  const nowMs = clock.nowMs();
-  const { databasePath, keysDir } = placesOf(home, settings);
-  const keys = openKeyRing(keysDir, {
-    nowMs,
-    givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
-  });
-  const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
-  await applyQuotas({ store, nowMs }, settings.quotas);
-  await ensureAdminToken(home, { store, ids, nowMs }, { secret: settings.adminToken, osUser: start.osUser });
-  // A restart must cost no job an attempt: every lease begins anew.
-  const { extended } = await store.graceLeases({ nowMs, leaseMs: settings.leaseMs });
-  if (extended.length > 0)
-    logger.info({ extended: extended.length }, "leases that outlived the restart begin anew");
-  const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
-  // What they wrote before may have been taken by a hub that did not live to sync it.
-  outputs.assumeUnsynced(extended);
+/** Everything that runs in a hub, in the order in which it starts. It stops in reverse. */
+function hubServices(deps: HubDeps, parts: Ports & { tls: HubTls; osUser: string }): Service[] {
+  const { http, rpc, streams, tls, osUser } = parts;
+  const channels = openChannels(deps.settings, deps.clock);
+  return [
+    // The others ask it how far the log goes.
+    deps.feed,
+    // Stops after everybody who writes events: its last signed head covers them all.
+    createSealer(deps),
+    createReaper(deps),
+    createScheduler(deps),
+    createRetention(deps),
+    createStorage(deps),
+    createKeyWatch(deps),
+    // Before anybody can call: its first place in the log is the end of what was there.
+    createResponder({ ...deps, channels }),
+    ...createSender(deps, channels),
+    ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
+    // Stops when no more receipts can come, and checks those that came.
+    deps.receipts,
+    // Stop at the same time: each gives its open calls the same few seconds.
+    together("ports", [http, rpc]),
+    // These let go of calls that would stay open for ever, so they stop before the ports wait for the open ones.
+    streams,
+    deps.dispatcher,
+    createCertWatch({ ...deps, osUser, http, rpc }, tls),
+    // Says where the hub can be reached: the last to appear, the first to go.
+    hubFile(deps, { http, rpc }),
+  ];
+}
 
-  const dispatcher = new Dispatcher();
-  const metrics = createMetrics(version);
-  addLiveGauges(metrics, { store, dispatcher });
+function hubFile({ home, version, clock }: HubDeps, { http, rpc }: Pick<Ports, "http" | "rpc">): Service {
   return {
-    store,
-    keys,
-    clock,
-    ids,
-    settings,
-    logger,
-    failpoint,
-    dispatcher,
-    metrics,
-    version,
-    outputs,
-    outputTally: new OutputTally(store),
-    home,
-    auditDir: join(home, "audit"),
-    watched: new WatchList(clock),
-    receipts: new ReceiptChecker({ store, clock, logger, outputs }),
-    feed: new EventFeed(store),
-    limits: new RateLimits(clock),
-    tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
-    workers: new RecordCache(clock, (workerId) => store.getWorker({ workerId })),
-    quotas: new RecordCache(clock, (tenantId) => store.getQuota({ tenantId })),
+    name: "hub.json",
+    start: () =>
+      writeHubFile(home, {
+        url: http.url,
+        port: http.port,
+        grpc_port: rpc.port,
+        pid: process.pid,
+        version,
+        started_at: clock.nowMs(),
+      }),
+    stop: async () => removeHubFile(home),
   };
 }

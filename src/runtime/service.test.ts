@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { systemClock } from "./clock.ts";
-import { repeat, type Service, startAll, stopAll } from "./service.ts";
+import { repeat, type Service, startAll, stopAll, together } from "./service.ts";
 
 describe("startAll and stopAll", () => {
   test("a failing start stops what was started, in reverse, and gives its own reason", async () => {
@@ -21,6 +21,28 @@ describe("startAll and stopAll", () => {
     await startAll(services);
     await expect(stopAll(services)).rejects.toThrow("b cannot stop");
     expect(story.slice(3)).toEqual(["stop c", "stop b", "stop a"]);
+  });
+
+  test("services that stop together do not wait for one another, and one that fails is heard of", async () => {
+    const story: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const slow = tell(story, "b");
+    const pair = together("pair", [
+      tell(story, "a", { stopFails: true }),
+      {
+        ...slow,
+        stop: async () => {
+          await slow.stop();
+          await gate.promise;
+          story.push("b is over");
+        },
+      },
+    ]);
+    await startAll([pair]);
+    const stopped = expect(pair.stop()).rejects.toThrow("a cannot stop");
+    gate.resolve();
+    await stopped;
+    expect(story).toEqual(["start a", "start b", "stop a", "stop b", "b is over"]);
   });
 });
 

@@ -26,6 +26,22 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
       failures.push(error);
     }
   }
+  throwAny(failures);
+}
+
+/** One service made of several that start one after the other and stop at the same time: none waits for another's grace. */
+export function together(name: string, services: readonly Service[]): Service {
+  return {
+    name,
+    start: () => startAll(services),
+    async stop() {
+      const stops = await Promise.allSettled(services.map((service) => service.stop()));
+      throwAny(stops.flatMap((stop) => (stop.status === "rejected" ? [stop.reason] : [])));
+    },
+  };
+}
+
+function throwAny(failures: unknown[]): void {
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} services failed to stop`);
 }

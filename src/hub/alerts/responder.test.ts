@@ -28,7 +28,7 @@ test("an event that comes while the log is read is answered once", async () => {
   await feed.start();
   onTestFinished(async () => {
     await responder.stop();
-    feed.stop();
+    await feed.stop();
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   });

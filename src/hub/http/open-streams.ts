@@ -18,14 +18,15 @@ type Stream = {
 };
 
 /** Every answer that stays open: server-sent events and followed output. */
-export class OpenStreams {
+export class OpenStreams implements Service {
+  readonly name = "open streams";
   readonly #streams = new Set<Stream>();
   readonly #clock: Clock;
   readonly #looks: Service;
 
   constructor(clock: Clock, onError: (error: unknown) => void) {
     this.#clock = clock;
-    this.#looks = repeat({ name: "open streams", intervalMs: lookMs, clock, onError }, () => this.#look());
+    this.#looks = repeat({ name: this.name, intervalMs: lookMs, clock, onError }, () => this.#look());
   }
 
   start(): Promise<void> {

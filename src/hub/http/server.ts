@@ -5,54 +5,73 @@ import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { WritError } from "../../core/errors.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
+import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import type { HubSettings } from "../settings.ts";
 import type { HttpEnv } from "./call.ts";
-
-export type HttpServer = {
-  url: string;
-  port: number;
-  /** New connections are shown this pair; those that are open live on. Nothing changes for plain text. */
-  showPair(pair: KeyPair): void;
-  stop(): Promise<void>;
-};
 
 /** A request must be in within a minute, its headers within ten seconds: slow senders hold no connection for ever. */
 const requestTimeoutMs = 60_000;
 const headersTimeoutMs = 10_000;
 /** Longer than the keep-alive of the usual proxies, so that they and not we close idle connections. */
 const keepAliveMs = 75_000;
+/** What open calls have to end when the hub stops. */
+const stopGraceMs = 3_000;
 
-/** Listens. TLS 1.3 when others than this machine can reach it, unless a proxy in front was announced. */
-export async function startHttpServer(
-  app: Hono<HttpEnv>,
-  settings: HubSettings,
-  pair: KeyPair,
-): Promise<HttpServer> {
-  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-  const listener: typeof answer = (incoming, outgoing) => {
-    // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
-    if (!server.listening) (outgoing as ServerResponse).shouldKeepAlive = false;
-    return answer(incoming, outgoing);
-  };
-  const options = {
-    requestTimeout: requestTimeoutMs,
-    headersTimeout: headersTimeoutMs,
-    keepAliveTimeout: keepAliveMs,
-  };
-  const tlsServer: TlsServer | null = speaksTls(settings)
-    ? createTlsServer({ ...options, ...tlsContext(pair) }, listener)
-    : null;
-  const server: Server = tlsServer ?? createServer(options, listener);
-  await listen(server, settings);
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    url: urlOf(settings, port),
-    showPair: (fresh) => tlsServer?.setSecureContext(tlsContext(fresh)),
-    stop: () => close(server),
-  };
+/** The HTTP port. TLS 1.3 when others than this machine can reach it, unless a proxy in front was announced. */
+export class HttpServer implements Service {
+  readonly name = "HTTP server";
+  readonly #settings: HubSettings;
+  readonly #server: Server;
+  /** The same server, when it speaks TLS. */
+  readonly #tlsServer: TlsServer | null;
+
+  constructor(app: Hono<HttpEnv>, settings: HubSettings, pair: KeyPair) {
+    const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const listener: typeof answer = (incoming, outgoing) => {
+      // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
+      if (!this.#server.listening) (outgoing as ServerResponse).shouldKeepAlive = false;
+      return answer(incoming, outgoing);
+    };
+    const options = {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: headersTimeoutMs,
+      keepAliveTimeout: keepAliveMs,
+    };
+    this.#settings = settings;
+    this.#tlsServer = speaksTls(settings)
+      ? createTlsServer({ ...options, ...tlsContext(pair) }, listener)
+      : null;
+    this.#server = this.#tlsServer ?? createServer(options, listener);
+  }
+
+  start(): Promise<void> {
+    return listen(this.#server, this.#settings);
+  }
+
+  /** Open calls may end; idle connections are closed at once. */
+  stop(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+      setTimeout(() => this.#server.closeAllConnections(), stopGraceMs).unref();
+    });
+  }
+
+  /** Once it has started. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return urlOf(this.#settings, this.port);
+  }
+
+  /** New connections are shown this pair; those that are open live on. Nothing changes for plain text. */
+  showPair(pair: KeyPair): void {
+    this.#tlsServer?.setSecureContext(tlsContext(pair));
+  }
 }
 
 /** The address under which a hub with these settings is reached. */
@@ -83,14 +102,3 @@ function cannotListen(error: NodeJS.ErrnoException, { port, host }: HubSettings)
     error.code === "EADDRINUSE" ? "it is in use; choose another with --port or PORT" : error.message;
   return new WritError("CONFIG_INVALID", `cannot listen on ${host}:${port}: ${advice}`);
 }
-
-/** Open calls may end; idle connections are closed at once. */
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), stopGraceMs).unref();
-  });
-}
-
-const stopGraceMs = 3_000;

@@ -9,6 +9,7 @@ import { Code } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { WritError } from "../../core/errors.ts";
+import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import { RevocationList } from "../certs/revocations.ts";
@@ -21,15 +22,6 @@ import { addReflection } from "./reflection.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
 import { withPlainStatus } from "./status-message.ts";
 import { serveStreamOutput, streamOutputPath } from "./stream-output.ts";
-
-export type RpcServer = {
-  port: number;
-  /** New connections are shown this pair; those that are open live on. */
-  showPair(pair: KeyPair): void;
-  /** Other client authorities than before. Open connections live on, unless theirs is no longer among them. */
-  believe(clientAuthorities: string[]): void;
-  stop(): Promise<void>;
-};
 
 export type RpcTrust = {
   pair: KeyPair;
@@ -47,44 +39,69 @@ const connectionsMax = 10_000;
 const stopGraceMs = 3_000;
 
 /** The gRPC port: TLS is our own, so that no framework's default decides who gets in. */
-export async function startRpcServer(
-  hub: HubDeps,
-  { revokedFile, ...given }: RpcTrust & { revokedFile: string },
-): Promise<RpcServer> {
-  let trust: RpcTrust = given;
-  const calls = new OpenCalls(hub.clock, (error) =>
-    hub.logger.error({ err: error }, "a call could not be looked at"),
-  );
-  const rpcMetrics = createRpcMetrics(hub.metrics, () => calls.size);
-  const deps: RpcDeps = { ...hub, revoked: new RevocationList(revokedFile), calls, rpcMetrics };
-  const connections = new Connections(deps);
-  const server = createServer(trust, answerer(deps, connections));
-  server.maxConnections = connectionsMax;
-  server.on("connection", connections.hearSocket);
-  server.on("session", connections.hearSession);
-  server.on("tlsClientError", connections.hearTlsError);
-  await listen(server, hub.settings);
-  await calls.start();
-  const change = (fresh: RpcTrust): void => {
-    server.setSecureContext(contextFor(fresh));
-    trust = fresh;
-  };
-  return {
-    port: (server.address() as AddressInfo).port,
-    showPair: (pair) => change({ ...trust, pair }),
-    believe(clientAuthorities) {
-      change({ ...trust, clientAuthorities });
-      connections.believe(clientAuthorities);
-    },
-    async stop() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await calls.stop();
-      connections.closeAll();
-      const giveUp = hub.clock.setTimer(() => connections.destroyAll(), stopGraceMs);
-      await closed;
-      giveUp.cancel();
-    },
-  };
+export class RpcServer implements Service {
+  readonly name = "gRPC server";
+  readonly #hub: HubDeps;
+  readonly #calls: OpenCalls;
+  readonly #connections: Connections;
+  readonly #server: Http2SecureServer;
+  #trust: RpcTrust;
+
+  constructor(hub: HubDeps, { revokedFile, ...trust }: RpcTrust & { revokedFile: string }) {
+    this.#hub = hub;
+    this.#trust = trust;
+    this.#calls = new OpenCalls(hub.clock, (error) =>
+      hub.logger.error({ err: error }, "a call could not be looked at"),
+    );
+    const rpcMetrics = createRpcMetrics(hub.metrics, () => this.#calls.size);
+    const deps: RpcDeps = {
+      ...hub,
+      revoked: new RevocationList(revokedFile),
+      calls: this.#calls,
+      rpcMetrics,
+    };
+    this.#connections = new Connections(deps);
+    this.#server = createServer(trust, answerer(deps, this.#connections));
+    this.#server.maxConnections = connectionsMax;
+    this.#server.on("connection", this.#connections.hearSocket);
+    this.#server.on("session", this.#connections.hearSession);
+    this.#server.on("tlsClientError", this.#connections.hearTlsError);
+  }
+
+  async start(): Promise<void> {
+    await listen(this.#server, this.#hub.settings);
+    await this.#calls.start();
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    await this.#calls.stop();
+    this.#connections.closeAll();
+    const giveUp = this.#hub.clock.setTimer(() => this.#connections.destroyAll(), stopGraceMs);
+    await closed;
+    giveUp.cancel();
+  }
+
+  /** Once it has started. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** New connections are shown this pair; those that are open live on. */
+  showPair(pair: KeyPair): void {
+    this.#change({ ...this.#trust, pair });
+  }
+
+  /** Other client authorities than before. Open connections live on, unless theirs is no longer among them. */
+  believe(clientAuthorities: string[]): void {
+    this.#change({ ...this.#trust, clientAuthorities });
+    this.#connections.believe(clientAuthorities);
+  }
+
+  #change(trust: RpcTrust): void {
+    this.#server.setSecureContext(contextFor(trust));
+    this.#trust = trust;
+  }
 }
 
 type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void;

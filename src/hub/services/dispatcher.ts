@@ -1,4 +1,5 @@
 import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../../core/queue-key.ts";
+import type { Service } from "../../runtime/service.ts";
 import type { CommitNotice, ReadyJobs, Store } from "../../store/store.ts";
 import type { ParkedClaim } from "./parked-claim.ts";
 
@@ -21,7 +22,9 @@ const parsedKeysMax = 10_000;
  * one job does not set off a stampede. It only ever hints: who is woken still has to claim, and a hint that is lost
  * is made good by the next `wakeAll` of the reaper.
  */
-export class Dispatcher {
+export class Dispatcher implements Service {
+  readonly name = "dispatcher";
+  readonly #store: Pick<Store, "onCommit">;
   readonly #waiters = new Set<Waiter>();
   readonly #listeners = new Map<string, CommandListener>();
   readonly #hinted = new Map<string, Waiter>();
@@ -29,12 +32,18 @@ export class Dispatcher {
   #stopListening: () => void = () => {};
   #isStopped = false;
 
-  start(store: Pick<Store, "onCommit">): void {
-    this.#stopListening = store.onCommit((notice) => this.#hear(notice));
+  constructor(store: Pick<Store, "onCommit">) {
+    this.#store = store;
+  }
+
+  /** Whoever waits already looks again: no commit was heard before. */
+  async start(): Promise<void> {
+    this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
+    this.wakeAll();
   }
 
   /** Whoever waits is woken and should not wait again. */
-  stop(): void {
+  async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopListening();
     this.wakeAll();

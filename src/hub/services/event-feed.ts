@@ -1,4 +1,5 @@
 import type { LoggedEvent } from "../../core/events.ts";
+import type { Service } from "../../runtime/service.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
 import type { CommitNotice, EventFilter, Store, StoredJob } from "../../store/store.ts";
 
@@ -12,7 +13,8 @@ type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
  * commit wakes it: nothing is buffered for a slow reader, and a resumed one cannot tell that it was away. Readers
  * of one job are woken only by commits that touch it.
  */
-export class EventFeed {
+export class EventFeed implements Service {
+  readonly name = "event feed";
   readonly #store: Reads;
   readonly #readers = new Map<string, Set<WakeUp>>();
   #lastSeq = 0;
@@ -27,9 +29,9 @@ export class EventFeed {
     this.#lastSeq = Math.max(this.#lastSeq, (await this.#store.eventRange()).last);
   }
 
-  stop(): void {
+  /** Readers are ended by their own signals; after this nothing wakes them. */
+  async stop(): Promise<void> {
     this.#stopListening();
-    for (const topic of this.#readers.keys()) this.#wake(topic);
   }
 
   get lastSeq(): number {

@@ -1,4 +1,5 @@
 import type { Logger } from "../../runtime/logger.ts";
+import type { Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
 import {
@@ -16,7 +17,8 @@ const waitingMax = 1_000;
  * Checks receipts behind the worker's back: an answer never waits for it. A receipt that does not hold leaves the
  * job as it is, writes an event that names the worker, and is told to whoever asked to hear of it.
  */
-export class ReceiptChecker {
+export class ReceiptChecker implements Service {
+  readonly name = "receipt checker";
   readonly #deps: Deps;
   readonly #listeners = new Set<(refusal: ReceiptRefusal) => void>();
   #waiting = 0;
@@ -45,7 +47,10 @@ export class ReceiptChecker {
     if (this.#waiting > waitingMax) await this.#tail;
   }
 
-  /** Comes when everything that waits is checked. */
+  /** Nothing has to run before there are receipts. */
+  async start(): Promise<void> {}
+
+  /** Resolves when everything that waits is checked. */
   async stop(): Promise<void> {
     await this.#tail;
   }

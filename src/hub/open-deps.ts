@@ -1,0 +1,69 @@
+import { join } from "node:path";
+import type { Ids } from "../core/ids.ts";
+import { FolderOutputs } from "../output/folder/folder-outputs.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
+import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
+import { openKeyRing } from "../signing/key-ring.ts";
+import { openSqliteStore } from "../store/sqlite/open-store.ts";
+import { WatchList } from "./alerts/watch-list.ts";
+import type { HubDeps } from "./deps.ts";
+import { Dispatcher } from "./services/dispatcher.ts";
+import { EventFeed } from "./services/event-feed.ts";
+import { addLiveGauges, createMetrics } from "./services/metrics.ts";
+import { OutputTally } from "./services/output-tally.ts";
+import { RateLimits } from "./services/rate-limits.ts";
+import { ReceiptChecker } from "./services/receipt-checker.ts";
+import { RecordCache } from "./services/record-cache.ts";
+import { placesOf } from "./settings.ts";
+import { systemIds } from "./system-ids.ts";
+
+export type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
+  clock?: Clock | undefined;
+  ids?: Ids | undefined;
+  failpoint?: Failpoint | undefined;
+};
+
+/** Opens keys, database and outputs, and builds what the use cases stand on. Nothing runs yet. */
+export async function openDeps(sources: DepsSources): Promise<HubDeps> {
+  const { home, version, settings, logger } = sources;
+  const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;
+  const { databasePath, keysDir } = placesOf(home, settings);
+  const keys = openKeyRing(keysDir, {
+    nowMs: clock.nowMs(),
+    givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
+  });
+  const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
+  const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
+  // A restart must cost no job an attempt: every lease begins anew.
+  const { extended } = await store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
+  if (extended.length > 0)
+    logger.info({ extended: extended.length }, "leases that outlived the restart begin anew");
+  // What they wrote before may have been taken by a hub that did not live to sync it.
+  outputs.assumeUnsynced(extended);
+  const dispatcher = new Dispatcher(store);
+  const metrics = createMetrics(version);
+  addLiveGauges(metrics, { store, dispatcher });
+  return {
+    store,
+    keys,
+    clock,
+    ids,
+    settings,
+    logger,
+    failpoint,
+    dispatcher,
+    metrics,
+    version,
+    outputs,
+    outputTally: new OutputTally(store),
+    home,
+    auditDir: join(home, "audit"),
+    watched: new WatchList(clock),
+    receipts: new ReceiptChecker({ store, clock, logger, outputs }),
+    feed: new EventFeed(store),
+    limits: new RateLimits(clock),
+    tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
+    workers: new RecordCache(clock, (workerId) => store.getWorker({ workerId })),
+    quotas: new RecordCache(clock, (tenantId) => store.getQuota({ tenantId })),
+  };
+}
