@@ -34,12 +34,6 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   });
   const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
   const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
-  // A restart must cost no job an attempt: every lease begins anew.
-  const { extended } = await store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
-  if (extended.length > 0)
-    logger.info({ extended: extended.length }, "leases that outlived the restart begin anew");
-  // What they wrote before may have been taken by a hub that did not live to sync it.
-  outputs.assumeUnsynced(extended);
   const dispatcher = new Dispatcher(store);
   const metrics = createMetrics(version);
   addLiveGauges(metrics, { store, dispatcher });

@@ -19,6 +19,7 @@ import { createApp } from "./http/app.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { HttpServer } from "./http/server.ts";
 import { openDeps } from "./open-deps.ts";
+import { recover } from "./recover.ts";
 import { RpcServer } from "./rpc/server.ts";
 import { createCertWatch } from "./services/cert-watch.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
@@ -49,7 +50,7 @@ export type RunningHub = {
   stop(): Promise<void>;
 };
 
-/** Starts a hub for a home: settings, lock, certificates, keys, database, and then everything that runs. */
+/** Starts a hub for a home: settings, lock, certificates, keys, database, what the past left, and then all that runs. */
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);
@@ -81,6 +82,7 @@ async function startLocked(
   try {
     await applyQuotas(deps, settings.quotas);
     await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
+    await recover(deps);
     const ports = openPorts(deps, tls);
     const services = hubServices(deps, { ...ports, tls, osUser });
     await startAll(services);

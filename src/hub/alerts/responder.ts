@@ -1,7 +1,7 @@
 import type { LoggedEvent } from "../../core/events.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
-import { enforceLockdown, lockDown } from "../use-cases/access/lockdown.ts";
+import { lockDown } from "../use-cases/access/lockdown.ts";
 import { alertText } from "./alert-text.ts";
 import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
 import { answeredKinds, responseTo } from "./response-rules.ts";
@@ -47,8 +47,6 @@ type Place = { seq: number; memory: Memory };
 
 async function takePlace(deps: ResponderDeps): Promise<Place> {
   const { store } = deps;
-  // What a crash left half done is done first.
-  if ((await store.getLockdown()) !== null) await enforceLockdown(deps);
   await deps.watched.load(store);
   const { seq, memory: text } = await store.getLogReader({ name: "responder" });
   const memory: Memory = text === "" ? { failures: [], held: {} } : JSON.parse(text);

@@ -2,7 +2,7 @@ import { repeat, type Service } from "../../runtime/service.ts";
 import { firstHash } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
 import type { HubDeps } from "../deps.ts";
-import { appendMark, shortenMarks, signMark } from "./audit-marks.ts";
+import { appendMark, signMark } from "./audit-marks.ts";
 
 const roundMs = 1_000;
 /** One act seals no more, and so much longer than it took nothing is sealed: the database has others to serve. */
@@ -56,7 +56,6 @@ class Chain {
   /** Whoever finds no statement about the start has a chain that begins with the next record. */
   async open(): Promise<void> {
     const { store } = this.#deps;
-    await shortenMarks(this.#deps.home);
     this.#signedSeq = (await store.findAuditMark({ audit: "head" }))?.seq ?? 0;
     this.#signedAt = this.#deps.clock.monotonicMs();
     if ((await store.findAuditMark({ audit: "start" })) !== null) return;

@@ -16,22 +16,22 @@ const dayMs = 86_400_000;
 export function createKeyWatch(deps: HubDeps): Service {
   const { clock, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "the keys could not be looked at");
-  let isFirst = true;
   let remindedAt = Number.NEGATIVE_INFINITY;
   return repeat({ name: "key watch", intervalMs: roundMs, clock, onError }, async () => {
     const nowMs = clock.nowMs();
     const isChanged = await takeOver(deps, nowMs);
-    if (isChanged) announceKeys(deps);
-    // This hub may have leased with a key that another one was just ending, or did so before it was stopped.
-    if (isChanged || isFirst) {
-      for (const keyId of deps.keys.voided()) await recallLeases(deps, { keyId, origin: null });
-    }
-    isFirst = false;
+    if (isChanged) await followChange(deps);
     for (const { key_id: keyId } of deps.keys.overdue(nowMs)) {
       await revoke(deps, { keyId, emergency: true, origin: null });
     }
     if (nowMs - remindedAt >= dayMs && (await remind(deps, nowMs))) remindedAt = nowMs;
   });
+}
+
+async function followChange(deps: HubDeps): Promise<void> {
+  announceKeys(deps);
+  // This hub may have leased with a key that another one was just ending.
+  for (const keyId of deps.keys.voided()) await recallLeases(deps, { keyId, origin: null });
 }
 
 /** A ring that is refused changes nothing: the hub goes on with the keys that it has, and says so. */

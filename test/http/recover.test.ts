@@ -1,0 +1,77 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { JobView } from "../../src/contract/view-shapes.ts";
+import { startHub } from "../../src/hub/start.ts";
+import { openKeyRing } from "../../src/signing/key-ring.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { runningJob } from "../support/jobs.ts";
+import { removeHome } from "../support/remove-home.ts";
+
+test("hub.json of a hub that was killed is gone, also when the next start fails", async () => {
+  const { home } = await stoppedHub();
+  const busy = createServer();
+  await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void busy.close());
+  const { port } = busy.address() as { port: number };
+  writeFileSync(join(home, "hub.json"), "{}", { mode: 0o600 });
+  const flags = { port: String(port), grpcPort: "0" };
+  await expect(
+    startHub({ home, flags, env: stillEnv, osUser: "root", version: "0.0.0-test" }),
+  ).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
+  expect(existsSync(join(home, "hub.json"))).toBe(false);
+});
+
+test("a key that was revoked at once by a hub that died has no leases when the next one answers", async () => {
+  const { home, jobId } = await stoppedHub();
+  const nowMs = Date.now();
+  const keys = openKeyRing(join(home, "keys"), { nowMs });
+  const { keyId } = keys.signing;
+  keys.rotate({ nowMs, graceMs: 0, emergency: true });
+  keys.revoke(keyId, { nowMs, emergency: true });
+  const hub = await startAgain(home);
+  expect(await jobOf(hub, jobId)).toMatchObject({ status: "pending", attempt: 1, attempts: 0 });
+});
+
+test("a lockdown of a hub that died has no leases when the next one answers", async () => {
+  const { home, jobId } = await stoppedHub();
+  const { macKey } = openKeyRing(join(home, "keys"), { nowMs: Date.now() });
+  const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey });
+  await store.lockDown({ reason: "test", userId: null, origin: null, nowMs: Date.now() });
+  await store.close();
+  const hub = await startAgain(home);
+  expect(await jobOf(hub, jobId)).toMatchObject({ status: "pending", attempts: 0 });
+});
+
+test("half a line at the end of the signed heads is gone, and the next head has a line of its own", async () => {
+  const { home } = await stoppedHub();
+  const heads = join(home, "audit-heads.ndjson");
+  appendFileSync(heads, '{"audit":"he');
+  const hub = await startAgain(home);
+  await runningJob(hub);
+  await hub.stop({ keepHome: true });
+  const lines = readFileSync(heads, "utf8").trimEnd().split("\n");
+  expect(lines.length).toBeGreaterThan(1);
+  for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
+});
+
+/** The home of a hub that held a job, as it would be if it had been killed. */
+async function stoppedHub(): Promise<{ home: string; jobId: string }> {
+  const hub = await startTestHub(stillEnv);
+  onTestFinished(() => removeHome(hub.home));
+  const { id } = await runningJob(hub);
+  await hub.stop({ keepHome: true });
+  return { home: hub.home, jobId: id };
+}
+
+async function startAgain(home: string): Promise<TestHub> {
+  const hub = await startTestHub(stillEnv, { home });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+  return hub;
+}
+
+async function jobOf(hub: TestHub, jobId: string): Promise<JobView> {
+  return (await hub.must("GET", `/jobs/${jobId}`, { token: hub.admin })).json<JobView>();
+}
