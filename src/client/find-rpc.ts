@@ -35,7 +35,7 @@ function parseAddress(text: string): Address {
   if (host !== undefined && Number(port) > 0 && Number(port) < 65_536) return { host, port: Number(port) };
   throw new WritError(
     "CONFIG_INVALID",
-    `gRPC address ${JSON.stringify(text)} is refused; allowed is host:port, such as hub.example:50051`,
+    `gRPC address ${JSON.stringify(text)} is not allowed; use host:port, such as hub.example:50051`,
   );
 }
 

@@ -37,6 +37,6 @@ function flagOf(env: Environment, name: string): boolean {
   if (value === "true" || value === "false") return value === "true";
   throw new WritError(
     "CONFIG_INVALID",
-    `${name} = ${JSON.stringify(value)} is refused; allowed is true or false`,
+    `${name}: ${JSON.stringify(value)} is not allowed; use true or false`,
   );
 }

@@ -35,7 +35,7 @@ test("B13: a signing key that cannot be used is refused under its name, and not 
   const pem = generateSigningKey().privateKeyPem;
   for (const key of ["not a key", pem.slice(0, 60), `${pem}${pem}`]) {
     const refused = load({ JOB_SIGNING_PRIVATE_KEY: key });
-    await expect(refused).rejects.toThrow("JOB_SIGNING_PRIVATE_KEY = *** is refused; allowed is an Ed25519");
+    await expect(refused).rejects.toThrow("JOB_SIGNING_PRIVATE_KEY: *** is not allowed; use an Ed25519");
   }
   expect((await load({ JOB_SIGNING_PRIVATE_KEY: pem })).signingKeyPem).toBe(pem);
 });

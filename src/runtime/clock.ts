@@ -1,8 +1,8 @@
-/** Time as a dependency, so that tests and simulations own it. */
+/** Time as a dependency, so that tests and simulations control it. */
 export type Clock = {
   /** Milliseconds since the epoch; may jump when somebody sets the clock. */
   nowMs(): number;
-  /** Milliseconds that only ever rise; for durations and deadlines. */
+  /** Milliseconds that only ever increase; for durations and deadlines. */
   monotonicMs(): number;
   /** Rejects with the signal's reason when it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -15,13 +15,13 @@ export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   sleep: sleepOnSystemClock,
-  // A timer is a side matter (a timeout, a flush): it never keeps a process alive that has nothing else
-  // to do, or every forgotten one would hold up an exit. A sleep is awaited by somebody, so it does keep
-  // the process alive; without that the program would end silently in the middle of its work.
+  // A timer (a timeout, a flush) never keeps alive a process that has nothing else to do; otherwise every forgotten one
+  // would delay the exit. A sleep is awaited by somebody, so it does keep the process alive; otherwise the program
+  // would end silently in the middle of its work.
   setTimer: (fn, ms) => armTimer(fn, ms, false),
 };
 
-// Node fires a longer timeout after 1 ms instead of waiting, so long waits are cut into pieces.
+// Node fires a longer timeout after 1 ms instead of waiting, so long waits are split.
 const timeoutMsMax = 2 ** 31 - 1;
 
 function armTimer(fn: () => void, ms: number, keepsProcessAlive: boolean): Timer {

@@ -1,6 +1,6 @@
 /**
- * A named place in the code where a test may stop, delay or kill the process. It is a dependency and not a
- * switch, so that the shipped program holds no way to turn one on.
+ * A named place in the code where a test can stop, delay or kill the process. It is a dependency and not a switch, so
+ * the shipped program has no way to turn one on.
  */
 export type Failpoint = (name: string) => void | Promise<void>;
 

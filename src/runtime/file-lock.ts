@@ -16,15 +16,15 @@ type LockWait = {
 const lookMs = 50;
 
 /**
- * Takes the lock on a file, or gives null while somebody holds it, in this process or in another. The lock is a
- * transaction on a small database, because the kernel ends it when a process dies in whatever way; a file with a
- * process id would need guessing. The file stays: whoever removed it would take the lock away from its holder.
+ * Takes the lock on a file; returns null while this process or another holds it. The lock is a transaction on a small
+ * database, because the kernel ends it however a process dies; a file with a process id would need guessing. The file
+ * stays, because removing it would take the lock away from its holder.
  */
 export function tryLockFile(path: string): FileLock | null {
   let database: DatabaseSync | undefined;
   try {
     makePrivate(path);
-    // Without a time-out of its own, which would block this whole process, perhaps with the holder in it.
+    // Without SQLite's own time-out, which would block this whole process, perhaps together with the holder.
     database = new DatabaseSync(path, { timeout: 0 });
     database.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     const held = database;
@@ -36,7 +36,7 @@ export function tryLockFile(path: string): FileLock | null {
   }
 }
 
-/** Waits until the lock is free; null when it was not within the time. */
+/** Waits until the lock is free; returns null if it was not free in time. */
 export async function lockFile(path: string, wait: LockWait): Promise<FileLock | null> {
   const endsAtMs = wait.clock.monotonicMs() + wait.waitMs;
   let lock = tryLockFile(path);
@@ -49,8 +49,8 @@ export async function lockFile(path: string, wait: LockWait): Promise<FileLock |
 }
 
 /**
- * SQLite gives the journal beside a database the same mode. A file that is there is not opened: to close it again would
- * end every lock that this process has on it.
+ * SQLite gives the journal beside a database the same mode. An existing file is not opened, because closing it would
+ * end every lock that this process holds on it.
  */
 function makePrivate(path: string): void {
   try {

@@ -1,11 +1,11 @@
 import type { Clock } from "./clock.ts";
 
 export type HandClock = Clock & {
-  /** Lets so much time pass, and comes back when everything has happened that was due in it. */
+  /** Lets this much time pass, and resolves when everything that was due in it has happened. */
   pass(ms: number): Promise<void>;
 };
 
-/** Time that passes only when a test says so: what depends on it comes out alike on a machine of any speed. */
+/** Time that passes only when a test says so, so that the outcome is the same on a machine of any speed. */
 export function handClock(): HandClock {
   const timers = new Set<{ atMs: number; fire: () => void }>();
   let nowMs = 0;
@@ -36,7 +36,7 @@ export function handClock(): HandClock {
         timers.delete(next);
         nowMs = next.atMs;
         next.fire();
-        // What a timer sets off goes on in promises, and may set the next timer.
+        // What a timer starts continues in promises, and may set the next timer.
         await new Promise((resolve) => setImmediate(resolve));
       }
       nowMs = endMs;

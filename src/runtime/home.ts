@@ -5,35 +5,35 @@ import { WritError } from "../core/errors.ts";
 type HomeSources = {
   flag?: string | undefined;
   env: Readonly<Record<string, string | undefined>>;
-  /** Given when the program runs from a checkout. */
+  /** Set when the program runs from a checkout. */
   checkoutDir?: string | undefined;
   userHome: string;
 };
 
-/** Where keys, database and outputs live: flag, then WRIT_HOME, then the checkout's, then the user's own. */
+/** Where keys, database and outputs are: the flag, then WRIT_HOME, then the checkout, then the user's home. */
 export function resolveHome({ flag, env, checkoutDir, userHome }: HomeSources): string {
-  // An empty variable is what shells and compose files leave behind for "not set".
+  // Shells and compose files use an empty variable for "not set".
   const named = flag || env["WRIT_HOME"];
   if (named) return resolve(named);
   return checkoutDir ? join(resolve(checkoutDir), ".writ") : join(resolve(userHome), ".writ");
 }
 
 /**
- * Makes the home with mode 0700. One that others can reach is refused and not repaired: its keys may have
- * been read already, and a person has to know.
+ * Creates the home with mode 0700. A home that others can access is refused and not repaired: its keys may already have
+ * been read, and somebody has to know.
  */
 export async function ensureHome(dir: string): Promise<void> {
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new WritError("CONFIG_INVALID", `the home ${dir} cannot be made: ${code}`);
+    throw new WritError("CONFIG_INVALID", `the home ${dir} cannot be created (${code})`);
   }
   const { mode } = await stat(dir);
   if ((mode & 0o077) === 0) return;
   const found = (mode & 0o777).toString(8).padStart(4, "0");
   throw new WritError(
     "CONFIG_INVALID",
-    `the home ${dir} has mode ${found} and others can reach it; run: chmod 700 ${dir}`,
+    `other users can access the home ${dir} (mode ${found}); run: chmod 700 ${dir}`,
   );
 }

@@ -26,14 +26,14 @@ export function collectBody(message: IncomingMessage, options: CollectOptions): 
       message.destroy();
     };
     const onAbort = (): void => fail(signal?.reason);
-    const timer = clock.setTimer(() => fail(brokenOff(`no answer within the time allowed`)), timeoutMs);
+    const timer = clock.setTimer(() => fail(brokenOff(`no response in time`)), timeoutMs);
 
     signal?.addEventListener("abort", onAbort, { once: true });
     if (signal?.aborted) return onAbort();
     message.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size > bytesMax)
-        return fail(new WritError("HTTP_ERROR", `the hub's answer is larger than ${bytesMax} bytes`));
+        return fail(new WritError("HTTP_ERROR", `the hub's response is larger than ${bytesMax} bytes`));
       chunks.push(chunk);
     });
     message.on("error", (error: NodeJS.ErrnoException) => fail(brokenOff(error.code ?? error.message)));
@@ -48,10 +48,10 @@ type StreamOptions = {
   address: string;
 };
 
-/** The body as it comes. Whoever stops reading, or never begins, ends the connection by the signal. */
+/** The body as it arrives. A caller that stops reading, or never begins, ends the connection with the signal. */
 export function streamBody(message: IncomingMessage, options: StreamOptions): AsyncIterable<Buffer> {
   const { signal } = options;
-  // Until somebody reads, a lost connection would be an error event that nobody hears.
+  // Until somebody reads, a lost connection would be an error event without a listener.
   message.on("error", () => {});
   const onAbort = (): void => void message.destroy();
   signal.addEventListener("abort", onAbort, { once: true });
@@ -75,7 +75,7 @@ async function* readChunks(message: IncomingMessage, options: StreamOptions): As
   try {
     restart();
     for await (const chunk of message as AsyncIterable<Buffer>) {
-      // Time that the reader takes is not silence of the hub.
+      // Time that the reader takes does not count as silence of the hub.
       silence?.cancel();
       yield chunk;
       restart();

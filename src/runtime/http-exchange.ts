@@ -5,7 +5,7 @@ import type { Clock, Timer } from "./clock.ts";
 
 export type Exchange = {
   hub: URL;
-  /** Path and query below the hub's address. */
+  /** Path and query, relative to the hub's address. */
   path: string;
   agent: Agent;
   method: string;
@@ -13,13 +13,13 @@ export type Exchange = {
   body: Uint8Array | undefined;
   signal: AbortSignal | undefined;
   clock: Clock;
-  /** From the start to the head of the answer. */
+  /** From the start until the head of the response. */
   timeoutMs: number;
 };
 
-/** What went wrong below HTTP. */
+/** An error below HTTP. */
 export class ConnectionFailure extends Error {
-  /** A kept connection that the other side closed just as it was used again: nobody is to blame. */
+  /** A kept connection that the other side closed just as it was used again; not an error of the hub. */
   readonly wasStale: boolean;
 
   constructor(reason: string, { wasStale }: { wasStale: boolean }) {
@@ -29,10 +29,10 @@ export class ConnectionFailure extends Error {
   }
 }
 
-// A hub that is gone without a trace (power, firewall) must not cost the whole time of a long poll.
+// A hub that disappeared (power, firewall) must not cost the whole time of a long poll.
 const connectMsMax = 5000;
 
-/** Sends one request over one connection and gives the head of the answer; the body is still to be read. */
+/** Sends one request over one connection and returns the head of the response; the body is still to be read. */
 export function exchange(options: Exchange): Promise<IncomingMessage> {
   const { signal, clock, timeoutMs } = options;
   return new Promise((resolve, reject) => {
@@ -56,9 +56,9 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
     };
 
     signal?.addEventListener("abort", onAbort, { once: true });
-    timers.push(clock.setTimer(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs));
+    timers.push(clock.setTimer(() => fail(`no response within ${timeoutMs} ms`), timeoutMs));
     request.once("socket", (socket) => {
-      // Counted from here, since waiting for a free connection of the pool says nothing about the hub.
+      // Counted from here, because waiting for a free connection of the pool says nothing about the hub.
       const connectMs = Math.min(timeoutMs, connectMsMax);
       const timer = clock.setTimer(() => fail(`no connection within ${connectMs} ms`), connectMs);
       timers.push(timer);
@@ -73,7 +73,7 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
 function openRequest({ hub, path, agent, method, headers, body }: Exchange): ClientRequest {
   const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
   const open = hub.protocol === "https:" ? requestHttps : requestHttp;
-  // Plain fields, because a URL made anew for each request costs as much as the rest of this function.
+  // Plain fields, because creating a URL for each request costs as much as the rest of this function.
   const hostname = hub.hostname.startsWith("[") ? hub.hostname.slice(1, -1) : hub.hostname;
   return open({ hostname, port: hub.port, path, agent, method, headers: { ...headers, ...length } });
 }

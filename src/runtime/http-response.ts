@@ -9,7 +9,7 @@ export type HttpResponse = {
 
 export type HttpStream = Omit<HttpResponse, "text"> & { body: AsyncIterable<Buffer> };
 
-/** A header that came several times is given as one, as HTTP allows it to be written. */
+/** A header that was sent several times is returned as one, as HTTP allows. */
 export function headerReader(headers: IncomingHttpHeaders): HttpResponse["header"] {
   return (name) => {
     const value = headers[name];

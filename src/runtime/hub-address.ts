@@ -1,10 +1,10 @@
 import { isIPv4 } from "node:net";
 import { WritError } from "../core/errors.ts";
 
-/** Parses a hub's address. Plain `http://` leaves this machine only when somebody has asked for it. */
+/** Parses a hub's address. Plain `http://` to another machine is refused unless `allowInsecure` is set. */
 export function parseHubAddress(address: string, { allowInsecure }: { allowInsecure: boolean }): URL {
   const url = parseUrl(address);
-  // The address may appear in messages and logs, so it must not be able to hold a password.
+  // The address may appear in messages and logs, so it must not contain a password.
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw new WritError(
       "CONFIG_INVALID",
@@ -28,5 +28,8 @@ export function isLoopback(hostname: string): boolean {
 function parseUrl(address: string): URL {
   const url = URL.parse(address);
   if (url !== null && (url.protocol === "http:" || url.protocol === "https:")) return url;
-  throw new WritError("CONFIG_INVALID", "a hub address must look like https://host:port");
+  throw new WritError(
+    "CONFIG_INVALID",
+    `${JSON.stringify(address)} is not a hub address; use https://host:port`,
+  );
 }

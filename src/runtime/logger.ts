@@ -8,16 +8,16 @@ type LogLevel = LevelWithSilent;
 type LoggerOptions = {
   file: string;
   level: LogLevel;
-  /** 10 MiB unless told. */
+  /** Default: 10 MiB. */
   maxSizeBytes?: number;
-  /** How many rotated files are kept, 5 unless told. */
+  /** How many rotated files are kept (default: 5). */
   keep?: number;
 };
 
 const fileBytesDefault = 10 * 1024 * 1024;
 const filesKept = 5;
 
-/** A logger of JSON lines into a private file that rotates. `close()` writes what is still in memory. */
+/** A logger that writes JSON lines into a private, rotating file. `close()` writes what is still in memory. */
 export function openLogger(options: LoggerOptions): Logger & { close(): void } {
   const file = new RotatingFile({
     file: options.file,
@@ -35,7 +35,7 @@ export function openLogger(options: LoggerOptions): Logger & { close(): void } {
       },
       serializers: { err: showError, error: showError },
     },
-    // Tokens are hidden by field name above and by their shape here, because a message may quote one.
+    // Tokens are hidden by field name above and by their shape here, because a message may contain one.
     { write: (line: string) => file.write(redactText(line)) },
   );
   hideSecretsOfChildren(logger);
@@ -44,7 +44,7 @@ export function openLogger(options: LoggerOptions): Logger & { close(): void } {
 
 export const silentLogger: Logger = pino({ level: "silent" });
 
-/** Pino formats the fields of a call, but not those that a child logger is made with; children inherit this. */
+/** Pino formats the fields of a call, but not those of a child logger; children inherit this. */
 function hideSecretsOfChildren(logger: Logger): void {
   const makeChild: (this: Logger, bindings: pino.Bindings, options?: object) => unknown = logger.child;
   logger.child = function <L extends string = never>(

@@ -13,13 +13,13 @@ import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
 
-// Keys, tokens and settings are small; whatever is larger was put there by mistake.
+// Keys, tokens and settings are small; a larger file was put there by mistake.
 const fileBytesMax = 1024 * 1024;
 const othersBits = 0o077;
 
 /**
- * Writes a file that only its owner can read. Readers see the old or the new content, never a part, and
- * the new one survives a power failure once this returns.
+ * Writes a file that only its owner can read. Readers see the old or the new content, never a part of it, and the new
+ * content survives a power failure once this returns.
  */
 export async function writePrivateFile(path: string, content: string | Uint8Array): Promise<void> {
   const temporary = temporaryBeside(path);
@@ -36,18 +36,18 @@ export async function writePrivateFile(path: string, content: string | Uint8Arra
     await unlink(temporary).catch(() => {});
     throw error;
   }
-  // A name is durable only when the directory that holds it is.
+  // A file name is durable only when its directory is synced.
   const directory = await open(dirname(path), "r");
   await directory.sync().finally(() => directory.close());
 }
 
-/** As `writePrivateFile`, for those who must not be interrupted between what they read and what they write. */
+/** Like `writePrivateFile`, for callers that must not be interrupted between what they read and what they write. */
 export function writePrivateFileSync(path: string, content: string): void {
   placeWhole(path, content, (temporary) => renameSync(temporary, path));
 }
 
 /**
- * Creates a private file whole or not at all, and answers false when there was one already. A link puts it in place,
+ * Creates a private file completely or not at all; returns false if it already exists. It is put in place by a link,
  * because a rename would replace what another process wrote a moment ago.
  */
 export function createPrivateFileSync(path: string, content: string): boolean {
@@ -89,12 +89,12 @@ function syncDirectory(path: string): void {
   }
 }
 
-/** The text of a private file, or null when there is none. Refuses a file that others can reach. */
+/** The text of a private file, or null if there is none. Refuses a file that others can access. */
 export async function readPrivateFile(path: string): Promise<string | null> {
   return readSmallFile(path, { mustBePrivate: true });
 }
 
-/** As `readPrivateFile`; what may be public is read with `mustBePrivate: false`. */
+/** Like `readPrivateFile`; a file that may be public is read with `mustBePrivate: false`. */
 export async function readSmallFile(path: string, rules: { mustBePrivate: boolean }): Promise<string | null> {
   const handle = await openForReading(path);
   if (handle === null) return null;
@@ -129,7 +129,7 @@ function refuseOthers(path: string, mode: number): void {
   const found = (mode & 0o777).toString(8).padStart(4, "0");
   throw new WritError(
     "CONFIG_INVALID",
-    `${path} has mode ${found} and others can reach it; run: chmod 600 ${path}`,
+    `other users can access ${path} (mode ${found}); run: chmod 600 ${path}`,
   );
 }
 

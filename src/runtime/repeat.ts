@@ -12,13 +12,13 @@ type RepeatOptions = {
 };
 
 export type RepeatedService = Service & {
-  /** Runs now, or once more right after the run that is under way. Many calls make one run. */
+  /** Runs now, or once more right after the current run. Several calls cause one run. */
   wake(): void;
 };
 
 /**
- * Calls `fn` at once and then again `intervalMs` after each run has ended, so that it never overlaps itself.
- * `fn` gets a signal that is aborted at stop.
+ * Calls `fn` at once and then again `intervalMs` after each run has ended, so that runs never overlap. `fn` receives a
+ * signal that is aborted at stop.
  */
 export function repeat(
   options: RepeatOptions,
@@ -33,7 +33,7 @@ export function repeat(
       wakeUp.clear();
       await runOnce(options, fn, stopping);
       const wasWoken = await wakeUp.wait({ signal: stopping, timeout });
-      // A run that wakes itself must still let the rest of the process have its turn.
+      // A run that wakes itself must still let the rest of the process run.
       if (wasWoken) await nextTurn();
     }
   };
@@ -73,7 +73,7 @@ async function runOnce(
   }
 }
 
-/** An error in the reporting of an error must not end the loop either; there is nobody left to tell. */
+/** An error while reporting an error must not end the loop either. */
 function report(onError: (error: unknown) => void, error: unknown): void {
   try {
     onError(error);

@@ -23,9 +23,8 @@ type RotatingFileOptions = {
 const pendingBytesMax = 64 * 1024;
 
 /**
- * A log file of one process that is never larger than its limit. Lines that arrive in one turn of the event
- * loop share one write, which is synchronous: lines stay whole and in order, and a rotation falls between
- * two of them, never into one.
+ * A log file of one process that never exceeds its size limit. Lines that arrive in one turn of the event loop share
+ * one synchronous write: lines stay whole and in order, and a rotation happens between two lines, never inside one.
  */
 export class RotatingFile {
   readonly #options: RotatingFileOptions;
@@ -44,7 +43,7 @@ export class RotatingFile {
     this.#options = options;
     mkdirSync(dirname(options.file), { recursive: true, mode: 0o700 });
     this.#fd = this.#open();
-    // Whatever was logged last before the process ends is what one wants to read most.
+    // What was logged last before the process ends is often what matters most.
     process.on("exit", this.#flushAtExit);
   }
 
@@ -101,7 +100,7 @@ export class RotatingFile {
       this.#sizeBytes += bytes.length;
       this.#lostLines = 0;
     } catch {
-      // A full disk must not stop the program that logs. The gap is cut clean and written down later.
+      // A full disk must not stop the program that logs. The incomplete line is cut off, and the gap is recorded later.
       this.#lostLines += lines.length;
       this.#cutTornLine();
     }
@@ -129,7 +128,7 @@ export class RotatingFile {
       this.#fd = this.#open();
       closeSync(full);
     } catch {
-      // Without the right to rename, the old descriptor goes on: a file that is too large loses no line.
+      // Without permission to rename, the old descriptor stays in use: a file that is too large loses no line.
       this.#rotateAtBytes = this.#sizeBytes + sizeBytesMax;
     }
   }
@@ -141,7 +140,7 @@ export class RotatingFile {
       0o600,
     );
     const stat = fstatSync(fd);
-    // A log that is a terminal or a pipe (as in a container) can be neither rotated nor cut.
+    // A log that is a terminal or a pipe (as in a container) can be neither rotated nor truncated.
     this.#isRegular = stat.isFile();
     if (this.#isRegular) fchmodSync(fd, 0o600);
     this.#sizeBytes = this.#isRegular ? stat.size : 0;

@@ -1,14 +1,16 @@
-/** Something that runs until it is stopped. `stop()` returns when it is over, not when it was asked. */
+/** Something that runs until it is stopped. `stop()` resolves when it has stopped, not when it was asked to. */
 export type Service = { readonly name: string; start(): Promise<void>; stop(): Promise<void> };
 
-/** Starts in order; when one fails, those already started are stopped in reverse and its error is thrown. */
+/**
+ * Starts services in order. If one fails, those already started are stopped in reverse order, and its error is thrown.
+ */
 export async function startAll(services: readonly Service[]): Promise<void> {
   const started: Service[] = [];
   for (const service of services) {
     try {
       await service.start();
     } catch (error) {
-      // The first reason wins: what goes wrong while backing out would only hide why the start failed.
+      // The first error is thrown: an error while backing out would only hide why the start failed.
       await stopAll(started).catch(() => {});
       throw error;
     }
@@ -16,7 +18,7 @@ export async function startAll(services: readonly Service[]): Promise<void> {
   }
 }
 
-/** Stops in reverse order. One that fails does not keep the others running; its error is thrown at the end. */
+/** Stops services in reverse order. If one fails, the others are still stopped; its error is thrown at the end. */
 export async function stopAll(services: readonly Service[]): Promise<void> {
   const failures: unknown[] = [];
   for (const service of services.toReversed()) {

@@ -1,9 +1,9 @@
 /**
- * Turns a value into a setting, or gives undefined when it is not allowed. Flags and the environment bring
- * text, a YAML file brings what it says, so each parser takes both.
+ * Converts a value into a setting, or returns undefined if it is not allowed. Flags and the environment provide text, a
+ * YAML file provides typed values, so each parser accepts both.
  */
 export type SettingParser<T> = ((value: unknown) => T | undefined) & {
-  /** Completes the sentence "allowed is …". */
+  /** Completes the sentence "use …". */
   readonly allowed: string;
 };
 
@@ -48,16 +48,16 @@ export function oneOf<const T extends string>(choices: readonly T[]): SettingPar
   return parser(`one of ${choices.join(", ")}`, (value) => choices.find((choice) => choice === value));
 }
 
-/** A list of texts: JSON in a flag or the environment, a list in a file. */
+/** A list of strings: JSON in a flag or the environment, a list in a file. */
 export function jsonList(): SettingParser<string[]> {
-  return parser('a JSON list of texts such as ["a","b"]', (value) => {
+  return parser('a JSON list of strings such as ["a","b"]', (value) => {
     const list = typeof value === "string" ? parseJson(value) : value;
     if (!Array.isArray(list)) return undefined;
     return list.every((item) => typeof item === "string") ? list : undefined;
   });
 }
 
-/** A parser of one's own, for example around a schema. */
+/** A custom parser, for example around a schema. */
 export function parser<T>(allowed: string, parse: (value: unknown) => T | undefined): SettingParser<T> {
   return Object.assign((value: unknown) => parse(value), { allowed });
 }

@@ -23,7 +23,7 @@ const declared = {
 
 describe("loadSettings", () => {
   test.each([
-    ["PORT", "65536", 'PORT = "65536" is refused; allowed is a whole number from 0 to 65535'],
+    ["PORT", "65536", 'PORT: "65536" is not allowed; use a whole number from 0 to 65535'],
     ["PORT", "0x10", "PORT"],
     ["PORT", "1e3", "PORT"],
     ["PORT", " 80", "PORT"],
@@ -43,7 +43,7 @@ describe("loadSettings", () => {
 
   test("never shows the value of a secret", () => {
     const message = refusal(() => loadSettings(declared, { env: { WRIT_ADMIN_TOKEN: "sk_admin_short" } }));
-    expect(message).toContain("WRIT_ADMIN_TOKEN = ***");
+    expect(message).toContain("WRIT_ADMIN_TOKEN: ***");
     expect(message).not.toContain("short");
   });
 
@@ -51,18 +51,18 @@ describe("loadSettings", () => {
     const refuse = (yaml: string): string =>
       refusal(() => loadSettings(declared, { env: {}, file: parseYaml("writ.yaml", yaml) }));
     expect(refuse("port: 80\n\nlease_ms: 5\n")).toBe(
-      "writ.yaml:3: lease_ms = 5 is refused; allowed is a whole number from 1000 to 3600000",
+      "writ.yaml:3: lease_ms: 5 is not allowed; use a whole number from 1000 to 3600000",
     );
     expect(refuse("port: 80\nlese_ms: 5000\n")).toContain(
       'writ.yaml:2: unknown key "lese_ms" = 5000; allowed are port',
     );
     expect(refuse("tokne: sk_admin_canary\n")).not.toContain("canary");
     expect(refuse("admin_token: x\n")).toContain("unknown key");
-    expect(refuse("public_events: no\n")).toContain('"no" is refused; allowed is true or false');
+    expect(refuse("public_events: no\n")).toContain('"no" is not allowed; use true or false');
     expect(refuse("lease_ms: 2000\nWRIT_LEASE_MS: 2000\n")).toContain(
       "writ.yaml:2: WRIT_LEASE_MS and lease_ms",
     );
-    expect(refuse("lease_ms:\n")).toContain("lease_ms = null is refused");
+    expect(refuse("lease_ms:\n")).toContain("lease_ms: null is not allowed");
   });
 
   test("a wrong value is refused even where a stronger source hides it", () => {
@@ -96,7 +96,7 @@ describe("loadSettings", () => {
       refusal(() =>
         loadSettings({ even: { name: "EVEN", parse: even, default: 0 } }, { env: { EVEN: "3" } }),
       ),
-    ).toBe('EVEN = "3" is refused; allowed is an even number');
+    ).toBe('EVEN: "3" is not allowed; use an even number');
   });
 });
 

@@ -15,11 +15,11 @@ export {
 type Setting<T = unknown> = {
   /** The environment variable. */
   name: string;
-  /** The key in the file; without it the name in lower case without WRIT_. null = not allowed in a file. */
+  /** The key in the file; by default the name in lower case without WRIT_. null: not allowed in a file. */
   key?: string | null;
   parse: SettingParser<T>;
   default: T | undefined | null;
-  /** Its value is never shown, not even in the refusal. */
+  /** Its value is never shown, not even in an error. */
   isSecret?: boolean;
 };
 
@@ -31,7 +31,7 @@ export type SettingValues<D extends Settings> = {
 };
 
 type SettingSources<D extends Settings> = {
-  /** Under the same names as the declarations, which are also the names commander gives. */
+  /** Under the same names as the declarations, which are also commander's names. */
   flags?: { readonly [K in keyof D]?: unknown };
   env: Readonly<Record<string, string | undefined>>;
   file?: YamlFile | undefined;
@@ -41,7 +41,7 @@ type SettingSources<D extends Settings> = {
 export function loadSettings<D extends Settings>(settings: D, sources: SettingSources<D>): SettingValues<D> {
   if (sources.file !== undefined) refuseUnknownKeys(settings, sources.file);
   const values = Object.entries(settings).map(([property, setting]) => {
-    // A wrong value is refused even where a stronger source hides it; it would strike on another day.
+    // A wrong value is refused even if a stronger source overrides it, because it would cause trouble later.
     const found = [
       fromFlag(property, setting, sources.flags?.[property]),
       fromEnvironment(setting, sources.env),
@@ -53,8 +53,8 @@ export function loadSettings<D extends Settings>(settings: D, sources: SettingSo
 }
 
 /**
- * Refuses environment variables that are documented for a later version: to ignore one would leave a person in the
- * belief that it works. `planned` says for each what it is for.
+ * Refuses environment variables that are documented for a later version, because ignoring one would let people believe
+ * that it works. `planned` says what each is for.
  */
 export function refusePlanned(
   planned: Readonly<Record<string, string>>,
@@ -76,7 +76,7 @@ function fromFlag(property: string, setting: Setting, value: unknown): unknown {
 
 function fromEnvironment(setting: Setting, env: Readonly<Record<string, string | undefined>>): unknown {
   const value = env[setting.name];
-  // An empty variable is what shells and compose files leave behind for "not set".
+  // Shells and compose files use an empty variable for "not set".
   return value === undefined || value === "" ? undefined : parseOrRefuse(setting, value, setting.name);
 }
 
@@ -93,7 +93,7 @@ function fromFile(setting: Setting, file: YamlFile | undefined): unknown {
   return parseOrRefuse(setting, file.data[key], key, at(file, key));
 }
 
-/** A file may use the environment's name too, since that is the name in every table of the documentation. */
+/** A file may also use the environment's name, because that is the name in every table of the documentation. */
 function fileKeys(setting: Setting): string[] {
   if (setting.key === null) return [];
   return [setting.key ?? setting.name.replace(/^WRIT_/, "").toLowerCase(), setting.name];
@@ -117,7 +117,7 @@ function parseOrRefuse(setting: Setting, value: unknown, shownName: string, plac
   const shown = setting.isSecret ? "***" : show(value);
   throw new WritError(
     "CONFIG_INVALID",
-    `${place}${shownName} = ${shown} is refused; allowed is ${setting.parse.allowed}`,
+    `${place}${shownName}: ${shown} is not allowed; use ${setting.parse.allowed}`,
     {
       setting: setting.name,
     },
@@ -128,16 +128,16 @@ function at(file: YamlFile, key: string): string {
   return `${file.path}:${file.lineOf([key]) ?? 1}: `;
 }
 
-// Long enough to recognise the value, short enough to stay one readable line.
+// Long enough to recognise the value, short enough for one readable line.
 const shownCharsMax = 80;
 
-/** JSON keeps line breaks and control characters out of the one line. */
+/** JSON keeps line breaks and control characters out of the line. */
 function show(value: unknown): string {
   const shown = JSON.stringify(value) ?? String(value);
   return shown.length > shownCharsMax ? `${shown.slice(0, shownCharsMax)}…` : shown;
 }
 
-/** What stands under a misspelt key may be a secret, so only its kind is shown. */
+/** The value of a misspelt key may be a secret, so only its kind is shown. */
 function showUnknown(value: unknown): string {
   if (typeof value === "string") return `(text of ${value.length} characters)`;
   return typeof value === "object" && value !== null ? "(a list or mapping)" : show(value);

@@ -6,11 +6,11 @@ export type SseEvent = { id?: string; event: string; data: string };
 const lineCharsMax = 1024 * 1024;
 const eventCharsMax = 8 * 1024 * 1024;
 
-/** Reads server-sent events as the HTML standard says: an unfinished event at the end is dropped. */
+/** Reads server-sent events as the HTML standard defines them: an unfinished event at the end is dropped. */
 export async function* parseSse(body: AsyncIterable<Uint8Array>): AsyncGenerator<SseEvent> {
   const lines = new LineSplitter();
   const events = new EventBuilder();
-  // The decoder also takes away a byte order mark and keeps letters whole that two chunks share.
+  // The decoder also removes a byte order mark, and keeps characters whole that are split between two chunks.
   const decoder = new TextDecoder();
   for await (const chunk of body) {
     for (const line of lines.push(decoder.decode(chunk, { stream: true }))) {
@@ -21,7 +21,7 @@ export async function* parseSse(body: AsyncIterable<Uint8Array>): AsyncGenerator
 }
 
 export function formatSse({ id, event, data }: SseEvent): string {
-  // A line break in here would let the content invent events of its own.
+  // A line break here would let the content forge events.
   if (/[\r\n\0]/.test(event) || (id !== undefined && /[\r\n\0]/.test(id))) {
     throw new TypeError("id and event of a server-sent event must be one line");
   }
@@ -29,7 +29,7 @@ export function formatSse({ id, event, data }: SseEvent): string {
   return `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\n${dataLines.join("")}\n`;
 }
 
-/** Cuts text at \n, \r\n and \r, wherever the chunks happen to end. */
+/** Splits text at \n, \r\n and \r, wherever the chunks end. */
 class LineSplitter {
   #rest = "";
   #endedWithCr = false;
@@ -42,7 +42,7 @@ class LineSplitter {
       this.#rest = "";
       refuseLongLine(line.length);
       yield line;
-      // A \r ends the line at once; waiting for a possible \n would hold the event back.
+      // A \r ends the line at once; waiting for a possible \n would delay the event.
       this.#endedWithCr = text[end] === "\r" && end + 1 === text.length;
       start = end + (text[end] === "\r" && text[end + 1] === "\n" ? 2 : 1);
     }
@@ -66,7 +66,7 @@ class EventBuilder {
     return undefined;
   }
 
-  /** A comment has an empty field name and falls through, as does every field that we do not know. */
+  /** A comment has an empty field name and is ignored, as is every unknown field. */
   #set(field: string, value: string): void {
     if (field === "event") this.#event = value;
     if (field === "id" && !value.includes("\0")) this.#lastId = value;

@@ -3,21 +3,20 @@ import type { Clock } from "./clock.ts";
 export type WaitBounds = {
   /** Ends the wait from outside. */
   signal?: AbortSignal | undefined;
-  /** Ends the wait after so much time. */
+  /** Ends the wait after this time. */
   timeout?: { clock: Pick<Clock, "sleep">; ms: number };
 };
 
 /**
- * How a loop waits until it should look again: look, wait, look. A wake-up that comes between the look and the wait
- * ends the wait at once, and any number of them make one more look. One loop waits on it at a time.
- *
- * Whoever wakes must know of it before the first look, or what happens in between is missed until the bound.
+ * How a loop waits until it should look again: look, wait, look. A wake-up that arrives between the look and the wait
+ * ends the wait at once, and any number of them cause one more look. Only one loop waits on it at a time. It must be
+ * registered with whoever wakes it before the first look; otherwise a change in between is missed until the time limit.
  */
 export class WakeUp {
   #isPending = false;
   #endWait: (() => void) | undefined;
 
-  /** Bound, so that it can be handed over as a listener. */
+  /** Bound, so that it can be passed as a listener. */
   readonly wake = (): void => {
     this.#isPending = true;
     this.#endWait?.();
@@ -29,11 +28,12 @@ export class WakeUp {
   }
 
   /**
-   * Resolves when somebody wakes it or a bound is reached, and never rejects: the caller looks again in any case, and
-   * finds an aborted signal then. True when it was woken.
+   * Resolves when it is woken or a limit is reached, and never rejects: the caller looks again in any case, and then
+   * finds an aborted signal. Returns true if it was woken.
    */
   async wait(bounds: WaitBounds): Promise<boolean> {
-    if (this.#endWait !== undefined) throw new Error("a wake-up has one waiter, and there is one already");
+    if (this.#endWait !== undefined)
+      throw new Error("a wake-up can have only one waiter, and it already has one");
     if (!this.#isPending && bounds.signal?.aborted !== true) await this.#pause(bounds);
     const wasWoken = this.#isPending;
     this.#isPending = false;
@@ -54,5 +54,5 @@ export class WakeUp {
   }
 }
 
-/** Without a reason of its own, each abort builds an error with its stack, which takes 4 us. */
+/** Without a reason of its own, each abort would build an error with a stack, which takes 4 us. */
 const isOver = "the wait is over";

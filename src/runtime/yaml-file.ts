@@ -18,14 +18,13 @@ export type YamlFile = {
   path: string;
   /** A mapping, empty for an empty file. */
   data: Record<string, unknown>;
-  /** The line on which this key stands, counted from 1. */
+  /** The line of this key, counted from 1. */
   lineOf(path: YamlPath): number | undefined;
 };
 
 /**
- * Reads a settings file in the small part of YAML that says what it looks like: YAML 1.2, so `no` stays a
- * word, and neither tags, aliases, merge keys nor duplicate keys, which all can make a file mean something
- * else than a reader sees.
+ * Reads a settings file in the small part of YAML that means what it looks like: YAML 1.2, so `no` stays a string, and
+ * no tags, aliases, merge keys or duplicate keys, which can all make a file mean something else than a reader sees.
  */
 export async function loadYamlFile(path: string, rules: { mustBePrivate: boolean }): Promise<YamlFile> {
   const text = await readSmallFile(path, rules);
@@ -51,7 +50,7 @@ export function parseYaml(path: string, text: string): YamlFile {
 
 type Walk = { path: string; lines: LineCounter; found: Map<string, number> };
 
-// No setting lies deeper; the bound keeps the recursion below from meeting a stack overflow.
+// No setting is nested deeper; the bound keeps the recursion below from overflowing the stack.
 const depthMax = 32;
 
 function compose(path: string, text: string, lineCounter: LineCounter): Document.Parsed {
@@ -64,13 +63,13 @@ function compose(path: string, text: string, lineCounter: LineCounter): Document
       uniqueKeys: true,
       stringKeys: true,
       resolveKnownTags: false,
-      // With "silent" the parser would also keep quiet about a second document.
+      // With "silent" the parser would also ignore a second document.
       logLevel: "error",
       prettyErrors: false,
       lineCounter,
     });
   } catch {
-    // The parser recurses, so a file of nothing but brackets ends as a stack overflow.
+    // The parser recurses, so a file that consists of brackets ends in a stack overflow.
     throw new WritError("CONFIG_INVALID", `${path} is nested too deeply to be read`);
   }
 }

@@ -23,7 +23,7 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     onTestFinished(() => rmSync(home, { recursive: true, force: true }));
     await expect(startTestHub({ WRIT_MAX_STORAGE_BYTES: value }, { home })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
-      message: `WRIT_MAX_STORAGE_BYTES = "${value}" is refused; allowed is a whole number from 1048576 to 9007199254740991`,
+      message: `WRIT_MAX_STORAGE_BYTES: "${value}" is not allowed; use a whole number from 1048576 to 9007199254740991`,
     });
   });
 
@@ -31,7 +31,7 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     const home = mkdtempSync(join(tmpdir(), "writ-storage-"));
     onTestFinished(() => rmSync(home, { recursive: true, force: true }));
     writeFileSync(join(home, "writ.yaml"), "max_storage_bytes: 7\n");
-    await expect(startTestHub({}, { home })).rejects.toThrow("max_storage_bytes = 7 is refused");
+    await expect(startTestHub({}, { home })).rejects.toThrow("max_storage_bytes: 7 is not allowed");
   });
 
   test("removes the output of finished jobs, oldest first, and of no other", async () => {

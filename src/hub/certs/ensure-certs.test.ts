@@ -33,7 +33,7 @@ test("a key that others can read is refused", async () => {
   const { paths, ensure } = open();
   await ensure();
   chmodSync(paths.serverKey, 0o644);
-  await expect(ensure()).rejects.toThrow("others can reach it");
+  await expect(ensure()).rejects.toThrow("other users can access");
 });
 
 test("everything is made once, private, and for its one purpose", async () => {
