@@ -16,7 +16,7 @@ export type HttpRequest = {
   body?: string | Uint8Array | undefined;
   headers?: Record<string, string> | undefined;
   signal?: AbortSignal | undefined;
-  /** For each hub that is tried, until the whole answer is there. */
+  /** For each hub that is tried, until the whole response has arrived. */
   timeoutMs: number;
   responseBytesMax?: number;
 };
@@ -25,19 +25,19 @@ export type HttpStreamRequest = {
   path: string;
   headers?: Record<string, string> | undefined;
   signal: AbortSignal;
-  /** Ends the stream when nothing at all has come for so long. */
+  /** Ends the stream when nothing has arrived for this long. */
   idleTimeoutMs?: number;
 };
 
 export type HttpClient = {
-  /** Resolves with every answer, whatever its status. */
+  /** Resolves with every response, whatever its status. */
   request(request: HttpRequest): Promise<HttpResponse>;
   openStream(request: HttpStreamRequest): Promise<HttpStream>;
-  /** Closes the kept connections. */
+  /** Closes the idle connections. */
   close(): void;
 };
 
-// A batch answer holds 8 MiB; four times that is an answer that nobody meant.
+// A batch response has at most 8 MiB; one of four times that is a mistake.
 const responseBytesMaxDefault = 32 * 1024 * 1024;
 const streamOpenMsMax = 30_000;
 
@@ -90,7 +90,7 @@ function send(hub: PooledHub, { token, clock }: CallDeps, call: Sent): Promise<I
   });
 }
 
-/** An address may have a path of its own, when a proxy serves the hub below a prefix. */
+/** An address may have a path of its own, if a proxy serves the hub below a prefix. */
 function joinPath(hub: URL, path: string): string {
   if (!path.startsWith("/")) throw new WritError("CONFIG_INVALID", `request path ${path} must begin with /`);
   return hub.pathname.endsWith("/") ? hub.pathname.slice(0, -1) + path : hub.pathname + path;

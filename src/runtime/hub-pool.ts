@@ -5,7 +5,7 @@ import { ConnectionFailure } from "./http-exchange.ts";
 import { parseHubAddress } from "./hub-address.ts";
 
 export type HubPoolOptions = {
-  /** One or more hubs that serve the same queue; the first that answers is kept. */
+  /** One or more hubs that serve the same queue; the first one that answers is kept. */
   baseUrls: readonly string[];
   /** PEM of the authority that signed the hub's certificate. */
   ca?: string | undefined;
@@ -17,7 +17,7 @@ export type HubPoolOptions = {
 export type PooledHub = {
   url: URL;
   agent: HttpAgent;
-  /** A stream holds its connection for hours; in the common pool it would starve the short calls. */
+  /** A stream holds its connection for hours; in the shared pool it would starve the short calls. */
   streamAgent: HttpAgent;
 };
 
@@ -38,7 +38,7 @@ export class HubPool {
   /** Tries each hub once, beginning with the one that answered last. */
   async try<T>(attempt: (hub: PooledHub) => Promise<T>): Promise<T> {
     const failures: string[] = [];
-    // One extra turn, because a kept connection that had gone stale says nothing about its hub.
+    // One extra turn, because a kept connection that was closed in the meantime says nothing about its hub.
     let staleLeft = 1;
     for (let tried = 0, index = this.#current; tried < this.#hubs.length; ) {
       const hub = this.#hubs[index]!;
