@@ -69,14 +69,14 @@ export const adminRoutes = {
     who: "open",
     summary: "Log in with a token, in the body or as a bearer token; returns a session cookie",
     body: shapes.sessionRequest,
-    answers: { 200: { description: "Who you are", shape: identityView } },
+    answers: { 200: { description: "The caller", shape: identityView } },
   }),
   getSession: route({
     method: "GET",
     path: "/session",
     who: anyone,
     summary: "Show who the caller is",
-    answers: { 200: { description: "Who you are", shape: identityView } },
+    answers: { 200: { description: "The caller", shape: identityView } },
   }),
   removeSession: route({
     method: "DELETE",
@@ -141,7 +141,7 @@ export const adminRoutes = {
     body: shapes.revokeRequest.optional(),
     answers: {
       200: { description: "The key", shape: keyView },
-      409: { description: "It is the key that signs now" },
+      409: { description: "It is the active key" },
     },
   }),
   getQuota: route({

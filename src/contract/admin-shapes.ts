@@ -12,7 +12,7 @@ export const tokenRequest = z
   })
   .superRefine((token, context) => {
     if (token.worker_id !== undefined && token.role !== "worker") {
-      context.addIssue({ code: "custom", path: ["worker_id"], message: "belongs to worker tokens only" });
+      context.addIssue({ code: "custom", path: ["worker_id"], message: "is allowed only for worker tokens" });
     }
   });
 
@@ -33,7 +33,7 @@ export const quota = z.strictObject({
   max_artifact_bytes: integer(0, countMax).optional(),
 });
 
-/** How long the old key still counts in an emergency; 30 days are more than any notice needs. */
+/** How long the old key stays valid in an emergency; 30 days are more than any notice needs. */
 export const rotateRequest = z.strictObject({
   emergency: z.boolean().optional(),
   notice_sec: integer(0, 30 * 86_400).optional(),

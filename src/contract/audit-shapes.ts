@@ -18,7 +18,7 @@ export const auditQuery = z.strictObject({
   limit: queryInteger(1, 1_000).optional(),
 });
 
-/** One record of the audit trail with its place in the hash chain. */
+/** One record of the audit trail with its position in the hash chain. */
 export const auditView = z.object({
   seq: z.int(),
   event: z.string(),
@@ -45,7 +45,7 @@ export const lockdownView = z.object({
   reason: z.string().nullable(),
   user_id: z.string().nullable(),
   since: z.int().nullable(),
-  /** By which ways administrators would hear of something grave. */
+  /** The channels by which administrators receive alerts. */
   alert_channels: z.array(z.string()),
 });
 export type LockdownView = z.infer<typeof lockdownView>;

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { apiPrefix, type Route } from "./route.ts";
 
-/** What a route is called with: its own shapes say which parts there are. */
+/** The input of a call to a route; the route's own shapes decide which parts there are. */
 export type RouteInput<R extends Route> = ParamsInput<R> &
   QueryInput<R> &
   BodyInput<R> & { headers?: Readonly<Record<string, string>> };
@@ -10,7 +10,7 @@ type ParamsInput<R> = R extends { params: infer S extends z.ZodType }
   ? { params: z.input<S> }
   : { params?: undefined };
 
-/** The values as the hub will have read them: numbers and flags, not their text. */
+/** The values as the hub reads them: numbers and booleans, not their text. */
 type QueryInput<R> = R extends { query: infer S extends z.ZodType }
   ? Record<never, never> extends z.output<S>
     ? { query?: z.output<S> }
@@ -25,7 +25,7 @@ type BodyInput<R> = R extends { bodyKind: "bytes" }
       : { body: z.input<S> | JsonText }
     : { body?: undefined };
 
-/** JSON that has been written already and is sent as it stands. */
+/** JSON that is already serialised and is sent as it is. */
 export class JsonText {
   readonly text: string;
   constructor(text: string) {
@@ -36,7 +36,7 @@ export class JsonText {
 /** A request that any HTTP client can send: fetch in a browser, ours in Node. */
 export type RouteRequest = {
   method: Route["method"];
-  /** From the root of the hub's address. */
+  /** Relative to the root of the hub's address. */
   path: string;
   headers: Record<string, string>;
   body: string | Uint8Array | undefined;
@@ -53,7 +53,7 @@ export function buildRequest<R extends Route>(route: R, input: RouteInput<R>): R
   };
 }
 
-/** The same for a route that is not known here; each call has been checked against its own. */
+/** The same for a route that is not known here; each call was checked against its own route. */
 type AnyInput = {
   params?: Record<string, string>;
   query?: Record<string, string | number | boolean | undefined>;

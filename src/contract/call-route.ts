@@ -2,7 +2,7 @@ import { buildRequest, type RouteInput, type RouteRequest } from "./build-reques
 import { type Received, type RouteAnswer, readAnswer, successRow } from "./read-answer.ts";
 import type { Route } from "./route.ts";
 
-/** Calls a route over any HTTP client; what goes in and what comes out is typed by the route's row. */
+/** Calls a route over any HTTP client; input and response are typed by the route's row. */
 export async function callRoute<R extends Route>(
   send: (request: RouteRequest) => Promise<Received>,
   route: R,
@@ -11,13 +11,13 @@ export async function callRoute<R extends Route>(
   return readAnswer(route, await send(buildRequest(route, input)));
 }
 
-/** An answer whose body comes in pieces. */
+/** A response whose body arrives in pieces. */
 type OpenAnswer = Pick<Received, "status" | "header"> & { body: AsyncIterable<Uint8Array> };
 
-// An error of the hub is a few hundred bytes; what is longer is a proxy's page, and its beginning says enough.
+// An error of the hub is a few hundred bytes; something longer is a proxy's page, and its beginning is enough.
 const errorBytesMax = 64 * 1024;
 
-/** The same for a route whose answer is a stream. A refusal is read and thrown as the hub's error. */
+/** The same for a route whose response is a stream. A refusal is read and thrown as the hub's error. */
 export async function openRoute<R extends Route, A extends OpenAnswer>(
   open: (request: RouteRequest) => Promise<A>,
   route: R,

@@ -1,22 +1,25 @@
 import { z } from "zod";
 
 const timeoutSecMaxDefault = 3_600;
-/** One argument of a process holds 128 KiB; base64 and quoting need their share of it. */
+/** One argument of a process may have 128 KiB; base64 and quoting need part of it. */
 export const argumentInputBytesMax = 90 * 1024;
 
-/** What a row of the table of kinds says. Only the fields are required. */
+/** A row of the table of kinds. Only the fields are required. */
 type KindRow<Fields extends z.ZodRawShape> = {
-  /** What `run` holds beside `kind`. Anything else is refused. A kind with a field `params` takes the job's params. */
+  /**
+   * The fields of `run` beside `kind`. Other fields are refused. A kind with a field `params` receives the job's
+   * params.
+   */
   fields: Fields;
   /** The longest `timeout_sec`. */
   timeoutSecMax?: number;
   /** True when `timeout_sec` may be 0: no limit. */
   canRunForever?: boolean;
-  /** The command line that the job names: `commands` in writ.yaml judges it, and gRPC shows it. */
+  /** The command line of the job: `commands` in writ.yaml is checked against it, and gRPC shows it. */
   command?(run: RunOf<Fields>): readonly string[];
-  /** Fields that only the job's user and administrators read. Of an object others see the names. */
+  /** Fields that only the job's user and administrators may read. Of an object, others see the names. */
   hidden?: readonly (keyof Fields)[];
-  /** The field that reaches the process as one argument, and so has to fit into one. */
+  /** The field that is passed to the process as one argument and therefore has to fit into one. */
   argument?: keyof Fields;
   /** Fields of the document that only such kinds may have. */
   documentFields?: Partial<Record<KindField, "required" | "optional">>;
@@ -25,7 +28,7 @@ type KindRow<Fields extends z.ZodRawShape> = {
 export const kindFields = ["provider", "model", "repo_root", "allowed_paths"] as const;
 type KindField = (typeof kindFields)[number];
 
-/** One kind, as those see it who do not know which it is. */
+/** One kind, for code that does not know which kind it is. */
 export type KindRules = {
   timeoutSecMax: number;
   canRunForever: boolean;
@@ -38,7 +41,7 @@ export type KindRules = {
 
 type RunOf<Fields extends z.ZodRawShape> = z.infer<z.ZodObject<Fields>>;
 
-/** Fills in what a row leaves out. */
+/** Fills in the defaults of a row. */
 export function defineKind<const Kind extends string, Fields extends z.ZodRawShape>(
   kind: Kind,
   row: KindRow<Fields>,

@@ -21,12 +21,14 @@ const yearSec = 365 * 86_400;
 
 const outputLocation = z.strictObject({
   folder_id: folderId,
-  prefix: storagePrefix.refine((prefix) => prefix !== "", "must not be empty: leave it out").optional(),
+  prefix: storagePrefix
+    .refine((prefix) => prefix !== "", "must not be empty; leave it out instead")
+    .optional(),
 });
 
 const storageAccessPolicy = z
   .array(z.strictObject({ folderId, prefix: storagePrefix, method: z.enum(storageMethods) }))
-  .min(1, "must name a right; leave it out for PUT on output_location")
+  .min(1, "must contain a right; leave it out to allow PUT on output_location")
   .max(storageRightsMax)
   .refine(
     (rights) =>
@@ -36,9 +38,9 @@ const storageAccessPolicy = z
   );
 
 /**
- * The document: the immutable description of the work, as it is signed. The hub writes it and the worker reads it by
- * this one shape. A field that a worker does not know is refused and not skipped: it was signed because it means
- * something, perhaps a restriction. Values that the user brought (params, metadata, inputs) are JSON of any shape.
+ * The document: the immutable description of the work, as it is signed. The hub writes it and the worker reads it with
+ * this one shape. A field that a worker does not know is refused and not skipped, because a signed field has a meaning
+ * and may be a restriction. Values that come from the user (params, metadata, inputs) are JSON of any shape.
  */
 export const jobDocument = z.strictObject({
   job_id: jobId,

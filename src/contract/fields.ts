@@ -4,7 +4,7 @@ import { Decimal } from "../core/json-value.ts";
 import { absolutePathProblem, relativePathProblem } from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
 
-/** The small shapes that many routes share. Each says what is allowed, because its message reaches a person. */
+/** The small shapes that many routes share. Each message says what is allowed, because people read it. */
 
 export const jobId = z
   .string()
@@ -24,7 +24,7 @@ export const sha256Text = pattern(
   /^(sha256:)?[0-9a-f]{64}$/,
   "64 lower-case hex digits, with or without sha256:",
 );
-/** A folder of storage may be one on a disk, where . and .. are others. */
+/** A storage folder may be a folder on a disk, where . and .. are other folders. */
 export const folderId = pattern(
   /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/,
   "1 to 100 letters, digits, . _ or -, and must not begin with a dot",
@@ -40,7 +40,7 @@ export function integer(min: number, max: number) {
   return z.int(allowed).min(min, allowed).max(max, allowed);
 }
 
-/** Any number; one that was written as a decimal has kept its text until here. */
+/** Any number; a number that was written as a decimal keeps its text until here. */
 export function decimal(min: number, max: number) {
   const allowed = `must be a number from ${min} to ${max}`;
   return z
@@ -49,7 +49,7 @@ export function decimal(min: number, max: number) {
     .pipe(z.number(allowed).min(min, allowed).max(max, allowed));
 }
 
-/** Whole numbers that arrive as text, in a query. */
+/** Whole numbers in a query, where they are text. */
 export function queryInteger(min: number, max: number) {
   const allowed = `must be a whole number from ${min} to ${max}`;
   return z
@@ -68,12 +68,12 @@ export const absolutePath = pathText(absolutePathProblem);
 export const storagePrefix = pathText(storagePrefixProblem);
 export const objectKey = pathText(objectKeyProblem);
 
-/** JSON of any shape; kept as it was parsed, so that its numbers can be signed as they were written. */
+/** JSON of any shape, kept as it was parsed, so that its numbers can be signed as they were written. */
 export const anyJson = z.unknown();
 
 /**
- * For answers: one of these values, as far as this version knows. A newer hub may send another one, and an older client
- * must still be able to read the rest.
+ * For responses: one of these values, as far as this version knows. A newer hub may send another one, and an older
+ * client must still be able to read the rest.
  */
 export function known<const T extends string>(values: readonly T[]): z.ZodType<T, T> {
   return z.string().meta({ examples: [...values] }) as unknown as z.ZodType<T, T>;

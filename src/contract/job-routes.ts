@@ -77,9 +77,9 @@ export const jobRoutes = {
     summary: "Cancel a job",
     params: jobParams,
     answers: {
-      204: { description: "It is over" },
-      202: { description: "Its worker has been told" },
-      409: { description: "It had already ended" },
+      204: { description: "The job has ended" },
+      202: { description: "The worker has been told to stop the job" },
+      409: { description: "The job had already ended" },
     },
   }),
   retryJob: route({
@@ -89,7 +89,7 @@ export const jobRoutes = {
     summary: "Put a failed or quarantined job back into the queue",
     params: jobParams,
     body: z.strictObject({}).optional(),
-    answers: { 200: { description: "It is pending again", shape: accepted } },
+    answers: { 200: { description: "The job is pending again", shape: accepted } },
   }),
   readOutput: route({
     method: "GET",

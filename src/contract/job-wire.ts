@@ -1,20 +1,20 @@
 /**
  * The messages of JobService as plain tables, for a client that has to start fast: the generated code builds its
- * descriptors anew in every process, and that takes as long as half a Node. A test holds these tables against it.
+ * descriptors in every process, which takes half as long as starting Node. A test compares these tables with it.
  */
 export type WireKind = "string" | "bytes" | "bool" | "int32" | "uint32" | "int64" | "uint64" | "double";
 
 export type WireField = {
   number: number;
   kind: WireKind | "map" | WireMessage;
-  /** Without it, a single value whose default is not sent. */
+  /** By default a single value, which is not sent if it equals its default. */
   count?: "optional" | "repeated";
 };
 
-/** The fields by their names, in the order of their numbers. A map is one of texts by texts. */
+/** The fields by their names, in the order of their numbers. A map is from strings to strings. */
 export type WireMessage = { readonly [name: string]: WireField };
 
-// Enumerations travel as int32; one that this version does not know arrives as its number.
+// Enumerations are sent as int32; an unknown one is read as its number.
 const state: WireField["kind"] = "int32";
 
 const resourceLimits = {
@@ -113,7 +113,7 @@ const listJobsResponse = {
 
 type WireMethod = { path: string; input: WireMessage; output: WireMessage };
 
-/** The calls under the names that a client has for them. */
+/** The calls, under the names that a client uses. */
 export const jobMethods = {
   startJob: { path: "/writ.v1.JobService/StartJob", input: startJobRequest, output: jobId },
   stopJob: {

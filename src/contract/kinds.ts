@@ -4,8 +4,8 @@ import { anyJson, containerName, integer, sha256Text, text } from "./fields.ts";
 import { command, environment, secrets } from "./run-shapes.ts";
 
 /**
- * Everything that the hub and the workers have to know of a kind of job, one row each. To add a kind, add its row here
- * and its runner in `src/runners/`; CONTRIBUTING.md has the recipe.
+ * Everything that the hub and the workers have to know about a kind of job, one row each. To add a kind, add its row
+ * here and its runner in `src/runners/`; CONTRIBUTING.md has the recipe.
  */
 export const kinds = {
   exec: defineKind("exec", {
@@ -72,7 +72,7 @@ type RunShape = (typeof kinds)[RunKind]["shape"];
 
 export const kindNames = Object.keys(kinds) as RunKind[];
 
-/** What to do, by kind. */
+/** What to run, by kind. */
 export const runSpec = z.discriminatedUnion(
   "kind",
   Object.values(kinds).map(({ shape }) => shape) as [RunShape, ...RunShape[]],
@@ -80,19 +80,19 @@ export const runSpec = z.discriminatedUnion(
 );
 export type RunSpec = z.infer<typeof runSpec>;
 
-/** A newer hub on the same database may have stored a kind that is not known here. */
+/** A newer hub on the same database may have stored a kind that is unknown here. */
 type StoredRun = { kind: string; [field: string]: unknown };
 
 export function rulesOf(kind: RunKind): KindRules {
   return kinds[kind];
 }
 
-/** The command line that a job names, or null when its kind has none. */
+/** The command line of a job, or null if its kind has none. */
 export function commandOf(run: StoredRun): readonly string[] | null {
   return knownRules(run)?.command(run) ?? null;
 }
 
-/** The fields of this job that only its user and administrators read. */
+/** The fields of this job that only its user and administrators may read. */
 export function hiddenIn(run: StoredRun): string[] {
   const fields = Object.keys(run).filter((field) => field !== "kind");
   const hidden = knownRules(run)?.hidden;
@@ -103,5 +103,5 @@ function knownRules(run: StoredRun): KindRules | undefined {
   return (kinds as Record<string, KindRules | undefined>)[run.kind];
 }
 
-/** The longest time that any kind may be given. */
+/** The longest timeout of any kind. */
 export const timeoutSecMax = Math.max(...kindNames.map((kind) => kinds[kind].timeoutSecMax));

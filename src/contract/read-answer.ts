@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { isErrorCode, WritError } from "../core/errors.ts";
 import { type AnswerRow, answerRow, type Route, type StatusOf } from "./route.ts";
 
-/** An answer as it came over the wire. */
+/** A response as it was received. */
 export type Received = {
   status: number;
   /** A header by its name in lower case. */
@@ -10,14 +10,14 @@ export type Received = {
   text: () => string;
 };
 
-/** What a route answers when it succeeds: a status that its table names, with the body of the shape beside it. */
+/** What a route returns when it succeeds: a status that its table lists, with a body of the shape beside it. */
 export type RouteAnswer<R extends Route> = {
   [S in StatusOf<R>]: { status: S; body: AnswerBody<R["answers"][S]>; header: Received["header"] };
 }[StatusOf<R>];
 
 type AnswerBody<A> = A extends { shape: infer S extends z.ZodType } ? z.output<S> : undefined;
 
-/** The answer in the types of its route. A refusal is thrown as the hub's own error. */
+/** The response in the types of its route. A refusal is thrown as the hub's own error. */
 export function readAnswer<R extends Route>(route: R, received: Received): RouteAnswer<R> {
   const { status, header } = received;
   const { shape } = successRow(route, received);
@@ -25,23 +25,21 @@ export function readAnswer<R extends Route>(route: R, received: Received): Route
   return { status, body, header } as RouteAnswer<R>;
 }
 
-/** What the table says about this answer, when it is a success that the table names. */
+/** The table's entry for this response, if it is a success that the table lists. */
 export function successRow(route: Route, received: Received): AnswerRow {
   const { status } = received;
   const row = status < 300 ? answerRow(route, status) : undefined;
   if (row !== undefined) return row;
   const details = { status };
   if (status >= 200 && status < 300) {
-    throw new WritError(
-      "HTTP_ERROR",
-      `the hub answered with status ${status}, which was not expected`,
-      details,
-    );
+    throw new WritError("HTTP_ERROR", `the hub answered with the unexpected status ${status}`, details);
   }
   throw refusalOf(received);
 }
 
-/** The hub's error with its details and the status. What is none of the hub (a proxy's page, say) is HTTP_ERROR. */
+/**
+ * The hub's error with its details and status. A response that is not the hub's, such as a proxy's page, is HTTP_ERROR.
+ */
 function refusalOf(received: Received): WritError {
   const { status } = received;
   const error = hubError(received.text());
@@ -62,16 +60,16 @@ function hubError(text: string): HubError | undefined {
   return { code: error["code"], message, details: isRecord(error["details"]) ? error["details"] : undefined };
 }
 
-/** The body itself, once it has the shape: what a newer hub has added stays in it. */
+/** The body itself, once it has the shape; fields that a newer hub has added stay in it. */
 function checked(shape: z.ZodType, { status, text }: Received): unknown {
   const body = parsed(text());
   if (body === undefined) {
-    throw new WritError("HTTP_ERROR", `the hub's answer (status ${status}) is not JSON`, { status });
+    throw new WritError("HTTP_ERROR", `the hub's response (status ${status}) is not JSON`, { status });
   }
   const { success, error } = shape.safeParse(body.value);
   if (success) return body.value;
   const place = error.issues[0]?.path.join(".") || "its root";
-  throw new WritError("HTTP_ERROR", `the hub's answer is not understood at ${place}`, { status });
+  throw new WritError("HTTP_ERROR", `the hub's response has an unexpected value at ${place}`, { status });
 }
 
 function parsed(text: string): { value: unknown } | undefined {

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { ioClasses, limitHelp, networks, parseCpu, parseMemory, pidsRange } from "../core/limits.ts";
 import { decimal, integer, tag, text } from "./fields.ts";
 
-/** The shapes of which the kinds of jobs are made: a command and its surroundings, its limits, what it needs. */
+/** The shapes from which the kinds of jobs are built: a command and its environment, its limits, its requirements. */
 
-/** One argument of a process holds 128 KiB in the kernel, with its final NUL. */
+/** The kernel allows 128 KiB for one argument of a process, including its final NUL. */
 const argumentBytesMax = 128 * 1024 - 1;
 const argumentsMax = 4096;
 const environmentEntriesMax = 1000;
@@ -31,10 +31,10 @@ export const environment = z
   )
   .refine(
     (env) => !Object.keys(env).some((name) => name.startsWith("JOB_")),
-    "names that start with JOB_ are Writ's own",
+    "names that start with JOB_ are reserved for Writ",
   );
 
-/** Names of secrets that the worker holds. */
+/** Names of secrets that the worker has. */
 export const secrets = z
   .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "must be a variable name"))
   .max(100);

@@ -6,8 +6,8 @@ import { integer, jobId, jobType, sha256Text, text, timeMs } from "./fields.ts";
 import { kindNames, type RunKind, rulesOf, timeoutSecMax } from "./kinds.ts";
 
 /**
- * What a producer sends: a document without what the hub alone decides, and with a few other ways to say the same. What
- * it leaves out, the hub fills in.
+ * What a producer sends: a document without the fields that only the hub decides, and with a few alternative spellings.
+ * The hub fills in the defaults.
  */
 const submissionFields = jobDocument
   .omit({ tenant_id: true, user_id: true, created_at_ts: true, status: true })
@@ -32,14 +32,14 @@ export const jobBatch = z.strictObject({ jobs: z.array(jobSubmission).min(1).max
 
 export const accepted = z.object({ id: jobId, status: z.enum(jobStates) });
 
-/** Which runner a submission is for: by its `run`, else a solver when it names one, else a handler. */
+/** The runner that a submission is for: by its `run`, else a solver if it names one, else a handler. */
 export function kindOf(job: { run?: { kind: RunKind }; solver_url?: string }): RunKind {
   return job.run?.kind ?? (job.solver_url === undefined ? "handler" : "solver");
 }
 
 type Problem = { path: string; message: string };
 
-/** What no single field can see: fields that exclude, need or bound one another. */
+/** Rules that concern several fields: fields that exclude, require or limit one another. */
 function contradictions(job: SubmissionFields): Problem[] {
   return [...timeProblems(job), ...runProblems(job), ...kindProblems(job), ...storageProblems(job)];
 }
@@ -82,7 +82,7 @@ function runProblems(job: SubmissionFields): Problem[] {
   return problems;
 }
 
-/** Some fields of a document belong to some kinds only. */
+/** Some fields of a document belong only to some kinds. */
 function kindProblems(job: SubmissionFields): Problem[] {
   const kind = kindOf(job);
   const { documentFields } = rulesOf(kind);
@@ -100,7 +100,7 @@ function kindsWith(field: (typeof kindFields)[number]): string {
   return kindNames.filter((kind) => rulesOf(kind).documentFields[field] !== undefined).join(" and ");
 }
 
-/** Without an output location there is no job token, and so nobody to whom the policy would grant anything. */
+/** Without an output location there is no job token, so the policy would apply to nobody. */
 function storageProblems(job: SubmissionFields): Problem[] {
   return job.storage_access_policy !== undefined && job.output_location === undefined
     ? [{ path: "storage_access_policy", message: "needs an output_location" }]

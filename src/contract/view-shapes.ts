@@ -9,8 +9,8 @@ import { kindNames } from "./kinds.ts";
 import { isolationLevels } from "./worker-shapes.ts";
 
 /**
- * What the hub shows. These shapes are open, unlike those of requests: a field or a value that a newer hub adds is
- * passed over, and a field that is newer than version 0.1 is optional, so that client and hub may differ in age.
+ * What the hub returns. These shapes are open, unlike those of requests: a field or value that a newer hub adds is
+ * ignored, and a field that is newer than version 0.1 is optional, so that client and hub may differ in version.
  */
 
 const timeOrNull = z.int().nullable();
@@ -18,7 +18,7 @@ const failureClass = known(Object.keys(failureClasses) as FailureClass[]);
 
 const runView = z
   .looseObject({ kind: known(kindNames) })
-  .meta({ description: "The kind and its fields; what only some may see is masked for the others" });
+  .meta({ description: "The kind and its fields; fields that the caller may not read are masked" });
 
 const requiresView = z.object({
   tags: z.array(z.string()).optional(),
@@ -56,7 +56,7 @@ const usageView = z.object({
   oom: z.boolean().optional(),
 });
 
-/** Hash and size are as the worker reported them; an older worker names only the place. */
+/** Hash and size are as the worker reported them; an older worker reports only the key. */
 const outputFileView = z.object({
   folder_id: z.string(),
   object_key: z.string(),
@@ -64,7 +64,7 @@ const outputFileView = z.object({
   size: z.int().optional(),
 });
 
-/** A job as everybody sees it. */
+/** A job as every reader sees it. */
 export const jobView = z.object({
   id: z.string(),
   tenant_id: z.string(),
@@ -116,7 +116,7 @@ export const jobView = z.object({
 });
 export type JobView = z.infer<typeof jobView>;
 
-/** How loaded the worker's machine was; one sample for each report of the last hour, oldest first. */
+/** The load of the worker's machine; one sample for each report of the last hour, oldest first. */
 const metricsView = z.object({
   ts: z.int(),
   cpu_percent: z.number(),
@@ -217,18 +217,18 @@ export const keyView = z.object({
 
 const keySignature = z.object({ key_id: z.string(), signature: z.string() });
 
-/** A hub from before there were key sets answers with its keys only. */
+/** A hub from before key sets existed returns only its keys. */
 export const keysView = z.object({
   version: z.int().optional(),
   keys: z.array(keyView),
   /** Keys and version as one text, signed by every key that may sign. */
   key_set: z.object({ text: z.string(), signatures: z.array(keySignature) }).optional(),
-  /** What revoked keys signed last: `{"revoke":"<key id>"}`. */
+  /** The last text that each revoked key signed: `{"revoke":"<key id>"}`. */
   revocations: z.array(keySignature).optional(),
 });
 export type KeysView = z.infer<typeof keysView>;
 
-/** A receipt with all that it takes to check it without the hub. Texts are exactly what was signed. */
+/** A receipt with everything needed to check it without the hub. The texts are exactly what was signed. */
 export const receiptView = z.object({
   job_id: z.string(),
   attempt: z.int(),
@@ -242,7 +242,7 @@ export const receiptView = z.object({
   signed: z.string(),
   receipt_signature: z.string(),
   result: z.string().nullable(),
-  /** False when the result went with its job, and only the receipt is left. Not said by older hubs. */
+  /** False if the result was deleted with its job and only the receipt is left. Older hubs do not send it. */
   result_kept: z.boolean().optional(),
 });
 export type ReceiptView = z.infer<typeof receiptView>;

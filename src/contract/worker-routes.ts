@@ -8,7 +8,7 @@ import * as shapes from "./worker-shapes.ts";
 const who = ["worker"] as const;
 const jobParams = z.strictObject({ id: jobId });
 const workerParams = z.strictObject({ id: workerId });
-const leaseLost = { description: "LEASE_LOST: another attempt, or the end, has come in between" };
+const leaseLost = { description: "LEASE_LOST: another attempt has started, or the job has ended" };
 const notTaken = {
   description: "LEASE_LOST, RESULT_CONFLICT, or OUTPUT_INCOMPLETE with the sizes that the streams have",
 };
@@ -22,7 +22,7 @@ export const workerRoutes = {
     who,
     summary: "Register a worker, or update its registration",
     body: shapes.workerRegistration,
-    answers: { 204: done, 409: { description: "The worker is known with another public key" } },
+    answers: { 204: done, 409: { description: "The worker is registered with a different public key" } },
   }),
   heartbeatWorker: route({
     method: "POST",
@@ -30,7 +30,7 @@ export const workerRoutes = {
     who,
     summary: "Report that the worker is alive, and renew exactly the leases listed",
     body: shapes.workerHeartbeat,
-    answers: { 200: { description: "What it should stop", shape: shapes.heartbeatAnswer } },
+    answers: { 200: { description: "The jobs to stop", shape: shapes.heartbeatAnswer } },
   }),
   saveWorkerMetrics: route({
     method: "POST",
@@ -133,7 +133,7 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.jobTokenRequest,
     answers: {
-      200: { description: "The token, and when it ends", shape: shapes.jobTokenAnswer },
+      200: { description: "The token, and when it expires", shape: shapes.jobTokenAnswer },
       409: { description: "LEASE_LOST, or STATE_CONFLICT when the job has no output_location" },
     },
   }),
@@ -169,7 +169,7 @@ export const workerRoutes = {
     params: jobParams,
     body: shapes.failRequest,
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "Where the job went", shape: shapes.failAnswer }, 409: notTaken },
+    answers: { 200: { description: "The new state of the job", shape: shapes.failAnswer }, 409: notTaken },
   }),
   finishJobs: route({
     method: "POST",
@@ -178,6 +178,6 @@ export const workerRoutes = {
     summary: "Report up to 256 outcomes in one call; each is accepted or refused by itself",
     body: shapes.resultBatch,
     bodyBytesMax: bodyBytes.batch,
-    answers: { 200: { description: "One answer per item", shape: shapes.resultBatchAnswer } },
+    answers: { 200: { description: "One result per item", shape: shapes.resultBatchAnswer } },
   }),
 } as const;

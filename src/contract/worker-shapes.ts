@@ -40,7 +40,7 @@ export const workerRegistration = z.strictObject({
   slots: integer(0, 10_000).optional(),
   kinds: z.array(kindName).max(100).optional(),
   sessions: z.array(text(1, 100)).max(1000).optional(),
-  /** Workers of version 0.1 name one session here. */
+  /** Workers of version 0.1 register a single session here. */
   session: text(1, 100).optional(),
   containers: z.array(containerName).max(1000).optional(),
   document_format: integer(1, 1000).optional(),
@@ -50,7 +50,7 @@ export const workerRegistration = z.strictObject({
   version: text(1, 50).optional(),
 });
 
-/** Which attempt a worker speaks for. A worker's token must send all three; an administrator's may leave two out. */
+/** Which attempt a call is about. A worker's token must send all three fields; an administrator may leave two out. */
 const fence = {
   worker_id: workerId,
   attempt: integer(1, Number.MAX_SAFE_INTEGER).optional(),
@@ -103,7 +103,7 @@ const claimedJob = {
   job_token: z
     .string()
     .optional()
-    .meta({ description: "What the attempt itself may show; only for a job with an output_location" }),
+    .meta({ description: "A token for the attempt itself; only for a job with an output_location" }),
 };
 
 /** While two keys are in use a claim carries the signatures of both. */
@@ -111,7 +111,7 @@ const signatures = z
   .array(z.object({ key_id: keyId, signature: z.string(), lease_signature: z.string().optional() }))
   .optional();
 
-/** The unsigned fields repeat what the two signed texts say, for scripts that only want to look. */
+/** The unsigned fields repeat the two signed texts, for scripts that only display them. */
 export const claimedJobBody = z.object({
   ...claimedJob,
   type: z.string(),
@@ -154,7 +154,7 @@ const outputFile = z.strictObject({
   size: integer(0, Number.MAX_SAFE_INTEGER),
 });
 
-/** Where the files went is named once each; their number is bounded by the receipt, which names them too. */
+/** Each file is listed once; their number is bounded by the receipt, which lists them too. */
 const outputFiles = z
   .array(outputFile)
   .max(10_000)
@@ -163,14 +163,14 @@ const outputFiles = z
     for (const [index, { folder_id, object_key }] of files.entries()) {
       const place = `${folder_id}/${object_key}`;
       if (seen.has(place)) {
-        const message = `names ${place} a second time`;
+        const message = `lists ${place} twice`;
         context.addIssue({ code: "custom", path: [index, "object_key"], message });
       }
       seen.add(place);
     }
   });
 
-/** How many bytes of each stream the attempt has sent and the hub has taken. */
+/** How many bytes of each stream the attempt has sent and the hub has accepted. */
 export const outputSizes = z.strictObject({
   stdout: integer(0, Number.MAX_SAFE_INTEGER),
   stderr: integer(0, Number.MAX_SAFE_INTEGER),
@@ -185,7 +185,7 @@ const attemptReport = {
   output_files: outputFiles.optional(),
 };
 
-/** The receipt's exact text; a single ending brings its signature along, a batch has one for all. */
+/** The exact text of the receipt; a single report contains its signature, a batch has one for all. */
 const receiptText = text(2, 1024 ** 2);
 const receiptSignature = text(1, 200);
 const signedReceipt = z.strictObject({ text: receiptText, signature: receiptSignature }).optional();
@@ -225,7 +225,7 @@ export const failAnswer = z.object({ status: z.enum(jobStates), run_at: z.int().
 
 const itemFence = { job_id: jobId, attempt: fence.attempt, token: fence.token };
 
-/** A batch of endings: each item is a result or, when it has a `reason`, a failure. */
+/** A batch of outcomes: each item is a result or, if it has a `reason`, a failure. */
 export const failItem = z.strictObject({ ...itemFence, ...failFields, receipt: receiptText.optional() });
 export const resultItem = z.strictObject({
   ...itemFence,
@@ -234,7 +234,7 @@ export const resultItem = z.strictObject({
   idempotency_key: text(1, 200).optional(),
 });
 
-/** Items are judged alone, so their shape is checked one by one and a bad one does not spoil the batch. */
+/** Each item is judged by itself, so their shapes are checked one by one, and a bad item does not affect the others. */
 export const resultBatch = z.strictObject({
   worker_id: workerId,
   items: z.array(anyJson).min(1).max(256),

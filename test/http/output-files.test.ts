@@ -60,7 +60,7 @@ describe("an end is refused, and changes nothing, when its files", () => {
       "must not end with /",
     ],
     ["say more than they should", [{ ...file, url: "https://x" }], "output_files[0].url", ""],
-    ["are named twice", [file, { ...file, size: 4 }], "output_files[1].object_key", "a second time"],
+    ["are named twice", [file, { ...file, size: 4 }], "output_files[1].object_key", "twice"],
     [
       "are elsewhere",
       [file, { ...file, object_key: "runs/10/a" }],

@@ -12,11 +12,11 @@ import { readRange } from "./read-range.ts";
 
 const jobsPerPage = 500;
 
-/** Outputs as files in a folder of this machine, one for each stream: `ab/<job>/<attempt>/stdout.log`. */
+/** Keeps outputs as files in a folder of this machine, one per stream: `ab/<job>/<attempt>/stdout.log`. */
 export class FolderOutputs implements Outputs {
   readonly #root: string;
   readonly #log: OutputLog;
-  /** Jobs of which nobody knows what is synced. */
+  /** Jobs for which it is unknown what is synced. */
   readonly #assumedUnsynced = new Set<string>();
 
   constructor(root: string, options: OutputLogOptions = {}) {
@@ -33,7 +33,7 @@ export class FolderOutputs implements Outputs {
 
   async sizes({ jobId, attempt }: AttemptName): Promise<StreamSizes> {
     const paths = outputStreams.map((stream) => this.#pathOf({ jobId, attempt, stream }));
-    // Most functions write nothing. To see that here takes 1 µs; two questions to the thread pool took 80.
+    // Most functions write nothing. Finding that out here takes 1 µs; two calls to the thread pool took 80.
     if (!existsSync(jobOutputDir(this.#root, jobId))) return { stdout: 0, stderr: 0 };
     const [stdout = 0, stderr = 0] = await Promise.all(paths.map(sizeOf));
     return { stdout, stderr };
@@ -77,7 +77,7 @@ export class FolderOutputs implements Outputs {
     for (const attempt of attempts) {
       await this.#log.remove(dirname(this.#pathOf({ jobId, attempt, stream: "stdout" })), dir);
     }
-    // Not when there is another attempt in it. One that begins at this very moment is told to try again.
+    // Not if another attempt is in it. An attempt that begins at this very moment is told to try again.
     await rmdir(dir).catch(() => {});
   }
 
@@ -107,7 +107,7 @@ export class FolderOutputs implements Outputs {
     return outputPath(this.#root, jobId, attempt, stream);
   }
 
-  /** Tells the log of every file of the job as if all of it had just been written. */
+  /** Marks every file of the job as if all of it had just been written. */
   async #noteAll(jobId: string): Promise<void> {
     for (const attempt of await this.listAttempts(jobId)) {
       for (const stream of outputStreams) {
@@ -119,7 +119,7 @@ export class FolderOutputs implements Outputs {
   }
 }
 
-/** The size of an output file, 0 when there is none yet. */
+/** The size of an output file; 0 if there is none yet. */
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;

@@ -12,19 +12,19 @@ type FollowFileOptions = {
   /** The largest piece that is yielded; 256 KiB by default. */
   chunkBytes?: number;
   /**
-   * All pieces are read into one buffer, so each is valid only until the next is asked for. Left to itself, the
-   * garbage collector keeps tens of megabytes of such pieces before it frees them.
+   * All pieces are read into one buffer, so each is valid only until the next is requested. Without this, the garbage
+   * collector keeps tens of megabytes of such pieces before it frees them.
    */
   reusesBuffer?: boolean;
-  /** Says that nothing more will be written: a promise that is asked for once, or a signal. */
+  /** Tells that nothing more will be written: a promise that is requested once, or a signal. */
   ended: AbortSignal | (() => Promise<void>);
-  /** Ends the following from outside with the signal's reason; the only way while it waits for growth. */
+  /** Ends the following from outside with the signal's reason; the only way to end it while it waits for growth. */
   signal?: AbortSignal | undefined;
 };
 
 /**
- * Yields the bytes of a file from `offset` on, and then what is added, until it has ended and all is read. There is
- * one read in flight and none while the consumer is busy, so a slow reader costs no memory.
+ * Yields the bytes of a file from `offset` on, and then what is added, until the output has ended and everything is
+ * read. At most one read is in flight, and none while the consumer is busy, so a slow reader costs no memory.
  */
 export async function* followFile(options: FollowFileOptions): AsyncGenerator<Buffer> {
   const { path, signal } = options;
@@ -38,8 +38,8 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
   try {
     while (true) {
       signal?.throwIfAborted();
-      // The order matters: first be sure to hear of everything that comes, then note whether it is over,
-      // then look at the size. Any other order can miss the last bytes or sleep through them.
+      // The order matters: first start watching, then note whether the output has ended, then look at the size. Any
+      // other order can miss the last bytes or wait for ever.
       wakeUp.clear();
       const isFileThere = growth.arm();
       const isOver = end.isOver();
@@ -49,7 +49,7 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
         while (position < size) {
           const length = Math.min(size - position, chunkBytes);
           const chunk = await readChunk(handle, position, bufferFor(length));
-          // Cut back after a failed append: the same bytes will come again at the same place.
+          // The file was cut back after a failed append; the same bytes will arrive again at the same offset.
           if (chunk.length === 0) break;
           position += chunk.length;
           yield chunk;
@@ -70,7 +70,7 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
   }
 }
 
-/** Nothing is allocated before there are bytes: most streams stay empty, and most others are short. */
+/** Nothing is allocated before there are bytes, because most streams stay empty and most others are short. */
 function reusedBuffer(bytesMax: number): (length: number) => Buffer {
   let buffer: Buffer | undefined;
   return (length) => {
@@ -92,7 +92,7 @@ function watchEnd(ended: FollowFileOptions["ended"], wake: () => void): End {
 
 function watchEndPromise(ended: Promise<void>, wake: () => void): End {
   let outcome: { error?: unknown } | undefined;
-  // The promise may outlive many followers, so what it holds on to is let go at the end.
+  // The promise may outlive many followers, so its callback is released at the end.
   let notify: (() => void) | undefined = wake;
   ended.then(
     () => {

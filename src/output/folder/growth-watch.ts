@@ -4,8 +4,8 @@ import { WritError } from "../../core/errors.ts";
 import { shortPath } from "./output-path.ts";
 
 /**
- * Calls `onChange` when a file may have grown. While the file is not there yet, the nearest directory above
- * it is watched for the next name on the way down.
+ * Calls `onChange` when a file may have grown. While the file does not exist yet, the nearest existing directory above
+ * it is watched for the next part of the path.
  */
 export class GrowthWatch {
   readonly #path: string;
@@ -19,13 +19,13 @@ export class GrowthWatch {
   }
 
   /**
-   * Watches as deep as the path exists by now. Whatever happens after this returns calls `onChange`, so look
-   * at the file after it, never before. True when it is the file itself that is watched.
+   * Watches as deep as the path exists by now. Every change after this returns calls `onChange`, so look at the file
+   * after it, never before. Returns true if the file itself is watched.
    */
   arm(): boolean {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#watched?.path === this.#path) return true;
-    // Each turn means that somebody made one more directory of the path just now, or took one away.
+    // Each turn means that one more directory of the path was just created or removed.
     for (let turn = 0; turn < armTurnsMax; turn++) {
       const missing = this.#watchDeepest();
       if (missing === undefined) return true;
@@ -33,7 +33,7 @@ export class GrowthWatch {
     }
     throw new WritError(
       "OUTPUT_UNAVAILABLE",
-      `the directories of output ${shortPath(this.#path)} do not stand still`,
+      `the directories of output ${shortPath(this.#path)} keep changing`,
     );
   }
 
@@ -42,7 +42,7 @@ export class GrowthWatch {
     this.#watched = undefined;
   }
 
-  /** Gives the next name on the way down that was not there, undefined when the file itself is watched. */
+  /** Returns the next missing part of the path, or undefined if the file itself is watched. */
   #watchDeepest(): string | undefined {
     let missing: string | undefined;
     // Ends at the root directory at the latest, which can always be watched or throws.
@@ -50,7 +50,7 @@ export class GrowthWatch {
       if (path === this.#watched?.path) return missing;
       const watcher = this.#tryWatch(path, missing);
       if (watcher === undefined) continue;
-      // The new watch is in force before the old one goes, so no moment is unwatched.
+      // The new watch is active before the old one is closed, so there is no gap.
       this.close();
       this.#watched = { path, watcher };
       return missing;
@@ -62,8 +62,8 @@ export class GrowthWatch {
     const own = basename(path);
     try {
       const watcher = watch(path, (event, name) => {
-        // Other jobs' directories come and go beside ours; only the awaited name matters, and the own one,
-        // which means that what is watched was itself removed or moved, and the watch with it.
+        // Directories of other jobs are created and removed beside ours. Only the awaited name matters, and the watched
+        // directory's own name, which means that it was removed or moved, and the watch with it.
         if (event === "rename" && name === own) this.#drop(watcher);
         if (awaited === undefined || name === null || name === awaited || name === own) this.#onChange();
       });
@@ -85,7 +85,7 @@ export class GrowthWatch {
   }
 }
 
-// Far more than a path has directories.
+// Far more than the directories of any path.
 const armTurnsMax = 64;
 
 function watchRefused(path: string, code: string | undefined): WritError {

@@ -6,19 +6,19 @@ import { WritError } from "../../core/errors.ts";
 type OnMade = (path: string, firstDir: string | undefined) => void;
 
 type OpenFile = {
-  /** Ends when everything that was asked of this file before is done. */
+  /** Resolves when everything that was requested for this file before is done. */
   tail: Promise<unknown>;
   users: number;
   isBusy: boolean;
   handle: FileHandle | undefined;
 };
 
-// A sender ships one chunk at a time, so more than this is a caller that has lost its way.
+// A sender sends one chunk at a time; more waiting calls than this are a bug in the caller.
 const waitingMax = 64;
 
 /**
- * Keeps recently used files open, never more than `openMax`, and lets only one act at a time happen on each.
- * As many acts run at once as files may be open, so a file that can be closed is always found.
+ * Keeps recently used files open, at most `openMax`, and runs only one act at a time on each. At most as many acts run
+ * at once as files may be open, so there is always a file that can be closed.
  */
 export class OpenFiles {
   readonly #openMax: number;
@@ -28,13 +28,13 @@ export class OpenFiles {
   #openCount = 0;
   #busyCount = 0;
 
-  /** `onMade` hears of each file that was made, with the first of the folders that had to be made for it. */
+  /** `onMade` is called for each file that was created, with the first folder that had to be created for it. */
   constructor(openMax: number, onMade: OnMade = () => {}) {
     this.#openMax = openMax;
     this.#onMade = onMade;
   }
 
-  /** Runs `act` when it is its turn on this file. The file is made when it is not there. */
+  /** Runs `act` when it is its turn on this file. The file is created if it does not exist. */
   async use<T>(path: string, act: (handle: FileHandle) => Promise<T>): Promise<T> {
     return this.#inTurn(path, async (file) => {
       file.handle ??= await this.#open(path);
@@ -42,7 +42,7 @@ export class OpenFiles {
     });
   }
 
-  /** Closes every file for which `isMatch` holds, each after what was asked of it before. */
+  /** Closes every file for which `isMatch` is true, each after what was requested for it before. */
   async close(isMatch: (path: string) => boolean = () => true): Promise<void> {
     const paths = [...this.#files.keys()].filter(isMatch);
     await Promise.all(paths.map((path) => this.#inTurn(path, (file) => this.#closeHandle(file))));
@@ -56,9 +56,9 @@ export class OpenFiles {
       handle: undefined,
     };
     if (file.users >= waitingMax) {
-      throw new WritError("OUTPUT_UNAVAILABLE", `${file.users} appends are waiting for one output already`);
+      throw new WritError("OUTPUT_UNAVAILABLE", `${file.users} appends are already waiting for one output`);
     }
-    // Last in the map = used last, so the first idle one is the one to close.
+    // The last one in the map was used last, so the first idle one is the one to close.
     this.#files.delete(path);
     this.#files.set(path, file);
     file.users++;
@@ -81,7 +81,7 @@ export class OpenFiles {
       return await act(file);
     } finally {
       file.isBusy = false;
-      // The permit goes straight to the next in line, so nobody can overtake it.
+      // The permit is handed directly to the next in line, so nobody can overtake it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#busyCount--;
       else next();
@@ -98,7 +98,7 @@ export class OpenFiles {
     }
   }
 
-  /** Reserves one of the places; when all are taken, that of the file which was idle the longest. */
+  /** Reserves a place; when all are taken, that of the file that has been idle longest. */
   async #makeRoom(): Promise<void> {
     if (this.#openCount < this.#openMax) {
       this.#openCount++;
@@ -110,7 +110,7 @@ export class OpenFiles {
     const { handle } = file;
     file.handle = undefined;
     if (file.users === 0) this.#files.delete(path);
-    // Whoever wrote to it has been answered; there is nobody left to tell about a failing close.
+    // The writers have already been answered, so there is nobody to report a failed close to.
     await handle?.close().catch(() => {});
   }
 
@@ -122,7 +122,7 @@ export class OpenFiles {
   }
 }
 
-/** Without O_APPEND, because the kernel would then ignore the position that a write names. */
+/** Without O_APPEND, because the kernel would then ignore the position of a write. */
 const flags = constants.O_RDWR | constants.O_NOFOLLOW;
 
 async function openOrCreate(path: string, onMade: OnMade): Promise<FileHandle> {
@@ -137,7 +137,7 @@ async function openOrCreate(path: string, onMade: OnMade): Promise<FileHandle> {
   return handle;
 }
 
-/** The usual case first: a stream of which this is the first word. */
+/** The usual case first: the first write to a stream. */
 async function createNew(path: string): Promise<FileHandle | "EEXIST" | "ENOENT"> {
   try {
     return await open(path, flags | constants.O_CREAT | constants.O_EXCL, 0o600);

@@ -7,24 +7,27 @@ import { Turns } from "./turns.ts";
 import { syncDir, Unsynced } from "./unsynced.ts";
 
 export type OutputLogOptions = {
-  /** How many descriptors are held at most. */
+  /** The largest number of open descriptors. */
   openFilesMax?: number;
-  /** Called as `log.midWrite` between the pieces of a large append, as `log.sync` and `log.syncDir` before a sync. */
+  /**
+   * Called as `log.midWrite` between the pieces of a large append, and as `log.sync` and `log.syncDir` before a sync.
+   */
   failpoint?: (name: string) => void | Promise<void>;
 };
 
 const openFilesMaxDefault = 256;
-// More of one output than this never waits for a sync: it is a second or two of a plain disk.
+// No more of one output than this waits for a sync: an ordinary disk syncs it in a second or two.
 const unsyncedBytesMax = 32 * 1024 * 1024;
-// When nobody asks: after half a minute, as the kernel would, and no more jobs in a round than take a second or two.
+// Without a request, output is synced after half a minute, as the kernel would do, and no more jobs per round than take
+// a second or two.
 const overdueRounds = 6;
 const overdueJobsMax = 64;
-// A sync may hold a thread for long, and Node's pool has four: one is always left to those who read and append.
+// A sync may block a thread for long, and Node's pool has four; one is always left for reading and appending.
 const syncsAtOnceMax = 3;
-// One write of a thread of the pool; more at once would hold up everybody else's files.
+// The size of one write in the thread pool; larger writes would hold up the files of others.
 const writeBytesMax = 1024 * 1024;
 
-/** Append-only files, and what is known about which of their bytes a power failure could still take. */
+/** Append-only files, and which of their bytes a power failure could still lose. */
 export class OutputLog {
   readonly #files: OpenFiles;
   readonly #unsynced = new Unsynced();
@@ -38,7 +41,7 @@ export class OutputLog {
     this.#failpoint = options.failpoint ?? (() => {});
   }
 
-  /** Appends when `offset` is the present size, else throws OUTPUT_OFFSET with that size. */
+  /** Appends if `offset` is the current size; otherwise throws OUTPUT_OFFSET with that size. */
   async appendAt(path: string, offset: number, bytes: Uint8Array): Promise<{ size: number }> {
     try {
       return await this.#files.use(path, (handle) => this.#append({ path, handle }, offset, bytes));
@@ -47,18 +50,18 @@ export class OutputLog {
     }
   }
 
-  /** This much of a file was written by somebody else, and the folders from `firstDir` down to it were made. */
+  /** This much of a file was written by somebody else, and the folders from `firstDir` down to it were created. */
   noteUnsynced(path: string, bytes: number, firstDir: string): void {
     this.#unsynced.wrote(path, bytes);
     this.#unsynced.made(path, firstDir);
   }
 
-  /** Resolves when everything that was written below a job's folder so far would survive a power failure. */
+  /** Resolves when everything written below a job's folder so far would survive a power failure. */
   async syncJob(jobDir: string): Promise<void> {
     const unsynced = this.#unsynced.get(jobDir);
     if (unsynced === undefined) return;
     await Promise.all(Array.from(unsynced.bytes.keys(), (path) => this.#syncFile(path)));
-    // After the files: their sync has written most of it, and a name without its bytes is worth nothing.
+    // After the files: their sync has written most of it, and a name without its bytes is useless.
     await Promise.all(
       Array.from(unsynced.dirs, async (dir) => {
         await this.#syncs.take(() => this.#guarded("log.syncDir", () => syncDir(dir)));
@@ -68,7 +71,7 @@ export class OutputLog {
     this.#unsynced.forgetIfSynced(jobDir);
   }
 
-  /** Syncs, one job after the other, what has waited for some calls of this. */
+  /** Syncs, one job after the other, what has waited for several calls of this. */
   async syncOverdue(signal: AbortSignal): Promise<void> {
     for (const jobDir of this.#unsynced.overdue({ rounds: overdueRounds, max: overdueJobsMax })) {
       if (signal.aborted) return;
@@ -88,7 +91,9 @@ export class OutputLog {
     await this.#files.close();
   }
 
-  /** In its turn, so that it covers every append before it; one that was covered meanwhile is not synced again. */
+  /**
+   * Waits for its turn, so that it covers every append before it. A file that was synced meanwhile is not synced again.
+   */
   async #syncFile(path: string): Promise<void> {
     await this.#files.use(path, async (handle) => {
       const bytes = this.#unsynced.bytesOf(path);
@@ -105,7 +110,7 @@ export class OutputLog {
 
   async #append(file: OpenPath, offset: number, bytes: Uint8Array): Promise<{ size: number }> {
     const { path, handle } = file;
-    // Asked of the file each time: on a shared folder another hub may have appended meanwhile.
+    // Read from the file each time, because on a shared folder another hub may have appended meanwhile.
     const { size } = await handle.stat();
     if (offset !== size) {
       throw new WritError(
@@ -117,25 +122,25 @@ export class OutputLog {
     try {
       await this.#write(handle, offset, bytes);
     } catch (error) {
-      // All or nothing. Should even this fail, the size tells the sender from where to go on.
+      // All or nothing. If even this fails, the size tells the sender where to continue.
       await handle.truncate(size).catch(() => {});
       throw error;
     }
     const unsynced = this.#unsynced.wrote(path, bytes.length);
-    // These bytes must reach the disk anyway. On the way, the end of a long output finds little that it must wait for;
-    // should it fail, that end tries again and tells.
+    // These bytes must reach the disk anyway. Syncing on the way leaves little to wait for at the end of a long output.
+    // If this fails, the sync at the end tries again and reports it.
     if (unsynced >= unsyncedBytesMax && unsynced - bytes.length < unsyncedBytesMax)
       void this.#syncFile(path).catch(() => {});
     return { size: size + bytes.length };
   }
 
-  /** Writes name their position, so two hubs with the same chunk write the same bytes to the same place. */
+  /** Writes give their position, so two hubs with the same chunk write the same bytes to the same place. */
   async #write(handle: FileHandle, offset: number, bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       if (done > 0) await this.#failpoint("log.midWrite");
       const length = Math.min(bytes.length - done, writeBytesMax);
       const { bytesWritten } = await handle.write(bytes, done, length, offset + done);
-      // No progress and no error would otherwise be a loop without an end.
+      // Otherwise, no progress without an error would be an endless loop.
       if (bytesWritten === 0) throw Object.assign(new Error("nothing was written"), { code: "EIO" });
       done += bytesWritten;
     }

@@ -3,10 +3,10 @@ import { WritError } from "../../core/errors.ts";
 import { asOutputError } from "./output-error.ts";
 import { shortPath } from "./output-path.ts";
 
-// Measured: larger reads gain nothing, smaller ones cost a call each.
+// Measured: larger reads gain nothing, and smaller ones cost a call each.
 export const chunkBytesDefault = 256 * 1024;
 
-/** Yields exactly the bytes from `start` to before `endExclusive` of a file; fails when there are fewer. */
+/** Yields exactly the bytes from `start` to before `endExclusive` of a file; fails if there are fewer. */
 export async function* readRange(
   path: string,
   start: number,
@@ -20,7 +20,7 @@ export async function* readRange(
     for (let position = start; position < endExclusive; ) {
       const length = Math.min(chunkBytes, endExclusive - position);
       const chunk = await readChunk(handle, position, Buffer.allocUnsafe(length));
-      // The length was promised to a client already; fewer bytes must be seen as a failure.
+      // The length was already promised to a client, so fewer bytes must be a visible failure.
       if (chunk.length === 0)
         throw new WritError("OUTPUT_UNAVAILABLE", `output ${shortPath(path)} ends at byte ${position}`);
       position += chunk.length;
@@ -33,7 +33,7 @@ export async function* readRange(
   }
 }
 
-/** Fills the buffer as far as the file goes; what it gives is empty at the file's end. */
+/** Fills the buffer as far as the file goes; returns an empty one at the end of the file. */
 export async function readChunk(handle: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
   const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
   return bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead);

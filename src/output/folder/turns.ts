@@ -1,4 +1,4 @@
-/** Lets only so many of what is asked of it happen at once; the others wait in the order in which they came. */
+/** Runs at most N acts at once; the others wait in order. */
 export class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -13,7 +13,7 @@ export class Turns {
     try {
       return await act();
     } finally {
-      // The turn goes straight to the next in line, so nobody can overtake it.
+      // The turn is handed directly to the next in line, so nobody can overtake it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#free++;
       else next();

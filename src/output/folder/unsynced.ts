@@ -1,16 +1,16 @@
 import { open } from "node:fs/promises";
 import { dirname, sep } from "node:path";
 
-/** What a power failure could still take of one job's output. */
+/** What a power failure could still lose of one job's output. */
 type UnsyncedJob = {
-  /** Bytes that are written and not synced, by file. */
+  /** Bytes that are written but not synced, by file. */
   bytes: Map<string, number>;
-  /** Folders with a name in them that is not synced. */
+  /** Folders with a new name in them that is not synced. */
   dirs: Set<string>;
   rounds: number;
 };
 
-/** Remembers, by the folder of a job, what was written and is not known to be on the disk. */
+/** Remembers, by job folder, what was written and may not be on the disk yet. */
 export class Unsynced {
   readonly #jobs = new Map<string, UnsyncedJob>();
 
@@ -22,7 +22,7 @@ export class Unsynced {
     return this.#jobs.get(jobDirOf(path))?.bytes.get(path) ?? 0;
   }
 
-  /** Gives how many bytes of the file are unsynced now. */
+  /** Returns how many bytes of the file are unsynced now. */
   wrote(path: string, bytes: number): number {
     if (bytes === 0) return this.bytesOf(path);
     const job = this.#jobOf(jobDirOf(path));
@@ -31,11 +31,11 @@ export class Unsynced {
     return sum;
   }
 
-  /** A file, or the folders on the way to it, are new: `firstDir` is the uppermost of these. */
+  /** A file, or folders on the way to it, are new; `firstDir` is the topmost of them. */
   made(path: string, firstDir: string | undefined): void {
     const { dirs } = this.#jobOf(jobDirOf(path));
     const last = firstDir === undefined ? dirname(path) : dirname(firstDir);
-    // A name is kept by the folder above, so that one needs the sync.
+    // A name is stored in the folder above, so that folder needs the sync.
     for (let dir = dirname(path); dir.length >= last.length; dir = dirname(dir)) dirs.add(dir);
   }
 
@@ -46,7 +46,9 @@ export class Unsynced {
     else job?.bytes.delete(path);
   }
 
-  /** Counts another round. Gives at most `max` jobs that have waited for `rounds` of them; their count begins anew. */
+  /**
+   * Counts one more round. Returns at most `max` jobs that have waited for `rounds` rounds; their count starts again.
+   */
   overdue({ rounds, max }: { rounds: number; max: number }): string[] {
     const overdue: string[] = [];
     for (const [jobDir, job] of this.#jobs) {
@@ -79,12 +81,12 @@ export class Unsynced {
   }
 }
 
-/** The other way round than `outputPath`: above the file is its attempt, and above that the job. */
+/** The reverse of `outputPath`: above the file is its attempt, and above that the job. */
 function jobDirOf(path: string): string {
   return dirname(dirname(path));
 }
 
-/** Resolves when the names in a folder would survive a power failure. One that was removed has none. */
+/** Resolves when the names in a folder would survive a power failure. A folder that was removed has none. */
 export async function syncDir(dir: string): Promise<void> {
   try {
     const handle = await open(dir, "r");
