@@ -1,19 +1,26 @@
 import { z } from "zod";
 import { jobStates } from "../core/job.ts";
-import { kindFields } from "./define-kind.ts";
+import { type KindRules, kindFields } from "./define-kind.ts";
 import { jobDocument } from "./document.ts";
-import { integer, jobId, jobType, sha256Text, text, timeMs } from "./fields.ts";
+import { integer, jobId, sha256Text, text, timeMs } from "./fields.ts";
 import { kindNames, type RunKind, rulesOf, timeoutSecMax } from "./kinds.ts";
 
-/**
- * What a producer sends: a document without the fields that only the hub decides, and with a few alternative spellings.
- * The hub fills in the defaults.
- */
+/** Required in a document, optional in a submission: the hub fills in the defaults. */
+const filledIn = {
+  job_id: true,
+  execution_location: true,
+  run: true,
+  timeout_sec: true,
+  idempotency_key: true,
+  priority: true,
+  max_attempts: true,
+} as const;
+
+/** What a producer sends: a document without the fields that only the hub decides, and with a few alternative spellings. */
 const submissionFields = jobDocument
   .omit({ tenant_id: true, user_id: true, created_at_ts: true, status: true })
-  .partial()
+  .partial(filledIn)
   .extend({
-    type: jobType,
     max_runtime_ms: integer(1, timeoutSecMax * 1000).optional(),
     solver_url: text(1, 4096).optional(),
     solver_checksum: sha256Text.optional(),
@@ -48,16 +55,18 @@ function timeProblems(job: SubmissionFields): Problem[] {
   if (job.timeout_sec !== undefined && job.max_runtime_ms !== undefined) {
     return [{ path: "max_runtime_ms", message: "give timeout_sec or max_runtime_ms, not both" }];
   }
-  const { timeoutSecMax: max, canRunForever } = rulesOf(kindOf(job));
-  const isTooLong = (seconds: number): boolean => seconds > max || (seconds === 0 && !canRunForever);
-  const message = `must be from ${canRunForever ? 0 : 1} to ${max} s${longerKinds(max)}`;
-  if (isTooLong(job.timeout_sec ?? 1)) return [{ path: "timeout_sec", message }];
-  return isTooLong((job.max_runtime_ms ?? 1000) / 1000) ? [{ path: "max_runtime_ms", message }] : [];
+  const rules = rulesOf(kindOf(job));
+  const isAllowed = (sec: number): boolean => sec <= rules.timeoutSecMax && (sec > 0 || rules.canRunForever);
+  if (!isAllowed(job.timeout_sec ?? 1)) return [{ path: "timeout_sec", message: timeAllowed(rules) }];
+  if (isAllowed((job.max_runtime_ms ?? 1000) / 1000)) return [];
+  return [{ path: "max_runtime_ms", message: timeAllowed(rules) }];
 }
 
-function longerKinds(max: number): string {
+function timeAllowed({ timeoutSecMax: max, canRunForever }: KindRules): string {
   const longer = kindNames.filter((kind) => rulesOf(kind).timeoutSecMax > max);
-  return longer.length === 0 ? "" : `; only ${longer.join(" and ")} jobs may run longer or without a limit`;
+  const hint =
+    longer.length === 0 ? "" : `; only ${longer.join(" and ")} jobs may run longer or without a limit`;
+  return `must be from ${canRunForever ? 0 : 1} to ${max} s${hint}`;
 }
 
 function runProblems(job: SubmissionFields): Problem[] {

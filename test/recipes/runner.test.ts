@@ -48,14 +48,14 @@ test("the hub knows the kind from its row", async () => {
 });
 
 test("the worker registers the kind, is given a job of it and runs it", async () => {
-  const accepted = await greet({ timeout_sec: 60 });
+  const accepted = await greet();
   expect(accepted.status).toBe(201);
   const { id } = accepted.body as { id: string };
   const job = await eventually("the job ends", async () => {
     const { body } = await copy.call("GET", `/jobs/${id}`);
     return (body as JobView).completed_at !== null && (body as JobView);
   });
-  expect(job).toMatchObject({ status: "completed", result: "hello Ada", run: { kind: "greet" } });
+  expect(job).toMatchObject({ status: "completed", result: "hello Ada", timeout_sec: 60 });
   const [worker] = (await copy.call("GET", "/workers")).body as WorkerView[];
   expect(worker!.kinds).toContain("greet");
 });

@@ -63,7 +63,7 @@ function describe(
     requires: submission.requires,
     created_at_ts: Math.floor(made.nowMs / 1000),
     status: "QUEUED" as const,
-    timeout_sec: timeoutOf(submission),
+    timeout_sec: timeoutOf(submission, rulesOf(run.kind).timeoutSecMax),
     idempotency_key: idempotencyKeyOf(submission.idempotency_key, author.tenantId, jobId),
     repo_root: submission.repo_root,
     allowed_paths: submission.allowed_paths,
@@ -90,9 +90,9 @@ function runOf(submission: JobSubmission): RunSpec {
   return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
 }
 
-function timeoutOf(submission: JobSubmission): number {
+function timeoutOf(submission: JobSubmission, max: number): number {
   if (submission.max_runtime_ms !== undefined) return Math.ceil(submission.max_runtime_ms / 1000);
-  return submission.timeout_sec ?? documentDefaults.timeoutSec;
+  return submission.timeout_sec ?? Math.min(documentDefaults.timeoutSec, max);
 }
 
 /** Keys are kept as hashes of one shape; a producer's own words are hashed with its tenant. */
