@@ -4,7 +4,7 @@ import type { Lockdown } from "./response-store.ts";
 import type { NewToken, TokenRecord } from "./store.ts";
 import type { WorkerRecord, WorkerRegistration } from "./worker-store.ts";
 
-/** The events of acts that concern no job: tokens, workers, queues, quotas, the lockdown. */
+/** The events of acts that do not concern a job: tokens, workers, queues, quotas, the lockdown. */
 
 /** When an act happened, and where the call came from. */
 type Occasion = { nowMs: number; origin: Origin | null };
@@ -48,7 +48,7 @@ export function workerEvent(
   return plainEvent({ event, tenantId: facts.tenantId, details: { worker_id: id, name } }, occasion);
 }
 
-/** What is told when somebody blocks, unblocks or drains a worker; nothing of what was so before. */
+/** The events when somebody blocks, unblocks or drains a worker; none for what was already so. */
 export function workerSetEvents(before: WorkerRecord, after: WorkerRecord, occasion: Occasion): NewEvent[] {
   const events: EventKind[] = [];
   if (after.blocked !== before.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");

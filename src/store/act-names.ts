@@ -2,7 +2,7 @@ import type { Store } from "./store.ts";
 
 export type ActName = Exclude<keyof Store, "onCommit" | "close">;
 
-/** Which methods change something. The proxy needs only these names; the thread has the acts. */
+/** Which methods change something. The proxy needs only these names; the acts are in the thread. */
 const actKinds = {
   submitJobs: "write",
   claimJobs: "write",
@@ -68,7 +68,10 @@ const actKinds = {
 
 export const actNames = Object.keys(actKinds) as ActName[];
 
-/** A ping writes only after a write that failed, but it always asks for the lock: no answer is an answer. */
+/**
+ * A ping writes only after a failed write, but it always asks for the lock, so a database that does not answer is
+ * noticed.
+ */
 export function isWrite(name: ActName): boolean {
   return actKinds[name] === "write";
 }

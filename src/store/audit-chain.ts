@@ -7,7 +7,7 @@ import { readEvent, type StoredEvent } from "./stored-event.ts";
 /** What the chain keeps of one event: its hash covers the record and the hash before it. */
 export type ChainSeal = { seq: number; severity: Severity; hash: string };
 
-/** The seals of events that follow the last one that was sealed, in order of seq; null when none was. */
+/** The seals of events after the last sealed one, in order of seq; the last seal is null if there is none. */
 export function chainEvents(last: ChainSeal | null, events: StoredEvent[]): ChainSeal[] {
   let prevHash = last?.hash ?? firstHash;
   return events.map((event) => {
@@ -18,7 +18,7 @@ export function chainEvents(last: ChainSeal | null, events: StoredEvent[]): Chai
   });
 }
 
-/** An event and its seal as one record of the audit trail; the first record of all has no seal before it. */
+/** An event and its seal as one record of the audit trail; the very first record has no seal before it. */
 export function sealedRecord(
   stored: StoredEvent,
   seal: { severity: Severity; hash: string; prevHash: string | null },

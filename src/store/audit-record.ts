@@ -3,7 +3,7 @@ import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts"
 import { canonicalize, canonicalString } from "../signing/canonical.ts";
 import { sha256Hex } from "../signing/mac.ts";
 
-/** An event as the audit trail shows it, keeps it in its files and hashes it. */
+/** An event in the form in which the audit trail shows it, writes it to files and hashes it. */
 export type AuditRecord = {
   seq: number;
   event: string;
@@ -23,7 +23,7 @@ export type AuditRecord = {
 
 export type SealedRecord = AuditRecord & { hash: string };
 
-/** What the first record of all follows. */
+/** The previous hash of the very first record. */
 export const firstHash = "0".repeat(64);
 
 /** What the chain adds to an event. */
@@ -49,16 +49,16 @@ export function auditRecord(event: LoggedEvent, sealed: AuditSeal): AuditRecord 
   };
 }
 
-/** SHA-256 over the canonical form of the record with the hash of the one before it. */
+/** SHA-256 of the canonical form of the record, including the previous hash. */
 export function auditHash(record: AuditRecord): string {
   return sha256Hex(auditText(record));
 }
 
 /**
- * The canonical form, its fixed part written out: a busy log seals thousands of records a second, and sorting the
- * same names each time took most of it. A text that has no canonical form, such as half of a surrogate pair in
- * somebody's message, must not stop the chain: JSON as JavaScript writes it is just as fixed. Whoever has the details
- * in canonical form already passes them in.
+ * The canonical form, with its fixed part written out: a busy log seals thousands of records a second, and sorting the
+ * same names each time took most of it. A text without a canonical form, such as half of a surrogate pair in a message,
+ * must not stop the chain; JSON as JavaScript writes it is just as fixed. A caller that already has the details in
+ * canonical form passes them in.
  */
 export function auditText(record: AuditRecord, details?: string): string {
   const { context } = record;
@@ -89,7 +89,7 @@ function detailsText(details: Record<string, unknown>): string {
   }
 }
 
-/** Details hold ordinary numbers; the canonical form wants to know which of them are decimals. */
+/** Details contain ordinary numbers; the canonical form needs to know which of them are decimals. */
 function withDecimals(value: unknown): JsonValue {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value : new Decimal(String(value));
   if (typeof value !== "object" || value === null) return value as JsonValue;

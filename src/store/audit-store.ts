@@ -3,23 +3,23 @@ import type { SealedRecord } from "./audit-record.ts";
 
 /** The part of the store that keeps the audit trail: the event log with its hash chain. */
 export type AuditStore = {
-  /** Chains the oldest events that are not sealed yet. `head` is the newest seal after that. */
+  /** Chains the oldest events that are not sealed yet. `head` is the newest seal afterwards. */
   sealEvents(input: {
     limit: number;
   }): Promise<{ sealed: number; head: { seq: number; hash: string } | null; more: boolean }>;
-  /** Keeps a signed statement about the chain; of each kind only the newest thousand stay. */
+  /** Stores a signed statement about the chain; of each kind only the newest thousand are kept. */
   saveAuditMark(input: { mark: AuditMark }): Promise<void>;
   findAuditMark(input: { audit: AuditMark["audit"] }): Promise<AuditMark | null>;
   readSealed(input: { afterSeq: number; limit: number }): Promise<SealedRecord[]>;
   /** Looks through a window of sealed records, newest first; `next` is where the next window begins. */
   searchAudit(input: AuditFilter): Promise<AuditPage>;
-  /** Events of these kinds in a stretch of the log, counted by tenant and user. */
+  /** Counts events of these kinds in a range of the log, by tenant and user. */
   countEvents(input: { afterSeq: number; throughSeq: number; kinds: EventKind[] }): Promise<EventCount[]>;
 };
 
 export type EventCount = { event: EventKind; tenantId: string | null; userId: string | null; count: number };
 
-/** What the hub has signed about the chain: where it begins, or how far it had come. */
+/** What the hub has signed about the chain: where it begins, or how far it reached. */
 export type AuditMark = {
   audit: "start" | "head";
   seq: number;
@@ -29,7 +29,7 @@ export type AuditMark = {
   signature: string;
 };
 
-/** What somebody looks for in the trail. */
+/** The filters of a search in the trail. */
 export type AuditTraits = {
   event?: EventKind;
   severity?: Severity;
@@ -43,7 +43,7 @@ export type AuditTraits = {
 export type AuditFilter = AuditTraits & {
   /** Only records below this seq. */
   before: number;
-  /** How many records are looked at. */
+  /** How many records are examined. */
   window: number;
   limit: number;
 };

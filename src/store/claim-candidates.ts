@@ -6,12 +6,12 @@ type Head = { queue: Queue; page: Candidate[]; next: number; exhausted: boolean 
 /** Reads the front of a queue: its claimable jobs, best first. */
 export type ReadPage = (queue: Queue, limit: number) => Candidate[];
 
-/** A page costs one seek; beyond this many entries reading on costs more than a second seek would. */
+/** A page costs one seek; beyond this many entries, reading on costs more than a second seek. */
 const pageMax = 64;
 
 /**
- * The claimable jobs of one tenant's queues, best first: the highest priority, then the oldest. Each queue is read
- * in pages from its front; whoever takes a candidate changes it, so it never comes up again on the next page.
+ * The claimable jobs of one tenant's queues, best first: the highest priority, then the oldest. Each queue is read in
+ * pages from its front. A candidate that is taken changes, so it does not appear again on the next page.
  */
 export class Candidates {
   readonly #heads: Head[];

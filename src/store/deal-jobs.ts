@@ -8,13 +8,13 @@ import { isSealed } from "./job-seal.ts";
 import type { Queue, QueueBook, Tenant } from "./queue-book.ts";
 import type { ClaimInput, ClaimOutcome } from "./store.ts";
 
-/** A tenant whose turn will come in this claim, with the queues that the worker may take from. */
+/** A tenant whose turn may come in this claim, with the queues that the worker may claim from. */
 export type TenantInLine = { tenant: Tenant; queues: Queue[] };
 
-/** A pending job as it is stored; a document that is missing has no seal either. */
+/** A pending job as it is stored; without a document it has no seal either. */
 export type SealedJob = { job: JobRecord; document: string; mac: Uint8Array | null };
 
-/** The claimable jobs of one tenant, best first. `take` passes on to the next one. */
+/** The claimable jobs of one tenant, best first. `take` moves on to the next one. */
 export type TenantJobs = { peek(): SealedJob | null; take(): void };
 
 /** What a driver does for a claim: it reads and writes, and decides nothing. */
@@ -22,9 +22,9 @@ type ClaimDriver = {
   book: QueueBook;
   macKey: Buffer;
   jobsOf(line: TenantInLine): TenantJobs;
-  /** Writes one change; null when it was refused. */
+  /** Writes one change; null if it was refused. */
   change(job: JobRecord, change: Change): JobRecord | null;
-  /** A job that was taken to be due is not: the clock was set back. It waits again. */
+  /** A job that seemed to be due is not, because the clock was set back. It waits again. */
   delay(job: JobRecord): void;
   /** The number of the next turn, higher than all before. */
   nextTurn(): number;
@@ -33,7 +33,7 @@ type ClaimDriver = {
 /** One claim refuses no more jobs than this, so that it never takes long. */
 const refusedMax = 100;
 
-/** Deals jobs to a worker: tenants take turns job by job, the one served longest ago first. */
+/** Distributes jobs to a worker: tenants take turns job by job, beginning with the one that was served longest ago. */
 export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
   const { book } = driver;
   const deal: Deal = { driver, input, claimed: [], refused: [], bytes: 0 };
@@ -55,7 +55,7 @@ export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
 
 type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; bytes: number };
 
-/** The tenants with waiting jobs that this worker fits, in the order of their turns. */
+/** The tenants with pending jobs that this worker fits, in the order of their turns. */
 function lineOfTenants(book: QueueBook, worker: WorkerFacts): TenantInLine[] {
   const queues = new Map<Tenant, Queue[]>();
   for (const queue of book.matching(worker)) {
@@ -73,7 +73,7 @@ function wantsMore({ claimed, refused, input }: Deal): boolean {
   return claimed.length < Math.min(input.max, input.leaseTokens.length) && refused.length < refusedMax;
 }
 
-/** Leases the tenant's best job; `none` when it has no more, `full` when the next would make the answer too large. */
+/** Leases the tenant's best job; `none` if there are no more, `full` if the next would make the response too large. */
 function takeBest(deal: Deal, jobs: TenantJobs): "taken" | "none" | "full" {
   const { driver, input } = deal;
   while (deal.refused.length < refusedMax) {
@@ -100,7 +100,7 @@ function isGenuine(macKey: Buffer, { job, document, mac }: SealedJob): boolean {
   return mac !== null && isSealed(macKey, job, document, mac);
 }
 
-/** False when the job is not due after all: it waits again, and the next one is tried. */
+/** False if the job is not due after all: it waits again, and the next one is tried. */
 function lease({ driver, input, claimed }: Deal, { job, document }: SealedJob): boolean {
   const leaseToken = input.leaseTokens[claimed.length]!;
   const { workerId, leaseKeyId: keyId = null } = input;

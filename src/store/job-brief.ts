@@ -1,7 +1,7 @@
 import type { JobRecord } from "../core/job.ts";
 import type { JobBrief } from "./store.ts";
 
-/** The few fields of a record that whoever claims or changes a job is told. */
+/** The few fields of a record that are returned to those who claim or change a job. */
 export function briefOf(job: JobRecord): JobBrief {
   return {
     id: job.id,

@@ -24,7 +24,7 @@ export function isSealed(macKey: Buffer, job: Routed, document: string, mac: Uin
   return checkSeal(macKey, { document, routing: routingOf(job) }, mac);
 }
 
-/** A kept receipt is that of the job it is filed under only if the sealed routing names that job. */
+/** A kept receipt belongs to the job that it is filed under only if the sealed routing names that job. */
 export function isReceiptSealed(
   macKey: Buffer,
   kept: { jobId: string; document: string; routing: string; mac: Uint8Array },
@@ -32,7 +32,7 @@ export function isReceiptSealed(
   return readRouting(kept.routing).id === kept.jobId && checkSeal(macKey, kept, kept.mac);
 }
 
-/** What the routing says of whose job it was; empty texts for one that is none, which no seal holds for. */
+/** Whose job it was, according to the routing; empty strings if it is not valid, for which no seal matches. */
 export function readRouting(routing: string): Pick<Routed, "id" | "tenantId" | "userId" | "documentSha256"> {
   const parts = parseList(routing);
   const text = (index: number): string => (typeof parts[index] === "string" ? parts[index] : "");
@@ -48,7 +48,7 @@ function parseList(routing: string): unknown[] {
   }
 }
 
-/** The id is part of it, or two rows could exchange their documents. */
+/** The id is included; otherwise two rows could swap their documents. */
 export function routingOf(job: Routed): string {
   return JSON.stringify([
     job.id,

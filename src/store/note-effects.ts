@@ -5,7 +5,7 @@ import type { QueueBook } from "./queue-book.ts";
 
 type Memory = { book: QueueBook; notice: NoticeBuilder };
 
-/** Brings the book up to date with a change, and collects what others must hear of it after the commit. */
+/** Updates the book with a change, and collects whom to notify after the commit. */
 export function noteEffects({ book, notice }: Memory, { after, counts, notices }: Effects): void {
   if (counts !== null) count({ book, notice }, after.queueKey, counts);
   if (notices.isLogged) notice.job(after.id);
@@ -21,7 +21,9 @@ function count({ book, notice }: Memory, queueKey: string, counts: CountChanges)
   if (active < 0) wakeHeldBack({ book, notice }, queue.tenant.id);
 }
 
-/** A tenant that was at its limit of running jobs may take one more: whoever waits for its queues must hear it. */
+/**
+ * A tenant that was at its limit of running jobs may take one more, so workers that wait for its queues must be told.
+ */
 function wakeHeldBack({ book, notice }: Memory, tenantId: string): void {
   const tenant = book.tenant(tenantId);
   if (mayRunMore(tenant.active + 1, book.quota(tenantId))) return;

@@ -2,7 +2,7 @@ import type { CommitNotice, ReadyJobs } from "./store.ts";
 
 export type NoticeMark = { ready: number; signals: number; jobs: number };
 
-/** Collects what a transaction will have to tell others once it is committed. */
+/** Collects what a transaction must tell others once it is committed. */
 export class NoticeBuilder {
   #ready: ReadyJobs[] = [];
   #signals: CommitNotice["signals"] = [];
@@ -12,7 +12,7 @@ export class NoticeBuilder {
     this.#ready.push({ queueKey, count });
   }
 
-  /** Of queues that something held back which does so no more: a pause, a quota, a lockdown. */
+  /** For queues that are no longer held back by a pause, a quota or a lockdown. */
   released(queues: Iterable<{ key: string; pending: number }>): void {
     for (const { key, pending } of queues) if (pending > 0) this.ready(key, pending);
   }
@@ -35,7 +35,7 @@ export class NoticeBuilder {
     this.#jobs.length = mark.jobs;
   }
 
-  /** The notice, or null when the commit concerns nobody; the builder is empty afterwards. */
+  /** The notice, or null if the commit concerns nobody; the builder is empty afterwards. */
   take(previousSeq: number, lastSeq: number): CommitNotice | null {
     const silent =
       lastSeq === previousSeq && this.#ready.length + this.#signals.length + this.#jobs.length === 0;

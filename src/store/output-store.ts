@@ -1,17 +1,22 @@
-/** The part of the store that knows how much jobs have said, and whose output has made room for others. */
+/** The part of the store that knows the sizes of outputs, and whose output was removed to make room. */
 export type OutputStore = {
   /**
-   * Notes how much attempts have said so far: sizes, not differences, so that to say it twice changes nothing. Of a
-   * job that is gone, or an attempt whose output was dropped, nothing is noted. Gives the bytes of all that is kept.
+   * Records how much attempts have written so far: sizes, not differences, so that repeating it changes nothing.
+   * Nothing is recorded for a deleted job, or for an attempt whose output was removed. Returns the total bytes that are
+   * kept.
    */
   noteOutputs(input: { outputs: AttemptOutput[] }): Promise<{ keptBytes: number }>;
-  /** Of these jobs those that exist: are there sizes of output, and through which attempt was it dropped (0 = none)? */
+  /**
+   * Those of these jobs that exist: whether there are output sizes, and up to which attempt output was removed (0 =
+   * none).
+   */
   getOutputNotes(input: {
     jobIds: string[];
   }): Promise<{ jobId: string; isNoted: boolean; droppedThrough: number }[]>;
   /**
-   * Gives up the output of finished jobs, the one that ended first before all others, until no more than so many bytes
-   * are kept. The jobs stay and keep their sizes; each gets an event. Afterwards the files of these attempts may go.
+   * Gives up the output of finished jobs, beginning with the one that ended first, until at most this many bytes are
+   * kept. The jobs stay and keep their sizes; each gets an event. Afterwards the files of these attempts can be
+   * removed.
    */
   dropOutputs(input: {
     downToBytes: number;
@@ -20,15 +25,15 @@ export type OutputStore = {
   }): Promise<{ dropped: DroppedOutput[]; keptBytes: number }>;
 };
 
-/** A stream that is left out has said nothing new. */
+/** A stream that is left out has nothing new. */
 export type AttemptOutput = { jobId: string; attempt: number; stdout?: number; stderr?: number };
 export type DroppedOutput = { jobId: string; attempts: number[]; bytes: number };
 /** By the number of the attempt. */
 type OutputSizes = Record<number, { stdout: number; stderr: number }>;
-/** What is left of the output of attempts up to this one. */
+/** The output of attempts up to this one has been removed. */
 export type DroppedSizes = { throughAttempt: number; sizes: OutputSizes };
 
-/** The sizes after a note about one attempt, and how many bytes more that makes. */
+/** The sizes after an update for one attempt, and how many bytes that adds. */
 export function noted(
   before: OutputSizes,
   { attempt, stdout, stderr }: AttemptOutput,
@@ -39,7 +44,7 @@ export function noted(
   return { sizes: { ...before, [attempt]: now }, difference };
 }
 
-/** The attempts whose output has not been dropped. */
+/** The attempts whose output has not been removed. */
 export function keptAttempts(sizes: OutputSizes, droppedThrough: number): number[] {
   return Object.keys(sizes)
     .map(Number)

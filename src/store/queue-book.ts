@@ -24,7 +24,7 @@ type QueueCounts = Pick<Queue, "jobs" | "pending" | "active">;
 export type QueueRow = Pick<Queue, "id" | "key" | "pending" | "active" | "jobs">;
 type Matches = { seen: number; queues: Queue[] };
 
-/** What a database holds of all this. */
+/** What a database stores of this. */
 type BookRows = {
   queues: QueueRow[];
   turns: { tenantId: string; turn: number }[];
@@ -32,21 +32,21 @@ type BookRows = {
   quotas: { tenantId: string; quota: Quota }[];
 };
 
-/** Enough for every different kind of worker that one hub serves; beyond it the oldest are matched anew. */
+/** Enough for every different kind of worker that one hub serves; beyond it, the oldest are matched again. */
 const matchesMax = 1_000;
-/** Queues that have gone are skipped cheaply; now and then the list is written without them. */
+/** Removed queues are skipped cheaply; from time to time the list is rewritten without them. */
 const goneMax = 1_000;
 
 /**
- * The queues and tenants with their counters, held in memory: claims match workers against this book and never
- * against rows. It reads and writes no database: a driver fills it, writes what `takeChanges` gives before each commit,
- * and takes an act that failed back step by step.
+ * The queues and tenants with their counters, kept in memory: claims match workers against this book and never against
+ * rows. It does not access a database: a driver fills it, writes what `takeChanges` returns before each commit, and
+ * undoes a failed act step by step.
  */
 export class QueueBook {
   readonly #byKey = new Map<string, Queue>();
   readonly #byId = new Map<number, Queue>();
   readonly #tenants = new Map<string, Tenant>();
-  /** Only ever grows, so that a list of matches can be brought up to date by what came since. */
+  /** Only ever grows, so that a list of matches can be updated with what was added since. */
   #all: Queue[] = [];
   #gone = 0;
   readonly #matches = new Map<string, Matches>();
@@ -84,14 +84,14 @@ export class QueueBook {
     return tenant;
   }
 
-  /** Takes in a queue that has just been made. */
+  /** Adds a new queue. */
   enter(row: QueueRow): Queue {
     const queue = this.#enter(row);
     this.#undo.push(() => this.#leave(queue));
     return queue;
   }
 
-  /** Forgets a queue that no job refers to any more. */
+  /** Removes a queue that no job refers to any more. */
   leave(queue: Queue): void {
     this.#leave(queue);
     this.#undo.push(() => this.#changedQueues.add(this.#enter(queue)));
@@ -113,7 +113,7 @@ export class QueueBook {
     });
   }
 
-  /** The queues that this worker may take from, whether or not there is anything in them. */
+  /** The queues that this worker may claim from, whether or not they contain jobs. */
   matching(worker: WorkerFacts): Queue[] {
     const name = JSON.stringify(worker);
     let matches = this.#matches.get(name);
@@ -161,7 +161,7 @@ export class QueueBook {
     while (this.#undo.length > mark) this.#undo.pop()!();
   }
 
-  /** What a driver must write before it commits. From here on nothing can be taken back. */
+  /** What a driver must write before it commits. After this, nothing can be undone. */
   takeChanges(): { queues: Queue[]; tenants: Tenant[] } {
     const changes = { queues: [...this.#changedQueues], tenants: [...this.#changedTenants] };
     this.#changedQueues.clear();

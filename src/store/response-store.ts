@@ -1,9 +1,9 @@
 import { WritError } from "../core/errors.ts";
 import type { Origin } from "../core/events.ts";
 
-/** The part of the store that remembers what was answered to security events: lockdown, alerts, who is watched. */
+/** The part of the store that remembers the response to security events: lockdown, alerts, who is watched. */
 export type ResponseStore = {
-  /** Nothing is claimed any more and all workers are offline. False when it was so already. */
+  /** Stops all claims and takes all workers offline. False if the hub was already locked. */
   lockDown(input: {
     reason: string;
     userId: string | null;
@@ -13,12 +13,12 @@ export type ResponseStore = {
   getLockdown(): Promise<Lockdown | null>;
   liftLockdown(input: { nowMs: number; origin: Origin | null }): Promise<boolean>;
 
-  /** Where a reader of the log stands that must not read anything twice. A new one begins at the end. */
+  /** The position of a log reader that must not read anything twice. A new one begins at the end. */
   getLogReader(input: { name: string }): Promise<LogReader>;
-  /** Moves it on together with what came of what it read. `dropped` messages found their channel full. */
+  /** Moves it forward together with the results of what it read. `dropped` messages found their channel full. */
   advanceLogReader(input: AdvanceInput): Promise<{ dropped: number }>;
   nextMessage(input: { channel: string }): Promise<OutboxMessage | null>;
-  /** Without a moment to try it again, the message is gone. */
+  /** Without a time to try again, the message is deleted. */
   settleMessage(input: { id: number; retryAt: number | null }): Promise<void>;
   /** Whose requests are recorded in full now. */
   listWatched(input: { nowMs: number }): Promise<{ subject: string; until: number }[]>;
@@ -26,7 +26,7 @@ export type ResponseStore = {
 
 export type Lockdown = { reason: string; userId: string | null; since: number };
 
-/** What every claim is refused with as long as the hub is locked. */
+/** The refusal of every claim while the hub is locked. */
 export function lockdownError({ reason, since }: Lockdown): WritError {
   return new WritError("LOCKDOWN", `the hub is locked: ${reason}`, { reason, since });
 }

@@ -4,7 +4,7 @@ import { canonicalize, canonicalString } from "../signing/canonical.ts";
 import { type AuditSeal, auditRecord, auditText } from "./audit-record.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 
-/** The details of a record in canonical form, cut where the id of its job goes. */
+/** The details of a record in canonical form, split where the id of its job goes. */
 type Details = { before: string; after: string };
 
 /** A few hundred bytes each. The events of one kind of job differ only in the id, so a busy log repeats few. */
@@ -13,8 +13,8 @@ const knownDetails = new Map<string, Details | null>();
 const knownOrigins = new Map<string, Origin>();
 
 /**
- * What is hashed of an event, as `auditText` writes it. To parse and sort the same details again for each of
- * thousands of events a second took as long as to write them; so what was seen before is remembered.
+ * The text of an event that is hashed, as `auditText` writes it. Parsing and sorting the same details again for
+ * thousands of events a second took as long as writing them, so known details are cached.
  */
 export function sealText(stored: StoredEvent, sealed: AuditSeal): string {
   const details = stored.jobId === null ? null : remember(knownDetails, stored.details, cutDetails);
@@ -24,7 +24,7 @@ export function sealText(stored: StoredEvent, sealed: AuditSeal): string {
   return auditText(record, `{${details.before}"job_id":${canonicalString(stored.jobId!)}${details.after}}`);
 }
 
-/** Null when these details have no canonical form of the plain kind; the record's own words decide then. */
+/** Null if these details have no plain canonical form; then the record's own text is used. */
 function cutDetails(json: string): Details | null {
   const { job_id: _, ...details } = JSON.parse(json) as JsonObject;
   const part = (keep: (key: string) => boolean): string =>

@@ -12,34 +12,34 @@ import type { ResponseStore } from "./response-store.ts";
 import type { WorkerStore } from "./worker-store.ts";
 
 /**
- * The seam to the database. Every method is one act: it happens whole, with its events, in one transaction, and is
- * answered after the commit, or it does not happen. Acts that arrive together may share a transaction; one that is
- * refused never takes its neighbours with it. Several stores may be open on one database; what one of them has answered,
- * all of them show.
+ * The interface to the database. Every method is one act: it happens completely, with its events, in one transaction, and
+ * is answered after the commit, or it does not happen. Acts that arrive together may share a transaction; one that is
+ * refused does not affect the others. Several stores may be open on one database; what one of them has answered, all of
+ * them show.
  *
- * The order of events: `seq` counts from 1, without a gap, in the order in which events become visible. Whoever has been
- * shown event n, by any store, can read all events before it, and never meets a new one at or below n. So a reader keeps
- * one number and reads on after it, and everything up to the last number that it has been shown (by readEvents,
+ * The order of events: `seq` counts from 1, without a gap, in the order in which events become visible. A reader
+ * that has seen event n, through any store, can read all events before it, and never sees a new one at or below n. So a
+ * reader keeps one number and reads on after it, and everything up to the last number that it has seen (from readEvents,
  * eventRange or a notice) is final. An act that does not happen leaves no gap. Only the oldest events are ever removed.
  *
  * A driver reads and writes and decides nothing: the rules are in core/effects.ts and in the files beside this one.
- * test/store-contract holds every driver to this page.
+ * test/store-contract checks every driver against this page.
  */
 export type Store = AuditStore &
   OutputStore &
   ResponseStore &
   WorkerStore & {
-    /** Accepts all of these jobs or none. The same idempotency key with the same request gives the first job again. */
+    /** Accepts all of these jobs or none. The same idempotency key with the same request returns the first job. */
     submitJobs(input: {
       jobs: NewJob[];
       maxPending: number | null;
       origin: Origin | null;
     }): Promise<SubmitOutcome>;
-    /** Leases the best jobs that fit the worker: tenants take turns, within one priority and then age decide. */
+    /** Leases the best jobs that fit the worker: tenants take turns; within a tenant, priority and then age decide. */
     claimJobs(input: ClaimInput): Promise<ClaimOutcome>;
     /**
-     * Applies each change alone; the answers are in the order of the changes. The signature behind the receipts in them
-     * is kept when at least one of them counted.
+     * Applies each change by itself; the answers are in the order of the changes. The signature behind the receipts in
+     * them is kept if at least one of them was accepted.
      */
     changeJobs(input: {
       changes: JobChange[];
@@ -47,45 +47,52 @@ export type Store = AuditStore &
       origin: Origin | null;
       receiptSignature?: ReceiptSignature | null;
     }): Promise<ChangeAnswer[]>;
-    /** Settles jobs whose moment has come: expired, timed out, lost or abandoned. `more` says that the limit was hit. */
+    /**
+     * Ends what is due: jobs that are expired, timed out, lost or abandoned. `more` means that the limit was reached.
+     */
     reapJobs(input: { rules: ChangeRules; limit: number }): Promise<{ reaped: number; more: boolean }>;
     /**
-     * Takes leases back without charge: those made with one key, or all of them. A lease of which nobody knows the key
-     * counts as made with any. `more` says that the limit was hit.
+     * Takes leases back without charging attempts: those made with one key, or all. A lease without a recorded key
+     * counts as made with any key. `more` means that the limit was reached.
      */
     recallJobs(input: RecallInput): Promise<{ recalled: number; more: boolean }>;
-    /** Lifts the fence of all pending jobs: when attempts may have been made that this store knows nothing of. */
+    /** Raises the fence of all pending jobs, when attempts may have been made that this store does not know of. */
     raiseAttempts(input: { by: number }): Promise<{ raised: number }>;
-    /** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
+    /** Makes delayed jobs claimable once they are due; returns when the next one is due. */
     promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
-    /** After a restart every live lease, and every deadline, lasts at least one more full lease. Gives their jobs. */
+    /** After a restart, every live lease and every deadline lasts at least one more full lease. Returns their jobs. */
     graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: string[] }>;
 
     getJob(input: { jobId: string }): Promise<StoredJob | null>;
-    /** Newest first. `before` is the seq of the last job of the page before. */
+    /** Newest first. `before` is the seq of the last job on the previous page. */
     listJobs(input: JobFilter): Promise<StoredJob[]>;
-    /** How many claimable jobs of the same queue go first, and whether its type is paused. */
+    /** How many claimable jobs of the same queue are ahead, and whether its type is paused. */
     getQueuePosition(input: { jobId: string }): Promise<{ ahead: number; paused: boolean } | null>;
-    /** Forgets finished jobs, oldest first, but not their receipts; returns their ids so that outputs can follow. */
+    /**
+     * Deletes finished jobs, oldest first, but not their receipts; returns their ids so that outputs can be deleted
+     * too.
+     */
     pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
 
-    /** Does the stored document, with the columns that route it, still agree with its seal? */
+    /** Whether the stored document, with the columns that route it, still matches its seal. */
     isJobSealed(input: { jobId: string }): Promise<boolean>;
     getReceiptSignature(input: { id: string }): Promise<ReceiptSignature | null>;
-    /** What is left of a job that was forgotten and had a receipt; of several with one id the last. */
+    /** What is left of a deleted job that had a receipt; if several had the same id, the last one. */
     getForgottenJob(input: { jobId: string }): Promise<ForgottenJob | null>;
-    /** Forgets the receipts of jobs that are gone and had ended before then. */
+    /** Deletes the receipts of deleted jobs that had ended before this time. */
     pruneReceipts(input: { before: number; limit: number }): Promise<{ removed: number }>;
-    /** Forgets what was signed before then. */
+    /** Deletes what was signed before this time. */
     pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
 
     createToken(input: { token: NewToken; origin: Origin | null }): Promise<void>;
-    /** By SHA-256 of the secret, hex. Revoked and expired ones are returned too: the caller decides and says why. */
+    /**
+     * By SHA-256 of the secret, in hex. Revoked and expired tokens are returned too; the caller decides and says why.
+     */
     findToken(input: { secretHash: string }): Promise<TokenRecord | null>;
     listTokens(): Promise<TokenRecord[]>;
-    /** False when there is no such token. Sessions made with it end too. */
+    /** False if there is no such token. Sessions made with it end too. */
     revokeToken(input: { tokenId: string; nowMs: number; origin: Origin | null }): Promise<boolean>;
-    /** A token takes the place of another in one act. False when the old one holds no more. */
+    /** Replaces a token with another in one act. False if the old one is no longer valid. */
     refreshToken(input: {
       tokenId: string;
       token: NewToken;
@@ -115,17 +122,20 @@ export type Store = AuditStore &
     recordEvents(input: { events: NewEvent[] }): Promise<void>;
     /** In order of seq, after `afterSeq`. */
     readEvents(input: EventFilter): Promise<LoggedEvent[]>;
-    /** The first and the last seq that the log still holds; zeros when it is empty. */
+    /** The first and the last seq that the log still contains; zeros if it is empty. */
     eventRange(): Promise<{ first: number; last: number }>;
-    /** Forgets the oldest events up to one, with their seals; the seal of the last one stays for its successor. */
+    /**
+     * Deletes the oldest events up to a given one, with their seals; the seal of the last one stays for its successor.
+     */
     pruneEvents(input: { throughSeq: number; limit: number }): Promise<{ removed: number }>;
 
     /**
      * Called after each commit of this store that others may be waiting for; by then it can be read. It is a hint:
-     * commits of other stores on the database may be heard later, or not at all. Returns the way to stop listening.
+     * commits of other stores on the database may be announced later, or not at all. Returns a function to stop
+     * listening.
      */
     onCommit(listener: (notice: CommitNotice) => void): () => void;
-    /** Rejects with STORE_UNAVAILABLE when the database does not answer. */
+    /** Rejects with STORE_UNAVAILABLE if the database does not answer. */
     ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
     close(): Promise<void>;
   };
@@ -139,17 +149,17 @@ export type ClaimInput = {
   workerId: string;
   worker: WorkerFacts;
   max: number;
-  /** The documents of one claim never weigh more than this together; the first always fits. */
+  /** The documents of one claim never exceed this size together; the first always fits. */
   bytesMax: number;
   /** One secret for each job that may be claimed; the store keeps only their hashes. */
   leaseTokens: string[];
-  /** Which key of the hub signs the leases. */
+  /** The hub's key that signs the leases. */
   leaseKeyId?: string | null;
   rules: ChangeRules;
 };
 
 export type RecallInput = {
-  /** Null for every lease that there is. */
+  /** Null for all leases. */
   leaseKeyId: string | null;
   reason: string;
   rules: ChangeRules;
@@ -157,27 +167,27 @@ export type RecallInput = {
   origin: Origin | null;
 };
 
-/** One signature of a worker over one receipt, or over the list of hashes of many. */
+/** One signature of a worker over one receipt, or over a list of hashes of receipts. */
 export type ReceiptSignature = {
   /** SHA-256 of the text. */
   id: string;
   text: string;
   signature: string;
   workerId: string;
-  /** The key that the worker had registered when it signed; it may be gone, or have another one, later. */
+  /** The key that the worker had registered when it signed; later the worker may be gone, or have another key. */
   publicKey: string | null;
   createdAt: number;
 };
 
 export type ClaimOutcome = {
   claimed: ClaimedJob[];
-  /** Jobs whose stored document did not agree with its seal; they have failed and were skipped. */
+  /** Jobs whose stored document did not match its seal; they have failed and were skipped. */
   refused: string[];
 };
 
 /**
- * What whoever claims or changes a job hears of it. Records have four times as many fields, and to copy all of them
- * from the store to those who asked cost more than to write them.
+ * The fields of a job that are returned to those who claim or change it. Records have four times as many fields, and
+ * copying all of them between threads cost more than writing them.
  */
 export type JobBrief = Pick<
   JobRecord,
@@ -196,14 +206,14 @@ export type JobBrief = Pick<
 >;
 
 export type ClaimedJob = { job: JobBrief; document: string; leaseToken: string };
-/** Without `droppedOutput` as long as none of its output was dropped. */
+/** Without `droppedOutput` as long as none of its output was removed. */
 export type StoredJob = { job: JobRecord; document: string; droppedOutput: DroppedSizes | null };
 
-/** The result went with the job; the receipt has its hash. */
+/** The result was deleted with the job; the receipt has its hash. */
 export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "documentSha256"> & {
   document: string;
   receipt: string;
-  /** Does all of this still agree with the seal that the job had? */
+  /** Whether all of this still matches the seal that the job had. */
   isSealed: boolean;
 };
 
@@ -263,8 +273,8 @@ export type CommitNotice = {
   lastSeq: number;
   /** Queues that gained claimable jobs. */
   ready: ReadyJobs[];
-  /** Workers that must hear of a cancel or of a lease they have lost. */
+  /** Workers that must be told of a cancel, or of a lease that they have lost. */
   signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
-  /** Jobs that something was logged of. */
+  /** Jobs with new events in the log. */
   jobs: string[];
 };

@@ -1,6 +1,6 @@
 import type { LoggedEvent, Origin } from "../core/events.ts";
 
-/** An event as a database keeps it: details and origin are JSON text. */
+/** An event as a database stores it: details and origin are JSON text. */
 export type StoredEvent = Omit<LoggedEvent, "details" | "origin"> & {
   details: string;
   origin: string | null;
@@ -11,8 +11,8 @@ export function readEvent(stored: StoredEvent): LoggedEvent {
 }
 
 /**
- * The event for whoever checks its hash, which covers what the text means and not the text. A text that means the same
- * in other words was not written by the hub and must not pass for the original, so it is read as the plain text it is.
+ * The event whose hash is checked. The hash covers the meaning of the text, not the text. A text that means the same in
+ * another spelling was not written by the hub and must not pass for the original, so it is then read as plain text.
  */
 export function readEventExactly(stored: StoredEvent): LoggedEvent {
   return readWith(stored, parseExactly);

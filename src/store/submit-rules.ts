@@ -2,14 +2,14 @@ import type { JobState, NewJob } from "../core/job.ts";
 import { mayWait } from "../core/quota.ts";
 import type { SubmitOutcome } from "./store.ts";
 
-/** What a store knows of a job that was submitted under the same name before. */
+/** What a store knows about a job that was submitted under the same name before. */
 export type KnownJob = { id: string; status: JobState; requestHash: string | null };
 
 type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"][number];
 
 /**
- * The refusal of a batch that would exceed the quota of a tenant, or null. Jobs that exist already cost nothing, so that
- * a request can be repeated when the quota is used up; whether they do is asked only when it matters.
+ * The refusal of a batch that would exceed a tenant's quota, or null. Jobs that already exist cost nothing, so that a
+ * request can be repeated when the quota is used up; whether they exist is checked only when it matters.
  */
 export function checkPending(
   jobs: NewJob[],
@@ -28,8 +28,8 @@ export function checkPending(
 }
 
 /**
- * The answer for a job whose name is taken: the first job again when it was made by the same request. Another request
- * under its key, or its id, refuses the whole batch.
+ * The answer for a job whose name is taken: the first job, if it was made by the same request. A different request
+ * under the same key or id refuses the whole batch.
  */
 export function answerRepeat(
   job: NewJob,

@@ -3,27 +3,30 @@ import type { Origin } from "../core/events.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { Capability, WorkerFacts } from "../core/queue-key.ts";
 
-/** The part of the store that knows the workers: who they are, that they live, and how they are doing. */
+/** The part of the store that knows the workers: their registration, heartbeats and metrics. */
 export type WorkerStore = {
   registerWorker(input: {
     worker: WorkerRegistration;
     nowMs: number;
     origin: Origin | null;
   }): Promise<"ok" | "key_conflict">;
-  /** Notes that the worker lives and renews exactly the leases named. Null when it is not registered. */
+  /** Records that the worker is alive and renews exactly the leases listed. Null if it is not registered. */
   heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
   getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
   listWorkers(): Promise<WorkerRecord[]>;
-  /** Null when there is no such worker. */
+  /** Null if there is no such worker. */
   setWorker(input: {
     workerId: string;
     set: { blocked?: boolean; draining?: boolean };
     nowMs: number;
     origin: Origin | null;
   }): Promise<WorkerRecord | null>;
-  /** Its jobs go the way of a lost lease. */
+  /** Its jobs are treated as if their leases had expired. */
   removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
-  /** Workers silent since then become inactive and their jobs go the way of a lost lease. */
+  /**
+   * Workers that have been silent since then become inactive, and their jobs are treated as if their leases had
+   * expired.
+   */
   retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
   saveWorkerMetrics(input: {
     workerId: string;
@@ -44,7 +47,7 @@ export type WorkerRegistration = {
   version: string | null;
 };
 
-/** A worker keeps the key that it first came with until an administrator removes the worker. */
+/** A worker keeps its first key until an administrator removes the worker. */
 export function hasKeyConflict(
   known: Pick<WorkerRegistration, "publicKey">,
   worker: WorkerRegistration,

@@ -1,13 +1,13 @@
 import type { AdvanceInput, LogReader, OutboxMessage } from "../response-store.ts";
 import type { Context } from "./context.ts";
 
-/** Where this reader of the log stands; a new one begins at the end of the log. */
+/** The position of this log reader; a new one begins at the end of the log. */
 export function getLogReader(context: Context, { name }: { name: string }): LogReader {
   const known = context.sql.first<LogReader>("SELECT seq, memory FROM log_readers WHERE name = ?", name);
   return known ?? { seq: context.tallies.get("event_seq"), memory: "" };
 }
 
-/** Moves a reader on together with everything that came of what it read, so that neither happens without the other. */
+/** Moves a reader forward together with the results of what it read, so that neither happens without the other. */
 export function advanceLogReader(context: Context, input: AdvanceInput): { dropped: number } {
   context.sql.run(
     `INSERT INTO log_readers (name, seq, memory) VALUES (?, ?, ?)
@@ -28,7 +28,7 @@ export function advanceLogReader(context: Context, input: AdvanceInput): { dropp
   return { dropped: input.messages.length - added.length };
 }
 
-/** A channel that is away for long keeps its oldest messages: they tell how it began. */
+/** A channel that is down for long keeps its oldest messages, because they tell how it began. */
 function addMessage(
   context: Context,
   message: AdvanceInput["messages"][number],
@@ -52,7 +52,7 @@ function addMessage(
   return true;
 }
 
-/** The next message of a channel, whether its time has come or not: those behind it wait for it. */
+/** The next message of a channel, whether or not it is due: those behind it wait for it. */
 export function nextMessage(context: Context, { channel }: { channel: string }): OutboxMessage | null {
   return context.sql.first<OutboxMessage>(
     `SELECT id, channel, subject, body, data, created_at AS createdAt, due_at AS dueAt, tries
@@ -61,7 +61,7 @@ export function nextMessage(context: Context, { channel }: { channel: string }):
   );
 }
 
-/** It was sent or is given up: gone. Otherwise it is tried again then. */
+/** A message that was sent or is given up is deleted. Otherwise it is tried again then. */
 export function settleMessage(
   context: Context,
   { id, retryAt }: { id: number; retryAt: number | null },
@@ -70,7 +70,7 @@ export function settleMessage(
   else context.sql.run("UPDATE outbox SET tries = tries + 1, due_at = ? WHERE id = ?", retryAt, id);
 }
 
-/** Those who are watched now; the ones whose time is over are forgotten on the way. */
+/** Those who are watched now; those whose time is over are removed on the way. */
 export function listWatched(
   context: Context,
   { nowMs }: { nowMs: number },

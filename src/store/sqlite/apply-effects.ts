@@ -3,7 +3,7 @@ import { noteEffects } from "../note-effects.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 
-/** Carries out what follows from a change beside its row: events, counters, and what others hear after the commit. */
+/** Carries out what follows from a change beside its row: events, counters, and notices after the commit. */
 export function applyEffects(context: Context, effects: Effects): void {
   const { events, counts } = effects;
   for (const event of events) appendEvent(context, event);

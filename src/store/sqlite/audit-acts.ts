@@ -37,7 +37,7 @@ function lastSeal(context: Context): ChainSeal | null {
   );
 }
 
-/** Only the newest heads are worth keeping: each covers everything before it. */
+/** Only the newest heads are worth keeping, because each covers everything before it. */
 const headsMax = 1_000;
 
 export function saveAuditMark(context: Context, { mark }: { mark: AuditMark }): void {
@@ -79,7 +79,7 @@ function readSealedRows(context: Context, condition: string, ...values: SqlValue
     .map((row) => sealedRecord(row, row));
 }
 
-/** Sealed records in order, for whoever moves them elsewhere. */
+/** Sealed records in order, to be moved elsewhere. */
 export function readSealed(
   context: Context,
   { afterSeq, limit }: { afterSeq: number; limit: number },
@@ -88,8 +88,8 @@ export function readSealed(
 }
 
 /**
- * Looks at no more than `window` records, newest first, and returns those that fit. A search for something rare
- * takes many short acts instead of one that would keep everybody waiting.
+ * Examines at most `window` records, newest first, and returns those that match. A search for something rare takes many
+ * short acts instead of one that would make everybody wait.
  */
 export function searchAudit(context: Context, filter: AuditFilter): AuditPage {
   const range = context.sql.first<{ last: number | null }>(
@@ -113,7 +113,7 @@ export function searchAudit(context: Context, filter: AuditFilter): AuditPage {
   return { records, next: isOlder ? seen : null };
 }
 
-/** The events of these kinds in a stretch of the log, counted: the digest of a day needs no more. */
+/** Counts the events of these kinds in a range of the log; a daily digest needs no more. */
 export function countEvents(
   context: Context,
   input: { afterSeq: number; throughSeq: number; kinds: EventKind[] },

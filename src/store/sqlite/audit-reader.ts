@@ -8,10 +8,10 @@ import { eventColumns } from "./event-log.ts";
 const text = `SELECT ${eventColumns}, severity, hash
   FROM events FULL OUTER JOIN audit_seals USING (seq) WHERE seq > ? ORDER BY seq`;
 
-/** A row of the outer join: all of one side is null where that side is missing. */
+/** A row of the outer join: all columns of a side are null where that side is missing. */
 type JoinedRow = { [Field in keyof (StoredEvent & ChainSeal)]: (StoredEvent & ChainSeal)[Field] | null };
 
-/** Reads the audit trail of a database, which a hub may be using at the same time, as it was at one moment. */
+/** Reads the audit trail of a database as it was at one moment, even while a hub is using it. */
 export function openAuditReader(path: string): AuditReader {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {

@@ -32,7 +32,7 @@ export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
   );
 }
 
-/** The numbers come in pages from the index; the record and its document are read when their turn has come. */
+/** The numbers are read in pages from the index; a record and its document are read when it is their turn. */
 function tenantJobs(context: Context, { queues }: TenantInLine, max: number): TenantJobs {
   const readPage: ReadPage = (queue, limit) =>
     context.sql.all<Candidate>(
@@ -55,7 +55,7 @@ const sealedText = `SELECT ${jobColumns}, document, mac
 
 function loadSealed(context: Context, { seq }: Candidate): SealedJob {
   const row = context.sql.rowStatement(sealedText).get(seq) as Row | undefined;
-  if (row === undefined) throw new Error(`the index names job ${seq}, which is not there`);
+  if (row === undefined) throw new Error(`the index lists job ${seq}, which does not exist`);
   return {
     job: readJob(context, row),
     document: (row[jobWidth] as string | null) ?? "",

@@ -1,11 +1,11 @@
 import type { SqlValue } from "./connection.ts";
 
-/** The conditions of a search and the values that they are bound to, side by side. */
+/** The conditions of a search and the values that are bound to them. */
 export class Conditions {
   readonly values: SqlValue[] = [];
   readonly #texts: string[] = [];
 
-  /** A filter that was not given is no condition. The text is ours and never a caller's. */
+  /** A filter that is not given adds no condition. The text is always ours, never a caller's. */
   add(text: string, value: SqlValue | undefined): this {
     if (value === undefined) return this;
     this.values.push(value);

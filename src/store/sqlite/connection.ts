@@ -4,7 +4,7 @@ import { refuseUnsafeSqlite } from "./sqlite-version.ts";
 
 export type SqlValue = SQLInputValue;
 
-/** One open database. Each statement is prepared once and kept for as long as the connection lives. */
+/** One open database. Each statement is prepared once and kept for as long as the connection is open. */
 export class Connection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
@@ -30,7 +30,7 @@ export class Connection {
     return this.#database.isTransaction;
   }
 
-  /** The statement for this text. Texts are constants of this room, or built from a closed set of columns. */
+  /** The statement for this text. Texts are constants of this room, or built from a fixed set of columns. */
   statement(text: string): StatementSync {
     let statement = this.#statements.get(text);
     if (statement === undefined) {
@@ -40,7 +40,7 @@ export class Connection {
     return statement;
   }
 
-  /** The same, but its rows come as arrays: for wide rows that is twice as fast as objects. */
+  /** The same, but with rows as arrays: for wide rows that is twice as fast as objects. */
   rowStatement(text: string): StatementSync {
     let statement = this.#rowStatements.get(text);
     if (statement === undefined) {
@@ -64,7 +64,7 @@ export class Connection {
     return this.statement(text).all(...values) as Row[];
   }
 
-  /** Runs several statements that come from a file of this room. */
+  /** Runs several statements from a file of this room. */
   script(text: string): void {
     this.#database.exec(text);
   }
@@ -75,8 +75,8 @@ export class Connection {
 }
 
 /**
- * FULL, because NORMAL may roll back commits that were answered when the power goes. A checkpoint each 4,000 pages
- * (16 MB) writes a page that many commits touched once and not each time; the log file is cut back to 64 MB.
+ * FULL, because NORMAL may lose answered commits in a power failure. With a checkpoint every 4,000 pages (16 MB), a
+ * page that many commits touched is written once and not each time; the log file is truncated to 64 MB.
  */
 const settings = `
   PRAGMA journal_mode = WAL;

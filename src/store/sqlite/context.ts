@@ -6,7 +6,7 @@ import { loadBook, writeBook } from "./queue-rows.ts";
 import { Tallies, type TallyMark } from "./tallies.ts";
 import { WorkerCounts } from "./worker-counts.ts";
 
-/** What every act works with: the connection, what is held in memory beside it, and the seal's key. */
+/** What every act works with: the connection, what is kept in memory beside it, and the seal key. */
 export type Context = {
   readonly sql: Connection;
   readonly book: QueueBook;
@@ -14,9 +14,9 @@ export type Context = {
   readonly workers: WorkerCounts;
   readonly notice: NoticeBuilder;
   readonly macKey: Buffer;
-  /** Records of jobs that workers hold, so that a result need not read its job again. The fence guards it. */
+  /** Records of jobs that workers hold, so that a result need not read its job again. The fence protects them. */
   readonly held: Map<string, JobRecord>;
-  /** True after a commit that failed: the next ping tries a write. */
+  /** True after a failed commit: the next ping tries a write. */
   writeFailed: boolean;
 };
 
@@ -53,14 +53,14 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
   context.held.clear();
 }
 
-/** Writes what memory has counted; the last thing before a commit. */
+/** Writes what memory has counted; the last step before a commit. */
 export function flushContext(context: Context): void {
   writeBook(context);
   context.tallies.flush(context.sql);
   context.workers.flush(context.sql);
 }
 
-/** What an act throws to be rolled back and still answer with a value. */
+/** Thrown by an act that must be rolled back but still return a value. */
 export class RefusedAct extends Error {
   readonly answer: unknown;
 

@@ -6,7 +6,7 @@ import { migrate } from "./migrate.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
 import type { ThreadSettings } from "./wire.ts";
 
-/** Holds the one connection: opens it, opens it anew after an I/O error, and keeps memory in step with the file. */
+/** Holds the one connection: opens it, reopens it after an I/O error, and keeps memory in step with the file. */
 export class Database {
   readonly #settings: ThreadSettings;
   readonly #macKey: Buffer;
@@ -23,7 +23,7 @@ export class Database {
     this.#open();
   }
 
-  /** The context as of now. Throws STORE_UNAVAILABLE when the database cannot be opened. */
+  /** The current context. Throws STORE_UNAVAILABLE if the database cannot be opened. */
   context(): Context {
     try {
       if (this.#context === null) return this.#open();
@@ -35,7 +35,7 @@ export class Database {
     }
   }
 
-  /** The transaction is lost; makes sure that the next one starts from what the file says. */
+  /** The transaction is lost; makes sure that the next one starts from the file. */
   recover(error: unknown): void {
     this.#writeFailed = true;
     const sql = this.#context?.sql;
@@ -49,7 +49,7 @@ export class Database {
     }
   }
 
-  /** A commit has come through, so the disk takes writes. */
+  /** A commit has succeeded, so the disk accepts writes. */
   committed(): void {
     this.#writeFailed = false;
     if (this.#context !== null) this.#context.writeFailed = false;
@@ -84,7 +84,7 @@ export class Database {
     try {
       sql?.close();
     } catch {
-      // It is given up either way; the next call opens a new one or says why it cannot.
+      // The connection is given up either way; the next call opens a new one or reports why it cannot.
     }
   }
 }

@@ -7,7 +7,10 @@ import type { Context } from "./context.ts";
 const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner_id, job_seq, details, origin)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Adds one event to the log, in the transaction of what it tells of. One that belongs to no job has no number there. */
+/**
+ * Adds one event to the log, in the transaction of the change that it describes. An event without a job has no number
+ * within a job.
+ */
 export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
   context.sql.run(
     insertText,
@@ -23,7 +26,7 @@ export function appendEvent(context: Context, event: NewEvent & { jobSeq?: numbe
   );
 }
 
-/** Events from outside a change. One that names a known job takes that job's next number. */
+/** Events from outside a change. An event of a known job takes that job's next number. */
 export function recordEvents(context: Context, input: { events: NewEvent[] }): void {
   for (const event of input.events) {
     appendEvent(context, {
@@ -63,9 +66,7 @@ export function eventRange(context: Context): { first: number; last: number } {
   return { first: first ?? 0, last: last ?? 0 };
 }
 
-/**
- * Forgets the oldest events, up to one and not beyond. The seal of the last one stays: the next record follows it.
- */
+/** Deletes the oldest events up to a given one. The seal of the last one stays, because the next record follows it. */
 export function pruneEvents(
   context: Context,
   { throughSeq, limit }: { throughSeq: number; limit: number },

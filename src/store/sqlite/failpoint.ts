@@ -1,6 +1,6 @@
 /**
- * A named place inside the thread where a test may stop or kill the process, or throw what SQLite would throw.
- * Functions cannot travel to a thread, so a test names a module that exports one; the program never does.
+ * A named place inside the thread where a test can stop or kill the process, or throw an error of SQLite. Functions
+ * cannot be passed to a thread, so a test names a module that exports one; the program never does.
  */
 export type Failpoint = (name: string) => void;
 

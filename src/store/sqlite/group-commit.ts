@@ -7,15 +7,15 @@ import { blame, storeUnavailable } from "./sqlite-error.ts";
 import type { Answer, Batch, Request } from "./wire.ts";
 
 /**
- * A sync takes about 0.2 ms. After 8 ms of work it is a small part of the whole, so sharing it further gains
- * nothing, while everybody in the group waits longer for the answer.
+ * A sync takes about 0.2 ms. After 8 ms of work it is a small part of the whole, so sharing it further gains nothing,
+ * while everybody in the group waits longer.
  */
 const groupMs = 8;
 const groupActsMax = 1_000;
 
 type Group = { batch: Batch; taken: number };
 
-/** Runs the requests from the front in one transaction with one sync; `taken` says how many there was time for. */
+/** Runs requests from the front in one transaction with one sync; `taken` is how many there was time for. */
 export function commitGroup(database: Database, requests: Request[]): Group {
   const group = requests.slice(0, groupActsMax);
   if (!group.some((request) => isWrite(request.act))) {
@@ -31,7 +31,7 @@ export function commitGroup(database: Database, requests: Request[]): Group {
 
 function writeGroup(database: Database, group: Request[]): Group {
   database.context().sql.run("BEGIN IMMEDIATE");
-  // Asked again now that nobody else can write: memory must agree with what this transaction sees.
+  // Checked again now that nobody else can write: memory must agree with what this transaction sees.
   const context = database.context();
   const seqBefore = context.tallies.get("event_seq");
   const endAt = performance.now() + groupMs;
@@ -51,7 +51,7 @@ function writeGroup(database: Database, group: Request[]): Group {
   return { batch: { answers, notice, writes }, taken: done.length };
 }
 
-/** An act that is refused, or that throws, is rolled back alone; its neighbours never notice. */
+/** An act that is refused, or that throws, is rolled back by itself; the others in the group are not affected. */
 function runAlone(context: Context, request: Request, hasNeighbours: boolean): Answer {
   const { id, act, input } = request;
   if (!isWrite(act)) return readOne(context, request);
@@ -88,7 +88,7 @@ function readOne(context: Context, { id, act, input }: Request): Answer {
   }
 }
 
-/** A disk that takes no writes may still be read. */
+/** A disk that refuses writes may still be readable. */
 function refuseWrites(database: Database, group: Request[], error: WritError): Batch {
   const reads = group.filter((request) => !isWrite(request.act));
   const refused = group.filter((request) => isWrite(request.act));
@@ -105,7 +105,7 @@ function describe(error: unknown): Extract<Answer, { error: object }>["error"] {
   const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {
     code: "INTERNAL",
-    message: "The store failed at this act; nothing was changed.",
+    message: "the store failed; nothing was changed",
     details: { reason },
   };
 }

@@ -5,7 +5,7 @@ import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
 const text = `SELECT ${jobColumns}, document, mac
   FROM jobs JOIN documents ON documents.job_seq = jobs.seq WHERE jobs.id = ?`;
 
-/** Does the stored job still agree with its seal? Not when it is gone, or when any part of it is. */
+/** Whether the stored job still matches its seal. False if it, or any part of it, is gone. */
 export function isJobSealed(context: Context, { jobId }: { jobId: string }): boolean {
   const row = context.sql.rowStatement(text).get(jobId) as Row | undefined;
   if (row === undefined) return false;

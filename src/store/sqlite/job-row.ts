@@ -5,7 +5,7 @@ import type { Context } from "./context.ts";
 
 type Column = Exclude<keyof JobRecord, "queueKey">;
 
-/** Where each field of a record is kept. The order is the order of `jobColumns`, and so of a row. */
+/** The column of each field of a record, in the order of `jobColumns` and of a row. */
 const columnOf = {
   seq: "seq",
   id: "id",
@@ -59,7 +59,7 @@ const fields = Object.keys(columnOf) as Column[];
 /** For SELECT: the columns of a record, then the queue. */
 export const jobColumns = `${fields.map((field) => `jobs.${columnOf[field]}`).join(", ")}, jobs.queue_id`;
 
-/** What was selected after `jobColumns` begins here. */
+/** Where the columns selected after `jobColumns` begin. */
 export const jobWidth = fields.length + 1;
 
 export type Row = SqlValue[];
@@ -77,14 +77,17 @@ export function readJob(context: Context, row: Row): JobRecord {
   return job;
 }
 
-/** What every new job starts with is written into the statement: binding a value costs more than storing it. */
+/**
+ * Values that are the same for every new job are part of the statement, because binding a value costs more than storing
+ * it.
+ */
 const insertText = `INSERT INTO jobs (seq, id, queue_id, tenant_id, user_id, type, priority, document_sha256,
     idempotency_key, is_key_chosen, request_hash, max_attempts, timeout_sec, document_timeout_sec, queue_ttl_sec, created_at, run_at,
     ready, due_at, status, attempt, attempts, releases, retry_counts, fail_history, event_count)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
   ON CONFLICT DO NOTHING`;
 
-/** False when there is a job of this id, or of this idempotency key in this tenant, already. */
+/** False if a job with this id, or this idempotency key in this tenant, already exists. */
 export function insertJob(
   context: Context,
   { after: job, readiness, dueAt }: Effects,
@@ -116,8 +119,8 @@ export function insertJob(
 }
 
 /**
- * Writes what a patch changes, if the stored job is still the one that the patch was made for. A column that keeps
- * its value is left out: naming it would make SQLite rewrite every index that it is part of.
+ * Writes what a patch changes, if the stored job is still the one that the patch was made for. A column that keeps its
+ * value is left out: naming it would make SQLite rewrite every index that contains it.
  */
 export function updateJob(context: Context, before: JobRecord, effects: Effects): boolean {
   const { patch, dueAt } = effects;
@@ -137,12 +140,14 @@ export function updateJob(context: Context, before: JobRecord, effects: Effects)
 /** The column `ready`: see the first migration. */
 const readyOf = { now: 1, later: 0, never: null } as const satisfies Record<Readiness, 0 | 1 | null>;
 
-/** Empty when the column keeps its value: a job that is not pending stays out of the index of what can be claimed. */
+/** Empty if the column keeps its value: a job that is not pending stays out of the index of claimable jobs. */
 function readyShape(before: JobRecord, { readiness }: Effects): string {
   return readiness === "never" && before.status !== "pending" ? "" : String(readyOf[readiness]);
 }
 
-/** Which columns an update sets, as a short text: to write the whole statement each time cost as much as to run it. */
+/**
+ * The columns that an update sets, as a short key: building the whole statement each time cost as much as running it.
+ */
 const setMarks = fields.map((_, index) => ` ${index}`);
 const setNullMarks = fields.map((_, index) => ` -${index}`);
 

@@ -3,7 +3,7 @@ import type { ForgottenJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
 
-/** The receipt of a job that is about to be forgotten stays, with all that it takes to vouch for it. */
+/** Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it. */
 export function keepReceipt(context: Context, jobSeq: number): void {
   const [job] = loadJobs(context, "WHERE seq = ? AND receipt IS NOT NULL", jobSeq);
   if (job === undefined) return;

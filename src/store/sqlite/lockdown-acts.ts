@@ -6,7 +6,7 @@ import { appendEvent } from "./event-log.ts";
 
 type LockInput = { reason: string; userId: string | null; nowMs: number; origin: Origin | null };
 
-/** Locks the hub and takes every worker offline. False when it was locked already: the first reason stands. */
+/** Locks the hub and takes every worker offline. False if it was already locked: the first reason stays. */
 export function lockDown(context: Context, input: LockInput): boolean {
   const { reason, userId, nowMs } = input;
   if (getLockdown(context) !== null) return false;
@@ -25,7 +25,7 @@ export function getLockdown(context: Context): Lockdown | null {
   return context.sql.first<Lockdown>("SELECT reason, user_id AS userId, since FROM lockdown");
 }
 
-/** False when there was none. Whoever waits for work is told that there may be some. */
+/** False if there was none. Workers that wait for jobs are told that there may be some. */
 export function liftLockdown(context: Context, input: { nowMs: number; origin: Origin | null }): boolean {
   const lockdown = getLockdown(context);
   if (lockdown === null) return false;
@@ -35,7 +35,7 @@ export function liftLockdown(context: Context, input: { nowMs: number; origin: O
   return true;
 }
 
-/** Asked inside the act that leases, so that not one job slips out between a look and the claim. */
+/** Checked inside the act that leases, so that no job can slip out between the check and the claim. */
 export function refuseInLockdown(context: Context): void {
   const lockdown = getLockdown(context);
   if (lockdown !== null) throw lockdownError(lockdown);

@@ -5,7 +5,7 @@ import type { Failpoint } from "./failpoint.ts";
 
 const folder = new URL("./migrations/", import.meta.url);
 
-/** Brings the schema up to date, one transaction for each step, and returns its version. */
+/** Migrates the schema, one transaction for each step, and returns its version. */
 export function migrate(connection: Connection, failpoint: Failpoint): number {
   const steps = readSteps();
   const known = steps.length;
@@ -13,7 +13,7 @@ export function migrate(connection: Connection, failpoint: Failpoint): number {
   if (found > known) {
     throw new WritError(
       "STORE_UNAVAILABLE",
-      `The database has schema ${found}, this program knows schemas up to ${known}. Use the newer program.`,
+      `the database has schema ${found}, but this program knows schemas only up to ${known}; use the newer program`,
     );
   }
   for (const step of steps.slice(found)) applyStep(connection, step, failpoint);
@@ -32,12 +32,12 @@ function readSteps(): Step[] {
     .sort();
   return names.map((name, index) => {
     const version = Number(name.slice(0, 3));
-    if (version !== index + 1) throw new Error(`migrations are numbered without a gap, found ${name}`);
+    if (version !== index + 1) throw new Error(`migrations must be numbered without a gap; found ${name}`);
     return { version, sql: readFileSync(new URL(name, folder), "utf8") };
   });
 }
 
-/** The version is written in the same transaction, so a step that was cut short is simply done again. */
+/** The version is written in the same transaction, so an interrupted step is simply done again. */
 function applyStep(connection: Connection, step: Step, failpoint: Failpoint): void {
   connection.script("BEGIN IMMEDIATE");
   try {

@@ -6,21 +6,21 @@ import type { ErrorText, FromThread, Request, ThreadSettings, ToThread } from ".
 
 export type SqliteSettings = {
   path: string;
-  /** 32 bytes that only the hub holds; it seals documents at rest. */
+  /** 32 bytes that only the hub has; the key that seals documents at rest. */
   macKey: Buffer;
   /** How long to wait for another program that holds the database locked. */
   busyTimeoutMs?: number;
-  /** Hears after each transaction how many acts shared it. */
+  /** Called after each transaction with the number of acts that shared it. */
   onTransaction?: (acts: number) => void;
   /** The URL of a module that exports `failpoint`; for tests only. */
   failpointModule?: string;
 };
 
 const busyTimeoutMsDefault = 5_000;
-/** More callers than this are beyond rescue: those who come later hear at once that they must try again. */
+/** Beyond this many waiting callers, further ones are told at once to try again. */
 const waitingMax = 100_000;
 
-/** Opens the database in a thread of its own; the calls of one tick travel there as one message. */
+/** Opens the database in a thread of its own; the calls of one tick are sent there as one message. */
 export async function openSqliteStore(settings: SqliteSettings): Promise<Store> {
   const thread = new StoreThread(settings);
   await thread.opened;
@@ -61,13 +61,13 @@ class StoreThread {
     this.opened = this.#opening.promise;
     this.#worker.on("message", (message: FromThread) => this.#receive(message));
     this.#worker.on("error", (error) => this.#die(String(error)));
-    this.#worker.on("exit", () => this.#die("The thread of the database has ended."));
+    this.#worker.on("exit", () => this.#die("the database thread has ended"));
   }
 
   call(act: ActName, input: unknown): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(unavailable("The store is closed."));
+    if (this.#isClosed) return Promise.reject(unavailable("the store is closed"));
     if (this.#waiting.size >= waitingMax) {
-      return Promise.reject(unavailable(`${waitingMax} calls are waiting already.`));
+      return Promise.reject(unavailable(`${waitingMax} calls are already waiting`));
     }
     const id = ++this.#lastId;
     if (this.#outbox.length === 0) queueMicrotask(() => this.#send());
@@ -80,7 +80,7 @@ class StoreThread {
     return () => this.#listeners.delete(listener);
   }
 
-  /** What was called before is still answered. */
+  /** Earlier calls are still answered. */
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;

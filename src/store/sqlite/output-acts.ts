@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { loadJob } from "./job-row.ts";
 
-/** Notes how much attempts have said so far. */
+/** Records how much attempts have written so far. */
 export function noteOutputs(
   context: Context,
   { outputs }: { outputs: AttemptOutput[] },
@@ -20,7 +20,7 @@ type OutputRow = {
   output_dropped_through: number;
 };
 
-/** These columns are in no record, so one that memory holds can neither be wrong about them nor write them back. */
+/** These columns are not part of a record, so a cached record can neither be wrong about them nor overwrite them. */
 function noteOutput(context: Context, output: AttemptOutput): void {
   const row = context.sql.first<OutputRow>(
     "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE id = ?",
@@ -53,7 +53,10 @@ export function getOutputNotes(
   }));
 }
 
-/** Gives up the output of finished jobs, oldest end first, until no more than so many bytes are kept. */
+/**
+ * Gives up the output of finished jobs, beginning with the one that ended first, until at most this many bytes are
+ * kept.
+ */
 export function dropOutputs(
   context: Context,
   { downToBytes, limit, nowMs }: { downToBytes: number; limit: number; nowMs: number },

@@ -1,6 +1,6 @@
 import type { Context } from "./context.ts";
 
-/** Makes delayed jobs claimable whose time has come; tells when the next one is due. */
+/** Makes delayed jobs claimable once they are due; returns when the next one is due. */
 export function promoteJobs(
   context: Context,
   input: { nowMs: number; limit: number },

@@ -8,7 +8,7 @@ import { closeEmptyQueue } from "./queue-rows.ts";
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
 type Prunable = { seq: number; id: string; queue_id: number; status: JobState; output_bytes: number };
 
-/** Forgets finished jobs, oldest first; their events and receipts stay until their own time has come. */
+/** Deletes finished jobs, oldest first; their events and receipts stay until their own time. */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
   const jobs = findPrunable(context, input);
   const queues = new Set<Queue>();
@@ -26,7 +26,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   return jobs.map((job) => job.id);
 }
 
-/** Dead letters have an index of their own, so that the many that ended well are not read for the few that did not. */
+/** Dead letters have an index of their own, so that the many completed jobs are not read for a few dead letters. */
 function findPrunable(context: Context, input: PruneInput): Prunable[] {
   const ended = context.sql.all<Prunable>(
     `SELECT seq, id, queue_id, status, output_bytes FROM jobs

@@ -24,7 +24,7 @@ export function putQuota(
   );
   context.book.setQuota(tenantId, quota);
   appendEvent(context, quotaChanged(tenantId, quota, { nowMs, origin }));
-  // A higher limit may let jobs go that were held back.
+  // A higher limit may release jobs that were held back.
   context.notice.released(context.book.tenant(tenantId).queues);
 }
 
@@ -44,7 +44,7 @@ export function setQueuePaused(
   if (!paused) context.notice.released(context.book.all().filter(({ facts }) => facts.type === type));
 }
 
-/** After a commit that failed, a ping tries a write: so health is red until the disk takes writes again. */
+/** After a failed commit, a ping tries a write, so that health stays red until the disk accepts writes again. */
 export function ping(context: Context): { schemaVersion: number; jobs: Record<JobState, number> } {
   if (context.writeFailed) {
     context.sql.run(

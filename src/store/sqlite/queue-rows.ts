@@ -15,7 +15,7 @@ export function loadBook(sql: Connection): QueueBook {
   });
 }
 
-/** The queue of this key, made when there is none. */
+/** The queue with this key; created if there is none. */
 export function openQueue({ sql, book }: Context, key: string): Queue {
   const known = book.byKey(key);
   if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export function closeEmptyQueue({ sql, book }: Context, queue: Queue): void {
   book.leave(queue);
 }
 
-/** Writes what has changed in the book; one of the last things before a commit. */
+/** Writes what has changed in the book; one of the last steps before a commit. */
 export function writeBook({ sql, book }: Context): void {
   const { queues, tenants } = book.takeChanges();
   for (const { id, pending, active, jobs } of queues) {

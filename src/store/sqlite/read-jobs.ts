@@ -19,14 +19,14 @@ export function listJobs(context: Context, filter: JobFilter): StoredJob[] {
   conditions.add("jobs.type = ?", filter.type);
   conditions.add("jobs.worker_id = ?", filter.workerId);
   conditions.add("jobs.seq < ?", filter.before);
-  // Written out, because SQLite uses a partial index only for a condition that it can read.
+  // Written out, because SQLite uses a partial index only if it can see the condition.
   if (filter.status !== undefined) conditions.addText(`jobs.status = '${statusText[filter.status]}'`);
   const text = `${storedText} WHERE ${conditions.text} ORDER BY jobs.seq DESC LIMIT ? OFFSET ?`;
   const rows = context.sql.rowStatement(text).all(...conditions.values, filter.limit, filter.offset ?? 0);
   return (rows as unknown as Row[]).map((row) => readStored(context, row));
 }
 
-/** The only words that may become part of the text of a statement. */
+/** The only words that may become part of a statement's text. */
 const statusText = {
   pending: "pending",
   assigned: "assigned",
@@ -45,10 +45,10 @@ function readStored(context: Context, row: Row): StoredJob {
   };
 }
 
-/** Counting stops here: nobody needs to know more exactly how long the queue is. */
+/** Counting stops here, because nobody needs the exact length of a longer queue. */
 const aheadMax = 100_000;
 
-/** How many claimable jobs of the same queue go first; null when the job is not waiting. */
+/** How many claimable jobs of the same queue are ahead; null if the job is not pending. */
 export function getQueuePosition(
   context: Context,
   { jobId }: { jobId: string },

@@ -4,7 +4,7 @@ import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
 import { writeJob } from "./write-job.ts";
 
-/** Settles jobs whose moment has come: expired, timed out, lost or abandoned. */
+/** Ends what is due: jobs that are expired, timed out, lost or abandoned. */
 export function reapJobs(
   context: Context,
   { rules, limit }: { rules: ChangeRules; limit: number },
@@ -14,13 +14,13 @@ export function reapJobs(
   for (const job of due) {
     const answer = writeJob(context, job, { act: "due" }, { rules, origin: null });
     if (answer.kind === "moved") reaped++;
-    // The moment was reckoned with another lease time; as long as it stood, it would block those behind it.
+    // The due time was computed with another lease time; unless it is updated, it would block the jobs behind it.
     else context.sql.run("UPDATE jobs SET due_at = ? WHERE seq = ?", dueAt(job, rules.leaseMs), job.seq);
   }
   return { reaped, more: due.length === limit };
 }
 
-/** After a restart nobody could renew: every lease, and every deadline, lasts at least one more full lease. */
+/** After a restart, when nobody could renew, every lease and deadline lasts at least one more full lease. */
 export function graceLeases(
   context: Context,
   input: { nowMs: number; leaseMs: number },

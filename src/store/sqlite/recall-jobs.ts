@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
 import { writeJob } from "./write-job.ts";
 
-/** Takes leases back without charge. A lease from before the keys were noted may have been made with any of them. */
+/** Takes leases back without charging attempts. A lease without a recorded key may have been made with any key. */
 export function recallJobs(context: Context, input: RecallInput): { recalled: number; more: boolean } {
   const { leaseKeyId, reason, rules, limit, origin } = input;
   const held = loadJobs(
@@ -17,7 +17,7 @@ export function recallJobs(context: Context, input: RecallInput): { recalled: nu
   return { recalled: held.length, more: held.length === limit };
 }
 
-/** The fence of jobs that nobody holds goes up, so that no attempt to come bears the number of one that was. */
+/** Raises the fence of jobs that nobody holds, so that no future attempt has the number of an earlier one. */
 export function raiseAttempts(context: Context, { by }: { by: number }): { raised: number } {
   return { raised: context.sql.run("UPDATE jobs SET attempt = attempt + ? WHERE status = 'pending'", by) };
 }

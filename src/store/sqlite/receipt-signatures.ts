@@ -1,7 +1,7 @@
 import type { ReceiptSignature } from "../store.ts";
 import type { Context } from "./context.ts";
 
-/** The same again changes nothing. */
+/** Storing the same signature again changes nothing. */
 export function saveReceiptSignature(context: Context, signed: ReceiptSignature): void {
   context.sql.run(
     `INSERT INTO receipt_signatures (id, text, signature, worker_id, public_key, created_at)

@@ -12,7 +12,7 @@ const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId,
 
 const receiptsText = "SELECT job_id AS jobId, document, routing, mac FROM receipts";
 
-/** Checks the seal of every document that a database holds; names the first jobs whose seal does not hold. */
+/** Checks the seal of every document in a database; returns the first jobs whose seal does not match. */
 export function findBrokenSeals(
   path: string,
   macKey: Buffer,

@@ -13,7 +13,7 @@ type NewSession = {
   nowMs: number;
 };
 
-/** Each login clears away some sessions that are over, so that they never pile up. */
+/** Each login also deletes some expired sessions, so that they do not pile up. */
 const clearedMax = 100;
 
 export function createSession(context: Context, session: NewSession): void {
@@ -36,7 +36,7 @@ export function createSession(context: Context, session: NewSession): void {
   appendEvent(context, loggedIn(token, session));
 }
 
-/** Expired ones are returned too: the caller decides and says why. */
+/** Expired sessions are returned too; the caller decides and says why. */
 export function findSession(
   context: Context,
   { secretHash }: { secretHash: string },

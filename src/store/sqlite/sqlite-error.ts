@@ -1,9 +1,9 @@
 import { WritError } from "../../core/errors.ts";
 
 /**
- * What an error of SQLite means for us. `act`: only this act is wrong. `transaction`: nothing of the transaction
- * holds, but the connection is sound. `connection`: what the connection believes about the files may be wrong, so it
- * is closed; above all, a failed fsync must never be tried again on it, because the kernel may have dropped the pages.
+ * What an SQLite error means for us. `act`: only this act is wrong. `transaction`: the whole transaction is lost, but
+ * the connection is fine. `connection`: the connection's view of the files may be wrong, so it is closed. In
+ * particular, a failed fsync must never be retried on it, because the kernel may have dropped the pages.
  */
 type Blame = "act" | "transaction" | "connection";
 
@@ -36,22 +36,22 @@ export function blame(error: unknown): Blame {
   return primary === null ? "act" : (blameOf.get(primary) ?? "connection");
 }
 
-/** The error as callers may see it. */
+/** The error as callers see it. */
 export function storeUnavailable(error: unknown): WritError {
   if (error instanceof WritError) return error;
   const primary = primaryCode(error);
   const reasons = new Map([
-    [SQLITE_BUSY, "Another program holds the database locked. Nothing was changed."],
-    [SQLITE_FULL, "The disk of the database is full. Nothing was changed."],
+    [SQLITE_BUSY, "another program has locked the database; nothing was changed"],
+    [SQLITE_FULL, "the disk of the database is full; nothing was changed"],
   ]);
-  // After a failed sync the log may or may not hold the commit; whoever asks again must use the same key.
-  const unknown = "The database does not answer. Whether this act was stored is not known.";
+  // After a failed sync, the log may or may not contain the commit; a caller that retries must use the same key.
+  const unknown = "the database does not answer; whether the call was stored is not known";
   return new WritError("STORE_UNAVAILABLE", (primary !== null && reasons.get(primary)) || unknown, {
     reason: error instanceof Error ? error.message : String(error),
   });
 }
 
-/** The low byte; the rest says where it happened. Null when the error is not SQLite's. */
+/** The low byte; the rest says where it happened. Null if the error is not SQLite's. */
 function primaryCode(error: unknown): number | null {
   if (!(error instanceof Error) || !("errcode" in error)) return null;
   return Number(error.errcode) & 0xff;

@@ -1,14 +1,14 @@
 import { WritError } from "../../core/errors.ts";
 
 /**
- * SQLite 3.7.0 to 3.51.2 can lose or corrupt pages when a write-ahead log is reset while another connection reads.
- * The fix came in 3.51.3 and was taken back to 3.44.6 and 3.50.7.
+ * SQLite 3.7.0 to 3.51.2 can lose or corrupt pages when a write-ahead log is reset while another connection reads. It
+ * was fixed in 3.51.3, and also in 3.44.6 and 3.50.7.
  */
 export function refuseUnsafeSqlite(version: string): void {
   if (!isSafeVersion(version)) {
     throw new WritError(
       "STORE_UNAVAILABLE",
-      `This Node carries SQLite ${version}, whose write-ahead log can corrupt the database. Use a Node with SQLite 3.51.3 or newer.`,
+      `this Node contains SQLite ${version}, whose write-ahead log can corrupt the database; use a Node with SQLite 3.51.3 or newer`,
     );
   }
 }

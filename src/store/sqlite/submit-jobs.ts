@@ -30,7 +30,7 @@ function refuseBeyondQuota(context: Context, jobs: NewJob[], maxPending: number)
   if (refusal !== null) throw new RefusedAct(refusal);
 }
 
-/** By the key that the producer chose, else by the id. What has neither name cannot be known. */
+/** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. */
 function findKnown(context: Context, job: NewJob): KnownJob | null {
   const [condition, name] = job.isKeyChosen
     ? ["idempotency_key = ? AND is_key_chosen = 1", job.idempotencyKey]
@@ -42,7 +42,7 @@ function findKnown(context: Context, job: NewJob): KnownJob | null {
   );
 }
 
-/** False when there is such a job already. */
+/** False if such a job already exists. */
 function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
   const queue = openQueue(context, job.queueKey);
   const record = newJobRecord(job, context.tallies.get("job_seq") + 1);

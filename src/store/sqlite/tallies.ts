@@ -12,7 +12,7 @@ const names: TallyName[] = [
   ...jobStates.map((state) => `jobs.${state}` as const),
 ];
 
-/** Numbers that would be slow to count, kept in memory and written once for each transaction. */
+/** Numbers that would be slow to count, kept in memory and written once per transaction. */
 export class Tallies {
   #values: TallyMark;
   readonly #written: TallyMark;

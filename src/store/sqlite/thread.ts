@@ -6,7 +6,7 @@ import { commitGroup } from "./group-commit.ts";
 import { storeUnavailable } from "./sqlite-error.ts";
 import type { FromThread, Request, ThreadSettings, ToThread } from "./wire.ts";
 
-/** The thread of the database: a slow disk or a held lock stops it and never the hub's loop. */
+/** The database thread: a slow disk or a held lock blocks it, and never the hub's event loop. */
 async function serve(port: MessagePort, settings: ThreadSettings): Promise<void> {
   const post = (message: FromThread): void => port.postMessage(message);
   let database: Database;
@@ -29,7 +29,7 @@ async function serve(port: MessagePort, settings: ThreadSettings): Promise<void>
   });
 }
 
-/** Everything that has arrived while the last group was committed becomes part of the next one. */
+/** Everything that arrives while one group is being committed becomes part of the next one. */
 function drain(port: MessagePort, first: ToThread): { requests: Request[]; isClosing: boolean } {
   const requests: Request[] = [];
   let message: ToThread | undefined = first;
@@ -40,7 +40,7 @@ function drain(port: MessagePort, first: ToThread): { requests: Request[]; isClo
   return { requests, isClosing: message?.kind === "close" };
 }
 
-/** The proxy bounds how many calls can wait, and so how long this list can be. */
+/** The proxy limits how many calls can wait, and so how long this list can be. */
 function answerAll(database: Database, requests: Request[], post: (message: FromThread) => void): void {
   let next = 0;
   while (next < requests.length) {

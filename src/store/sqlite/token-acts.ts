@@ -41,7 +41,7 @@ export function listTokens(context: Context): TokenRecord[] {
   return context.sql.all<TokenRecord>(`${tokenText} ORDER BY created_at, id`);
 }
 
-/** One token takes the place of another. False when the old one holds no more: of two who ask at once, one wins. */
+/** Replaces one token with another. False if the old one is no longer valid: of two simultaneous calls, one wins. */
 export function refreshToken(
   context: Context,
   input: { tokenId: string; token: NewToken; nowMs: number; origin: Origin | null },
@@ -66,7 +66,7 @@ export function revokeToken(
   return true;
 }
 
-/** Its sessions end with it. The first revocation stands. */
+/** Its sessions end with it. The time of the first revocation stays. */
 function endToken(context: Context, tokenId: string, nowMs: number): void {
   context.sql.run("DELETE FROM sessions WHERE token_id = ?", tokenId);
   context.sql.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", nowMs, tokenId);

@@ -2,7 +2,7 @@ import type { ErrorCode } from "../../core/errors.ts";
 import type { ActName } from "../act-names.ts";
 import type { CommitNotice } from "../store.ts";
 
-/** What travels between the hub's thread and the database's. */
+/** The messages between the hub's thread and the database thread. */
 
 export type ThreadSettings = {
   path: string;
@@ -13,14 +13,14 @@ export type ThreadSettings = {
 
 export type Request = { id: number; act: ActName; input: unknown };
 
-/** The calls of one tick, or the wish to end. */
+/** The calls of one tick, or the request to close. */
 export type ToThread = { kind: "requests"; requests: Request[] } | { kind: "close" };
 
 export type ErrorText = { code: ErrorCode; message: string; details: Record<string, unknown> | undefined };
 
 export type Answer = { id: number; value: unknown } | { id: number; error: ErrorText };
 
-/** The answers of one transaction travel together, after its commit. */
+/** The answers of one transaction are sent together, after its commit. */
 export type Batch = { answers: Answer[]; notice: CommitNotice | null; writes: number };
 
 export type FromThread =

@@ -16,14 +16,14 @@ import { loadJobs } from "./job-row.ts";
 import { getWorker } from "./worker-row.ts";
 import { writeJob } from "./write-job.ts";
 
-/** A worker that is heard of is active, but nobody is as long as the hub is locked. */
+/** A worker that reports is active, except while the hub is locked. */
 const statusNow = "CASE WHEN EXISTS (SELECT 1 FROM lockdown) THEN 'inactive' ELSE 'active' END";
 
 type RegisterInput = { worker: WorkerRegistration; nowMs: number; origin: Origin | null };
 
 /**
- * Being blocked outlives a new registration; draining does not, because a worker that was drained for an upgrade comes
- * back to work.
+ * A block survives a new registration. A drain does not, because a worker that was drained for an upgrade comes back to
+ * work.
  */
 export function registerWorker(context: Context, input: RegisterInput): "ok" | "key_conflict" {
   const { worker, nowMs } = input;
@@ -50,7 +50,7 @@ export function registerWorker(context: Context, input: RegisterInput): "ok" | "
   return "ok";
 }
 
-/** Renews exactly the leases named: one that the worker does not know of must run out. */
+/** Renews exactly the leases listed; a lease that the worker does not know must expire. */
 export function heartbeatWorker(context: Context, input: HeartbeatInput): HeartbeatAnswer | null {
   const { workerId, capabilities, rules } = input;
   const worker = getWorker(context, { workerId });
@@ -93,7 +93,7 @@ export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord
   return after;
 }
 
-/** Its jobs go the way of a lost lease. */
+/** Its jobs are treated as if their leases had expired. */
 export function removeWorker(
   context: Context,
   { workerId, rules, origin }: { workerId: string; rules: ChangeRules; origin: Origin | null },
@@ -106,7 +106,7 @@ export function removeWorker(
   return true;
 }
 
-/** There is no index by worker; one look at all jobs that are held serves as many workers as must be served. */
+/** There is no index by worker; one look at all held jobs serves as many workers as needed. */
 function takeJobsAway(context: Context, workerIds: string[], how: ChangeContext): void {
   if (workerIds.every((workerId) => context.workers.of(workerId).active === 0)) return;
   const held = loadJobs(
@@ -118,7 +118,7 @@ function takeJobsAway(context: Context, workerIds: string[], how: ChangeContext)
   for (const job of held) writeJob(context, job, { act: "disconnect" }, how);
 }
 
-/** One act retires no more than this; a whole fleet that fell silent is retired over several. */
+/** One act retires no more workers than this; a whole fleet that goes silent is retired over several acts. */
 const retiredMax = 500;
 
 export function retireSilentWorkers(

@@ -3,8 +3,8 @@ import type { Connection } from "./connection.ts";
 type Counts = { active: number; completed: number; failed: number };
 
 /**
- * How many jobs each worker holds, and how many of its attempts have ended since the last flush. Held in memory: an
- * index by worker would have to be written twice for each job, and the sums once for each job instead of each commit.
+ * How many jobs each worker holds, and how many of its attempts have ended since the last flush. Kept in memory: an
+ * index by worker would be written twice for each job, and the sums once per job instead of once per commit.
  */
 export class WorkerCounts {
   readonly #counts = new Map<string, Counts>();

@@ -2,7 +2,7 @@ import type { Context } from "./context.ts";
 
 type MetricsInput = { workerId: string; ts: number; metrics: string; keepSince: number };
 
-/** False when there is no such worker. What is older than `keepSince` goes in the same act. */
+/** False if there is no such worker. Metrics older than `keepSince` are deleted in the same act. */
 export function saveWorkerMetrics(context: Context, input: MetricsInput): boolean {
   const { workerId, ts, metrics, keepSince } = input;
   if (context.sql.first("SELECT 1 FROM workers WHERE id = ?", workerId) === null) return false;

@@ -6,17 +6,17 @@ import { applyEffects } from "./apply-effects.ts";
 import type { Context } from "./context.ts";
 import { loadJob, updateJob } from "./job-row.ts";
 
-/** What became of a change, with the whole record as it stands now. */
+/** The outcome of a change, with the whole record as it is now. */
 export type WriteAnswer =
   | ((Extract<Outcome, { kind: "refused" | "duplicate" }> | { kind: "moved" }) & { job: JobRecord })
   | { kind: "unknown" };
 
-/** Nobody else writes while a transaction is open; a second look is enough for a record that memory held too long. */
+/** Nobody else writes while a transaction is open; a second look is enough for a record that was cached too long. */
 const looksMax = 3;
 
 /**
- * The only way in which a job changes once it is stored: ask the rules, write the row under the fence, and in the same
- * transaction everything else that follows.
+ * The only way to change a stored job: ask the rules, write the row under the fence, and in the same transaction
+ * everything that follows.
  */
 export function writeJob(context: Context, job: JobRecord, change: Change, how: ChangeContext): WriteAnswer {
   let before = job;
@@ -31,7 +31,7 @@ export function writeJob(context: Context, job: JobRecord, change: Change, how: 
     } else if (look > 1 || before !== context.held.get(before.id)) {
       return { ...outcome, job: before };
     }
-    // Either the row is not what memory says, or memory is about to be the reason of a refusal: look at the row.
+    // Either the row differs from memory, or memory is about to cause a refusal: read the row.
     context.held.delete(before.id);
     const stored = loadJob(context, before.id);
     if (stored === null) return { kind: "unknown" };
@@ -40,7 +40,7 @@ export function writeJob(context: Context, job: JobRecord, change: Change, how: 
   throw new Error(`job ${job.id} changed ${looksMax} times inside one transaction`);
 }
 
-/** More than any fleet holds at once, and 20 MB at most as long as progress texts are short. */
+/** More than any fleet holds at once, and at most 20 MB as long as progress texts are short. */
 const heldMax = 20_000;
 
 function hold(context: Context, job: JobRecord): void {
