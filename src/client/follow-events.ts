@@ -1,5 +1,6 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import { liveEvent } from "../contract/view-shapes.ts";
+import { tryParseJson } from "../core/json-value.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
 import { openDeadline } from "./deadline.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -82,14 +83,6 @@ async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => v
 function readEvent({ id, event, data }: SseEvent): JobEvent | undefined {
   if (event === "reset") return { id, event, data: null };
   if (!event.startsWith("job:")) return undefined;
-  const parsed = liveEvent.safeParse(parseJson(data));
+  const parsed = liveEvent.safeParse(tryParseJson(data));
   return parsed.success ? { id, event: event as `job:${string}`, data: parsed.data } : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -84,6 +84,12 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(error.code as string);
 }
 
+/** The code of a WritError or of an error of the operating system; the text of any other. */
+export function codeOf(error: unknown): string {
+  const isCoded = error instanceof Error && "code" in error && typeof error.code === "string";
+  return isCoded ? (error.code as string) : String(error);
+}
+
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorTable, code);
 }

@@ -51,3 +51,12 @@ export function toPlain(value: JsonValue): unknown {
   }
   return plain;
 }
+
+/** What JSON text means, or undefined when it is none. For text whose shape is checked next. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

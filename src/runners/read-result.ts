@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import { parseJson } from "../signing/parse-json.ts";
 
 /** The result as JSON text; it was parsed strictly, and nothing else about it is trusted. */
@@ -88,7 +88,7 @@ async function openPlain(path: string): Promise<FileHandle | "missing" | "refuse
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? "missing" : "refused";
+    return hasCode(error, "ENOENT") ? "missing" : "refused";
   }
 }
 

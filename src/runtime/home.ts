@@ -1,6 +1,6 @@
 import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { WritError } from "../core/errors.ts";
+import { codeOf, WritError } from "../core/errors.ts";
 
 type HomeSources = {
   flag?: string | undefined;
@@ -26,8 +26,7 @@ export async function ensureHome(dir: string): Promise<void> {
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new WritError("CONFIG_INVALID", `the home ${dir} cannot be created (${code})`);
+    throw new WritError("CONFIG_INVALID", `the home ${dir} cannot be created (${codeOf(error)})`);
   }
   const { mode } = await stat(dir);
   if ((mode & 0o077) === 0) return;

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { hasCode, WritError } from "../core/errors.ts";
+import { codeOf, hasCode, WritError } from "../core/errors.ts";
 
 // Keys, tokens and settings are small; a larger file was put there by mistake.
 const fileBytesMax = 1024 * 1024;
@@ -118,9 +118,8 @@ async function openForReading(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, "r");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return null;
-    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${code}`);
+    if (hasCode(error, "ENOENT")) return null;
+    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${codeOf(error)}`);
   }
 }
 

@@ -1,3 +1,5 @@
+import { tryParseJson } from "../core/json-value.ts";
+
 /**
  * Converts a value into a setting, or returns undefined if it is not allowed. Flags and the environment provide text, a
  * YAML file provides typed values, so each parser accepts both.
@@ -51,7 +53,7 @@ export function oneOf<const T extends string>(choices: readonly T[]): SettingPar
 /** A list of strings: JSON in a flag or the environment, a list in a file. */
 export function jsonList(): SettingParser<string[]> {
   return parser('a JSON list of strings such as ["a","b"]', (value) => {
-    const list = typeof value === "string" ? parseJson(value) : value;
+    const list = typeof value === "string" ? tryParseJson(value) : value;
     if (!Array.isArray(list)) return undefined;
     return list.every((item) => typeof item === "string") ? list : undefined;
   });
@@ -66,12 +68,4 @@ function toNumber(value: unknown, pattern: RegExp): number {
   if (typeof value === "number") return value;
   // Number("") is 0 and Number("0x10") is 16; neither is what somebody meant.
   return typeof value === "string" && pattern.test(value) ? Number(value) : Number.NaN;
-}
-
-function parseJson(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
 }

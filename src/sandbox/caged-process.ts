@@ -1,7 +1,7 @@
 import { constants } from "node:os";
+import { codeOf } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { CgroupCounts } from "./cgroup-counts.ts";
-import { errorCode } from "./cgroup-files.ts";
 import type { ExitReport } from "./exit-report.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
 import type { JobEnd, LaunchedJob } from "./launcher-link.ts";
@@ -58,7 +58,7 @@ async function removeCgroup(logger: Logger, cgroup: JobCgroup | null): Promise<v
     if (cgroup === null || (await cgroup.remove())) return;
     logger.error({ cgroup: cgroup.path }, "processes of a job do not end; the next start will try again");
   } catch (error) {
-    logger.error({ cgroup: cgroup?.path, code: errorCode(error) }, "a cgroup cannot be removed");
+    logger.error({ cgroup: cgroup?.path, code: codeOf(error) }, "a cgroup cannot be removed");
   }
 }
 

@@ -1,9 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { superviseCage } from "./caged-process.ts";
-import { errorCode } from "./cgroup-files.ts";
 import { limitParts, limitWrites } from "./cgroup-limits.ts";
 import {
   type Decision,
@@ -131,7 +131,7 @@ export class CagedSandbox implements Sandbox {
     try {
       cgroup = new JobCgroups(jobsDir, this.#options.clock).create(plan.jobId);
     } catch (error) {
-      const why = `no cgroup can be made: ${errorCode(error)}`;
+      const why = `no cgroup can be made: ${codeOf(error)}`;
       const limits = limitParts.filter((part) => decision.isolation.applied.includes(part));
       const lacking = ["cgroup" as const, ...limits].map((part) => ({ part, why }));
       return { decision: decideWithout(decision, plan, lacking), cgroup: null };

@@ -43,7 +43,3 @@ export function childCgroups(cgroup: string): string[] {
   const entries = readdirSync(cgroup, { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(cgroup, entry.name));
 }
-
-export function errorCode(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
-}

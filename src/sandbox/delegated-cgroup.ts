@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode, tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
+import { codeOf } from "../core/errors.ts";
+import { tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import { type CgroupPlace, findCgroupPlace } from "./cgroup-place.ts";
 
@@ -60,7 +61,7 @@ function takeRoot(root: string, options: DelegationOptions): DelegatedCgroup {
   try {
     mkdirSync(jobsDir, { recursive: true });
   } catch (error) {
-    return nowhere(`${jobsDir} cannot be made: ${errorCode(error)}`);
+    return nowhere(`${jobsDir} cannot be made: ${codeOf(error)}`);
   }
   const crowd = isHierarchyRoot(root) ? null : leaveRoot(root, options);
   for (const cgroup of [root, writ, jobsDir]) enableLimits(cgroup);
@@ -91,7 +92,7 @@ function leaveRoot(root: string, { pid, mayMove }: DelegationOptions): string | 
     writeCgroupFile(ownDir, "cgroup.procs", String(pid));
     return null;
   } catch (error) {
-    return `this process cannot move to ${ownDir}: ${errorCode(error)}`;
+    return `this process cannot move to ${ownDir}: ${codeOf(error)}`;
   }
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { codeOf } from "../core/errors.ts";
 
 /** The whole disk under a directory as io.max takes it, or why there is none. */
 type DiskOf = { device: string; why: null } | { device: null; why: string };
@@ -15,7 +16,7 @@ export function diskOf(dir: string, sysDir = "/sys"): DiskOf {
     const disk = exists(`${block}/partition`) ? `${block}/..` : block;
     return { device: readFileSync(`${disk}/dev`, "utf8").trim(), why: null };
   } catch (error) {
-    return { device: null, why: `${block} cannot be read: ${(error as NodeJS.ErrnoException).code}` };
+    return { device: null, why: `${block} cannot be read: ${codeOf(error)}` };
   }
 }
 

@@ -1,15 +1,9 @@
 import { existsSync, type FSWatcher, readFileSync, rmdirSync, watch } from "node:fs";
 import { join } from "node:path";
+import { codeOf, hasCode } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
-import {
-  childCgroups,
-  countIn,
-  errorCode,
-  readCgroupFile,
-  tryReadCgroupFile,
-  writeCgroupFile,
-} from "./cgroup-files.ts";
+import { childCgroups, countIn, readCgroupFile, tryReadCgroupFile, writeCgroupFile } from "./cgroup-files.ts";
 import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
 
 /** A limit that the kernel did not take. */
@@ -44,8 +38,8 @@ export class JobCgroup {
         if (!isTaken(readBack)) refused.push({ part, why: `${file} took ${value} for ${readBack}` });
       } catch (error) {
         // A kernel that knows no swap has no file for it either.
-        if (file === "memory.swap.max" && errorCode(error) === "ENOENT" && !hasSwap()) continue;
-        refused.push({ part, why: `${file} refused ${value}: ${errorCode(error)}` });
+        if (file === "memory.swap.max" && hasCode(error, "ENOENT") && !hasSwap()) continue;
+        refused.push({ part, why: `${file} refused ${value}: ${codeOf(error)}` });
       }
     }
     return refused;
@@ -74,7 +68,7 @@ export class JobCgroup {
     try {
       writeCgroupFile(this.path, "cgroup.kill", "1");
     } catch (error) {
-      if (errorCode(error) !== "ENOENT") throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
     }
     // A process that waits in throttled i/o does not die before it is let go.
     this.#liftIo();
@@ -98,7 +92,7 @@ export class JobCgroup {
         writeCgroupFile(this.path, "io.max", ioLift(disk));
       } catch (error) {
         // The cgroup has gone meanwhile, or the disk.
-        if (!["ENOENT", "ENODEV"].includes(errorCode(error))) throw error;
+        if (!hasCode(error, "ENOENT", "ENODEV")) throw error;
       }
     }
   }
@@ -143,7 +137,7 @@ export class JobCgroup {
         removeLeafFirst(this.path);
         return true;
       } catch (error) {
-        if (errorCode(error) !== "EBUSY") throw error;
+        if (!hasCode(error, "EBUSY")) throw error;
       }
       await this.#clock.sleep(removeRetryMs);
     }
@@ -157,7 +151,7 @@ function removeLeafFirst(path: string): void {
     rmdirSync(path);
     return;
   } catch (error) {
-    const code = errorCode(error);
+    const code = codeOf(error);
     if (code === "ENOENT") return;
     if (code !== "EBUSY" && code !== "ENOTEMPTY") throw error;
   }

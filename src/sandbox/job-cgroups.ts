@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { hasCode } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { childCgroups, errorCode } from "./cgroup-files.ts";
+import { childCgroups } from "./cgroup-files.ts";
 import { JobCgroup } from "./job-cgroup.ts";
 
 /** More attempts of one job than can be ending on one host at the same time. */
@@ -28,7 +29,7 @@ export class JobCgroups {
         mkdirSync(path);
         return new JobCgroup(path, this.#clock);
       } catch (error) {
-        if (errorCode(error) !== "EEXIST" || number === namesMax) throw error;
+        if (!hasCode(error, "EEXIST") || number === namesMax) throw error;
       }
     }
   }

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { LauncherLink, LauncherLost, type StartAnswer } from "./launcher-link.ts";
@@ -44,7 +45,7 @@ export class Launcher {
       await access(this.#deps.file, constants.X_OK);
       return null;
     } catch (error) {
-      return `${this.#deps.file}: ${(error as NodeJS.ErrnoException).code}`;
+      return `${this.#deps.file}: ${codeOf(error)}`;
     }
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
 import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
 import type { OutputStream } from "../core/output-stream.ts";
@@ -221,6 +221,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return hasCode(error, "EPERM");
   }
 }

@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { hasCode } from "../core/errors.ts";
 
 // Each round kills what was born while the one before was looking; a fork bomb needs a cgroup to be beaten.
 const roundsMax = 20;
@@ -8,7 +9,7 @@ export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    if (!hasCode(error, "ESRCH")) throw error;
   }
 }
 
@@ -65,6 +66,6 @@ function killOne(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    if (!hasCode(error, "ESRCH")) throw error;
   }
 }

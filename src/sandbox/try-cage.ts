@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
+import { codeOf } from "../core/errors.ts";
 import { resolveLimits } from "../core/limits.ts";
 import { systemClock } from "../runtime/clock.ts";
-import { errorCode } from "./cgroup-files.ts";
 import { type HostFacts, type PartName, protectionBits } from "./host-facts.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
 import { JobCgroups } from "./job-cgroups.ts";
@@ -47,7 +47,7 @@ export async function tryCage(attempt: Try): Promise<TryResult> {
   try {
     if (parts.includes("cgroup")) cgroup = makeCgroup(base, scratch);
   } catch (error) {
-    return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be made: ${errorCode(error)}` };
+    return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be made: ${codeOf(error)}` };
   }
   try {
     mkdirSync(workDir, { mode: 0o700 });

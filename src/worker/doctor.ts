@@ -1,5 +1,6 @@
 import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
+import { codeOf } from "../core/errors.ts";
 import { examineCage } from "../sandbox/examine-cage.ts";
 
 /** One thing that a worker needs of its host: what was found, and what to do when that is not enough. */
@@ -40,7 +41,7 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
       "make room, or set WRIT_WORK_DIR to a larger disk",
     );
   } catch (error) {
-    const had = `${workDir}: ${(error as NodeJS.ErrnoException).code}`;
+    const had = `${workDir}: ${codeOf(error)}`;
     return finding("work dir", false, had, "make the directory writable, or set WRIT_WORK_DIR");
   }
 }

@@ -1,4 +1,5 @@
 import { type FileHandle, open, readFile } from "node:fs/promises";
+import { hasCode } from "../core/errors.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
 
 type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
@@ -123,7 +124,7 @@ async function readIfThere(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    if (hasCode(error, "ENOENT")) return "";
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type ExecutionLocation, executionLocations, type Provider } from "../core/document.ts";
-import { WritError } from "../core/errors.ts";
+import { codeOf, WritError } from "../core/errors.ts";
 import { defaultTenant } from "../core/identity.ts";
 import type { RunnerSettings } from "../runners/runner.ts";
 import {
@@ -203,7 +203,7 @@ async function readIfNamed(path: string | undefined): Promise<string | undefined
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${codeOf(error)}`);
   }
 }
 

@@ -1,9 +1,7 @@
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { liveEvent } from "../../src/contract/view-shapes.ts";
 import { type EventKind, eventTable } from "../../src/core/events.ts";
-import { lastSeq, readEvents } from "../support/database.ts";
+import { editRows, lastSeq, readEvents } from "../support/database.ts";
 import { openEventStream, type StreamedEvent } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
@@ -154,9 +152,7 @@ test("a place that is not in the log is told by reset, and the stream goes on fr
     stream.cut();
   };
   await checkReset("999999999");
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-  database.exec("DELETE FROM events WHERE seq <= 20");
-  database.close();
+  editRows(hub.home, "DELETE FROM events WHERE seq <= 20");
   await checkReset("10");
   const edge = await openEventStream(hub, "/jobs/events", { token: tokens.alice, lastEventId: "20" });
   await eventually("history is replayed", () => edge.events.length > 0);

@@ -1,10 +1,9 @@
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { jobOutputDir, outputPath } from "../../src/output/folder/output-path.ts";
 import { errorOf } from "../support/call-http.ts";
-import { snapshot } from "../support/database.ts";
+import { editRows, snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, type HeldJob, jobReader, registerWorker, runningJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
@@ -103,9 +102,8 @@ describe("the sizes at the end", () => {
     const told = { result: 1, output: { stdout: 5, stderr: 0 } };
     await end(job, "result", told);
     rmSync(jobOutputDir(join(hub.home, "outputs"), job.id), { recursive: true });
-    const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-    database.exec(`UPDATE jobs SET output_bytes = 0, output_dropped_through = 1 WHERE id = '${job.id}'`);
-    database.close();
+    const sql = "UPDATE jobs SET output_bytes = 0, output_dropped_through = 1 WHERE id = ?";
+    editRows(hub.home, sql, job.id);
     expect((await end(job, "result", told)).json()).toEqual({ status: "completed", duplicate: true });
     expect(await end(job, "result", { ...told, result: 2 })).toMatchObject({ code: "RESULT_CONFLICT" });
   });

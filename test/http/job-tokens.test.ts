@@ -1,12 +1,11 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
 import { WritError } from "../../src/core/errors.ts";
 import type { StorageRight } from "../../src/core/storage-policy.ts";
 import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
-import { lastSeq, readEvents, snapshot } from "../support/database.ts";
+import { editRows, lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import {
@@ -188,10 +187,7 @@ describe("a fresh job token", () => {
 
 /** What somebody can do who reaches the database and not the hub's keys. */
 function editDocument(jobId: string, from: string, to: string): void {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
   const sql = `UPDATE documents SET document = replace(document, ?, ?)
     WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?)`;
-  const { changes } = database.prepare(sql).run(from, to, jobId);
-  database.close();
-  expect(changes).toBe(1);
+  expect(editRows(hub.home, sql, from, to, jobId)).toBe(1);
 }

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import { jobOutputDir, outputPath } from "../../src/output/folder/output-path.ts";
 import { type RpcHub, readAll, refusalIn, startRpcHub, stubFor } from "../rpc/rpc-hub.ts";
+import { editRows, readRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub } from "../support/hub.ts";
 import { claimJob, type HeldJob, registerWorker, runningJob } from "../support/jobs.ts";
@@ -84,13 +84,10 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     const { home } = hub;
     await hub.stop({ keepHome: true });
     onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-    withDatabase(home, (database) => {
-      database.exec(
-        `UPDATE jobs SET output_bytes = 0, output_dropped_through = 1 WHERE id = '${dropped.id}'`,
-      );
-      database.exec(`UPDATE jobs SET output_bytes = 0, output_sizes = NULL WHERE id = '${unnoted.id}'`);
-      database.exec("UPDATE tallies SET value = 0 WHERE name = 'output_bytes'");
-    });
+    const drop = "UPDATE jobs SET output_bytes = 0, output_dropped_through = 1 WHERE id = ?";
+    editRows(home, drop, dropped.id);
+    editRows(home, "UPDATE jobs SET output_bytes = 0, output_sizes = NULL WHERE id = ?", unnoted.id);
+    editRows(home, "UPDATE tallies SET value = 0 WHERE name = 'output_bytes'");
     const stranger = outputPath(join(home, "outputs"), crypto.randomUUID(), 1, "stdout");
     mkdirSync(dirname(stranger), { recursive: true });
     writeFileSync(stranger, "of a job that the database does not know");
@@ -98,9 +95,7 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     hub = await startRpcHub({ WRIT_MAX_STORAGE_BYTES: String(4 * MiB) }, { home });
     await eventually("the files that were to go are gone", () => !existsSync(filesOf(dropped)));
     await eventually("the sizes are known again", () => {
-      const row = withDatabase(home, (database) =>
-        database.prepare("SELECT value FROM tallies WHERE name = 'output_bytes'").get(),
-      );
+      const [row] = readRows(home, "SELECT value FROM tallies WHERE name = 'output_bytes'");
       return row?.["value"] === 1 * MiB;
     });
     expect((await read(unnoted)).bytes).toHaveLength(1 * MiB);
@@ -128,15 +123,6 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     expect(view.output).toEqual({ stdout: 3 * MiB, stderr: 0 });
   });
 });
-
-function withDatabase<T>(home: string, use: (database: DatabaseSync) => T): T {
-  const database = new DatabaseSync(join(home, "writ.sqlite"), { timeout: 5_000 });
-  try {
-    return use(database);
-  } finally {
-    database.close();
-  }
-}
 
 async function say(job: HeldJob, bytes: number, offset = 0): Promise<void> {
   const answer = await appendOutput(hub, job, { offset, bytes: Buffer.alloc(bytes, "x") });

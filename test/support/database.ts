@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 
 /** A refusal may leave an event behind, with what the hub makes of events by itself, and nothing else. */
 const notState = `name NOT LIKE 'sqlite_%'
@@ -57,10 +57,25 @@ export function lastSeq(home: string): number {
   );
 }
 
-function withDatabase<T>(home: string, read: (database: DatabaseSync) => T): T {
-  const database = new DatabaseSync(join(home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
+/** What a second connection reads. */
+export function readRows(home: string, sql: string, ...values: SQLInputValue[]): Record<string, unknown>[] {
+  return withDatabase(home, (database) => database.prepare(sql).all(...values));
+}
+
+/** What somebody can do who reaches the database and not the hub's keys. Answers with how many rows it changed. */
+export function editRows(home: string, sql: string, ...values: SQLInputValue[]): number {
+  const edit = (database: DatabaseSync) => Number(database.prepare(sql).run(...values).changes);
+  return withDatabase(home, edit, { readOnly: false });
+}
+
+function withDatabase<T>(
+  home: string,
+  act: (database: DatabaseSync) => T,
+  { readOnly = true }: { readOnly?: boolean } = {},
+): T {
+  const database = new DatabaseSync(join(home, "writ.sqlite"), { readOnly, timeout: 5_000 });
   try {
-    return read(database);
+    return act(database);
   } finally {
     database.close();
   }

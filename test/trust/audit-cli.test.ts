@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 
@@ -56,9 +56,7 @@ test("writ audit verify works beside the hub and without it, and exits 1 when it
     stdout: expect.stringMatching(/^the audit trail is intact: \d+ records/),
   });
 
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"));
-  database.exec("UPDATE events SET ts = ts + 1 WHERE seq = 3");
-  database.close();
+  editRows(hub.home, "UPDATE events SET ts = ts + 1 WHERE seq = 3");
   const broken = await run("writ", "audit", "verify");
   expect(broken).toMatchObject({ code: 1, stdout: expect.stringContaining("record 3: was changed") });
   const json = JSON.parse((await run("writ", "audit", "verify", "--json")).stdout);

@@ -1,20 +1,12 @@
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { errorOf } from "../support/call-http.ts";
-import { readEvents, snapshot } from "../support/database.ts";
+import { editRows, readEvents, snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, failedJob, registerWorker, submitJob } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";
 import { hubForAll } from "../support/use-hub.ts";
 
 const hub = hubForAll(stillEnv);
-
-function execute(sql: string): void {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-  database.exec(sql);
-  database.close();
-}
 
 /** Every event that the audit trail promises, with the act that brings it about. */
 const promised: Record<string, () => Promise<unknown>> = {
@@ -74,7 +66,8 @@ test.each(Object.keys(promised))("%s is in the log once its act is answered", as
 
 test("F-56: what cannot be recorded does not happen", async () => {
   const { id } = await submitJob(hub);
-  execute(
+  editRows(
+    hub.home,
     "CREATE TRIGGER no_audit BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'the audit is full'); END",
   );
   try {
@@ -98,7 +91,7 @@ test("F-56: what cannot be recorded does not happen", async () => {
     }
     expect(snapshot(hub.home)).toBe(before);
   } finally {
-    execute("DROP TRIGGER no_audit");
+    editRows(hub.home, "DROP TRIGGER no_audit");
   }
   await submitJob(hub);
 });

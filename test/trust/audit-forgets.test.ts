@@ -3,7 +3,6 @@ import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSyn
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -17,6 +16,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { generateSigningKey } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+import { readRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub } from "../support/hub.ts";
 import { submitJob } from "../support/jobs.ts";
@@ -44,15 +44,8 @@ async function runHub(home: string, daysAgo: number, daysInFiles: string[]): Pro
 
 /** A record leaves the table a moment after its file is there. */
 function countBefore(home: string, hotFrom: string): number {
-  const database = new DatabaseSync(join(home, "writ.sqlite"), { readOnly: true });
-  try {
-    const row = database
-      .prepare("SELECT count(*) AS count FROM events WHERE ts < ?")
-      .get(Date.parse(hotFrom));
-    return row!["count"] as number;
-  } finally {
-    database.close();
-  }
+  const sql = "SELECT count(*) AS count FROM events WHERE ts < ?";
+  return readRows(home, sql, Date.parse(hotFrom))[0]!["count"] as number;
 }
 
 beforeAll(async () => {

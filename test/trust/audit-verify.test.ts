@@ -3,9 +3,9 @@ import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeF
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { verifyAudit } from "../../src/hub/admin.ts";
+import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { completedJob, submitJob } from "../support/jobs.ts";
@@ -31,9 +31,7 @@ function copyHome(): string {
 }
 
 function tamper(home: string, ...statements: string[]): void {
-  const database = new DatabaseSync(join(home, "writ.sqlite"));
-  for (const statement of statements) database.exec(statement);
-  database.close();
+  for (const statement of statements) editRows(home, statement);
 }
 
 const verify = (home: string) => verifyAudit({ home, env: {} });

@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { editRows } from "../support/database.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import { claimedJob, claimJob, completedJob, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
 import { runCommand } from "../support/run-command.ts";
@@ -39,9 +39,7 @@ async function tamperedBackup(statement: string): Promise<string> {
   await submitJob(victim);
   await victim.stop({ keepHome: true });
   onTestFinished(() => rmSync(victim.home, { recursive: true, force: true }));
-  const database = new DatabaseSync(join(victim.home, "writ.sqlite"));
-  database.exec(statement);
-  database.close();
+  editRows(victim.home, statement);
   const file = join(folder(), "backup.writ");
   await backUpTo(file, victim.home);
   return file;

@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
 import { parseReceipt } from "../../src/signing/receipt.ts";
-import { readEvents } from "../support/database.ts";
+import { editRows, readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
@@ -31,7 +30,7 @@ beforeAll(async () => {
   await worker.stop();
   before = await Promise.all(ids.map(receiptOf));
   await hub.stop({ keepHome: true });
-  edit(`UPDATE jobs SET completed_at = completed_at - ${days(31)}`);
+  editRows(home, `UPDATE jobs SET completed_at = completed_at - ${days(31)}`);
   hub = await startTestHub(stillEnv, { home });
   await eventually("the jobs are forgotten", async () => {
     const answers = await Promise.all(ids.map((id) => hub.call("GET", `/jobs/${id}`, { token: hub.admin })));
@@ -91,7 +90,7 @@ test("jobctl verify proves what is left, and says what is not at hand", async ()
 
 test("a row that somebody edited is not vouched for, and the audit trail says so", async () => {
   const id = before[1]!.job_id;
-  edit(`UPDATE receipts SET document = replace(document, 'exec', 'exac') WHERE job_id = '${id}'`);
+  editRows(home, `UPDATE receipts SET document = replace(document, 'exec', 'exac') WHERE job_id = '${id}'`);
   const answer = await hub.call("GET", `/jobs/${id}/receipt`, { token: tokens.alice });
   expect(answer).toMatchObject({ status: 400, code: "INVALID_SIGNATURE" });
   const events = readEvents(home).filter(({ event }) => event === "INVALID_SIGNATURE");
@@ -111,12 +110,6 @@ async function ran(): Promise<string> {
 
 async function receiptOf(id: string): Promise<ReceiptView> {
   return (await hub.must("GET", `/jobs/${id}/receipt`, { token: tokens.alice })).json<ReceiptView>();
-}
-
-function edit(sql: string): void {
-  const database = new DatabaseSync(join(home, "writ.sqlite"), { timeout: 5_000 });
-  database.exec(sql);
-  database.close();
 }
 
 function jobctl(...args: string[]) {

@@ -1,14 +1,13 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tryLockFile } from "../../src/runtime/file-lock.ts";
 import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { keySetText, signKeySet } from "../../src/signing/key-set.ts";
 import { TrustedKeys } from "../../src/worker/trusted-keys.ts";
-import { readEvents, snapshot } from "../support/database.ts";
+import { readEvents, readRows, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
@@ -439,17 +438,8 @@ function openTrusted(roots: string[], path?: string): Promise<TrustedKeys> {
 }
 
 function leaseKey(jobId: string): string | null {
-  const rows = rowsOf(`SELECT lease_key_id FROM jobs WHERE id = '${jobId}'`);
+  const rows = readRows(hub.home, `SELECT lease_key_id FROM jobs WHERE id = '${jobId}'`);
   return rows[0]!["lease_key_id"] as string | null;
-}
-
-function rowsOf(sql: string): Record<string, unknown>[] {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
-  try {
-    return database.prepare(sql).all();
-  } finally {
-    database.close();
-  }
 }
 
 function isAlive(pid: number): boolean {

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
+import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
@@ -61,9 +60,7 @@ test("one that the hub decides brings new keys, and the worker runs jobs under t
   const requires = { tags: ["nobody-has-this"] };
   const run = { kind: "exec" as const, argv: ["true"] };
   await writ.submitBatch(Array.from({ length: 10 }, () => ({ type: "forged", run, requires })));
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-  database.exec("UPDATE documents SET document = replace(document, 'true', 'evil')");
-  database.close();
+  editRows(hub.home, "UPDATE documents SET document = replace(document, 'true', 'evil')");
   const call = (path: string, body: object) =>
     fetch(`${hub.url}/api/v1${path}`, {
       method: "POST",

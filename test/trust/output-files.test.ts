@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JobView, ReceiptView } from "../../src/contract/view-shapes.ts";
 import type { OutputFile } from "../../src/core/output-file.ts";
@@ -11,7 +10,7 @@ import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { parseReceipt } from "../../src/signing/receipt.ts";
-import { readEvents } from "../support/database.ts";
+import { editRows, readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
@@ -150,11 +149,8 @@ describe("jobctl verify", () => {
 
   test("finds a list that was edited in the database", async () => {
     const edited = await ranJob({ files: [report] });
-    const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-    database
-      .prepare("UPDATE jobs SET output_files = replace(output_files, 'report', 'other') WHERE id = ?")
-      .run(edited.id);
-    database.close();
+    const sql = "UPDATE jobs SET output_files = replace(output_files, 'report', 'other') WHERE id = ?";
+    editRows(hub.home, sql, edited.id);
     const { exitCode, stdout } = await verify([edited.id]);
     expect(stdout).toMatch(/broken +files +do not match the receipt/);
     expect(exitCode).toBe(1);

@@ -1,9 +1,7 @@
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { generateSigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { readEvents } from "../support/database.ts";
+import { readEvents, readRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, freshName, submitJob } from "../support/jobs.ts";
@@ -21,15 +19,6 @@ function refusals(jobId: string) {
   return readEvents(hub.home).filter(
     ({ job_id, event }) => job_id === jobId && event === "INVALID_SIGNATURE",
   );
-}
-
-function rows(sql: string, value: string): unknown[] {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
-  try {
-    return database.prepare(sql).all(value);
-  } finally {
-    database.close();
-  }
 }
 
 const file = { folder_id: "f", object_key: "k", sha256: "c".repeat(64), size: 1 };
@@ -84,7 +73,9 @@ describe("a receipt that does not hold", () => {
     expect(await hub.call("POST", `/jobs/${held.id}/result`, { token: hub.admin, body })).toMatchObject({
       code: "LEASE_LOST",
     });
-    expect(rows("SELECT id FROM receipt_signatures WHERE id = ?", sha256Hex(receipt.text))).toEqual([]);
+    expect(
+      readRows(hub.home, "SELECT id FROM receipt_signatures WHERE id = ?", sha256Hex(receipt.text)),
+    ).toEqual([]);
   });
 
   test("in a batch whose list was signed by somebody else is told of once", async () => {

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
 import { generateSigningKey, loadVerifyingKey } from "../../src/signing/ed25519.ts";
@@ -9,7 +8,7 @@ import { sha256Hex } from "../../src/signing/mac.ts";
 import { parseReceipt } from "../../src/signing/receipt.ts";
 import { verifyBundle } from "../../src/signing/verify-bundle.ts";
 import { verifyClaims } from "../../src/worker/verify-claims.ts";
-import { readEvents } from "../support/database.ts";
+import { editRows, readEvents, readRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
@@ -90,7 +89,9 @@ describe("a batch", () => {
       fence: { worker_id: workerId, attempt: lease.attempt, token: lease.token },
     }));
     await finishTogether(hub, { workerId, key, held });
-    expect(rows("SELECT id FROM receipt_signatures WHERE worker_id = ?", workerId)).toHaveLength(1);
+    expect(
+      readRows(hub.home, "SELECT id FROM receipt_signatures WHERE worker_id = ?", workerId),
+    ).toHaveLength(1);
     for (const { id } of [held[0]!, held[255]!]) {
       const steps = verifyBundle({ bundle: await receiptOf(id), keys: hubKeys() });
       expect(steps.filter(({ isFine }) => isFine === false)).toEqual([]);
@@ -181,7 +182,7 @@ describe("somebody with access to the database", () => {
     ["a receipt", "UPDATE jobs SET receipt = replace(receipt, 'exit_code', 'exit-code') WHERE id = ?"],
   ])("cannot have the hub vouch for %s that was edited", async (_what, sql) => {
     const id = await ranJob(["true"]);
-    edit(sql, id);
+    editRows(hub.home, sql, id);
     const answer = await hub.call("GET", `/jobs/${id}/receipt`, { token: hub.admin });
     expect(answer).toMatchObject({ status: 400, code: "INVALID_SIGNATURE" });
     expect(refusals(id)).toMatchObject([{ details: { violation_type: "SEAL" } }]);
@@ -276,21 +277,6 @@ describe("jobctl verify", () => {
 async function signaturesMade(): Promise<number> {
   const { text } = await hub.must("GET", "//metrics", { token: hub.admin });
   return Number(/^writ_signatures_total (\d+)/m.exec(text)?.[1]);
-}
-
-function rows(sql: string, value: string): unknown[] {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
-  try {
-    return database.prepare(sql).all(value);
-  } finally {
-    database.close();
-  }
-}
-
-function edit(sql: string, value: string): void {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-  database.prepare(sql).run(value);
-  database.close();
 }
 
 function cli(program: "writ" | "jobctl", args: string[], { home = hub.home } = {}) {

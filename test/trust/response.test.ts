@@ -1,7 +1,5 @@
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readEvents } from "../support/database.ts";
+import { editRows, readEvents, readRows } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
@@ -37,18 +35,14 @@ async function report(held: HeldJob, code = "INVALID_SIGNATURE"): Promise<void> 
 }
 
 function editDocuments(): void {
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { timeout: 5_000 });
-  database.exec("UPDATE documents SET document = replace(document, 'true', 'evil')");
-  database.close();
+  editRows(hub.home, "UPDATE documents SET document = replace(document, 'true', 'evil')");
 }
 
 /** Comes back when the responder has read everything that was there. */
 async function answered(): Promise<void> {
   const last = readEvents(hub.home).at(-1)!.seq;
   await eventually("the responder has read the log", () => {
-    const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true, timeout: 5_000 });
-    const row = database.prepare("SELECT seq FROM log_readers WHERE name = 'responder'").get();
-    database.close();
+    const [row] = readRows(hub.home, "SELECT seq FROM log_readers WHERE name = 'responder'");
     return Number(row?.["seq"] ?? 0) >= last;
   });
 }

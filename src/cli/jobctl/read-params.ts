@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { bodyBytes } from "../../contract/route.ts";
-import { WritError } from "../../core/errors.ts";
+import { codeOf, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
 
 /** Reads the value of `--params`: JSON, @FILE, or - for standard input. */
@@ -31,8 +31,7 @@ async function readNamed(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new WritError("INVALID_ARGUMENT", `--params @${path}: the file cannot be read (${code})`);
+    throw new WritError("INVALID_ARGUMENT", `--params @${path}: the file cannot be read (${codeOf(error)})`);
   }
 }
 

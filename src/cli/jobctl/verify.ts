@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { z } from "zod";
 import { type Job, type Writ, WritError } from "../../client/index.ts";
 import { keyView, receiptView } from "../../contract/view-shapes.ts";
+import { codeOf } from "../../core/errors.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import {
   type BundleStep,
@@ -171,7 +172,7 @@ async function hashFile(path: string): Promise<string> {
 }
 
 function unreadable(path: string, error: unknown): WritError {
-  return new WritError("NOT_FOUND", `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  return new WritError("NOT_FOUND", `${path} cannot be read (${codeOf(error)})`);
 }
 
 async function readJsonFile(path: string): Promise<unknown> {

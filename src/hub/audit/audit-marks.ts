@@ -1,5 +1,6 @@
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCode } from "../../core/errors.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../signing/ed25519.ts";
@@ -54,8 +55,8 @@ export async function shortenMarks(home: string): Promise<void> {
 
 /** Lines that cannot be read are counted: a crash in the middle of a write leaves one at the end. */
 export async function readMarks(home: string): Promise<{ marks: AuditMark[]; torn: number }> {
-  const text = await readFile(marksPath(home), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
+  const text = await readFile(marksPath(home), "utf8").catch((error: unknown) => {
+    if (hasCode(error, "ENOENT")) return "";
     throw error;
   });
   const lines = text.split("\n").filter((line) => line !== "");

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
+import { hasCode } from "../../core/errors.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import type { SealedRecord } from "../../store/audit-record.ts";
 
@@ -15,8 +16,8 @@ export function dayOf(ts: number): string {
 
 /** The days of which there is a file, oldest first. */
 export async function listColdDays(auditDir: string): Promise<string[]> {
-  const names = await readdir(auditDir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
+  const names = await readdir(auditDir).catch((error: unknown) => {
+    if (hasCode(error, "ENOENT")) return [];
     throw error;
   });
   return names.flatMap((name) => fileName.exec(name)?.[1] ?? []).sort();
@@ -40,7 +41,7 @@ export async function removeCold(auditDir: string, day: string): Promise<void> {
 
 /** The hub has removed the file since it was listed, or somebody else has. */
 export function isGone(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
+  return hasCode(error, "ENOENT");
 }
 
 /** A longer line was not written by us. */

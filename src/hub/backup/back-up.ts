@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { marksPath } from "../audit/audit-marks.ts";
 import { lookAtSettings, placesOf } from "../settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
@@ -60,8 +60,8 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
       createWriteStream(temporary, { flags: "wx", mode: 0o600, flush: true }),
     );
     // A link and not a rename, which would replace what came there meanwhile.
-    await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === "EEXIST" ? taken(file) : error;
+    await link(temporary, file).catch((error: unknown) => {
+      throw hasCode(error, "EEXIST") ? taken(file) : error;
     });
     return { file, bytes: (await stat(file)).size, files: files.length, created_at: nowMs };
   } finally {

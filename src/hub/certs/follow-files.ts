@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { codeOf } from "../../core/errors.ts";
 
 type Followed = {
   /** The files to look at; those that are missing count too. */
@@ -46,6 +47,6 @@ async function stampOfOne(file: string): Promise<string> {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
     return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
   } catch (error) {
-    return String((error as NodeJS.ErrnoException).code);
+    return codeOf(error);
   }
 }

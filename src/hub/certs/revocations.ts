@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
+import { tryParseJson } from "../../core/json-value.ts";
 import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
 
 type Revocation = { serial: string; user: string | null; revoked_at: number };
@@ -68,15 +69,7 @@ function parse(path: string, text: string): string[] {
 }
 
 function parseEntries(path: string, text: string): Revocation[] {
-  const parsed = shape.safeParse(parseJson(text));
+  const parsed = shape.safeParse(tryParseJson(text));
   if (parsed.success) return parsed.data.revoked;
   throw new WritError("CONFIG_INVALID", `${path} is not a list of revoked certificates; restore it`);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

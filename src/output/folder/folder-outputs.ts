@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, rmdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { hasCode } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
 import { outputStreams } from "../../core/output-stream.ts";
 import type { AttemptName, FollowOptions, OutputName, Outputs, StreamSizes } from "../outputs.ts";
@@ -124,7 +125,7 @@ async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    if (hasCode(error, "ENOENT")) return 0;
     throw asOutputError(error, path);
   }
 }
@@ -134,8 +135,7 @@ async function namesIn(dir: string): Promise<string[]> {
   try {
     return await readdir(dir);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return [];
     throw asOutputError(error, dir);
   }
 }

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
 import { GrowthWatch } from "./growth-watch.ts";
 import { asOutputError } from "./output-error.ts";
@@ -118,7 +118,7 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, "r");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }

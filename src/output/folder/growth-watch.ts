@@ -1,6 +1,6 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
-import { WritError } from "../../core/errors.ts";
+import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 import { shortPath } from "./output-path.ts";
 
 /**
@@ -73,9 +73,8 @@ export class GrowthWatch {
       });
       return watcher;
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if ((code === "ENOENT" || code === "ENOTDIR") && path !== dirname(path)) return undefined;
-      throw watchRefused(this.#path, code);
+      if (hasCode(error, "ENOENT", "ENOTDIR") && path !== dirname(path)) return undefined;
+      throw watchRefused(this.#path, codeOf(error));
     }
   }
 
@@ -88,7 +87,7 @@ export class GrowthWatch {
 // Far more than the directories of any path.
 const armTurnsMax = 64;
 
-function watchRefused(path: string, code: string | undefined): WritError {
+function watchRefused(path: string, code: string): WritError {
   const advice = code === "ENOSPC" ? "; raise fs.inotify.max_user_watches" : "";
   return new WritError(
     "OUTPUT_UNAVAILABLE",

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { dirname, sep } from "node:path";
+import { hasCode } from "../../core/errors.ts";
 
 /** What a power failure could still lose of one job's output. */
 type UnsyncedJob = {
@@ -92,6 +93,6 @@ export async function syncDir(dir: string): Promise<void> {
     const handle = await open(dir, "r");
     await handle.sync().finally(() => handle.close());
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
   }
 }
