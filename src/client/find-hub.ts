@@ -4,7 +4,7 @@ import { WritError } from "../core/errors.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
 import type { WritOptions } from "./options.ts";
 
-export type HubPlace = {
+export type HubTarget = {
   urls: string[];
   token: string | undefined;
   ca: string | undefined;
@@ -12,7 +12,7 @@ export type HubPlace = {
 };
 
 /** Where the hub is and what to show it: what was given, and the rest from the home that a running hub fills. */
-export async function findHub(options: WritOptions): Promise<HubPlace> {
+export async function findHub(options: WritOptions): Promise<HubTarget> {
   const given = options.url === undefined ? undefined : listUrls(options.url);
   const homeUrl = options.home === undefined ? undefined : await readHubUrl(options.home);
   const urls = given ?? (homeUrl === undefined ? undefined : [homeUrl]);

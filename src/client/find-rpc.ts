@@ -17,10 +17,10 @@ export type RpcOptions = {
 };
 
 /** Where the hub is, whom to take for it, and what to show it. */
-export type RpcPlace = { host: string; port: number; ca: string; cert: string; key: string };
+export type RpcTarget = { host: string; port: number; ca: string; cert: string; key: string };
 
 /** What was given, and the rest from the home: the hub's own, or one that `writ certs issue` has filled. */
-export async function findRpc(options: RpcOptions): Promise<RpcPlace> {
+export async function findRpc(options: RpcOptions): Promise<RpcTarget> {
   const address =
     options.address === undefined ? await readHubFile(options.home) : parseAddress(options.address);
   const ca = await readAuthority(options);

@@ -59,7 +59,7 @@ export async function* followEvents(
 }
 
 // The hub's first words are two short lines.
-const firstWordsCharsMax = 1024;
+const headCharsMax = 1024;
 
 /**
  * The hub's first words name the reader's place before any event has come, so that one who is cut off early can
@@ -73,7 +73,7 @@ async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => v
       const end = words.indexOf("\n\n");
       const id = end === -1 ? undefined : /^id: ?(.+)$/m.exec(words.slice(0, end))?.[1];
       if (id !== undefined) note(id);
-      if (end !== -1 || words.length > firstWordsCharsMax) words = null;
+      if (end !== -1 || words.length > headCharsMax) words = null;
     }
     yield chunk;
   }

@@ -6,7 +6,7 @@ import type { Route } from "../contract/route.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, type HttpStream } from "../runtime/http-client.ts";
-import { findHub, type HubPlace } from "./find-hub.ts";
+import { findHub, type HubTarget } from "./find-hub.ts";
 import type { WritOptions } from "./options.ts";
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
@@ -20,8 +20,8 @@ export class HubConnection {
   readonly clock: Clock;
   readonly random: () => number;
   readonly #options: WritOptions;
-  #current: { place: HubPlace; client: HttpClient } | undefined;
-  #isDoubtful = false;
+  #current: { target: HubTarget; client: HttpClient } | undefined;
+  #mayHaveMoved = false;
   #isClosed = false;
 
   constructor(options: WritOptions) {
@@ -64,22 +64,22 @@ export class HubConnection {
     try {
       return await act(client);
     } catch (error) {
-      if (hasCode(error, "HUB_UNREACHABLE")) this.#isDoubtful = true;
+      if (hasCode(error, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
       throw error;
     }
   }
 
   /** A hub that comes back may have another port or token; both are in its home, so that is read again. */
   async #open(): Promise<HttpClient> {
-    if (this.#current !== undefined && !(this.#isDoubtful && this.#options.home !== undefined)) {
+    if (this.#current !== undefined && !(this.#mayHaveMoved && this.#options.home !== undefined)) {
       return this.#current.client;
     }
-    const place = await findHub(this.#options);
-    this.#isDoubtful = false;
-    if (this.#current === undefined || !isDeepStrictEqual(place, this.#current.place)) {
+    const target = await findHub(this.#options);
+    this.#mayHaveMoved = false;
+    if (this.#current === undefined || !isDeepStrictEqual(target, this.#current.target)) {
       this.#current?.client.close();
-      const { urls, ...trust } = place;
-      this.#current = { place, client: createHttpClient({ baseUrls: urls, ...trust, clock: this.clock }) };
+      const { urls, ...trust } = target;
+      this.#current = { target, client: createHttpClient({ baseUrls: urls, ...trust, clock: this.clock }) };
     }
     return this.#current.client;
   }

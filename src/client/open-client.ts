@@ -2,7 +2,7 @@ import type { ClientHttp2Stream } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 import { jobMethods } from "../contract/job-wire.ts";
-import type { RpcPlace } from "./find-rpc.ts";
+import type { RpcTarget } from "./find-rpc.ts";
 import { type Exchange, exchange } from "./grpc-exchange.ts";
 import type { CallLimits, OpenClient, RpcClient } from "./rpc-connection.ts";
 import { decodeMessage, encodeMessage, type Plain } from "./wire-message.ts";
@@ -19,7 +19,7 @@ const windowBytes = 8 * 1024 * 1024;
  * messages are ours and not the libraries': a transport of theirs loads what the platform has for fetch, and their
  * messages begin with descriptors, and either takes a short command as long as all the rest.
  */
-export function openClient({ host, port, ca, cert, key }: RpcPlace): OpenClient {
+export function openClient({ host, port, ca, cert, key }: RpcTarget): OpenClient {
   const sessions = new WideSessions(
     `https://${host}:${port}`,
     { pingIntervalMs: pingMs, pingTimeoutMs: pingAnswerMsMax },

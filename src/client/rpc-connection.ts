@@ -3,14 +3,14 @@ import { type Client, ConnectError } from "@connectrpc/connect";
 import type { JobService } from "../contract/gen/writ/v1/job_service_pb.js";
 import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
-import { findRpc, type RpcOptions, type RpcPlace } from "./find-rpc.ts";
+import { findRpc, type RpcOptions, type RpcTarget } from "./find-rpc.ts";
 import { rpcError } from "./rpc-errors.ts";
 
 export type CallLimits = { signal?: AbortSignal | undefined; timeoutMs?: number | undefined };
 export type OpenClient = { client: RpcClient; close(): void };
 export type RpcDeps = {
-  find(options: RpcOptions): Promise<RpcPlace>;
-  open(place: RpcPlace): Promise<OpenClient>;
+  find(options: RpcOptions): Promise<RpcTarget>;
+  open(target: RpcTarget): Promise<OpenClient>;
 };
 
 /** The client that the library would make. Ours answers with the fields alone, without the names of their messages. */
@@ -19,10 +19,10 @@ export type RpcClient = Client<typeof JobService>;
 // The library is loaded by whoever connects, not by whoever asks for help.
 const realDeps: RpcDeps = {
   find: findRpc,
-  open: async (place) => (await import("./open-client.ts")).openClient(place),
+  open: async (target) => (await import("./open-client.ts")).openClient(target),
 };
 
-type Current = { place: RpcPlace; client: RpcClient; close(): void };
+type Current = { target: RpcTarget; client: RpcClient; close(): void };
 
 /** Calls a hub's JobService. It finds its hub at the first call, and again after one could not be reached. */
 export class RpcConnection {
@@ -31,7 +31,7 @@ export class RpcConnection {
   readonly #options: RpcOptions;
   readonly #deps: RpcDeps;
   #current: Promise<Current> | undefined;
-  #isDoubtful = false;
+  #mayHaveMoved = false;
   #isClosed = false;
 
   constructor(options: RpcOptions, deps: RpcDeps = realDeps) {
@@ -68,18 +68,18 @@ export class RpcConnection {
     void this.#current?.then(({ close }) => close()).catch(() => {});
   }
 
-  #understood(error: unknown, { place }: Current, signal: AbortSignal | undefined): unknown {
+  #understood(error: unknown, { target }: Current, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted && error instanceof ConnectError) return signal.reason;
-    const understood = rpcError(error, place);
-    if (hasCode(understood, "HUB_UNREACHABLE")) this.#isDoubtful = true;
+    const understood = rpcError(error, target);
+    if (hasCode(understood, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
     return understood;
   }
 
   /** A hub that comes back may have another port or authority; both are in its home, so that is read again. */
   async #open(): Promise<Current> {
     if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
-    if (this.#current !== undefined && !this.#isDoubtful) return this.#current;
-    this.#isDoubtful = false;
+    if (this.#current !== undefined && !this.#mayHaveMoved) return this.#current;
+    this.#mayHaveMoved = false;
     const before = this.#current;
     this.#current = this.#reopen(before);
     // A failed attempt must not be kept, or every later call would meet it again.
@@ -90,10 +90,10 @@ export class RpcConnection {
   }
 
   async #reopen(before: Promise<Current> | undefined): Promise<Current> {
-    const place = await this.#deps.find(this.#options);
+    const target = await this.#deps.find(this.#options);
     const current = await before?.catch(() => undefined);
-    if (current !== undefined && isDeepStrictEqual(place, current.place)) return current;
+    if (current !== undefined && isDeepStrictEqual(target, current.target)) return current;
     current?.close();
-    return { place, ...(await this.#deps.open(place)) };
+    return { target, ...(await this.#deps.open(target)) };
   }
 }

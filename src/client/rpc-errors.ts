@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, errorTable, isErrorCode, WritError } from "../core/errors.ts";
-import type { RpcPlace } from "./find-rpc.ts";
+import type { RpcTarget } from "./find-rpc.ts";
 
 /** The code that stands for a status when the hub does not name its own. */
 const codes: Partial<Record<Code, ErrorCode>> = {
@@ -23,9 +23,9 @@ const codes: Partial<Record<Code, ErrorCode>> = {
 const codeHeader = "writ-code";
 
 /** An error of a call as the house knows it: the hub's refusal, or a connection that did not come about. */
-export function rpcError(error: unknown, place: RpcPlace): unknown {
+export function rpcError(error: unknown, target: RpcTarget): unknown {
   if (!(error instanceof ConnectError)) return error;
-  if (!error.isWireError) return connectionError(error, place);
+  if (!error.isWireError) return connectionError(error, target);
   const code = codeOf(error);
   const advice =
     code === "UNAUTHENTICATED" || code === "PERMISSION_DENIED" ? certificateAdvice[code] : undefined;
@@ -49,10 +49,10 @@ function camelCase(name: string): string {
 }
 
 /** No answer came from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
-function connectionError(error: ConnectError, place: RpcPlace): WritError {
-  const where = `${place.host}:${place.port}`;
+function connectionError(error: ConnectError, target: RpcTarget): WritError {
+  const where = `${target.host}:${target.port}`;
   const found = nodeCodes(error);
-  const problem = validityProblem(place.cert);
+  const problem = validityProblem(target.cert);
   const wasRefused = found.find((code) => /^ERR_SSL_.*ALERT/.test(code));
   if (problem !== undefined || wasRefused !== undefined) {
     const why = problem ?? `(${wasRefused})`;

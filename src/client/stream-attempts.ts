@@ -39,7 +39,7 @@ export async function* streamAttempts(
   const deadline = openDeadline(deps.rpc.clock, { signal: options.signal });
   const { signal } = deadline;
   const follow = options.follow ?? true;
-  const walk: Walk = {
+  const source: AttemptStream = {
     deps,
     jobId,
     stream: options.stream ?? "stdout",
@@ -48,68 +48,81 @@ export async function* streamAttempts(
   };
   try {
     const first = await deps.status(signal);
-    walk.pace.answered();
+    source.pace.answered();
     // A job that nobody has claimed yet has no attempt; whoever follows it means the first.
-    const place: Place = {
+    const position: StreamPosition = {
       attempt: options.attempt ?? Math.max(1, first.attempt),
       offset: options.offset ?? 0,
     };
-    if (!follow) return yield* readWhatIsThere(walk, place, first);
+    if (!follow) return yield* readWhatIsThere(source, position, first);
     for (;;) {
-      const job = yield* readAttempt(walk, place);
-      if (options.goOn !== true || (isOver(job) && job.attempt <= place.attempt)) return;
-      place.attempt += 1;
-      place.offset = 0;
-      options.onNext?.({ attempt: place.attempt, job });
+      const job = yield* readAttempt(source, position);
+      if (options.goOn !== true || (isOver(job) && job.attempt <= position.attempt)) return;
+      position.attempt += 1;
+      position.offset = 0;
+      options.onNext?.({ attempt: position.attempt, job });
     }
   } finally {
     deadline.release();
   }
 }
 
-type Place = { attempt: number; offset: number };
-type Walk = { deps: StreamDeps; jobId: string; stream: OutputStream; signal: AbortSignal; pace: Pace };
+type StreamPosition = { attempt: number; offset: number };
+type AttemptStream = {
+  deps: StreamDeps;
+  jobId: string;
+  stream: OutputStream;
+  signal: AbortSignal;
+  pace: Pace;
+};
 
 /** Reads an attempt to its end and answers with the job as it was then. */
-async function* readAttempt(walk: Walk, place: Place): AsyncGenerator<AttemptChunk, RpcJob> {
-  const { deps, pace, signal } = walk;
+async function* readAttempt(
+  source: AttemptStream,
+  position: StreamPosition,
+): AsyncGenerator<AttemptChunk, RpcJob> {
+  const { deps, pace, signal } = source;
   for (;;) {
     try {
-      yield* readOn(walk, place);
+      yield* readOn(source, position);
       const job = await deps.status(signal);
       pace.answered();
-      if (isComplete(walk, place, job)) return job;
+      if (isComplete(source, position, job)) return job;
       await pace.pause(signal);
     } catch (error) {
-      await pace.pauseAfter(waitsForBytes(error) ? behind(place) : error, signal);
+      await pace.pauseAfter(waitsForBytes(error) ? behind(position) : error, signal);
     }
   }
 }
 
 /** Of the latest attempt, the bytes that the hub had when it was asked; of an earlier one, all. */
-async function* readWhatIsThere(walk: Walk, place: Place, job: RpcJob): AsyncGenerator<AttemptChunk> {
-  if (place.attempt > job.attempt) return;
-  const end = place.attempt < job.attempt ? Number.POSITIVE_INFINITY : sizeOf(walk, job);
-  while (place.offset < end) {
+async function* readWhatIsThere(
+  source: AttemptStream,
+  position: StreamPosition,
+  job: RpcJob,
+): AsyncGenerator<AttemptChunk> {
+  if (position.attempt > job.attempt) return;
+  const end = position.attempt < job.attempt ? Number.POSITIVE_INFINITY : sizeOf(source, job);
+  while (position.offset < end) {
     try {
-      for await (const chunk of readOn(walk, place)) {
+      for await (const chunk of readOn(source, position)) {
         yield { ...chunk, data: chunk.data.subarray(0, end - chunk.offset) };
-        if (place.offset >= end) return;
+        if (position.offset >= end) return;
       }
       return;
     } catch (error) {
-      await walk.pace.pauseAfter(error, walk.signal);
+      await source.pace.pauseAfter(error, source.signal);
     }
   }
 }
 
-async function* readOn(walk: Walk, place: Place): AsyncGenerator<AttemptChunk> {
-  const { deps, jobId, stream, signal, pace } = walk;
+async function* readOn(source: AttemptStream, position: StreamPosition): AsyncGenerator<AttemptChunk> {
+  const { deps, jobId, stream, signal, pace } = source;
   const request = {
     jobId,
     stream: wireStreams[stream],
-    offset: BigInt(place.offset),
-    attempt: place.attempt,
+    offset: BigInt(position.offset),
+    attempt: position.attempt,
     maxChunkBytes: chunkBytesMax,
   };
   for await (const { data, offset } of deps.rpc.stream(
@@ -117,30 +130,33 @@ async function* readOn(walk: Walk, place: Place): AsyncGenerator<AttemptChunk> {
     signal,
   )) {
     pace.answered();
-    const fresh = withoutKnown(data, Number(offset), place);
+    const fresh = withoutKnown(data, Number(offset), position);
     if (fresh.length === 0) continue;
-    const from = place.offset;
+    const from = position.offset;
     // Counted before it is given out: a reader that stops and comes back must not get it twice.
-    place.offset += fresh.length;
+    position.offset += fresh.length;
     pace.progressed();
-    yield { attempt: place.attempt, offset: from, data: fresh };
+    yield { attempt: position.attempt, offset: from, data: fresh };
   }
 }
 
 /** What of a chunk has not been given out yet. */
-function withoutKnown(data: Uint8Array, offset: number, place: Place): Uint8Array {
-  if (data.length === 0 || offset + data.length <= place.offset) return data.subarray(0, 0);
-  if (offset <= place.offset) return data.subarray(place.offset - offset);
-  throw new WritError("OUTPUT_UNAVAILABLE", `bytes ${place.offset} to ${offset} of this output are missing`);
+function withoutKnown(data: Uint8Array, offset: number, position: StreamPosition): Uint8Array {
+  if (data.length === 0 || offset + data.length <= position.offset) return data.subarray(0, 0);
+  if (offset <= position.offset) return data.subarray(position.offset - offset);
+  throw new WritError(
+    "OUTPUT_UNAVAILABLE",
+    `bytes ${position.offset} to ${offset} of this output are missing`,
+  );
 }
 
 /** A stream's end in good order is believed only when the job agrees, so that a stopping hub cannot cut it short. */
-function isComplete(walk: Walk, place: Place, job: RpcJob): boolean {
-  if (job.attempt !== place.attempt) return job.attempt > place.attempt || isOver(job);
-  return job.state !== "RUNNING" && place.offset >= sizeOf(walk, job);
+function isComplete(source: AttemptStream, position: StreamPosition, job: RpcJob): boolean {
+  if (job.attempt !== position.attempt) return job.attempt > position.attempt || isOver(job);
+  return job.state !== "RUNNING" && position.offset >= sizeOf(source, job);
 }
 
-function sizeOf({ stream }: Walk, job: RpcJob): number {
+function sizeOf({ stream }: AttemptStream, job: RpcJob): number {
   return stream === "stderr" ? job.stderr_bytes : job.stdout_bytes;
 }
 
@@ -149,6 +165,6 @@ function waitsForBytes(error: unknown): boolean {
   return hasCode(error, "RANGE_NOT_SATISFIABLE");
 }
 
-function behind({ offset }: Place): WritError {
+function behind({ offset }: StreamPosition): WritError {
   return new WritError("OUTPUT_UNAVAILABLE", `the hub has fewer than ${offset} bytes of this output`);
 }

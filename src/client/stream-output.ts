@@ -28,7 +28,7 @@ export async function* streamOutput(
 ): AsyncGenerator<Buffer> {
   const deadline = openDeadline(hub.clock, { signal: options.signal });
   const pace = new Pace(hub);
-  const place: Place = {
+  const position: StreamPosition = {
     stream: options.stream ?? "stdout",
     offset: options.offset ?? 0,
     attempt: options.attempt,
@@ -38,11 +38,11 @@ export async function* streamOutput(
     for (;;) {
       deadline.signal.throwIfAborted();
       try {
-        yield* readOn(hub, jobId, { place, pace, signal: deadline.signal });
-        if (!place.isFollowing || (await isComplete(hub, jobId, place))) return;
+        yield* readOn(hub, jobId, { position, pace, signal: deadline.signal });
+        if (!position.isFollowing || (await isComplete(hub, jobId, position))) return;
         await pace.pause(deadline.signal);
       } catch (error) {
-        await pace.pauseAfter(waitsForBytes(error, place) ? behind(place) : error, deadline.signal);
+        await pace.pauseAfter(waitsForBytes(error, position) ? behind(position) : error, deadline.signal);
       }
     }
   } finally {
@@ -50,23 +50,28 @@ export async function* streamOutput(
   }
 }
 
-type Place = { stream: OutputStream; offset: number; attempt: number | undefined; isFollowing: boolean };
+type StreamPosition = {
+  stream: OutputStream;
+  offset: number;
+  attempt: number | undefined;
+  isFollowing: boolean;
+};
 
 async function* readOn(
   hub: HubConnection,
   jobId: string,
-  { place, pace, signal }: { place: Place; pace: Pace; signal: AbortSignal },
+  { position, pace, signal }: { position: StreamPosition; pace: Pace; signal: AbortSignal },
 ): AsyncGenerator<Buffer> {
-  const params = { id: jobId, stream: place.stream };
-  const follow = place.isFollowing ? true : undefined;
-  const query = { offset: place.offset, attempt: place.attempt, follow };
+  const params = { id: jobId, stream: position.stream };
+  const follow = position.isFollowing ? true : undefined;
+  const query = { offset: position.offset, attempt: position.attempt, follow };
   const answer = await hub.stream(jobRoutes.readOutput, { params, query }, signal);
   pace.answered();
   // From here on it is this attempt, even when another one begins before the connection breaks.
-  place.attempt ??= attemptOf(answer);
+  position.attempt ??= attemptOf(answer);
   for await (const chunk of answer.body) {
     // Counted before it is given out: a reader that stops and comes back must not get it twice.
-    place.offset += chunk.length;
+    position.offset += chunk.length;
     pace.progressed();
     yield chunk;
   }
@@ -81,20 +86,20 @@ function attemptOf({ header }: HttpStream): number | undefined {
  * A hub that stops may end a stream in good order before the attempt is over, so its end alone proves nothing.
  * Once the attempt is over there is nothing left to follow, and one more read gives whatever is missing.
  */
-async function isComplete(hub: HubConnection, jobId: string, place: Place): Promise<boolean> {
+async function isComplete(hub: HubConnection, jobId: string, position: StreamPosition): Promise<boolean> {
   const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } });
-  if (place.attempt === undefined) return isEnded(job.status);
-  const isStillToCome = place.attempt > job.attempt && !isEnded(job.status);
-  if (isStillToCome || (place.attempt === job.attempt && isActive(job.status))) return false;
-  place.isFollowing = false;
-  return place.attempt === job.attempt && place.offset >= job.output[place.stream];
+  if (position.attempt === undefined) return isEnded(job.status);
+  const isStillToCome = position.attempt > job.attempt && !isEnded(job.status);
+  if (isStillToCome || (position.attempt === job.attempt && isActive(job.status))) return false;
+  position.isFollowing = false;
+  return position.attempt === job.attempt && position.offset >= job.output[position.stream];
 }
 
 /** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
-function waitsForBytes(error: unknown, place: Place): boolean {
-  return place.isFollowing && hasCode(error, "RANGE_NOT_SATISFIABLE");
+function waitsForBytes(error: unknown, position: StreamPosition): boolean {
+  return position.isFollowing && hasCode(error, "RANGE_NOT_SATISFIABLE");
 }
 
-function behind({ offset }: Place): WritError {
+function behind({ offset }: StreamPosition): WritError {
   return new WritError("OUTPUT_UNAVAILABLE", `the hub has fewer than ${offset} bytes of this output`);
 }

@@ -1,7 +1,7 @@
 import { readSmallFile } from "../runtime/private-file.ts";
 import { readVerifyingKeys } from "../signing/ring-file.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
-import { certsWish } from "./certs/certs-wish.ts";
+import { certificateRequest } from "./certs/certificate-request.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
 import { expiringGivenCerts, type GivenCert } from "./certs/given-certs.ts";
 import { type IssuedCert, issueCert } from "./certs/manage-certs.ts";
@@ -49,9 +49,9 @@ export type IssueCall = HomeCall & {
 export async function issueHomeCert(call: IssueCall): Promise<IssuedCert & { url: string }> {
   const { user, tenant, isAdmin, out, nowMs } = call;
   await prepareHome(call.home);
-  const place = await hubPlace(call);
-  const issued = await issueCert(call.home, { user, tenant, isAdmin, out, nowMs, hub: place });
-  return { ...issued, url: place.url };
+  const hub = await hubAddress(call);
+  const issued = await issueCert(call.home, { user, tenant, isAdmin, out, nowMs, hub });
+  return { ...issued, url: hub.url };
 }
 
 /** Certificates outside the home that the hub's settings name and that end soon. */
@@ -62,11 +62,11 @@ export async function expiringCertsOfSettings(
 }
 
 async function wishOf({ home, env, osUser, nowMs }: HomeCall) {
-  return certsWish(await loadHubSettings({ home, flags: {}, env }), { osUser, nowMs });
+  return certificateRequest(await loadHubSettings({ home, flags: {}, env }), { osUser, nowMs });
 }
 
 /** As the running hub says, else as the settings will make it. */
-async function hubPlace(call: IssueCall): Promise<{ url: string; grpcPort: number }> {
+async function hubAddress(call: IssueCall): Promise<{ url: string; grpcPort: number }> {
   const text = await readSmallFile(hubFilePath(call.home), { mustBePrivate: false });
   const running = text === null ? null : (JSON.parse(text) as HubFile);
   const settings = await loadHubSettings({ home: call.home, flags: {}, env: call.env });

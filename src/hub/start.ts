@@ -10,7 +10,7 @@ import { createResponder } from "./alerts/responder.ts";
 import { createSender } from "./alerts/sender.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certPaths } from "./certs/cert-paths.ts";
-import { certsWish } from "./certs/certs-wish.ts";
+import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
@@ -70,7 +70,11 @@ async function startLocked(
 ): Promise<RunningHub> {
   const { home, version, osUser, clock = systemClock } = start;
   const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
-  const tls = await openHubTls(home, settings, certsWish(settings, { osUser, nowMs: clock.nowMs() }));
+  const tls = await openHubTls(
+    home,
+    settings,
+    certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
+  );
   const deps = await openDeps({ ...start, settings, logger });
   const close = async (): Promise<void> => {
     await deps.outputs.close();

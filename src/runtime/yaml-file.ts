@@ -35,20 +35,20 @@ export async function loadYamlFile(path: string, rules: { mustBePrivate: boolean
 export function parseYaml(path: string, text: string): YamlFile {
   const lines = new LineCounter();
   const document = compose(path, text, lines);
-  const walk: Walk = { path, lines, found: new Map() };
-  refuseBrokenDocument(walk, document);
+  const reading: YamlReading = { path, lines, found: new Map() };
+  refuseBrokenDocument(reading, document);
   const root = document.contents as ParsedNode | null;
   const isEmpty = root === null || (isScalar(root) && root.value === null);
-  if (!isEmpty && !isMap(root)) throw refusal(walk, root, "must be a mapping of keys to values");
-  if (root !== null) visitNode(walk, root, []);
+  if (!isEmpty && !isMap(root)) throw refusal(reading, root, "must be a mapping of keys to values");
+  if (root !== null) visitNode(reading, root, []);
   return {
     path,
     data: isEmpty ? {} : (document.toJS({ maxAliasCount: 0 }) as Record<string, unknown>),
-    lineOf: (keys) => walk.found.get(JSON.stringify(keys)),
+    lineOf: (keys) => reading.found.get(JSON.stringify(keys)),
   };
 }
 
-type Walk = { path: string; lines: LineCounter; found: Map<string, number> };
+type YamlReading = { path: string; lines: LineCounter; found: Map<string, number> };
 
 // No setting is nested deeper; the bound keeps the recursion below from overflowing the stack.
 const depthMax = 32;
@@ -74,51 +74,52 @@ function compose(path: string, text: string, lineCounter: LineCounter): Document
   }
 }
 
-function refuseBrokenDocument(walk: Walk, document: Document.Parsed): void {
+function refuseBrokenDocument(reading: YamlReading, document: Document.Parsed): void {
   // A "%YAML 1.1" line would turn `no` into false again.
   if (document.directives.yaml.explicit) {
-    throw new WritError("CONFIG_INVALID", `${walk.path}:1: directives such as %YAML are not allowed`);
+    throw new WritError("CONFIG_INVALID", `${reading.path}:1: directives such as %YAML are not allowed`);
   }
   const [problem] = [...document.errors, ...document.warnings];
   if (problem === undefined) return;
-  const { line } = walk.lines.linePos(problem.pos[0]);
-  throw new WritError("CONFIG_INVALID", `${walk.path}:${line}: ${firstLine(problem.message)}`);
+  const { line } = reading.lines.linePos(problem.pos[0]);
+  throw new WritError("CONFIG_INVALID", `${reading.path}:${line}: ${firstLine(problem.message)}`);
 }
 
-function visitNode(walk: Walk, node: Node, path: YamlPath): void {
-  if (path.length > depthMax) throw refusal(walk, node, `is nested deeper than ${depthMax} levels`);
-  if (isAlias(node)) throw refusal(walk, node, `alias *${node.source} is not allowed; write the value out`);
-  if (node.tag !== undefined) throw refusal(walk, node, `tag ${node.tag} is not allowed`);
+function visitNode(reading: YamlReading, node: Node, path: YamlPath): void {
+  if (path.length > depthMax) throw refusal(reading, node, `is nested deeper than ${depthMax} levels`);
+  if (isAlias(node))
+    throw refusal(reading, node, `alias *${node.source} is not allowed; write the value out`);
+  if (node.tag !== undefined) throw refusal(reading, node, `tag ${node.tag} is not allowed`);
   if (isSeq(node)) {
     node.items.forEach((item, index) => {
-      note(walk, item as Node, [...path, index]);
-      visitNode(walk, item as Node, [...path, index]);
+      note(reading, item as Node, [...path, index]);
+      visitNode(reading, item as Node, [...path, index]);
     });
   }
   if (isMap(node))
-    for (const pair of node.items) visitPair(walk, pair.key as Node, pair.value as Node | null, path);
+    for (const pair of node.items) visitPair(reading, pair.key as Node, pair.value as Node | null, path);
 }
 
-function visitPair(walk: Walk, key: Node, value: Node | null, path: YamlPath): void {
-  visitNode(walk, key, path);
+function visitPair(reading: YamlReading, key: Node, value: Node | null, path: YamlPath): void {
+  visitNode(reading, key, path);
   const name = isScalar(key) ? key.value : undefined;
-  if (typeof name !== "string") throw refusal(walk, key, "keys must be plain text");
-  if (name === "<<" || name === "__proto__") throw refusal(walk, key, `key ${name} is not allowed`);
+  if (typeof name !== "string") throw refusal(reading, key, "keys must be plain text");
+  if (name === "<<" || name === "__proto__") throw refusal(reading, key, `key ${name} is not allowed`);
   const keyPath = [...path, name];
-  note(walk, key, keyPath);
-  if (value !== null) visitNode(walk, value, keyPath);
+  note(reading, key, keyPath);
+  if (value !== null) visitNode(reading, value, keyPath);
 }
 
-function note(walk: Walk, node: Node, path: YamlPath): void {
-  walk.found.set(JSON.stringify(path), lineOfNode(walk, node));
+function note(reading: YamlReading, node: Node, path: YamlPath): void {
+  reading.found.set(JSON.stringify(path), lineOfNode(reading, node));
 }
 
-function refusal(walk: Walk, node: Node, what: string): WritError {
-  return new WritError("CONFIG_INVALID", `${walk.path}:${lineOfNode(walk, node)}: ${what}`);
+function refusal(reading: YamlReading, node: Node, what: string): WritError {
+  return new WritError("CONFIG_INVALID", `${reading.path}:${lineOfNode(reading, node)}: ${what}`);
 }
 
-function lineOfNode(walk: Walk, node: Node): number {
-  return walk.lines.linePos(node.range?.[0] ?? 0).line;
+function lineOfNode(reading: YamlReading, node: Node): number {
+  return reading.lines.linePos(node.range?.[0] ?? 0).line;
 }
 
 function firstLine(text: string): string {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
-import { type CgroupPlace, findCgroupPlace } from "./cgroup-place.ts";
+import { findOwnCgroup, type OwnCgroup } from "./own-cgroup.ts";
 
 /** The part of the hierarchy that is ours: `<root>/writ/jobs`, and which limits can be set below it. */
 export type DelegatedCgroup = {
@@ -26,7 +26,7 @@ type DelegationOptions = {
 
 /** Takes the place where jobs get their cgroups, and turns the limits on there. Touches no process but our own. */
 export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
-  const place = findCgroupPlace(
+  const place = findOwnCgroup(
     options.mountinfo ?? readProc("/proc/self/mountinfo"),
     options.selfCgroup ?? readProc("/proc/self/cgroup"),
   );
@@ -44,7 +44,7 @@ export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
  * First our own cgroup: a service with Delegate=yes owns it. Where other processes live in it too, as in the session
  * of a terminal, nothing can be delegated there; then the root of the whole hierarchy, which only root may write to.
  */
-function candidateRoots({ mount, own }: CgroupPlace): string[] {
+function candidateRoots({ mount, own }: OwnCgroup): string[] {
   const suffix = "/writ/worker";
   const root = own.endsWith(suffix) ? own.slice(0, -suffix.length) : own;
   return isHierarchyRoot(mount) && root !== mount ? [root, mount] : [root];

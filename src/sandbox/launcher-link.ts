@@ -52,7 +52,7 @@ const readyMs = 5_000;
 const stopMs = 12_000;
 const stderrCharsMax = 2_000;
 /** Only for a launcher whose last words somebody else holds back; else its end is known long before. */
-const lastWordsMs = 2_000;
+const finalMessagesMs = 2_000;
 
 /** One running launcher process, and the jobs that it serves. When it dies, all of them are lost. */
 export class LauncherLink {
@@ -258,7 +258,7 @@ export class LauncherLink {
   /** It is over, but what it said last, and how it ended, may still be on the way. */
   #fade(reason: string): void {
     // One more turn of the loop: one that stood still for so long has not read yet what lies there for it.
-    this.#fadeTimer ??= setTimeout(() => setImmediate(() => this.#die(this.#fadeReason!)), lastWordsMs);
+    this.#fadeTimer ??= setTimeout(() => setImmediate(() => this.#die(this.#fadeReason!)), finalMessagesMs);
     this.#fadeReason = reason;
   }
 

@@ -36,7 +36,7 @@ const actKinds = {
   lockDown: "write",
   liftLockdown: "write",
   advanceLogReader: "write",
-  settleMessage: "write",
+  finishMessage: "write",
   listWatched: "write",
   pruneEvents: "write",
   ping: "write",

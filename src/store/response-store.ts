@@ -19,7 +19,7 @@ export type ResponseStore = {
   advanceLogReader(input: AdvanceInput): Promise<{ dropped: number }>;
   nextMessage(input: { channel: string }): Promise<OutboxMessage | null>;
   /** Without a time to try again, the message is deleted. */
-  settleMessage(input: { id: number; retryAt: number | null }): Promise<void>;
+  finishMessage(input: { id: number; retryAt: number | null }): Promise<void>;
   /** Whose requests are recorded in full now. */
   listWatched(input: { nowMs: number }): Promise<{ subject: string; until: number }[]>;
 };

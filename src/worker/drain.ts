@@ -15,9 +15,9 @@ type DrainSteps = {
 };
 
 /** For the last bytes and words to the hub, once everything has been ended. */
-const lastWordsMs = 10_000;
+const finalCallsMs = 10_000;
 /** When somebody is in a hurry. */
-const lastWordsInHurryMs = 2_000;
+const finalCallsInHurryMs = 2_000;
 
 /**
  * The end of a worker: what runs may end by itself for a while, then it is stopped and given back, so that it costs no
@@ -61,11 +61,11 @@ export class Drain {
     await this.#empty(settings.drainMs);
 
     for (const job of held.all()) stopJob(job, "drain");
-    await this.#empty(settings.stopGraceMs + lastWordsMs);
+    await this.#empty(settings.stopGraceMs + finalCallsMs);
 
     // Either somebody is in a hurry, or the time is over.
     for (const job of held.all()) job.hurry.abort();
-    await this.#emptyWithin(lastWordsInHurryMs, new AbortController().signal);
+    await this.#emptyWithin(finalCallsInHurryMs, new AbortController().signal);
     for (const job of held.all()) giveUpJob(job);
     await steps.end();
   }

@@ -7,10 +7,10 @@ const reasonCharsMax = 4000;
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
 /** What the worker answers for: the text that it signs, and how much output the hub has taken. */
-type Told = { receipt?: string; output?: OutputSizes | undefined };
+type Reported = { receipt?: string; output?: OutputSizes | undefined };
 
 /** One ending as the hub takes it, as JSON text: results go in as they were written, to the byte. */
-export function reportItem(lease: Lease, outcome: Ended, told: Told = {}): string {
+export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;
   const common = { job_id, attempt, token, exit_code, usage, isolation, output_files, ...told };

@@ -118,10 +118,10 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   }
 }
 
-type Place = { dir: string; output: AttemptOutput };
+type AttemptFiles = { dir: string; output: AttemptOutput };
 type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: number | null };
 
-async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<CarriedOut> {
+async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Promise<CarriedOut> {
   const timers: Timer[] = [];
   const progress = new ProgressReporter(deps, held);
   let isInProcess = false;
@@ -162,7 +162,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: Place): Promise<Car
   }
 }
 
-function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: Place) {
+function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: AttemptFiles) {
   return {
     signed: held.claim.document,
     lease: held.lease,

@@ -54,7 +54,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { settings, home, logger } = options;
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
-  const place = await openPlace(options, clock, hurry.signal);
+  const place = await openResources(options, clock, hurry.signal);
   const { connection, client } = connect(settings);
   const engine = new WorkerEngine({
     settings,
@@ -110,7 +110,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   };
 }
 
-type Place = {
+type WorkerResources = {
   key: SigningKey;
   keys: TrustedKeys;
   ledger: Ledger;
@@ -121,7 +121,11 @@ type Place = {
 };
 
 /** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
-async function openPlace(options: StartWorkerOptions, clock: Clock, hurry: AbortSignal): Promise<Place> {
+async function openResources(
+  options: StartWorkerOptions,
+  clock: Clock,
+  hurry: AbortSignal,
+): Promise<WorkerResources> {
   const { settings, home, logger, signal } = options;
   const dir = join(home, "worker");
   await ensureHome(home);

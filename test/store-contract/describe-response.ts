@@ -86,9 +86,9 @@ export function describeResponse(create: () => StoreUnderTest): void {
       const next = async (channel = "telegram") => scene().store.nextMessage({ channel });
       const first = (await next())!;
       expect(first).toMatchObject({ subject: "a", tries: 0, dueAt: scene().nowMs });
-      await scene().store.settleMessage({ id: first.id, retryAt: scene().nowMs + 5 });
+      await scene().store.finishMessage({ id: first.id, retryAt: scene().nowMs + 5 });
       expect(await next()).toMatchObject({ subject: "a", tries: 1, dueAt: scene().nowMs + 5 });
-      await scene().store.settleMessage({ id: first.id, retryAt: null });
+      await scene().store.finishMessage({ id: first.id, retryAt: null });
       expect(await next()).toMatchObject({ subject: "b" });
       expect(await next("smtp")).toMatchObject({ subject: "x" });
       expect(await next("webhook")).toBeNull();

@@ -91,10 +91,10 @@ function line(job: RpcJob): string {
   return neutraliseLine(told.filter((word) => word !== null && word !== "").join("  "));
 }
 
-type Look = { jobs?: RpcJob[]; trouble?: string };
+type Poll = { jobs?: RpcJob[]; trouble?: string };
 
 /** Polls the list. A hub that does not answer is retried with a back-off. */
-async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): AsyncGenerator<Look> {
+async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): AsyncGenerator<Poll> {
   const pace = new Pace({ clock: systemClock, random: Math.random });
   for (;;) {
     try {

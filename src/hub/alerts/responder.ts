@@ -15,37 +15,37 @@ const watchMs = 24 * 3_600_000;
 type Memory = { failures: Failure[]; held: HeldAlerts };
 type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
 
-/** Reads the log from its own place in it and answers each event by its level. A restart loses and repeats nothing. */
+/** Reads the log from its own position in it and answers each event by its level. A restart loses and repeats nothing. */
 export function createResponder(deps: ResponderDeps): Service {
   const { clock, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "security events could not be answered");
-  let place: Place;
+  let position: LogPosition;
   const rounds = repeat({ name: "responder", intervalMs: roundMs, clock, onError }, async (signal) => {
     while (!signal.aborted) {
       const lastSeq = deps.feed.lastSeq;
-      const overdue = Object.values(place.memory.held).some(({ until }) => until <= clock.nowMs());
-      if (lastSeq <= place.seq && !overdue) return;
-      const events = await readNew(deps, place.seq);
-      const readSeq = events.at(-1)?.seq ?? place.seq;
+      const overdue = Object.values(position.memory.held).some(({ until }) => until <= clock.nowMs());
+      if (lastSeq <= position.seq && !overdue) return;
+      const events = await readNew(deps, position.seq);
+      const readSeq = events.at(-1)?.seq ?? position.seq;
       // What came since the look at the log may have been read already, and must not be answered again.
       const seq = events.length === eventsPerTurn ? readSeq : Math.max(readSeq, lastSeq);
-      place = { seq, memory: await answer(deps, { events, seq, memory: place.memory }) };
+      position = { seq, memory: await answer(deps, { events, seq, memory: position.memory }) };
     }
   });
   return {
     name: rounds.name,
     /** Before anybody can call: a new reader begins at the end of the log, and must not begin too late. */
     async start() {
-      place = await takePlace(deps);
+      position = await readPosition(deps);
       await rounds.start();
     },
     stop: () => rounds.stop(),
   };
 }
 
-type Place = { seq: number; memory: Memory };
+type LogPosition = { seq: number; memory: Memory };
 
-async function takePlace(deps: ResponderDeps): Promise<Place> {
+async function readPosition(deps: ResponderDeps): Promise<LogPosition> {
   const { store } = deps;
   await deps.watched.load(store);
   const { seq, memory: text } = await store.getLogReader({ name: "responder" });
@@ -62,7 +62,7 @@ function readNew(deps: ResponderDeps, afterSeq: number): Promise<LoggedEvent[]> 
 
 type Turn = { events: LoggedEvent[]; seq: number; memory: Memory };
 
-/** What cannot be done twice, the messages, is stored together with the new place; the rest may be done again. */
+/** What cannot be done twice, the messages, is stored together with the new position; the rest may be done again. */
 async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promise<Memory> {
   const nowMs = deps.clock.nowMs();
   const held = structuredClone(memory.held);

@@ -37,7 +37,7 @@ async function sendNext(deps: HubDeps, channel: Channel, stopping: AbortSignal):
   const failure = await attempt(channel, message, stopping);
   if (failure === null) {
     deps.metrics.alerts.inc({ channel: channel.name, outcome: "sent" });
-    await deps.store.settleMessage({ id: message.id, retryAt: null });
+    await deps.store.finishMessage({ id: message.id, retryAt: null });
     return true;
   }
   if (stopping.aborted) return false;
@@ -63,11 +63,11 @@ async function handleFailure(deps: HubDeps, message: OutboxMessage, failure: Sen
   const nowMs = deps.clock.nowMs();
   if (nowMs - message.createdAt < givenUpMs) {
     const pauseMs = Math.max(backOffMs(tries, retryPause), failure.retryAfterMs ?? 0);
-    await deps.store.settleMessage({ id, retryAt: nowMs + pauseMs });
+    await deps.store.finishMessage({ id, retryAt: nowMs + pauseMs });
     deps.logger.warn({ channel, tries: tries + 1, why: failure.message }, "an alert was not taken; it waits");
     return false;
   }
-  await deps.store.settleMessage({ id, retryAt: null });
+  await deps.store.finishMessage({ id, retryAt: null });
   const details = { channel, subject, tries: tries + 1, error: failure.message };
   await recordEvent(deps, { event: "ALERT_FAILED", origin: null, details });
   return true;

@@ -8,7 +8,7 @@ import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
 import { isGone, listColdDays, readColdLines } from "./cold-files.ts";
 
-type AuditPlace = {
+type AuditSource = {
   home: string;
   databasePath: string;
   /** Read after the marks, each time: a hub that runs may sign with a key that it has only now. */
@@ -36,16 +36,16 @@ export type AuditVerdict = {
  * there by then. Read after it, the head of a record that came in between would tell of a tail that was cut. A file that
  * has become too old may go at any moment, so whatever is missing is asked for once more before it is called a fault.
  */
-export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
-  const { marks: kept } = await readMarks(place.home);
-  const reader = openAuditReader(place.databasePath);
+export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
+  const { marks: kept } = await readMarks(source.home);
+  const reader = openAuditReader(source.databasePath);
   try {
-    const marks = await collectMarks(place, { stored: reader.marks(), kept });
+    const marks = await collectMarks(source, { stored: reader.marks(), kept });
     const check = new ChainCheck(marks.valid);
     for (const fault of marks.faults) check.fault(fault.seq, fault.what);
-    await checkCold(place, check);
+    await checkCold(source, check);
     for (const row of reader.rows(0)) {
-      if (check.hasGapBefore(row.seq)) await lookAgain(place, check);
+      if (check.hasGapBefore(row.seq)) await lookAgain(source, check);
       checkHot(check, row);
     }
     check.end(reader.lastSeq());
@@ -56,7 +56,7 @@ export async function verifyAudit(place: AuditPlace): Promise<AuditVerdict> {
 }
 
 async function collectMarks(
-  { home, readKeys }: AuditPlace,
+  { home, readKeys }: AuditSource,
   { stored, kept }: { stored: AuditMark[]; kept: AuditMark[] },
 ): Promise<{ valid: AuditMark[]; faults: AuditFault[] }> {
   const faults: AuditFault[] = [];
@@ -74,13 +74,13 @@ async function collectMarks(
   return { valid, faults };
 }
 
-async function checkCold(place: AuditPlace, check: ChainCheck): Promise<void> {
-  const auditDir = join(place.home, "audit");
+async function checkCold(source: AuditSource, check: ChainCheck): Promise<void> {
+  const auditDir = join(source.home, "audit");
   for (const day of await listColdDays(auditDir)) {
     try {
       for await (const line of readColdLines(auditDir, day)) {
         const { hash, ...record } = JSON.parse(line) as AuditRecord & { hash: string };
-        if (check.hasGapBefore(record.seq)) await lookAgain(place, check);
+        if (check.hasGapBefore(record.seq)) await lookAgain(source, check);
         check.record(record, hash, auditHash(record));
       }
     } catch (error) {
@@ -92,7 +92,7 @@ async function checkCold(place: AuditPlace, check: ChainCheck): Promise<void> {
 }
 
 /** The hub signs where the chain begins before it removes what lies below, and into the home first. */
-async function lookAgain({ home, readKeys }: AuditPlace, check: ChainCheck): Promise<void> {
+async function lookAgain({ home, readKeys }: AuditSource, check: ChainCheck): Promise<void> {
   const { marks } = await readMarks(home);
   const keys = readKeys();
   const starts = marks.filter((mark) => mark.audit === "start" && isMarkValid(mark, keys));

@@ -6,7 +6,7 @@ import { ByteReader } from "./byte-reader.ts";
 
 /**
  * A backup is one line of JSON that anybody may read, and after it chunks that only the passphrase opens. Each chunk
- * is sealed for its place, for this line and for being the last one or not, so that nothing can be changed, moved,
+ * is sealed for its position, for this line and for being the last one or not, so that nothing can be changed, moved,
  * left out or cut off unnoticed.
  */
 type BackupHeader = {
@@ -88,20 +88,20 @@ async function takeAll(bytes: ByteReader, count: number): Promise<Uint8Array> {
   return taken;
 }
 
-type Place = { line: Uint8Array; index: number; isLast: boolean };
+type ChunkPosition = { line: Uint8Array; index: number; isLast: boolean };
 
-function sealChunk(key: Buffer, plain: Uint8Array, place: Place): Buffer {
-  const cipher = createCipheriv("aes-256-gcm", key, nonceOf(place.index));
-  cipher.setAAD(contextOf(place));
+function sealChunk(key: Buffer, plain: Uint8Array, position: ChunkPosition): Buffer {
+  const cipher = createCipheriv("aes-256-gcm", key, nonceOf(position.index));
+  cipher.setAAD(contextOf(position));
   const frame = Buffer.alloc(frameBytes);
-  frame.writeUInt8(place.isLast ? 1 : 0);
+  frame.writeUInt8(position.isLast ? 1 : 0);
   frame.writeUInt32BE(plain.length, 1);
   return Buffer.concat([frame, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
-function openChunk(key: Buffer, sealed: Uint8Array, place: Place): Buffer {
-  const decipher = createDecipheriv("aes-256-gcm", key, nonceOf(place.index), { authTagLength: tagBytes });
-  decipher.setAAD(contextOf(place));
+function openChunk(key: Buffer, sealed: Uint8Array, position: ChunkPosition): Buffer {
+  const decipher = createDecipheriv("aes-256-gcm", key, nonceOf(position.index), { authTagLength: tagBytes });
+  decipher.setAAD(contextOf(position));
   decipher.setAuthTag(sealed.subarray(-tagBytes));
   const plain = decipher.update(sealed.subarray(0, -tagBytes));
   try {
@@ -118,7 +118,7 @@ function nonceOf(index: number): Buffer {
   return nonce;
 }
 
-function contextOf({ line, isLast }: Place): Buffer {
+function contextOf({ line, isLast }: ChunkPosition): Buffer {
   return Buffer.from(`${sha256Hex(line)} ${isLast ? "last" : "more"}`);
 }
 

@@ -20,7 +20,7 @@ import { parseCertificate, parseKey } from "./tls-pair.ts";
 /** With less than this left a certificate is replaced, at the start or while the hub runs, and warned about. */
 export const renewBeforeMs = 30 * 86_400_000;
 
-export type CertsWish = {
+export type CertificateRequest = {
   /** The person whose first certificate lies in the home. */
   osUser: string;
   /** What the hub is called beside localhost. */
@@ -34,53 +34,59 @@ type HubCerts = { caPem: string; server: KeyPair };
  * The authority, the server's certificate and the first person's: what is missing is made, and what ends soon, or
  * does not carry a name that the hub has by now, is replaced.
  */
-export async function ensureCerts(home: string, wish: CertsWish): Promise<HubCerts> {
+export async function ensureCerts(home: string, request: CertificateRequest): Promise<HubCerts> {
   const paths = certPaths(home);
-  return (await findGood(paths, wish)) ?? withCertsLock(home, () => completeCerts(paths, wish));
+  return (await findGood(paths, request)) ?? withCertsLock(home, () => completeCerts(paths, request));
 }
 
 /**
  * Whether a running hub that shows this pair has to ensure its certificates again. Names do not change while it runs,
  * and a broken or missing file asks for nothing: somebody may be in the middle of replacing it.
  */
-export async function isRenewalDue(home: string, wish: CertsWish, shown: KeyPair): Promise<boolean> {
-  if (!lastsLong(shown.certPem, wish.nowMs)) return true;
-  const { cert, key } = certPaths(home).client(clientName(wish.osUser));
+export async function isRenewalDue(
+  home: string,
+  request: CertificateRequest,
+  shown: KeyPair,
+): Promise<boolean> {
+  if (!lastsLong(shown.certPem, request.nowMs)) return true;
+  const { cert, key } = certPaths(home).client(clientName(request.osUser));
   const client = await readPair(cert, key).catch(() => null);
-  return client !== null && !lastsLong(client.certPem, wish.nowMs);
+  return client !== null && !lastsLong(client.certPem, request.nowMs);
 }
 
 /** Makes new certificates for the server and the first person, whatever is left of the old ones. */
-export async function renewCerts(home: string, wish: CertsWish): Promise<HubCerts> {
+export async function renewCerts(home: string, request: CertificateRequest): Promise<HubCerts> {
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
-    const authority = await ensureAuthority(paths, wish.nowMs);
-    const server = await replaceServer(paths, authority, wish);
-    await replaceClient(paths, authority, wish);
+    const authority = await ensureAuthority(paths, request.nowMs);
+    const server = await replaceServer(paths, authority, request);
+    await replaceClient(paths, authority, request);
     return { caPem: authority.certPem, server };
   });
 }
 
 /** The usual start: everything is there, and nothing has to be loaded or locked. */
-async function findGood(paths: CertPaths, wish: CertsWish): Promise<HubCerts | null> {
+async function findGood(paths: CertPaths, request: CertificateRequest): Promise<HubCerts | null> {
   const caPem = await readPrivateFile(paths.caCert);
   const server = await readPair(paths.serverCert, paths.serverKey);
-  const { cert, key } = paths.client(clientName(wish.osUser));
+  const { cert, key } = paths.client(clientName(request.osUser));
   const client = await readPair(cert, key);
   if (caPem === null || server === null || client === null) return null;
-  const isGood = serverFits(server, wish) && lastsLong(client.certPem, wish.nowMs);
+  const isGood = serverFits(server, request) && lastsLong(client.certPem, request.nowMs);
   return isGood ? { caPem, server } : null;
 }
 
-async function completeCerts(paths: CertPaths, wish: CertsWish): Promise<HubCerts> {
-  const good = await findGood(paths, wish);
+async function completeCerts(paths: CertPaths, request: CertificateRequest): Promise<HubCerts> {
+  const good = await findGood(paths, request);
   if (good !== null) return good;
-  const authority = await ensureAuthority(paths, wish.nowMs);
+  const authority = await ensureAuthority(paths, request.nowMs);
   const kept = await readPair(paths.serverCert, paths.serverKey);
-  const server = kept !== null && serverFits(kept, wish) ? kept : await replaceServer(paths, authority, wish);
-  const { cert, key } = paths.client(clientName(wish.osUser));
+  const server =
+    kept !== null && serverFits(kept, request) ? kept : await replaceServer(paths, authority, request);
+  const { cert, key } = paths.client(clientName(request.osUser));
   const client = await readPair(cert, key);
-  if (client === null || !lastsLong(client.certPem, wish.nowMs)) await replaceClient(paths, authority, wish);
+  if (client === null || !lastsLong(client.certPem, request.nowMs))
+    await replaceClient(paths, authority, request);
   return { caPem: authority.certPem, server };
 }
 
@@ -114,20 +120,28 @@ export function clientName(osUser: string): string {
   return osUser.replaceAll(/[^A-Za-z0-9_@-]/g, "-").slice(0, 50) || "admin";
 }
 
-async function replaceServer(paths: CertPaths, authority: KeyPair, wish: CertsWish): Promise<KeyPair> {
-  const made = await makeServerCertificate(authority, { hosts: hostsOf(wish), nowMs: wish.nowMs });
+async function replaceServer(
+  paths: CertPaths,
+  authority: KeyPair,
+  request: CertificateRequest,
+): Promise<KeyPair> {
+  const made = await makeServerCertificate(authority, { hosts: hostsOf(request), nowMs: request.nowMs });
   await noteIssued(paths, made);
   await writePair(paths.serverCert, paths.serverKey, made);
   return { certPem: made.certPem, keyPem: made.keyPem };
 }
 
-async function replaceClient(paths: CertPaths, authority: KeyPair, wish: CertsWish): Promise<void> {
-  const user = clientName(wish.osUser);
+async function replaceClient(
+  paths: CertPaths,
+  authority: KeyPair,
+  request: CertificateRequest,
+): Promise<void> {
+  const user = clientName(request.osUser);
   const made = await makeClientCertificate(authority, {
     user,
     tenant: defaultTenant,
     isAdmin: true,
-    nowMs: wish.nowMs,
+    nowMs: request.nowMs,
   });
   const { folder, cert, key } = paths.client(user);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -148,10 +162,10 @@ async function readPair(certPath: string, keyPath: string): Promise<KeyPair | nu
   return certificate.checkPrivateKey(parseKey(keyPath, keyPem)) ? { certPem, keyPem } : null;
 }
 
-function serverFits({ certPem }: KeyPair, wish: CertsWish): boolean {
-  if (!lastsLong(certPem, wish.nowMs)) return false;
+function serverFits({ certPem }: KeyPair, request: CertificateRequest): boolean {
+  if (!lastsLong(certPem, request.nowMs)) return false;
   const certificate = new X509Certificate(certPem);
-  return hostsOf(wish).every((host) => {
+  return hostsOf(request).every((host) => {
     const found = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host);
     return found !== undefined;
   });
@@ -161,6 +175,6 @@ function lastsLong(certPem: string, nowMs: number): boolean {
   return new X509Certificate(certPem).validToDate.getTime() - nowMs > renewBeforeMs;
 }
 
-function hostsOf({ hosts }: CertsWish): string[] {
+function hostsOf({ hosts }: CertificateRequest): string[] {
   return [...new Set(["localhost", "127.0.0.1", "::1", ...hosts])];
 }

@@ -2,7 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import type { HubSettings } from "../settings.ts";
 import { certPaths } from "./cert-paths.ts";
 import { readClientAuthorities } from "./client-authorities.ts";
-import { type CertsWish, ensureCerts } from "./ensure-certs.ts";
+import { type CertificateRequest, ensureCerts } from "./ensure-certs.ts";
 import type { KeyPair } from "./make-certificate.ts";
 import { type PairPaths, readTlsPair } from "./tls-pair.ts";
 
@@ -18,9 +18,13 @@ export type HubTls = {
 type TlsSettings = Pick<HubSettings, "tlsCert" | "tlsKey" | "clientCa">;
 
 /** Reads all of it for a start; what the home lacks is made. */
-export async function openHubTls(home: string, settings: TlsSettings, wish: CertsWish): Promise<HubTls> {
+export async function openHubTls(
+  home: string,
+  settings: TlsSettings,
+  request: CertificateRequest,
+): Promise<HubTls> {
   const paths = givenPaths(settings);
-  const { server } = await ensureCerts(home, wish);
+  const { server } = await ensureCerts(home, request);
   return {
     own: server,
     given: paths === null ? null : await readGivenPair(paths),

@@ -12,7 +12,7 @@ import { ensureAuthority, noteIssued, renewBeforeMs } from "./ensure-certs.ts";
 import { makeClientCertificate } from "./make-certificate.ts";
 import { addRevocations, readRevocations, serialText } from "./revocations.ts";
 
-type IssueWish = CertificateSubject & {
+type IssueRequest = CertificateSubject & {
   /** The folder that becomes a home for another machine. */
   out: string;
   /** Where that machine finds the hub. */
@@ -23,40 +23,42 @@ type IssueWish = CertificateSubject & {
 export type IssuedCert = { serial: string; expiresAt: number };
 
 /** Makes a certificate for somebody and fills a folder with all that `jobctl` needs on another machine. */
-export async function issueCert(home: string, wish: IssueWish): Promise<IssuedCert> {
-  checkNames(wish);
-  await ensureHome(wish.out);
-  if (existsSync(join(wish.out, "client.key"))) {
+export async function issueCert(home: string, request: IssueRequest): Promise<IssuedCert> {
+  checkNames(request);
+  await ensureHome(request.out);
+  if (existsSync(join(request.out, "client.key"))) {
     throw new WritError(
       "INVALID_ARGUMENT",
-      `${wish.out} holds a certificate already; name another with --out`,
+      `${request.out} holds a certificate already; name another with --out`,
     );
   }
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
-    const authority = await ensureAuthority(paths, wish.nowMs);
-    const made = await makeClientCertificate(authority, wish);
+    const authority = await ensureAuthority(paths, request.nowMs);
+    const made = await makeClientCertificate(authority, request);
     // On the list first: a certificate that nobody can find again could not be revoked by name.
     await noteIssued(paths, made);
-    const { url, grpcPort } = wish.hub;
+    const { url, grpcPort } = request.hub;
     const hubFile = { url, port: portOf(url), grpc_port: grpcPort };
-    await writePrivateFile(join(wish.out, "client.key"), made.keyPem);
-    await writePrivateFile(join(wish.out, "client.crt"), made.certPem);
-    await writePrivateFile(join(wish.out, "ca.crt"), authority.certPem);
-    await writePrivateFile(join(wish.out, "hub.json"), `${JSON.stringify(hubFile, null, 2)}\n`);
+    await writePrivateFile(join(request.out, "client.key"), made.keyPem);
+    await writePrivateFile(join(request.out, "client.crt"), made.certPem);
+    await writePrivateFile(join(request.out, "ca.crt"), authority.certPem);
+    await writePrivateFile(join(request.out, "hub.json"), `${JSON.stringify(hubFile, null, 2)}\n`);
     return { serial: made.serial, expiresAt: expiryOf(made.certPem) };
   });
 }
 
-type RevokeWish = { serial?: string; user?: string; tenant?: string; nowMs: number };
+type RevokeRequest = { serial?: string; user?: string; tenant?: string; nowMs: number };
 
 /** Ends a certificate, or all of a user. A running hub refuses them from the next call on. */
-export async function revokeCerts(home: string, wish: RevokeWish): Promise<string[]> {
+export async function revokeCerts(home: string, request: RevokeRequest): Promise<string[]> {
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
     const chosen =
-      wish.serial === undefined ? await serialsOf(home, wish) : [await nameSerial(home, wish.serial)];
-    const entries = chosen.map(({ serial, user }) => ({ serial, user, revoked_at: wish.nowMs }));
+      request.serial === undefined
+        ? await serialsOf(home, request)
+        : [await nameSerial(home, request.serial)];
+    const entries = chosen.map(({ serial, user }) => ({ serial, user, revoked_at: request.nowMs }));
     await addRevocations(paths.revoked, entries);
     return entries.map(({ serial }) => serial);
   });
@@ -124,7 +126,7 @@ function describe(certificate: X509Certificate, revoked: Map<string, number>, no
 
 type Chosen = { serial: string; user: string | null };
 
-async function serialsOf(home: string, { user, tenant, nowMs }: RevokeWish): Promise<Chosen[]> {
+async function serialsOf(home: string, { user, tenant, nowMs }: RevokeRequest): Promise<Chosen[]> {
   const found = (await listCerts(home, nowMs)).filter(
     (cert) => cert.kind === "client" && cert.user === user && (tenant ?? cert.tenant) === cert.tenant,
   );

@@ -56,14 +56,14 @@ export const adminHandlers: Handlers<
   },
 
   async createToken({ deps, identity, origin, body }) {
-    const wish = {
+    const request = {
       role: body.role,
       tenantId: body.tenant_id,
       userId: body.user_id,
       workerId: body.worker_id,
       expiresInSec: body.expires_in_sec,
     };
-    const { id, secret } = await createToken(deps, { identity, origin, wish });
+    const { id, secret } = await createToken(deps, { identity, origin, request });
     return { status: 201, body: { id, token: secret } };
   },
 

@@ -36,7 +36,7 @@ export function submissionOf(request: StartJobRequest): JobSubmission {
   try {
     return parseShape(jobSubmission, given);
   } catch (error) {
-    throw error instanceof WritError ? inCallersWords(error) : error;
+    throw error instanceof WritError ? withCallersFieldNames(error) : error;
   }
 }
 
@@ -53,7 +53,7 @@ const fieldNames: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Names the field as the caller's message has it. */
-function inCallersWords(error: WritError): WritError {
+function withCallersFieldNames(error: WritError): WritError {
   const issues = (error.details?.["issues"] as Issue[] | undefined) ?? [];
   const renamed = issues.map(({ path, message }) => ({
     message,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import { certPaths } from "../certs/cert-paths.ts";
-import { certsWish } from "../certs/certs-wish.ts";
+import { certificateRequest } from "../certs/certificate-request.ts";
 import { authorityFiles, readClientAuthorities } from "../certs/client-authorities.ts";
 import { ensureCerts, isRenewalDue } from "../certs/ensure-certs.ts";
 import { followFiles } from "../certs/follow-files.ts";
@@ -45,11 +45,11 @@ export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
 function renewal({ home, settings, clock, logger, osUser }: CertWatchDeps, tls: HubTls): () => Promise<void> {
   let notBefore = Number.NEGATIVE_INFINITY;
   return async () => {
-    const wish = certsWish(settings, { osUser, nowMs: clock.nowMs() });
-    if (clock.monotonicMs() < notBefore || !(await isRenewalDue(home, wish, tls.own))) return;
+    const request = certificateRequest(settings, { osUser, nowMs: clock.nowMs() });
+    if (clock.monotonicMs() < notBefore || !(await isRenewalDue(home, request, tls.own))) return;
     notBefore = clock.monotonicMs() + renewAgainMs;
     try {
-      await ensureCerts(home, wish);
+      await ensureCerts(home, request);
     } catch (error) {
       logger.error(
         `the hub's certificates end soon and could not be renewed: ${reasonOf(error)}; then run: writ certs renew`,

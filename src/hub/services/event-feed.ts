@@ -70,7 +70,7 @@ export class EventFeed implements Service {
   /** The job once it is as wished, or null when it is gone. Rejects with the signal's reason. */
   async waitForJob(
     jobId: string,
-    isAsWished: (stored: StoredJob) => boolean,
+    matchesFilter: (stored: StoredJob) => boolean,
     signal: AbortSignal,
   ): Promise<StoredJob | null> {
     const { wakeUp, leave } = this.#enter(jobId);
@@ -79,7 +79,7 @@ export class EventFeed implements Service {
         signal.throwIfAborted();
         wakeUp.clear();
         const stored = await this.#store.getJob({ jobId });
-        if (stored === null || isAsWished(stored)) return stored;
+        if (stored === null || matchesFilter(stored)) return stored;
         await wakeUp.wait({ signal });
       }
     } finally {

@@ -1,6 +1,6 @@
 import type { ActName } from "../act-names.ts";
 import type { Store } from "../store.ts";
-import { advanceLogReader, getLogReader, listWatched, nextMessage, settleMessage } from "./alert-acts.ts";
+import { advanceLogReader, finishMessage, getLogReader, listWatched, nextMessage } from "./alert-acts.ts";
 import {
   countEvents,
   findAuditMark,
@@ -102,7 +102,7 @@ const acts: Acts = {
   getLogReader,
   advanceLogReader,
   nextMessage,
-  settleMessage,
+  finishMessage,
   listWatched,
   ping,
 };

@@ -62,7 +62,7 @@ export function nextMessage(context: Context, { channel }: { channel: string }):
 }
 
 /** A message that was sent or is given up is deleted. Otherwise it is tried again then. */
-export function settleMessage(
+export function finishMessage(
   context: Context,
   { id, retryAt }: { id: number; retryAt: number | null },
 ): void {

@@ -5,7 +5,7 @@ import type { Lockdown } from "../../../store/response-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recallLeases, rotate } from "./manage-keys.ts";
 
-type Wish = {
+type LockdownRequest = {
   reason: string;
   /** Null when the hub itself decided. */
   userId: string | null;
@@ -18,12 +18,12 @@ type Wish = {
  * Nothing is claimed, every worker is offline, and what runs is taken back without charge. It lasts, over restarts,
  * until a person lifts it.
  */
-export async function lockDown(deps: HubDeps, wish: Wish): Promise<boolean> {
-  const { reason, userId, origin } = wish;
+export async function lockDown(deps: HubDeps, request: LockdownRequest): Promise<boolean> {
+  const { reason, userId, origin } = request;
   const isNew = await deps.store.lockDown({ reason, userId, origin, nowMs: deps.clock.nowMs() });
   if (isNew) deps.logger.error({ reason, user: userId }, "the hub is locked");
   await enforceLockdown(deps);
-  if (isNew && wish.rotate) await startEmergencyRotation(deps);
+  if (isNew && request.rotate) await startEmergencyRotation(deps);
   return isNew;
 }
 

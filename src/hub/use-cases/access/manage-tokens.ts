@@ -6,7 +6,7 @@ import type { NewToken, TokenRecord } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { isHidden } from "./tenant-wall.ts";
 
-type TokenWish = {
+type TokenRequest = {
   role: Role;
   tenantId?: string;
   userId?: string;
@@ -19,16 +19,21 @@ type IssuedToken = { id: string; secret: string };
 /** Makes a token. Its secret is answered once and kept only as a hash. */
 export async function createToken(
   deps: HubDeps,
-  call: { identity: Identity; wish: TokenWish; origin: Origin },
+  call: { identity: Identity; request: TokenRequest; origin: Origin },
 ): Promise<IssuedToken> {
-  const { wish, identity } = call;
+  const { request, identity } = call;
   // An administrator of one tenant cannot make itself one of all.
-  const tenantId = wish.tenantId ?? identity.tenantId ?? (wish.role === "user" ? defaultTenant : null);
+  const tenantId = request.tenantId ?? identity.tenantId ?? (request.role === "user" ? defaultTenant : null);
   if (identity.tenantId !== null && tenantId !== identity.tenantId) {
     throw new WritError("PERMISSION_DENIED", `this token administers tenant ${identity.tenantId} only`);
   }
-  const userId = wish.userId ?? (wish.role === "worker" ? "worker" : identity.userId);
-  const { token, secret } = makeToken(deps, { ...wish, tenantId, userId, workerId: wish.workerId ?? null });
+  const userId = request.userId ?? (request.role === "worker" ? "worker" : identity.userId);
+  const { token, secret } = makeToken(deps, {
+    ...request,
+    tenantId,
+    userId,
+    workerId: request.workerId ?? null,
+  });
   await deps.store.createToken({ token, origin: call.origin });
   return { id: token.id, secret };
 }

@@ -5,7 +5,7 @@ import type { OutputFile } from "../../../core/output-file.ts";
 import { allowsObject, storagePolicyOf } from "../../../core/storage-policy.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 
-type ToldEnd = { jobId: string; change: Extract<Change, { act: "result" | "fail" }> };
+type ReportedEnd = { jobId: string; change: Extract<Change, { act: "result" | "fail" }> };
 
 /**
  * Refuses the end of an attempt that lists files which its job could not have written: whoever may read a job may read
@@ -13,7 +13,7 @@ type ToldEnd = { jobId: string; change: Extract<Change, { act: "result" | "fail"
  */
 export async function checkOutputFiles(
   deps: Pick<HubDeps, "store" | "clock" | "settings">,
-  { jobId, change }: ToldEnd,
+  { jobId, change }: ReportedEnd,
 ): Promise<void> {
   if (change.outputFiles === null) return;
   const stored = await deps.store.getJob({ jobId });

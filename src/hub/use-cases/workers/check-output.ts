@@ -5,7 +5,7 @@ import { type HubDeps, rulesNow } from "../../deps.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputs">;
 
-type ToldEnd = {
+type ReportedEnd = {
   jobId: string;
   change: Extract<Change, { act: "result" | "fail" }>;
   /** What the attempt has sent, if the worker says so. */
@@ -16,7 +16,7 @@ type ToldEnd = {
  * Refuses the end of an attempt while the hub has less of its output than it had answered for: a power cut has taken
  * what was not synced yet. The worker still has its copy, sends the rest again and repeats the end.
  */
-export async function checkOutput(deps: Deps, end: ToldEnd): Promise<void> {
+export async function checkOutput(deps: Deps, end: ReportedEnd): Promise<void> {
   const { jobId, change, output } = end;
   // Most functions write nothing, and then nobody looks.
   if (output === undefined || output.stdout + output.stderr === 0) return;

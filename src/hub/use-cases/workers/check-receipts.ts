@@ -16,11 +16,11 @@ export type ReceiptBatch = {
   /** What the signature covers: the one receipt, or the list of the hashes of all. */
   signed: string;
   signature: string;
-  receipts: ToldReceipt[];
+  receipts: ReportedReceipt[];
 };
 
 /** A receipt beside what the worker reported in the same call; `result` and `outputFiles` are canonical texts. */
-type ToldReceipt = {
+type ReportedReceipt = {
   job: JobBrief;
   text: string;
   exitCode: number | null;
@@ -54,7 +54,7 @@ function signatureProblem({ publicKey, signed, signature }: ReceiptBatch): strin
   return isSigned ? null : "the signature is not by the key that the worker has registered";
 }
 
-async function receiptProblem(deps: Deps, workerId: string, told: ToldReceipt): Promise<string | null> {
+async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceipt): Promise<string | null> {
   const { job, exitCode, result, outputFiles } = told;
   let receipt: Receipt;
   try {

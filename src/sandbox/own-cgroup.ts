@@ -1,5 +1,5 @@
 /** Where the unified hierarchy is mounted, and which part of it this process is in. All paths are of this host. */
-export type CgroupPlace = {
+export type OwnCgroup = {
   /** The directory of the mount. */
   mount: string;
   /** The directory of our own cgroup; the mount itself when we are in its root. */
@@ -7,7 +7,7 @@ export type CgroupPlace = {
 };
 
 /** Finds both in the texts of /proc/self/mountinfo and /proc/self/cgroup; null when there is no unified hierarchy. */
-export function findCgroupPlace(mountinfo: string, selfCgroup: string): CgroupPlace | null {
+export function findOwnCgroup(mountinfo: string, selfCgroup: string): OwnCgroup | null {
   const inside = /^0::(\/.*)$/m.exec(selfCgroup)?.[1];
   if (inside === undefined) return null;
   for (const { root, mountPoint } of unifiedMounts(mountinfo)) {

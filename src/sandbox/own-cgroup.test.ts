@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findCgroupPlace } from "./cgroup-place.ts";
+import { findOwnCgroup } from "./own-cgroup.ts";
 
 const unified = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
 const hybrid = [
@@ -9,20 +9,20 @@ const hybrid = [
 ].join("\n");
 
 test("a host with the old hierarchy alone has no place", () => {
-  expect(findCgroupPlace(hybrid.split("\n").slice(0, 2).join("\n"), "1:cpu:/\n0::/\n")).toBeNull();
-  expect(findCgroupPlace(unified, "1:cpu:/\n")).toBeNull();
+  expect(findOwnCgroup(hybrid.split("\n").slice(0, 2).join("\n"), "1:cpu:/\n0::/\n")).toBeNull();
+  expect(findOwnCgroup(unified, "1:cpu:/\n")).toBeNull();
 });
 
 test("the own cgroup is found below the mount", () => {
   const service = "0::/system.slice/writ.service\n";
-  expect(findCgroupPlace(unified, service)).toEqual({
+  expect(findOwnCgroup(unified, service)).toEqual({
     mount: "/sys/fs/cgroup",
     own: "/sys/fs/cgroup/system.slice/writ.service",
   });
 });
 
 test("beside the old hierarchy the line with the empty name counts", () => {
-  expect(findCgroupPlace(hybrid, "9:name=systemd:/\n4:memory:/somewhere\n0::/\n")).toEqual({
+  expect(findOwnCgroup(hybrid, "9:name=systemd:/\n4:memory:/somewhere\n0::/\n")).toEqual({
     mount: "/sys/fs/cgroup/unified",
     own: "/sys/fs/cgroup/unified",
   });
@@ -30,6 +30,6 @@ test("beside the old hierarchy the line with the empty name counts", () => {
 
 test("a mount that shows a part of the hierarchy is used when we are in that part", () => {
   const part = "30 23 0:26 /docker/a\\040b /cg rw - cgroup2 cgroup2 rw";
-  expect(findCgroupPlace(part, "0::/docker/a b/c\n")).toEqual({ mount: "/cg", own: "/cg/c" });
-  expect(findCgroupPlace(part, "0::/docker/other\n")).toBeNull();
+  expect(findOwnCgroup(part, "0::/docker/a b/c\n")).toEqual({ mount: "/cg", own: "/cg/c" });
+  expect(findOwnCgroup(part, "0::/docker/other\n")).toBeNull();
 });

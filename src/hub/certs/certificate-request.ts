@@ -1,11 +1,11 @@
 import type { HubSettings } from "../settings.ts";
-import type { CertsWish } from "./ensure-certs.ts";
+import type { CertificateRequest } from "./ensure-certs.ts";
 
 /** What the certificates of a hub with these settings must say. */
-export function certsWish(
+export function certificateRequest(
   { publicUrl, host }: HubSettings,
   by: { osUser: string; nowMs: number },
-): CertsWish {
+): CertificateRequest {
   const publicHost = publicUrl === null ? null : withoutBrackets(new URL(publicUrl).hostname);
   // An address for all interfaces is nobody's name.
   const ownHost = host === "0.0.0.0" || host === "::" ? null : withoutBrackets(host);
