@@ -20,7 +20,7 @@ const keeper = new LeaseKeeper({
   clock: { ...systemClock, monotonicMs: machineMonotonicMs },
   random: Math.random,
   heartbeatMs: data.heartbeatMs,
-  tell: (message) => port.postMessage(message),
+  tell: (message) => data.messages.postMessage(message),
   killGroup,
   async send(current_jobs, timeoutMs) {
     const body = { worker_id: data.workerId, status, current_jobs };
@@ -39,6 +39,7 @@ port.on("message", (order: HeartbeatOrder) => {
   if (order.kind === "stop") {
     keeper.stop();
     client.close();
+    data.messages.close();
     port.close();
   }
 });

@@ -1,4 +1,9 @@
-import { Worker as Thread } from "node:worker_threads";
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  Worker as Thread,
+} from "node:worker_threads";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -13,6 +18,8 @@ export type HeartbeatThreadData = {
   workerId: string;
   heartbeatMs: number;
   status: WorkerStatus;
+  /** Where the thread posts its KeeperMessages. */
+  messages: MessagePort;
 };
 
 export type HeartbeatOrder =
@@ -20,7 +27,7 @@ export type HeartbeatOrder =
   | { kind: "status"; status: WorkerStatus }
   | { kind: "stop" };
 
-type HeartbeatOptions = Omit<HeartbeatThreadData, "status"> & {
+type HeartbeatOptions = Omit<HeartbeatThreadData, "status" | "messages"> & {
   clock: Clock;
   logger: Logger;
   onMessage(message: KeeperMessage): void;
@@ -41,6 +48,7 @@ export class Heartbeat {
   /** What the thread knows of. */
   #known = new Set<string>();
   #thread: Thread | undefined;
+  #messages: MessagePort | undefined;
   #flushTimer: Timer | undefined;
   #status: WorkerStatus = "active";
   #leaseMs: number | undefined;
@@ -53,13 +61,21 @@ export class Heartbeat {
   start(): void {
     const { connection, workerId, heartbeatMs, logger } = this.#options;
     const status = this.#status;
-    const workerData: HeartbeatThreadData = { connection, workerId, heartbeatMs, status };
-    const thread = new Thread(threadUrl(), { workerData, name: "heartbeat", env: {}, execArgv: [] });
+    const { port1, port2: messages } = new MessageChannel();
+    const workerData: HeartbeatThreadData = { connection, workerId, heartbeatMs, status, messages };
+    const thread = new Thread(threadUrl(), {
+      workerData,
+      transferList: [messages],
+      name: "heartbeat",
+      env: {},
+      execArgv: [],
+    });
     this.#thread = thread;
+    this.#messages = port1;
+    port1.on("message", (message: KeeperMessage) => this.#hear(message));
     this.#known = new Set();
     for (const key of this.#leases.keys()) this.#changed.add(key);
     this.#flush();
-    thread.on("message", (message: KeeperMessage) => this.#hear(message));
     thread.on("error", (error) =>
       logger.error({ err: error }, "the heartbeat thread failed; starting another"),
     );
@@ -73,6 +89,7 @@ export class Heartbeat {
     if (thread === undefined) return;
     this.#post({ kind: "stop" });
     await thread.terminate();
+    this.#messages?.close();
   }
 
   hold(key: string, lease: Lease): void {
@@ -100,6 +117,19 @@ export class Heartbeat {
     lease.pid = pid;
     if (this.#known.has(key)) this.#post({ kind: "update", hold: [], drop: [], pids: [[key, pid]] });
     else this.#flush();
+  }
+
+  /**
+   * Hears at once what the thread has said so far. The thread says that a lease is lost before it kills the process, but
+   * the end of the process may reach this loop first.
+   */
+  catchUp(): void {
+    if (this.#messages === undefined) return;
+    for (;;) {
+      const received = receiveMessageOnPort(this.#messages) as { message: KeeperMessage } | undefined;
+      if (received === undefined) return;
+      this.#hear(received.message);
+    }
   }
 
   setStatus(status: WorkerStatus): void {
@@ -141,6 +171,7 @@ export class Heartbeat {
   #restart(thread: Thread): void {
     if (this.#isStopped || this.#thread !== thread) return;
     this.#thread = undefined;
+    this.#messages = undefined;
     this.#options.clock.setTimer(() => {
       if (!this.#isStopped) this.start();
     }, restartMs);

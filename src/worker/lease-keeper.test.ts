@@ -23,11 +23,15 @@ function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error) {
   const messages: KeeperMessage[] = [];
   const sent: string[][] = [];
   const killed: number[] = [];
+  const untold: number[] = [];
   keeper = new LeaseKeeper({
     clock,
     random: () => 0.5,
     heartbeatMs: 10_000,
-    killGroup: (pid) => killed.push(pid),
+    killGroup(pid) {
+      killed.push(pid);
+      if (!messages.some((message) => message.kind === "fenced" || isLoss(message))) untold.push(pid);
+    },
     tell: (message) => messages.push(message),
     async send(jobs) {
       const ids = jobs.map(({ job_id }) => job_id);
@@ -38,16 +42,21 @@ function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error) {
     },
   });
   keeper.start();
-  return { keeper, messages, sent, killed };
+  return { keeper, messages, sent, killed, untold };
+}
+
+function isLoss(message: KeeperMessage): boolean {
+  return message.kind === "answer" && message.lost.length > 0;
 }
 
 test("a lease that cannot be renewed is fenced before its end: its process is killed by the thread itself", async () => {
-  const { keeper, killed, messages } = setUp(() => new WritError("HUB_UNREACHABLE", "away"));
+  const { keeper, killed, untold, messages } = setUp(() => new WritError("HUB_UNREACHABLE", "away"));
   keeper.update({ hold: [lease("a")], drop: [], pids: [] });
   await clock.pass(fenceMs - 1);
   expect(killed).toEqual([]);
   await clock.pass(1);
   expect(killed).toEqual([7]);
+  expect(untold).toEqual([]);
   expect(messages).toContainEqual({ kind: "fenced", keys: ["a"] });
 });
 
@@ -68,11 +77,12 @@ test("leases are renewed well before their end, so nothing is fenced while the h
   expect(messages.every(({ kind }) => kind === "answer")).toBe(true);
 });
 
-test("what the hub calls lost is killed at once and told by its attempt", async () => {
-  const { keeper, killed, messages } = setUp((ids) => (ids.includes("job") ? { lost: ["job"] } : {}));
+test("what the hub calls lost is told by its attempt, and then killed at once", async () => {
+  const { keeper, killed, untold, messages } = setUp((ids) => (ids.includes("job") ? { lost: ["job"] } : {}));
   keeper.update({ hold: [lease("job:2", { jobId: "job", attempt: 2 })], drop: [], pids: [] });
   await clock.pass(leaseMs / 3);
   expect(killed).toContain(7);
+  expect(untold).toEqual([]);
   expect(messages.at(-1)).toMatchObject({ lost: ["job:2"] });
 });
 

@@ -89,9 +89,17 @@ export class LeaseKeeper {
       const jobs = sent.map(({ jobId, attempt, token }) => ({ job_id: jobId, attempt, token }));
       const answer = await send(jobs, Math.max(500, Math.min(timeoutMsMax, this.#leaseMs / 4)));
       this.#leaseMs = answer.lease_ms;
-      const lost = this.#settle(sent, answer, sentAtMs);
+      const lost = this.#renew(sent, answer, sentAtMs);
       const cancel = keysOf(sent, answer.cancel);
-      tell({ kind: "answer", cancel, lost, drain: answer.drain, leaseMs: answer.lease_ms });
+      tell({
+        kind: "answer",
+        cancel,
+        lost: lost.map(({ key }) => key),
+        drain: answer.drain,
+        leaseMs: answer.lease_ms,
+      });
+      // Told first, so that whoever sees the process end can know already why.
+      for (const lease of lost) this.#kill(lease);
       this.#plan(this.#intervalMs());
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
@@ -103,16 +111,15 @@ export class LeaseKeeper {
     }
   }
 
-  /** The answer names jobs; it speaks of the attempts that were sent, not of one that was claimed meanwhile. */
-  #settle(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): string[] {
+  /** Gives the leases that are lost. The answer names jobs: it means the attempts sent, not one claimed meanwhile. */
+  #renew(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): KeptLease[] {
     const lostJobs = new Set(answer.lost);
-    const lost: string[] = [];
+    const lost: KeptLease[] = [];
     for (const lease of sent) {
       const current = this.#leases.get(lease.key);
       if (current === undefined) continue;
       if (lostJobs.has(lease.jobId)) {
-        lost.push(lease.key);
-        this.#kill(current);
+        lost.push(current);
         continue;
       }
       // From when the question was sent, not from when the answer came: the hub's own count began in between.
@@ -158,11 +165,9 @@ export class LeaseKeeper {
   #fence(): void {
     const nowMs = this.#deps.clock.monotonicMs();
     const due = [...this.#leases.values()].filter((lease) => !lease.isFenced && fenceAtMs(lease) <= nowMs);
-    for (const lease of due) {
-      lease.isFenced = true;
-      this.#kill(lease);
-    }
+    for (const lease of due) lease.isFenced = true;
     if (due.length > 0) this.#deps.tell({ kind: "fenced", keys: due.map(({ key }) => key) });
+    for (const lease of due) this.#kill(lease);
     this.#planFence();
   }
 

@@ -43,7 +43,7 @@ export type RunDeps = RetryDeps & {
   tally: { verifications: number };
   ledger: Ledger;
   held: HeldJobs;
-  heartbeat: Pick<Heartbeat, "setPid">;
+  heartbeat: Pick<Heartbeat, "setPid" | "catchUp">;
   reporter: ResultReporter;
   /** Aborted when the worker ends for good. */
   quit: AbortSignal;
@@ -96,6 +96,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     held.phase = "running";
     const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, { dir, output });
     const endedAtMs = deps.clock.nowMs();
+    if (!isInProcess) deps.heartbeat.catchUp();
     held.phase = "ending";
     // Only a process has something on disk, whose amount the slots bound; a function's end frees its slot at once.
     if (isInProcess) freeSlot();
