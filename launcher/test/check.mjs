@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
-  chownSync,
   closeSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -17,85 +14,36 @@ import {
   watch,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import {
+  cgroup,
+  check,
+  finish,
+  launcherFile,
+  mounts,
+  nextId,
+  plan,
+  processes,
+  run,
+  scratch,
+  sha,
+  shell,
+  started,
+  until,
+  workDir,
+} from "./check-stage.mjs";
 import {
   encodeFrame,
   frame,
-  jailMounts,
   LauncherClient,
   openHow,
   planFields,
   protect,
-  protectAll,
   text,
   u32,
 } from "./launcher-client.mjs";
 
 /** `node launcher/test/check.mjs <writ-launcher> [words]`: what the launcher promises, seen from outside. As root. */
-const [launcherFile, only = ""] = process.argv.slice(2);
-const scratch = mkdtempSync(join(tmpdir(), "writ-check-"));
-const workDir = join(scratch, "work");
-mkdirSync(workDir);
-chownSync(workDir, 65534, 65534);
-const mounts = jailMounts(workDir);
-const cgroup = makeCgroup();
-/** What holds comes at once; this is for a busy machine, and for the sanitizers, which slow everything down. */
-const patienceMs = 60_000;
-const deadlineMs = 5 * 60_000;
-let next = 1;
-let failures = 0;
-
-function plan(argv, more = {}) {
-  const id = next++;
-  const files = { stdout: join(scratch, `${id}.out`), stderr: join(scratch, `${id}.err`) };
-  const protections = protectAll & ~protect.net;
-  return { id, argv, cwd: "/work", hostname: "job", protections, mounts, cgroup, ...files, ...more };
-}
-const shell = (script, more) => plan(["/bin/sh", "-c", script], more);
-
-async function check(name, body) {
-  if (!name.includes(only)) return;
-  const client = new LauncherClient(launcherFile, { stderr: "pipe" });
-  const words = [];
-  client.child.stderr.on("data", (chunk) => words.push(chunk));
-  try {
-    await withDeadline(body(client));
-    assert.doesNotMatch(Buffer.concat(words).toString(), /Sanitizer|runtime error/);
-    console.log(`ok    ${name}`);
-  } catch (error) {
-    failures += 1;
-    console.log(`FAIL  ${name}\n${error.stack}`);
-  }
-  client.socket.destroy();
-  await client.exited;
-  await until(() => processes().length === 0);
-}
-
-/** Those in our cgroup, wherever they have moved in the tree of processes. */
-const processes = () => readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
-
-async function until(holds) {
-  for (const end = Date.now() + patienceMs; Date.now() < end; ) {
-    if (holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`never came: ${holds}`);
-}
-
-function withDeadline(promise) {
-  const late = new Promise((_, reject) =>
-    setTimeout(() => reject(new Error(`took more than ${deadlineMs} ms`)), deadlineMs).unref(),
-  );
-  return Promise.race([promise, late]);
-}
-
-const run = (client, one) => client.run(one.id, one);
-const started = (client, one) => {
-  client.send(frame.start, one.id, planFields(one));
-  return client.wait(one.id, frame.started, frame.failed);
-};
-const sha = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 await check("a command that is not there fails at exec and nothing runs", async (client) => {
   const missing = await run(client, plan(["no-such-command"]));
@@ -360,7 +308,7 @@ await check("the door opens beneath a directory and nowhere else", async (client
   symlinkSync("sub", join(dir, "dirlink"));
   execFileSync("mkfifo", [join(dir, "fifo")]);
   const open = (path, how = openHow.read) => {
-    const id = next++;
+    const id = nextId();
     client.send(frame.open, id, [
       [33, text(dir)],
       [34, text(path)],
@@ -490,17 +438,4 @@ await check("protocol: large plans, and plans in pieces", async (client) => {
   assert.equal(readFileSync(big.stdout, "utf8"), "7999\n");
 });
 
-function makeCgroup() {
-  for (const root of ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]) {
-    if (!existsSync(join(root, "cgroup.procs"))) continue;
-    const directory = join(root, `writ-check-${process.pid}`);
-    mkdirSync(directory);
-    return directory;
-  }
-  throw new Error("not capable: no cgroup v2");
-}
-
-rmdirSync(cgroup);
-rmSync(scratch, { recursive: true, force: true });
-console.log(failures === 0 ? "all hold" : `${failures} failed`);
-process.exitCode = failures === 0 ? 0 : 1;
+finish();
