@@ -16,7 +16,7 @@ const rulesFile = join(import.meta.dirname, "../launcher/seccomp-rules.h");
 export function makeBundle(dir: string, kind: BundleKind, rootEntries: readonly RootEntry[]): void {
   const workDir = join(dir, "work");
   for (const folder of ["rootfs", "work"]) mkdirSync(join(dir, folder), { recursive: true });
-  const steps = cageMounts({ rootEntries, visiblePaths: [], workDir, memoryBytes: null });
+  const steps = cageMounts({ rootEntries, visiblePaths: [], workDir, memoryBytes: null, jobMounts: [] });
   const wanted = kind === "same cage" ? steps : steps.filter(isBare);
   const mounts = wanted.flatMap((step) => layStep(join(dir, "rootfs"), step));
   const config = kind === "same cage" ? sameCage(mounts) : bareConfig(mounts);

@@ -15,6 +15,7 @@
 
 #include "fatal.h"
 #include "kernel.h"
+#include "mount-point.h"
 #include "mount-step.h"
 #include "protocol.h"
 
@@ -73,7 +74,7 @@ static bool build(const struct plan *plan, struct failure *failure) {
   if (!make_root(failure)) return false;
   for (size_t i = 0; i < plan->mounts_count; i++) {
     const struct mount_step *step = &plan->mounts[i];
-    bool needs_point = step->kind <= MOUNT_DEV && !step->is_nested && step->source_kind != SOURCE_MISSING;
+    bool needs_point = needs_mount_point(step) && !step->is_nested && step->source_kind != SOURCE_MISSING;
     if (needs_point && !make_mount_point(step, failure)) return false;
     if (!step->is_own && !apply_mount(step, bind_fds[i], failure)) return false;
   }
@@ -95,9 +96,13 @@ static bool make_root(struct failure *failure) {
   }
   int root_fd = kernel_fsmount(fs_fd, KERNEL_MOUNT_ATTR_NOSUID | KERNEL_MOUNT_ATTR_NODEV);
   if (root_fd < 0) return fail(failure, STEP_MOUNT, "mounting a tmpfs as root");
-  if (kernel_move_mount(root_fd, "/") != 0) return fail(failure, STEP_MOUNT, "hanging up the new root");
+  int host_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (host_fd < 0) return fail(failure, STEP_MOUNT, "opening the root of the host");
+  if (kernel_move_mount(root_fd, host_fd) != 0) return fail(failure, STEP_MOUNT, "attaching the new root");
   if (fchdir(root_fd) != 0) return fail(failure, STEP_MOUNT, "entering the new root");
-  if (close(root_fd) != 0 || close(fs_fd) != 0) return fail(failure, STEP_MOUNT, "closing the new root");
+  if (close(root_fd) != 0 || close(host_fd) != 0 || close(fs_fd) != 0) {
+    return fail(failure, STEP_MOUNT, "closing the new root");
+  }
   return true;
 }
 

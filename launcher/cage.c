@@ -12,6 +12,7 @@
 #include "give-away.h"
 #include "job-process.h"
 #include "loopback.h"
+#include "mount-point.h"
 #include "mount-step.h"
 #include "privileges.h"
 #include "protocol.h"
@@ -103,7 +104,7 @@ static bool apply_own_mounts(const struct plan *plan, const int *bind_fds, struc
 }
 
 static bool apply_own_mount(const struct mount_step *step, int bind_fd, struct failure *failure) {
-  bool needs_point = step->is_nested && step->kind <= MOUNT_DEV;
+  bool needs_point = step->is_nested && needs_mount_point(step);
   if (needs_point && !make_mount_point(step, failure)) return false;
   return apply_mount(step, bind_fd, failure);
 }

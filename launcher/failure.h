@@ -13,6 +13,8 @@
 #define STEP_GIVE "give"
 #define STEP_NAMESPACE "namespace"
 #define STEP_MOUNT "mount"
+#define STEP_JOB_MOUNT "job-mount"
+#define STEP_IDMAP "idmap"
 #define STEP_HOSTNAME "hostname"
 #define STEP_NETWORK "network"
 #define STEP_SESSION "session"

@@ -18,6 +18,7 @@
 #include "privileges.h"
 #include "protocol.h"
 #include "seccomp-filter.h"
+#include "set-id-filter.h"
 
 /* Deep enough for the path buffer of exec_job, with room to spare; there is no recursion. */
 #define STACK_BYTES (64 * 1024)
@@ -72,6 +73,7 @@ static bool become_job(const struct start *start) {
          && die_with_parent(start, failure)                                                            //
          && enter_cwd(plan, failure)                                                                   //
          && unblock_signals(failure)                                                                   //
+         && (!plan_maps_owners(plan) || forbid_set_id_files(failure))                                  //
          && (!plan_asks(plan, PROTECT_SECCOMP) || install_filter(cage->filter, failure));
 }
 

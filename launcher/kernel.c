@@ -36,8 +36,14 @@ int kernel_open_tree(const char *path, unsigned flags) {
   return (int)syscall(KERNEL_OPEN_TREE, AT_FDCWD, path, flags | O_CLOEXEC);
 }
 
-int kernel_move_mount(int from_fd, const char *to_path) {
-  return (int)syscall(KERNEL_MOVE_MOUNT, from_fd, "", AT_FDCWD, to_path, KERNEL_MOVE_MOUNT_F_EMPTY_PATH);
+int kernel_copy_tree(int fd) {
+  unsigned flags = KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE | AT_EMPTY_PATH | O_CLOEXEC;
+  return (int)syscall(KERNEL_OPEN_TREE, fd, "", flags);
+}
+
+int kernel_move_mount(int from_fd, int to_fd) {
+  unsigned flags = KERNEL_MOVE_MOUNT_F_EMPTY_PATH | KERNEL_MOVE_MOUNT_T_EMPTY_PATH;
+  return (int)syscall(KERNEL_MOVE_MOUNT, from_fd, "", to_fd, "", flags);
 }
 
 int kernel_fsopen(const char *fs_name) { return (int)syscall(KERNEL_FSOPEN, fs_name, KERNEL_FSOPEN_CLOEXEC); }
@@ -58,6 +64,11 @@ int kernel_add_mount_attributes(int fd, unsigned flags, uint64_t attributes) {
   // A copy of a shared mount hears of the host's later mounts and tells of its own, unless it is made private.
   struct kernel_mount_attributes change = {.set = attributes, .propagation = MS_PRIVATE};
   return (int)syscall(KERNEL_MOUNT_SETATTR, fd, "", AT_EMPTY_PATH | flags, &change, sizeof change);
+}
+
+int kernel_map_mount_ids(int fd, int userns_fd) {
+  struct kernel_mount_attributes change = {.set = KERNEL_MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd};
+  return (int)syscall(KERNEL_MOUNT_SETATTR, fd, "", AT_EMPTY_PATH | KERNEL_AT_RECURSIVE, &change, sizeof change);
 }
 
 int kernel_pidfd_open(pid_t pid) { return (int)syscall(KERNEL_PIDFD_OPEN, pid, 0u); }

@@ -25,6 +25,7 @@
 #define KERNEL_OPEN_TREE_CLONE 1u
 #define KERNEL_AT_RECURSIVE 0x8000u
 #define KERNEL_MOVE_MOUNT_F_EMPTY_PATH 4u
+#define KERNEL_MOVE_MOUNT_T_EMPTY_PATH 0x40u
 #define KERNEL_FSOPEN_CLOEXEC 1u
 #define KERNEL_FSMOUNT_CLOEXEC 1u
 #define KERNEL_FSCONFIG_SET_STRING 1u
@@ -34,6 +35,7 @@
 #define KERNEL_MOUNT_ATTR_NOSUID 2u
 #define KERNEL_MOUNT_ATTR_NODEV 4u
 #define KERNEL_MOUNT_ATTR_NOEXEC 8u
+#define KERNEL_MOUNT_ATTR_IDMAP 0x100000u
 
 #define KERNEL_RESOLVE_NO_XDEV 1u
 #define KERNEL_RESOLVE_NO_MAGICLINKS 2u
@@ -44,13 +46,17 @@
 pid_t kernel_fork(uint64_t flags, int cgroup_fd);
 
 int kernel_open_tree(const char *path, unsigned flags);
-int kernel_move_mount(int from_fd, const char *to_path);
+/* A copy of the mount tree that begins at what is behind `fd`, which is attached nowhere. */
+int kernel_copy_tree(int fd);
+int kernel_move_mount(int from_fd, int to_fd);
 int kernel_fsopen(const char *fs_name);
 int kernel_fsconfig_set(int fs_fd, const char *key, const char *value);
 int kernel_fsconfig_create(int fs_fd);
 int kernel_fsmount(int fs_fd, unsigned attributes);
 /* Makes the mount behind `fd` private and adds attributes; with `flags` KERNEL_AT_RECURSIVE to all beneath it too. */
 int kernel_add_mount_attributes(int fd, unsigned flags, uint64_t attributes);
+/* Applies the id maps of a user namespace to the mount behind `fd` and to all mounts beneath it. */
+int kernel_map_mount_ids(int fd, int userns_fd);
 int kernel_pidfd_open(pid_t pid);
 int kernel_close_range(unsigned first, unsigned last);
 int kernel_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);

@@ -11,7 +11,8 @@
  *   prepare-process.c   the worker's death is ours; no descriptor, signal or limit of it is left
  *   serve.c             one loop: frames from the worker, reports from cages, output, the dead
  *     plan.c              START: the frame becomes a plan, checked as a whole
- *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts; clone3
+ *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts, idmap.c the maps of owners;
+ *                         clone3
  *       cage.c              pid 1: namespaces, the job's own files and mounts, host name, loopback
  *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec
  *       supervise.c         pid 1 again: reaps, passes signals on, reports the end

@@ -10,20 +10,23 @@
 #include <unistd.h>
 
 #include "device-files.h"
+#include "job-mount.h"
 #include "kernel.h"
+#include "mount-point.h"
 #include "protocol.h"
 
-static bool hang_bind(const struct mount_step *step, int bind_fd, struct failure *failure);
 static bool mount_tmpfs(const struct mount_step *step, struct failure *failure);
 static bool mount_proc(const struct mount_step *step, struct failure *failure);
 static bool make_symlink(const struct mount_step *step, struct failure *failure);
 static bool make_file(const struct mount_step *step, struct failure *failure);
 static bool make_directory(const struct mount_step *step, struct failure *failure);
-static bool make_parents(const char *path, struct failure *failure);
 static const char *inside(const char *cage_path);
+
+bool needs_mount_point(const struct mount_step *step) { return step->kind <= MOUNT_DEV || step->kind == MOUNT_JOB; }
 
 bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failure *failure) {
   *bind_fd = BIND_NONE;
+  if (step->kind == MOUNT_JOB) return open_job_mount(step, bind_fd, failure);
   if (step->kind != MOUNT_BIND_RO && step->kind != MOUNT_BIND_RW) return true;
 
   *bind_fd = kernel_open_tree(step->source, KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
@@ -45,23 +48,11 @@ bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failur
   return true;
 }
 
-bool make_mount_point(const struct mount_step *step, struct failure *failure) {
-  const char *path = inside(step->target);
-  if (!make_parents(path, failure)) return false;
-  if (step->source_kind != SOURCE_FILE) {
-    if (mkdir(path, 0755) == 0 || errno == EEXIST) return true;
-    return fail(failure, STEP_MOUNT, "%s: making its mount point", step->target);
-  }
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
-  if (fd < 0) return errno == EEXIST || fail(failure, STEP_MOUNT, "%s: making its mount point", step->target);
-  if (close(fd) != 0) return fail(failure, STEP_MOUNT, "%s: closing its mount point", step->target);
-  return true;
-}
-
 bool apply_mount(const struct mount_step *step, int bind_fd, struct failure *failure) {
   switch (step->kind) {
     case MOUNT_BIND_RO:
-    case MOUNT_BIND_RW: return bind_fd == BIND_SKIPPED || hang_bind(step, bind_fd, failure);
+    case MOUNT_BIND_RW: return bind_fd == BIND_SKIPPED || attach_mount(step, bind_fd, failure);
+    case MOUNT_JOB: return attach_mount(step, bind_fd, failure);
     case MOUNT_TMPFS: return mount_tmpfs(step, failure);
     case MOUNT_PROC: return mount_proc(step, failure);
     case MOUNT_DEV: return mount_device_files(step->target, inside(step->target), failure);
@@ -77,14 +68,6 @@ bool restrict_mount(const char *path, unsigned attributes, struct failure *failu
   if (fd < 0) return fail(failure, STEP_MOUNT, "opening %s to restrict it", path);
   if (kernel_add_mount_attributes(fd, 0, attributes) != 0) return fail(failure, STEP_MOUNT, "restricting %s", path);
   if (close(fd) != 0) return fail(failure, STEP_MOUNT, "closing %s", path);
-  return true;
-}
-
-static bool hang_bind(const struct mount_step *step, int bind_fd, struct failure *failure) {
-  if (kernel_move_mount(bind_fd, inside(step->target)) != 0) {
-    return fail(failure, STEP_MOUNT, "%s: hanging up %s", step->target, step->source);
-  }
-  if (close(bind_fd) != 0) return fail(failure, STEP_MOUNT, "%s: closing its source", step->target);
   return true;
 }
 
@@ -120,17 +103,20 @@ static bool mount_proc(const struct mount_step *step, struct failure *failure) {
 }
 
 static bool make_symlink(const struct mount_step *step, struct failure *failure) {
-  const char *path = inside(step->target);
-  if (!make_parents(path, failure)) return false;
-  if (symlink(step->source, path) != 0) return fail(failure, STEP_MOUNT, "%s: making the link", step->target);
+  const char *name;
+  int dir_fd = open_parent(step->target, &name);
+  if (dir_fd < 0 || symlinkat(step->source, dir_fd, name) != 0 || close(dir_fd) != 0) {
+    return fail(failure, STEP_MOUNT, "%s: making the link", step->target);
+  }
   return true;
 }
 
 static bool make_file(const struct mount_step *step, struct failure *failure) {
-  const char *path = inside(step->target);
-  if (!make_parents(path, failure)) return false;
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)step->mode);
-  if (fd < 0) return fail(failure, STEP_MOUNT, "%s: making the file", step->target);
+  const char *name;
+  int dir_fd = open_parent(step->target, &name);
+  if (dir_fd < 0) return fail(failure, STEP_MOUNT, "%s: making the directories above it", step->target);
+  int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)step->mode);
+  if (fd < 0 || close(dir_fd) != 0) return fail(failure, STEP_MOUNT, "%s: making the file", step->target);
   for (size_t written = 0; written < step->source_bytes;) {
     ssize_t wrote = write(fd, step->source + written, step->source_bytes - written);
     if (wrote <= 0) return fail(failure, STEP_MOUNT, "%s: writing the file", step->target);
@@ -141,19 +127,10 @@ static bool make_file(const struct mount_step *step, struct failure *failure) {
 }
 
 static bool make_directory(const struct mount_step *step, struct failure *failure) {
-  const char *path = inside(step->target);
-  if (!make_parents(path, failure)) return false;
-  if (mkdir(path, (mode_t)step->mode) != 0) return fail(failure, STEP_MOUNT, "%s: making it", step->target);
-  return true;
-}
-
-static bool make_parents(const char *path, struct failure *failure) {
-  char parent[PATH_BYTES_MAX + 1];
-  for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-    size_t length = (size_t)(slash - path);
-    memcpy(parent, path, length);
-    parent[length] = '\0';
-    if (mkdir(parent, 0755) != 0 && errno != EEXIST) return fail(failure, STEP_MOUNT, "making /%s", parent);
+  const char *name;
+  int dir_fd = open_parent(step->target, &name);
+  if (dir_fd < 0 || mkdirat(dir_fd, name, (mode_t)step->mode) != 0 || close(dir_fd) != 0) {
+    return fail(failure, STEP_MOUNT, "%s: making it", step->target);
   }
   return true;
 }

@@ -8,15 +8,15 @@
 #define BIND_NONE (-1)    /* this kind of mount has no source to open */
 #define BIND_SKIPPED (-2) /* its source does not exist and the plan allows that */
 
+/* True for mounts; false for files, links and directories in the root file system itself. */
+bool needs_mount_point(const struct mount_step *step);
+
 /*
- * Opens the source of a bind as a mount of its own that hangs nowhere yet, with its final attributes. It is done
- * while the host is still in sight; the mount is hung up after that, so at no time is a writable or setuid view
+ * Opens the source of a bind as a mount of its own that is attached nowhere yet, with its final attributes. It is done
+ * while the host is still in sight; the mount is attached after that, so at no time is a writable or setuid view
  * of the host reachable. Gives a descriptor or one of the two above.
  */
 bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failure *failure);
-
-/* Makes the file or directory that a mount is hung on, and the directories above it. The cwd is the new root. */
-bool make_mount_point(const struct mount_step *step, struct failure *failure);
 
 /* Does the step, and closes `bind_fd`. The cwd is the new root. */
 bool apply_mount(const struct mount_step *step, int bind_fd, struct failure *failure);

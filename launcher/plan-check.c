@@ -10,6 +10,7 @@
 static bool check_texts(const struct plan *plan, struct failure *failure);
 static bool check_parts(const struct plan *plan, struct failure *failure);
 static bool check_mount(const struct mount_step *step, struct failure *failure);
+static bool check_job_mount(const struct mount_step *step, struct failure *failure);
 static bool check_rlimits(const struct plan *plan, struct failure *failure);
 static void mark_own_mounts(struct plan *plan);
 static bool is_host_path(const char *path);
@@ -64,6 +65,10 @@ static bool check_parts(const struct plan *plan, struct failure *failure) {
   if (plan->give_dir != NULL && !plan_asks(plan, PROTECT_IDS)) {
     return fail(failure, STEP_PLAN, "there is nobody to give a directory to");
   }
+  uint32_t for_owners = PROTECT_IDS | PROTECT_CAPABILITIES | PROTECT_SECCOMP;
+  if (plan_maps_owners(plan) && (plan->protections & for_owners) != for_owners) {
+    return fail(failure, STEP_PLAN, "idmapped mounts need ids, capabilities and seccomp");
+  }
   if (plan_asks(plan, PROTECT_SECCOMP) && !plan_asks(plan, PROTECT_NO_NEW_PRIVS)) {
     return fail(failure, STEP_PLAN, "seccomp needs no-new-privs");
   }
@@ -73,7 +78,8 @@ static bool check_parts(const struct plan *plan, struct failure *failure) {
 static bool check_mount(const struct mount_step *step, struct failure *failure) {
   bool is_bind = step->kind == MOUNT_BIND_RO || step->kind == MOUNT_BIND_RW;
   bool takes_mode = step->kind == MOUNT_TMPFS || step->kind == MOUNT_FILE || step->kind == MOUNT_DIR;
-  bool takes_source = is_bind || step->kind == MOUNT_SYMLINK || step->kind == MOUNT_FILE;
+  bool is_job = step->kind == MOUNT_JOB;
+  bool takes_source = is_bind || is_job || step->kind == MOUNT_SYMLINK || step->kind == MOUNT_FILE;
   if (!is_cage_path(step->target)) return fail(failure, STEP_PLAN, "mount target %s is not allowed", step->target);
   if (is_bind && !is_host_path(step->source)) return fail(failure, STEP_PLAN, "%s: bad source", step->target);
   if (step->kind == MOUNT_SYMLINK && (step->source_bytes == 0 || step->source_bytes > PATH_BYTES_MAX)) {
@@ -85,6 +91,25 @@ static bool check_mount(const struct mount_step *step, struct failure *failure) 
   if ((step->kind == MOUNT_TMPFS) != (step->size != 0)) return fail(failure, STEP_PLAN, "%s: size", step->target);
   if (!is_bind && (step->flags & MOUNT_SKIP_MISSING) != 0) {
     return fail(failure, STEP_PLAN, "%s has no source that could be missing", step->target);
+  }
+  if (is_job) return check_job_mount(step, failure);
+  bool has_job_flags = (step->flags & ~(MOUNT_SKIP_MISSING | MOUNT_PER_JOB)) != 0;
+  if (has_job_flags || step->uid != 0 || step->gid != 0) {
+    return fail(failure, STEP_PLAN, "%s: flags or ids of a mount for one job", step->target);
+  }
+  return true;
+}
+
+static bool check_job_mount(const struct mount_step *step, struct failure *failure) {
+  bool is_mapped = (step->flags & MOUNT_IDMAP) != 0;
+  if (!is_cage_path(step->source)) return fail(failure, STEP_PLAN, "mount source %s is not allowed", step->source);
+  if ((step->flags & MOUNT_PER_JOB) != 0) return fail(failure, STEP_PLAN, "%s is for one job already", step->target);
+  if (!is_mapped && (step->uid != 0 || step->gid != 0)) {
+    return fail(failure, STEP_PLAN, "%s: an owner without a map", step->target);
+  }
+  // The kernel uses this number for "no id".
+  if (is_mapped && (step->uid == UINT32_MAX || step->gid == UINT32_MAX)) {
+    return fail(failure, STEP_PLAN, "%s: there is no such owner", step->target);
   }
   return true;
 }
@@ -102,7 +127,11 @@ static void mark_own_mounts(struct plan *plan) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
     struct mount_step *step = &plan->mounts[i];
     step->is_own = step->kind == MOUNT_BIND_RW || step->kind == MOUNT_TMPFS || step->kind == MOUNT_PROC ||
-                   (step->flags & MOUNT_PER_JOB) != 0;
+                   step->kind == MOUNT_JOB || (step->flags & MOUNT_PER_JOB) != 0;
+    // The plan says what the source is, so that the launcher itself never touches it: it may be on a dead disk.
+    if (step->kind == MOUNT_JOB) {
+      step->source_kind = (step->flags & MOUNT_ONE_FILE) != 0 ? SOURCE_FILE : SOURCE_DIRECTORY;
+    }
     for (size_t before = 0; before < i && !step->is_nested; before++) {
       const struct mount_step *above = &plan->mounts[before];
       step->is_nested = above->is_own && is_beneath(step->target, above->target);

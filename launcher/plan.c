@@ -14,8 +14,10 @@ struct counts {
   size_t of[256];
 };
 
-/* kind, flags, mode, size and the two lengths */
-#define MOUNT_HEAD_BYTES (1 + 1 + 4 + 8 + 4 + 4)
+/* kind, flags, mode, size, uid, gid and the two lengths */
+#define MOUNT_HEAD_BYTES (1 + 1 + 4 + 8 + 4 + 4 + 4 + 4)
+#define MOUNT_FLAGS \
+  (MOUNT_SKIP_MISSING | MOUNT_PER_JOB | MOUNT_WRITABLE | MOUNT_NOEXEC | MOUNT_ONE_FILE | MOUNT_IDMAP)
 
 static bool count_fields(const struct frame *frame, struct counts *counts, struct failure *failure);
 static bool read_fields(struct plan *plan, const struct frame *frame, struct failure *failure);
@@ -56,6 +58,13 @@ void plan_forget(struct plan *plan) {
 }
 
 bool plan_asks(const struct plan *plan, uint32_t protection) { return (plan->protections & protection) != 0; }
+
+bool plan_maps_owners(const struct plan *plan) {
+  for (size_t i = 0; i < plan->mounts_count; i++) {
+    if ((plan->mounts[i].flags & MOUNT_IDMAP) != 0) return true;
+  }
+  return false;
+}
 
 static size_t most_of(uint8_t tag) {
   switch (tag) {
@@ -140,14 +149,17 @@ static bool read_mount(struct plan *plan, const struct field *field) {
   step->flags = bytes[1];
   step->mode = read_u32(bytes + 2);
   step->size = read_u64(bytes + 6);
-  size_t target_bytes = read_u32(bytes + 14);
+  step->uid = read_u32(bytes + 14);
+  step->gid = read_u32(bytes + 18);
+  step->idmap_fd = -1;
+  size_t target_bytes = read_u32(bytes + 22);
   if (target_bytes > names) return false;
-  const uint8_t *target = bytes + 18;
+  const uint8_t *target = bytes + 26;
   step->source_bytes = read_u32(target + target_bytes);
   const uint8_t *source = target + target_bytes + 4;
   if (step->source_bytes != names - target_bytes) return false;
-  if (step->kind < MOUNT_BIND_RO || step->kind > MOUNT_DIR) return false;
-  if ((step->flags & ~(MOUNT_SKIP_MISSING | MOUNT_PER_JOB)) != 0) return false;
+  if (step->kind < MOUNT_BIND_RO || step->kind > MOUNT_JOB) return false;
+  if ((step->flags & ~MOUNT_FLAGS) != 0) return false;
   if (!is_text(target, target_bytes)) return false;
   if (step->kind != MOUNT_FILE && !is_text(source, step->source_bytes)) return false;
   step->target = take_text(plan, target, target_bytes);

@@ -15,6 +15,8 @@ struct mount_step {
   uint8_t kind, flags;
   uint32_t mode;
   uint64_t size;
+  uint32_t uid, gid;
+  int idmap_fd; /* the user namespace of an idmapped mount, -1 without one */
   const char *target;
   const char *source; /* a path, or the content of a file: then source_bytes counts, zeros may be inside */
   size_t source_bytes;
@@ -53,6 +55,9 @@ enum plan_result { PLAN_OK, PLAN_REFUSED, PLAN_BROKEN };
 enum plan_result plan_read(struct plan *plan, const struct frame *frame, struct failure *failure);
 /* Overwrites and frees it. */
 void plan_forget(struct plan *plan);
+
+/* Does the plan have an idmapped mount, in which the job acts as a user of the host? */
+bool plan_maps_owners(const struct plan *plan);
 
 bool plan_asks(const struct plan *plan, uint32_t protection);
 

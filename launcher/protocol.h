@@ -17,7 +17,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 2u
+#define PROTOCOL_VERSION 3u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -128,9 +128,10 @@ enum protection {
 };
 
 /*
- * TAG_MOUNT: u8 kind, u8 flags, u32 mode, u64 size, u32 length of target, target, u32 length of source, source.
- * The target is an absolute path in the cage without empty, "." or ".." components; its mount point and the
- * directories above it are made where they are missing. mode, size and source are 0 or empty unless named here.
+ * TAG_MOUNT: u8 kind, u8 flags, u32 mode, u64 size, u32 uid, u32 gid, u32 length of target, target, u32 length of
+ * source, source. The target is an absolute path in the cage without empty, "." or ".." components; it is reached
+ * through no symbolic link, and its mount point and the directories above it are made where they are missing and can
+ * be. All but the target is 0 or empty unless named here.
  * Everything but MOUNT_DEV is nodev, everything is nosuid. The root of the cage is read-only.
  */
 enum mount_kind {
@@ -142,6 +143,13 @@ enum mount_kind {
   MOUNT_SYMLINK = 6, /* source: where it points */
   MOUNT_FILE = 7,    /* source: its content, any bytes; mode */
   MOUNT_DIR = 8,     /* mode */
+  /*
+   * For this job only: a directory of the host, with everything mounted beneath it, or a plain file with
+   * MOUNT_ONE_FILE. Read-only unless MOUNT_WRITABLE. source: an absolute path on the host without empty, "." or ".."
+   * components, resolved without following symbolic links. The flags from MOUNT_WRITABLE on are for this kind only. A
+   * failure has the step "job-mount" or "idmap" and means nothing for other jobs.
+   */
+  MOUNT_JOB = 9,
 };
 
 enum mount_flag {
@@ -151,6 +159,15 @@ enum mount_flag {
    * differs from job to job, or each of them will build everything anew.
    */
   MOUNT_PER_JOB = 1u << 1,
+  MOUNT_WRITABLE = 1u << 2,
+  MOUNT_NOEXEC = 1u << 3,
+  MOUNT_ONE_FILE = 1u << 4,
+  /*
+   * uid and gid: the owner of the source; any other owner is refused. In the cage the owner appears as TAG_UID and
+   * TAG_GID, and new files belong to the owner. Needs the protections IDS, CAPABILITIES and SECCOMP. The job cannot
+   * create set-uid or set-gid files.
+   */
+  MOUNT_IDMAP = 1u << 5,
 };
 
 enum open_how {

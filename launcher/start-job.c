@@ -8,6 +8,7 @@
 
 #include "cage.h"
 #include "fatal.h"
+#include "idmap.h"
 #include "job-table.h"
 #include "kernel.h"
 #include "template.h"
@@ -64,6 +65,7 @@ static bool prepare(struct start *start, struct failure *failure) {
   return open_streams(start, failure)                                                                          //
          && open_report(start, failure)                                                                        //
          && job_cgroup_open(&start->job->cgroup, plan, failure)                                                //
+         && make_idmaps(plan, failure)                                                                         //
          && (!plan_asks(plan, PROTECT_MOUNT_NS) || template_for(plan, &start->cage.template_fd, failure))       //
          && watch_all(start->job, failure);
 }

@@ -17,7 +17,18 @@ export const protect = {
   seccomp: 512,
 };
 export const protectAll = 1023;
-export const mountKind = { bindRo: 1, bindRw: 2, tmpfs: 3, proc: 4, dev: 5, symlink: 6, file: 7, dir: 8 };
+export const mountKind = {
+  bindRo: 1,
+  bindRw: 2,
+  tmpfs: 3,
+  proc: 4,
+  dev: 5,
+  symlink: 6,
+  file: 7,
+  dir: 8,
+  job: 9,
+};
+export const mountFlag = { skipMissing: 1, perJob: 2, writable: 4, noexec: 8, oneFile: 16, idmap: 32 };
 export const openHow = { read: 1, create: 2, directory: 4, sameMount: 8 };
 
 const textTags = { 66: "step", 68: "message", 80: "cpuStat", 81: "memoryPeak", 82: "memoryEvents" };
@@ -149,13 +160,15 @@ export function planFields(plan) {
   return fields;
 }
 
-function encodeMount({ kind, flags = 0, mode = 0, size = 0, target, source = "" }) {
+function encodeMount({ kind, flags = 0, mode = 0, size = 0, uid = 0, gid = 0, target, source = "" }) {
   const [targetBytes, sourceBytes] = [Buffer.from(target), Buffer.from(source)];
   const head = Buffer.from([kind, flags]);
   return Buffer.concat([
     head,
     u32(mode),
     u64(size),
+    u32(uid),
+    u32(gid),
     u32(targetBytes.length),
     targetBytes,
     u32(sourceBytes.length),

@@ -14,7 +14,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { frame, jailMounts, LauncherClient, planFields, protectAll } from "./launcher-client.mjs";
+import {
+  frame,
+  jailMounts,
+  LauncherClient,
+  mountFlag,
+  mountKind,
+  planFields,
+  protectAll,
+} from "./launcher-client.mjs";
 
 /**
  * `node launcher/test/sweep.mjs <writ-launcher> [errno…]`: makes the Nth call of each kind fail, for every N that
@@ -31,7 +39,21 @@ const cgroupRoot = join(hierarchy, `writ-sweep-${process.pid}`);
 const workDir = join(scratch, "work");
 mkdirSync(workDir);
 mkdirSync(cgroupRoot);
-const mounts = jailMounts(workDir);
+const repo = join(scratch, "repo");
+mkdirSync(join(repo, "src"), { recursive: true });
+chownSync(join(repo, "src"), 1234, 1234);
+const mounts = [
+  ...jailMounts(workDir),
+  { kind: mountKind.job, target: "/repo", source: repo },
+  {
+    kind: mountKind.job,
+    flags: mountFlag.writable | mountFlag.idmap,
+    uid: 1234,
+    gid: 1234,
+    target: "/repo/src",
+    source: join(repo, "src"),
+  },
+];
 // A program that does nothing and loads nothing: whatever is seen of it is the launcher's doing.
 writeFileSync(join(scratch, "idle.c"), "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n");
 execFileSync("cc", ["-static", "-o", join(workDir, "idle"), join(scratch, "idle.c")]);
@@ -125,7 +147,7 @@ function lookAtJob(cgroup) {
 
 function describe(pid) {
   const read = (name) => readFileSync(`/proc/${pid}/${name}`, "utf8");
-  const wanted = /^(Uid|Gid|Groups|NSpid|NSsid|Sig(Blk|Ign)|Cap...|NoNewPrivs|Seccomp|Umask):/;
+  const wanted = /^(Uid|Gid|Groups|NSpid|NSsid|Sig(Blk|Ign)|Cap...|NoNewPrivs|Seccomp(_filters)?|Umask):/;
   const status = read("status")
     .split("\n")
     .filter((line) => wanted.test(line) && !line.startsWith("NSsid"));

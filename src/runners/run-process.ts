@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "../core/json-value.ts";
 import {
+  type JobMount,
   type LaunchPlan,
   type ProcessExit,
   type RunningProcess,
@@ -28,6 +29,8 @@ export type Command = {
   env?: Record<string, string> | undefined;
   cwd?: string | undefined;
   secrets?: readonly string[] | undefined;
+  /** Files of the host that this job sees, in addition to what every job sees. */
+  mounts?: readonly JobMount[] | undefined;
   /** Becomes the content of JOB_INPUT_FILE. */
   input: JsonValue;
 };
@@ -105,6 +108,7 @@ async function preparePlan(
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
     ...effectiveLimits(document.limits ?? {}, settings),
+    mounts: command.mounts,
     workDir,
   };
 }

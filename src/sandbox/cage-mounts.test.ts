@@ -5,7 +5,7 @@ import { mountFlag, mountKind } from "./launcher-protocol.ts";
 
 const { rootEntries } = hostFacts();
 const mounts = (visiblePaths: string[] = [], memoryBytes: number | null = null) =>
-  cageMounts({ rootEntries, visiblePaths, workDir: "/home/jobs/1/work", memoryBytes });
+  cageMounts({ rootEntries, visiblePaths, workDir: "/home/jobs/1/work", memoryBytes, jobMounts: [] });
 const targets = (visiblePaths: string[] = []) => mounts(visiblePaths).map(({ target }) => target);
 
 test("nothing of the host that could hold a secret is among what a job sees", () => {
@@ -76,9 +76,12 @@ test("paths that the cage cannot show are refused with a reason", () => {
 });
 
 test("a process may start only in what it sees", () => {
-  const isSeen = (path: string) => isVisibleInCage(path, rootEntries, ["/data/models"]);
-  for (const path of ["/", "/root", "/data", "/workshop", "/work/../root", "/home"])
+  const isSeen = (path: string) => {
+    const jobMounts = [{ kind: mountKind.JOB, target: "/srv/repo", source: "/srv/repo" }];
+    return isVisibleInCage(path, { rootEntries, visiblePaths: ["/data/models"], jobMounts });
+  };
+  for (const path of ["/", "/root", "/data", "/workshop", "/work/../root", "/home", "/srv"])
     expect(isSeen(path)).toBe(false);
-  for (const path of ["/work", "/work/a", "/tmp", "/usr/share", "/data/models/x"])
+  for (const path of ["/work", "/work/a", "/tmp", "/usr/share", "/data/models/x", "/srv/repo/src"])
     expect(isSeen(path)).toBe(true);
 });

@@ -3,7 +3,7 @@ import type { RootEntry } from "./host-facts.ts";
 import { type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
 
 export const workDirInCage = "/work";
-const tmpDir = "/tmp";
+export const tmpDir = "/tmp";
 const tmpBytesDefault = 256 * 1024 ** 2;
 
 /** Names of the root directory that hold programs and libraries. Others may hold secrets and stay out. */
@@ -26,7 +26,7 @@ const passwd = "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody
 const group = "root:x:0:\nnogroup:x:65534:\n";
 
 /** Places that the cage makes itself; the host's own must not be put over them. */
-const cageDirs = ["/proc", "/dev", tmpDir, workDirInCage];
+export const cageDirs = ["/proc", "/dev", tmpDir, workDirInCage];
 
 export type MountInput = {
   rootEntries: readonly RootEntry[];
@@ -34,10 +34,13 @@ export type MountInput = {
   /** On the host. */
   workDir: string;
   memoryBytes: number | null;
+  /** The mounts of this job only. They come last, so that they may be inside the others. */
+  jobMounts: readonly MountStep[];
 };
 
 /** Everything that a job sees of a file system. The order is that in which it is mounted. */
-export function cageMounts({ rootEntries, visiblePaths, workDir, memoryBytes }: MountInput): MountStep[] {
+export function cageMounts(input: MountInput): MountStep[] {
+  const { rootEntries, visiblePaths, workDir, memoryBytes, jobMounts } = input;
   return [
     ...rootEntries.map(rootMount),
     { kind: mountKind.FILE, target: "/etc/passwd", mode: 0o644, source: passwd },
@@ -49,17 +52,18 @@ export function cageMounts({ rootEntries, visiblePaths, workDir, memoryBytes }: 
     // What is written there counts as memory, so a job with little memory has as little there.
     { kind: mountKind.TMPFS, target: tmpDir, mode: 0o1777, sizeBytes: memoryBytes ?? tmpBytesDefault },
     { kind: mountKind.BIND_RW, target: workDirInCage, source: workDir },
+    ...jobMounts,
   ];
 }
 
 /** May a process start there? Only in what it can see. */
 export function isVisibleInCage(
   path: string,
-  rootEntries: readonly RootEntry[],
-  visiblePaths: readonly string[],
+  { rootEntries, visiblePaths, jobMounts }: Pick<MountInput, "rootEntries" | "visiblePaths" | "jobMounts">,
 ): boolean {
   const normal = posix.normalize(path);
-  const places = [...rootEntries.map((entry) => entry.path), ...visiblePaths, tmpDir, workDirInCage];
+  const shown = [...rootEntries.map((entry) => entry.path), ...jobMounts.map(({ target }) => target)];
+  const places = [...shown, ...visiblePaths, tmpDir, workDirInCage];
   return places.some((place) => isBeneath(normal, place));
 }
 
@@ -95,6 +99,6 @@ function optional(path: string): MountStep {
   return { kind: mountKind.BIND_RO, target: path, source: path, flags: mountFlag.SKIP_MISSING };
 }
 
-function isBeneath(path: string, dir: string): boolean {
+export function isBeneath(path: string, dir: string): boolean {
   return path === dir || path.startsWith(`${dir}/`);
 }

@@ -16,21 +16,25 @@ import { PlanRefused } from "./frame-writer.ts";
 import type { HostFacts } from "./host-facts.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
 import { JobCgroups } from "./job-cgroups.ts";
+import { jobMountSteps } from "./job-mounts.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
 import { builtLauncherFile, Launcher } from "./launcher.ts";
-import { LauncherLost } from "./launcher-link.ts";
+import { LauncherLost, type StartAnswer } from "./launcher-link.ts";
 import { protect } from "./launcher-protocol.ts";
 import { neverStarted, startPlain } from "./plain-sandbox.ts";
 import { probeHost } from "./probe-host.ts";
 import {
-  type AskedLimits,
+  type Asked,
   type Isolation,
   type IsolationLevel,
   type LaunchPlan,
   type RunningProcess,
   type Sandbox,
   SandboxUnavailable,
+  type SpawnError,
 } from "./sandbox.ts";
+
+type FailedStart = Extract<StartAnswer, { kind: "failed" }>;
 
 export type CageOptions = {
   /** Undefined: the best that the host can give. */
@@ -80,8 +84,8 @@ export class CagedSandbox implements Sandbox {
     return this.#launcher;
   }
 
-  async probe(limits: AskedLimits): Promise<Isolation> {
-    return decideIsolation(this.level, this.#facts, limits).isolation;
+  async probe(asked: Asked): Promise<Isolation> {
+    return decideIsolation(this.level, this.#facts, asked).isolation;
   }
 
   workDirInside(workDir: string): string {
@@ -153,20 +157,30 @@ export class CagedSandbox implements Sandbox {
         facts: this.#facts,
         decision,
         visiblePaths: this.#options.visiblePaths ?? [],
+        jobMounts: await jobMountSteps(plan.mounts ?? []),
         cgroup,
       }),
     );
     if (answer.kind === "started")
       return superviseCage(this.#options, { job: answer.job, cgroup, isolation });
-    const { step, code, message } = answer;
-    // The job's own fault: what it wants to run, or where, is not there or not allowed.
-    if (step !== "exec" && step !== "cwd") {
-      throw new SandboxUnavailable(`${step}: ${code}: ${message}`, { isHostDown: true });
-    }
+    const error = startError(plan, answer);
     await cgroup?.remove();
-    if (step === "exec") return neverStarted({ code, message: `${code}: ${message}` }, isolation);
-    const why = `the working directory ${plan.cwd} cannot be used: ${code}`;
-    return neverStarted({ code: "ENOTDIR", message: why }, isolation);
+    return neverStarted(error, isolation);
+  }
+}
+
+/** The error when the job itself is at fault: its command, working directory or mounts. Throws for faults of the host. */
+function startError(plan: LaunchPlan, { step, code, message }: FailedStart): SpawnError {
+  switch (step) {
+    case "exec":
+      return { code, message: `${code}: ${message}` };
+    case "cwd":
+      return { code: "ENOTDIR", message: `the working directory ${plan.cwd} cannot be used: ${code}` };
+    case "job-mount":
+      return { code: "EINVAL", message: `a mount cannot be made: ${code}: ${message}` };
+    default:
+      // Idmapped mounts depend on the file system of the source; jobs without them can still be started.
+      throw new SandboxUnavailable(`${step}: ${code}: ${message}`, { isHostDown: step !== "idmap" });
   }
 }
 

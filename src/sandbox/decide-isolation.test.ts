@@ -1,10 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { resolveLimits } from "../core/limits.ts";
 import { decideIsolation, decideWithout, defaultLevel, hostObstacle } from "./decide-isolation.ts";
 import { hostFacts } from "./host-facts.testing.ts";
-import { protectionParts } from "./host-facts.ts";
+import { idmapParts, type PartName, protectionParts } from "./host-facts.ts";
 import { protect } from "./launcher-protocol.ts";
-import { SandboxUnavailable } from "./sandbox.ts";
+import { type JobMount, SandboxUnavailable } from "./sandbox.ts";
 
 const byDefault = { limits: resolveLimits({}), asked: [] };
 
@@ -47,6 +47,35 @@ test("best-effort takes what there is and lists the rest", () => {
   expect(decision.protections & protect.MOUNT_NS).toBe(0);
   expect(decision.protections & protect.SECCOMP).not.toBe(0);
   expect(decision.limits).toMatchObject({ cpuMillis: 1000, memoryBytes: null });
+});
+
+describe("mounts of its own", () => {
+  const shown = { source: "/srv/repo", target: "/srv/repo", access: "read-only" as const };
+  const owned = { ...shown, idmapped: { uid: 1000, gid: 1000 } };
+
+  test.each(["strict", "best-effort"] as const)("are never left out, not even by %s", (level) => {
+    const decide = (lacking: PartName[], mounts: JobMount[]) => () =>
+      decideIsolation(level, hostFacts(lacking), { ...byDefault, mounts });
+    expect(decide(["jail"], [shown])).toThrow("jail: no jail");
+    expect(decide(["idmap"], [shown, owned])).toThrow("idmap: no idmap");
+    for (const part of idmapParts) expect(decide([part], [owned])).toThrow(`${part}: no ${part}`);
+    expect(decide(["idmap"], [shown])).not.toThrow();
+  });
+
+  test("that the host cannot make say nothing about other jobs", () => {
+    try {
+      decideIsolation("best-effort", hostFacts(["idmap"]), { ...byDefault, mounts: [owned] });
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toMatchObject({ name: "SandboxUnavailable", isHostDown: false });
+    }
+  });
+
+  test("are recorded as a part when owners are mapped", () => {
+    const { applied } = decideIsolation("strict", hostFacts(), { ...byDefault, mounts: [owned] }).isolation;
+    expect(applied).toContain("idmap");
+    expect(decideIsolation("strict", hostFacts(), byDefault).isolation.applied).not.toContain("idmap");
+  });
 });
 
 test("the host's network stays unless the job is cut off from it", () => {

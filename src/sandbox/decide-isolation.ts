@@ -2,12 +2,20 @@ import type { Limits } from "../core/limits.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import {
   type HostFacts,
+  idmapParts,
   isKernelNewEnough,
   type PartName,
   protectionBits,
   protectionParts,
 } from "./host-facts.ts";
-import { type AskedLimits, type Isolation, type IsolationLevel, SandboxUnavailable } from "./sandbox.ts";
+import {
+  type Asked,
+  type AskedLimits,
+  type Isolation,
+  type IsolationLevel,
+  type JobMount,
+  SandboxUnavailable,
+} from "./sandbox.ts";
 
 export type Decision = {
   isolation: Isolation;
@@ -33,14 +41,15 @@ export function defaultLevel(facts: HostFacts): IsolationLevel {
 export function decideIsolation(
   level: Exclude<IsolationLevel, "none">,
   facts: HostFacts,
-  { limits, asked }: AskedLimits,
+  { limits, asked, mounts = [] }: Asked,
 ): Decision {
-  const wanted = wantedParts(limits);
+  const wanted = wantedParts(limits, mounts);
   const applied = wanted.filter((part) => facts.parts[part].had);
   const missing = wanted
     .filter((part) => !facts.parts[part].had)
     .map((part) => ({ part, why: facts.parts[part].why }));
   if (level === "strict") refuseIfNeeded(missing, asked);
+  refuseMounts(facts, mounts);
   return {
     isolation: { level, applied, missing },
     protections: applied.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0),
@@ -70,9 +79,15 @@ export function hostObstacle(facts: HostFacts): string | null {
   return missing.length === 0 ? null : missing.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
 }
 
-function wantedParts(limits: Limits): PartName[] {
+function wantedParts(limits: Limits, mounts: readonly JobMount[]): PartName[] {
   const network: PartName[] = limits.network === "none" ? ["network"] : [];
-  return [...protectionParts, ...network, ...limitParts.filter((part) => limits[limitKeys[part]] !== null)];
+  const idmap: PartName[] = mounts.some(({ idmapped }) => idmapped !== undefined) ? ["idmap"] : [];
+  return [
+    ...protectionParts,
+    ...network,
+    ...idmap,
+    ...limitParts.filter((part) => limits[limitKeys[part]] !== null),
+  ];
 }
 
 function keepOnly(limits: Limits, applied: readonly PartName[]): Limits {
@@ -94,4 +109,16 @@ function refuseIfNeeded(
   if (refused.length === 0) return;
   const isHostDown = refused.some(({ part }) => (protectionParts as readonly PartName[]).includes(part));
   throw new SandboxUnavailable(refused.map(({ part, why }) => `${part}: ${why}`).join("; "), { isHostDown });
+}
+
+/** At every level: a job that expects its mounts must not run without them. */
+function refuseMounts(facts: HostFacts, mounts: readonly JobMount[]): void {
+  if (mounts.length === 0) return;
+  const needed: readonly PartName[] = mounts.some(({ idmapped }) => idmapped !== undefined)
+    ? idmapParts
+    : ["jail"];
+  const lacking = needed.filter((part) => !facts.parts[part].had);
+  if (lacking.length === 0) return;
+  const why = lacking.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
+  throw new SandboxUnavailable(`the job's mounts cannot be made: ${why}`, { isHostDown: false });
 }

@@ -17,7 +17,7 @@ export type CageReport = {
 /** What this host can give, for people. Tries a cage once and leaves everything as it was. */
 export async function examineCage(input: { workDir: string; pid: number; uid: number }): Promise<CageReport> {
   const launcher = new Launcher({ file: builtLauncherFile, clock: systemClock });
-  const scratchDir = await mkdtemp(join(tmpdir(), "writ-doctor-"));
+  const scratchDir = await makeScratchDir(input.workDir);
   try {
     const facts = await probeHost({ ...input, launcher, scratchDir, visiblePaths: [], mayMove: false });
     const why = facts.launcherObstacle ?? "";
@@ -33,4 +33,10 @@ export async function examineCage(input: { workDir: string; pid: number; uid: nu
     await launcher.stop();
     await rm(scratchDir, { recursive: true, force: true });
   }
+}
+
+/** On the disk that jobs will use, if possible, because file systems differ in what they support. */
+function makeScratchDir(workDir: string): Promise<string> {
+  const name = "writ-doctor-";
+  return mkdtemp(join(workDir, name)).catch(() => mkdtemp(join(tmpdir(), name)));
 }

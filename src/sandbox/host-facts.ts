@@ -12,9 +12,13 @@ export const protectionParts = [
   "seccomp",
 ] as const;
 
-export type PartName = (typeof protectionParts)[number] | "network" | LimitPart;
+/** `network` and `idmap` apply only to jobs that need them: those without a network, and those with idmapped mounts. */
+export type PartName = (typeof protectionParts)[number] | "network" | "idmap" | LimitPart;
 
-export const partNames: readonly PartName[] = [...protectionParts, "network", ...limitParts];
+export const partNames: readonly PartName[] = [...protectionParts, "network", "idmap", ...limitParts];
+
+/** A job with idmapped mounts acts as a user of the host, so none of these may be missing. */
+export const idmapParts = ["jail", "user", "capabilities", "no_new_privs", "seccomp", "idmap"] as const;
 
 /** Which bits of a plan stand for a part. The cgroup and the limits are not the launcher's. */
 export const protectionBits: Partial<Record<PartName, number>> = {

@@ -29,6 +29,7 @@ function plan(changes: Partial<LaunchPlan> = {}, lacking: PartName[] = []) {
     facts,
     decision,
     visiblePaths: [],
+    jobMounts: [],
     cgroup: { path: "/cg/j", ioLift: "" },
   });
 }

@@ -2,7 +2,7 @@ import { cageMounts, isVisibleInCage, workDirInCage } from "./cage-mounts.ts";
 import type { Decision } from "./decide-isolation.ts";
 import { PlanRefused } from "./frame-writer.ts";
 import type { HostFacts } from "./host-facts.ts";
-import { type CgroupPlan, type LauncherPlan, protect } from "./launcher-protocol.ts";
+import { type CgroupPlan, type LauncherPlan, type MountStep, protect } from "./launcher-protocol.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
 /** nobody and nogroup: a user that owns nothing. */
@@ -18,24 +18,23 @@ export type PlanInput = {
   facts: HostFacts;
   decision: Decision;
   visiblePaths: readonly string[];
+  /** The job's own mounts, as `jobMountSteps` makes them. */
+  jobMounts: readonly MountStep[];
   cgroup: CgroupPlan | null;
 };
 
 /** The launcher's plan for a job. Throws PlanRefused for what no process can be started from. */
-export function launchPlan({ job, facts, decision, visiblePaths, cgroup }: PlanInput): LauncherPlan {
+export function launchPlan(input: PlanInput): LauncherPlan {
+  const { job, facts, decision, visiblePaths, jobMounts, cgroup } = input;
   const { protections } = decision;
   const has = (bit: number): boolean => (protections & bit) !== 0;
   const hasJail = has(protect.MOUNT_NS);
-  if (hasJail && !isVisibleInCage(job.cwd, facts.rootEntries, visiblePaths)) {
+  const shown = { rootEntries: facts.rootEntries, visiblePaths, jobMounts };
+  if (hasJail && !isVisibleInCage(job.cwd, shown)) {
     throw new PlanRefused("EINVAL", `the working directory ${job.cwd} is not visible to jobs`);
   }
   const mounts = hasJail
-    ? cageMounts({
-        rootEntries: facts.rootEntries,
-        visiblePaths,
-        workDir: job.workDir,
-        memoryBytes: decision.limits.memoryBytes,
-      })
+    ? cageMounts({ ...shown, workDir: job.workDir, memoryBytes: decision.limits.memoryBytes })
     : [];
   return {
     argv: job.argv,

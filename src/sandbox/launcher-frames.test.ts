@@ -19,7 +19,9 @@ const plan: LauncherPlan = {
   ids: { uid: 65_534, gid: 65_533 },
   giveDir: "/jobs/1/work",
   cgroup: { path: "/cg/1", ioLift: "" },
-  mounts: [{ kind: mountKind.TMPFS, target: "/tmp", mode: 0o1777, sizeBytes: 2 ** 33 }],
+  mounts: [
+    { kind: mountKind.TMPFS, target: "/tmp", mode: 0o1777, sizeBytes: 2 ** 33, uid: 1000, gid: 2 ** 32 - 2 },
+  ],
   stdoutFile: "/a",
   stderrFile: "/b",
   stdoutBytesMax: 2 ** 40,
@@ -31,6 +33,8 @@ test("what would break the protocol is refused before it is sent", () => {
   expect(() => encodeStart(1, { ...plan, argv: ["a\0b"] })).toThrow(PlanRefused);
   expect(() => encodeStart(1, { ...plan, env: ["A=\0"] })).toThrow("zero byte");
   expect(() => encodeStart(1, { ...plan, argv: Array(protocol.ARGS_MAX + 1).fill("") })).toThrow("too many");
+  const many = Array(protocol.MOUNTS_MAX + 1).fill(plan.mounts[0]);
+  expect(() => encodeStart(1, { ...plan, mounts: many })).toThrow("too many");
   const large = "x".repeat(protocol.FRAME_BYTES_MAX);
   expect(() => encodeStart(1, { ...plan, argv: [large] })).toThrow("too large");
 });
@@ -54,6 +58,8 @@ test("a plan comes out of its frame as it went in", () => {
   // An empty one is sent all the same: it says that the cgroup is the job's own.
   expect(got!.fields.get(tag.CGROUP_IO_LIFT)).toHaveLength(0);
   expect(got!.fields.get(tag.MOUNT)!.readBigUInt64LE(6)).toBe(2n ** 33n);
+  expect(got!.fields.get(tag.MOUNT)!.readUInt32LE(14)).toBe(1000);
+  expect(got!.fields.get(tag.MOUNT)!.readUInt32LE(18)).toBe(2 ** 32 - 2);
 });
 
 test("a plan that outgrows its first piece of memory arrives whole", () => {

@@ -102,14 +102,16 @@ function refuseTooMany(plan: LauncherPlan): void {
 
 function writeMount(
   writer: FrameWriter,
-  { kind, flags, mode, sizeBytes, target, source = "" }: MountStep,
+  { kind, flags, mode, sizeBytes, uid, gid, target, source = "" }: MountStep,
 ): void {
   writer
     .startField(tag.MOUNT)
     .u8(kind)
     .u8(flags ?? 0)
     .u32(mode ?? 0)
-    .u64(sizeBytes ?? 0);
+    .u64(sizeBytes ?? 0)
+    .u32(uid ?? 0)
+    .u32(gid ?? 0);
   writer.u32(Buffer.byteLength(target)).text(target);
   // The content of a file may hold anything; paths and links may not, and the launcher looks at those itself.
   writer.u32(Buffer.byteLength(source)).content(source).endField();

@@ -3,7 +3,7 @@
  * sides of the wire cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 2,
+  PROTOCOL_VERSION: 3,
   /** Of all that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -100,9 +100,17 @@ export const mountKind = {
   SYMLINK: 6,
   FILE: 7,
   DIR: 8,
+  JOB: 9,
 } as const;
 
-export const mountFlag = { SKIP_MISSING: 1 << 0, PER_JOB: 1 << 1 } as const;
+export const mountFlag = {
+  SKIP_MISSING: 1 << 0,
+  PER_JOB: 1 << 1,
+  WRITABLE: 1 << 2,
+  NOEXEC: 1 << 3,
+  ONE_FILE: 1 << 4,
+  IDMAP: 1 << 5,
+} as const;
 
 export const openHow = { READ: 1 << 0, CREATE: 1 << 1, DIRECTORY: 1 << 2, SAME_MOUNT: 1 << 3 } as const;
 
@@ -115,6 +123,9 @@ export type MountStep = {
   flags?: number;
   mode?: number;
   sizeBytes?: number;
+  /** The owner of an idmapped source. */
+  uid?: number;
+  gid?: number;
   /** A path on the host, where a link points, or the content of a file. */
   source?: string;
 };

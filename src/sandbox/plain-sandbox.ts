@@ -4,7 +4,15 @@ import { type FileHandle, open, stat, truncate } from "node:fs/promises";
 import { limitParts } from "./cgroup-limits.ts";
 import { protectionParts } from "./host-facts.ts";
 import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
-import type { Isolation, LaunchPlan, ProcessExit, RunningProcess, Sandbox, SpawnError } from "./sandbox.ts";
+import {
+  type Isolation,
+  type LaunchPlan,
+  type ProcessExit,
+  type RunningProcess,
+  type Sandbox,
+  SandboxUnavailable,
+  type SpawnError,
+} from "./sandbox.ts";
 import { watchSizes } from "./watch-sizes.ts";
 
 const noCage = "the worker runs processes without a cage";
@@ -13,9 +21,12 @@ const noParts = [...protectionParts, ...limitParts];
 /** Starts processes as children of the worker, in a session of their own and with nothing else around them. */
 export const plainSandbox: Sandbox = {
   level: "none",
-  probe: async () => plainIsolation(),
+  async probe({ mounts = [] }) {
+    if (mounts.length === 0) return plainIsolation();
+    throw new SandboxUnavailable(`the job's mounts cannot be made: ${noCage}`, { isHostDown: false });
+  },
   workDirInside: (workDir) => workDir,
-  start: (plan) => startPlain(plan, plainIsolation()),
+  start: async (plan) => startPlain(plan, await plainSandbox.probe(plan)),
   recheck: async () => null,
   sweep: async () => {},
   close: async () => {},

@@ -8,6 +8,7 @@ import { type DelegatedCgroup, delegateCgroup } from "./delegated-cgroup.ts";
 import { diskOf } from "./disk-of.ts";
 import {
   type HostFacts,
+  idmapParts,
   isKernelNewEnough,
   kernelMin,
   type PartFinding,
@@ -82,7 +83,7 @@ async function tryParts(
         break;
       }
       if (result.kind === "launcher") tried.obstacle = result.why;
-      else for (const part of result.parts) tried.set(part, missing(base, part, result.why));
+      else for (const part of withDependents(result.parts)) tried.set(part, missing(base, part, result.why));
     }
   } finally {
     await rm(scratch, { recursive: true, force: true });
@@ -95,7 +96,13 @@ async function tryParts(
 /** It is recorded on every job that does without the part. */
 const whyCharsMax = 400;
 const found: PartFinding = { had: true, why: "", advice: "" };
-const launcherParts = [...(Object.keys(protectionBits) as PartName[]), "cgroup" as const];
+const launcherParts = [...(Object.keys(protectionBits) as PartName[]), "idmap" as const, "cgroup" as const];
+
+/** Without one of the parts that idmapped mounts need, they are missing too. */
+function withDependents(parts: readonly PartName[]): PartName[] {
+  const needsIdmap = parts.some((part) => (idmapParts as readonly PartName[]).includes(part));
+  return needsIdmap ? [...parts, "idmap"] : [...parts];
+}
 
 type LimitFacts = { base: HostFacts; cgroup: PartFinding; cgroups: DelegatedCgroup; options: ProbeOptions };
 
@@ -114,12 +121,13 @@ function missing(base: HostFacts, part: PartName, why: string): PartFinding {
 }
 
 function adviceFor(base: HostFacts, part: PartName): string {
-  if (base.launcherObstacle !== null && protectionBits[part] !== undefined)
-    return "install gcc and run npm run setup";
+  const isLaunchers = protectionBits[part] !== undefined || part === "idmap";
+  if (base.launcherObstacle !== null && isLaunchers) return "install gcc and run npm run setup";
   if (!isKernelNewEnough(base.kernel)) return `use Linux ${kernelMin.major}.${kernelMin.minor} or newer`;
   if (!base.isRoot) return "run the worker as root, best as a service of its own with Delegate=yes";
-  if (protectionBits[part] !== undefined)
-    return "give the worker the rights of root on the host, not those of a container";
+  if (part === "idmap")
+    return "keep what jobs write for its owner on a file system such as ext4, xfs or btrfs";
+  if (isLaunchers) return "give the worker the rights of root on the host, not those of a container";
   return "boot with systemd.unified_cgroup_hierarchy=1, and run the worker as a service of its own with Delegate=yes";
 }
 

@@ -18,8 +18,30 @@ export type AskedLimits = {
   asked: readonly (keyof Limits)[];
 };
 
+/** A directory or file of the host that one job sees, in addition to what every job sees. */
+export type JobMount = {
+  /** A directory of the host, with everything mounted beneath it, or a plain file. The path may not contain links. */
+  source: string;
+  /** The path in the cage. Missing directories on the way are created, except inside a read-only mount. */
+  target: string;
+  access: "read-only" | "writable";
+  /**
+   * The owner of the source. Inside the cage this owner appears as the job's own user: the job may do there what the
+   * owner may, and new files belong to the owner. Without it the job accesses the files as uid 65534.
+   */
+  idmapped?: { uid: number; gid: number };
+  /** Programs in it cannot be executed. False by default: repositories contain scripts. */
+  noexec?: boolean;
+};
+
+/** The limits and mounts that a process needs. */
+export type Asked = AskedLimits & {
+  /** Made in this order: a mount may be inside one that comes before it. They need the part `jail`. */
+  mounts?: readonly JobMount[] | undefined;
+};
+
 /** Everything that a process is started from. Nothing else of the worker reaches it. */
-export type LaunchPlan = AskedLimits & {
+export type LaunchPlan = Asked & {
   jobId: string;
   attempt: number;
   argv: string[];
@@ -73,7 +95,7 @@ export type RunningProcess = {
 export type Sandbox = {
   readonly level: IsolationLevel;
   /** What a process would get, known before it is started. Rejects with SandboxUnavailable when that is too little. */
-  probe(limits: AskedLimits): Promise<Isolation>;
+  probe(asked: Asked): Promise<Isolation>;
   /** Where a process finds its own directory. */
   workDirInside(workDir: string): string;
   /** Rejects with SandboxUnavailable when the process cannot be kept apart as it must be; then nothing was executed. */

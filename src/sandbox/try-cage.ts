@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { resolveLimits } from "../core/limits.ts";
@@ -7,7 +7,7 @@ import { type HostFacts, type PartName, protectionBits } from "./host-facts.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
 import { JobCgroups } from "./job-cgroups.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
-import type { LauncherPlan } from "./launcher-protocol.ts";
+import { type LauncherPlan, type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
 import type { ProbeOptions } from "./probe-host.ts";
 
 export type TryResult =
@@ -34,6 +34,8 @@ const partsOfStep: Record<string, readonly PartName[]> = {
   give: ["user"],
   ids: ["user"],
   capabilities: ["capabilities"],
+  "job-mount": ["idmap"],
+  idmap: ["idmap"],
   "no-new-privs": ["no_new_privs", "seccomp"],
   seccomp: ["seccomp"],
 };
@@ -79,8 +81,18 @@ function planTrue({ base, options, parts, scratch, round }: Try, workDir: string
     facts: base,
     decision: { isolation: { level: "best-effort", applied: [], missing: [] }, protections, limits },
     visiblePaths: options.visiblePaths,
+    jobMounts: parts.includes("idmap") ? [idmappedMount(join(scratch, `owned-${round}`))] : [],
     cgroup,
   });
+}
+
+/** On the disk of the work dir. A repository may be on another one; that is found out when a job needs it. */
+function idmappedMount(dir: string): MountStep {
+  mkdirSync(dir, { mode: 0o700 });
+  const source = realpathSync(dir);
+  const { uid, gid } = statSync(source);
+  const flags = mountFlag.WRITABLE | mountFlag.IDMAP;
+  return { kind: mountKind.JOB, target: "/tmp/owned", source, flags, uid, gid };
 }
 
 /** Named like the scratch directory, so that whoever sweeps that one up finds this one too. */
