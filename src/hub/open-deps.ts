@@ -17,7 +17,7 @@ import { RecordCache } from "./services/record-cache.ts";
 import { placesOf } from "./settings.ts";
 import { systemIds } from "./system-ids.ts";
 
-export type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
+type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
   clock?: Clock | undefined;
   ids?: Ids | undefined;
   failpoint?: Failpoint | undefined;

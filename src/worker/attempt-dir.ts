@@ -1,5 +1,5 @@
 import { mkdir, rm, rmdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Lease } from "../signing/lease.ts";
 
 /**
@@ -22,10 +22,4 @@ export async function removeAttemptDir(attemptDir: string): Promise<void> {
   await rm(attemptDir, { recursive: true, force: true });
   // Another attempt of the job may live beside it; then its directory stays.
   await rmdir(dirname(attemptDir)).catch(() => {});
-}
-
-/** What an earlier process left behind: its leases are over, and the hub has what it acknowledged. */
-export async function sweepWorkDir(workDir: string): Promise<void> {
-  await rm(join(workDir, "jobs"), { recursive: true, force: true });
-  await mkdir(join(workDir, "jobs"), { recursive: true, mode: 0o700 });
 }

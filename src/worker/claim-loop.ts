@@ -2,6 +2,7 @@ import type { ClaimedBatch } from "../contract/worker-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import { withJitter } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Service } from "../runtime/service.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { mayComeBack, type RetryDeps } from "./hub-presence.ts";
@@ -31,7 +32,8 @@ const lastClaimMs = 2_000;
  * filled, when a slot is free again. Without the hub's hints it waits in long polls, and without those it asks now
  * and then. It never rests without a time at which it looks again.
  */
-export class ClaimLoop {
+export class ClaimLoop implements Service {
+  readonly name = "claim loop";
   readonly #deps: ClaimLoopDeps;
   readonly #stopping = new AbortController();
   readonly #wakeUp = new WakeUp();
@@ -53,11 +55,11 @@ export class ClaimLoop {
     });
   }
 
-  start(): void {
+  async start(): Promise<void> {
     this.#over = this.#run();
   }
 
-  /** Returns when no claim is under way any more. */
+  /** Resolves when no claim is under way any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const claiming = this.#claiming;

@@ -1,17 +1,13 @@
 import type { Clock } from "../runtime/clock.ts";
+import type { Service } from "../runtime/service.ts";
 import { giveUpJob, type HeldJobs, stopJob } from "./held-jobs.ts";
 
 type DrainDeps = {
   clock: Clock;
   settings: { drainMs: number; stopGraceMs: number };
   held: HeldJobs;
-};
-
-type DrainSteps = {
-  /** Nothing new is begun after it. */
-  begin(): Promise<void>;
-  /** Nothing is held any more. */
-  end(): Promise<void>;
+  /** Gives back what has not begun. */
+  giveBackWaiting(): void;
 };
 
 /** For the last bytes and words to the hub, once everything has been ended. */
@@ -20,25 +16,22 @@ const finalCallsMs = 10_000;
 const finalCallsInHurryMs = 2_000;
 
 /**
- * The end of a worker: what runs may end by itself for a while, then it is stopped and given back, so that it costs no
- * job an attempt. Each step has its time, whatever the hub and the jobs do.
+ * The end of the jobs of a worker: what runs may end by itself for a while, then it is stopped and given back, so that
+ * it costs no job an attempt. Each step has its time, whatever the hub and the jobs do.
  */
-export class Drain {
+export class Drain implements Service {
+  readonly name = "drain";
   readonly #deps: DrainDeps;
   readonly #hurry = new AbortController();
-  readonly #over = Promise.withResolvers<void>();
-  #isBegun = false;
+  readonly #over = new AbortController();
 
   constructor(deps: DrainDeps) {
     this.#deps = deps;
   }
 
-  get isBegun(): boolean {
-    return this.#isBegun;
-  }
-
-  get over(): Promise<void> {
-    return this.#over.promise;
+  /** Aborted when every job has ended or was given up. */
+  get over(): AbortSignal {
+    return this.#over.signal;
   }
 
   /** Takes away the time that jobs have to end by themselves. */
@@ -46,18 +39,12 @@ export class Drain {
     this.#hurry.abort();
   }
 
-  /** A second call waits for the first. */
-  async run(steps: DrainSteps): Promise<void> {
-    if (!this.#isBegun) {
-      this.#isBegun = true;
-      this.#drain(steps).then(this.#over.resolve, this.#over.reject);
-    }
-    await this.over;
-  }
+  async start(): Promise<void> {}
 
-  async #drain(steps: DrainSteps): Promise<void> {
-    const { held, settings } = this.#deps;
-    await steps.begin();
+  /** Claims have stopped before, so that nothing is added. */
+  async stop(): Promise<void> {
+    const { held, settings, giveBackWaiting } = this.#deps;
+    giveBackWaiting();
     await this.#empty(settings.drainMs);
 
     for (const job of held.all()) stopJob(job, "drain");
@@ -67,7 +54,7 @@ export class Drain {
     for (const job of held.all()) job.hurry.abort();
     await this.#emptyWithin(finalCallsInHurryMs, new AbortController().signal);
     for (const job of held.all()) giveUpJob(job);
-    await steps.end();
+    this.#over.abort();
   }
 
   #empty(ms: number): Promise<void> {

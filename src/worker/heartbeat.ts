@@ -7,6 +7,7 @@ import {
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Service } from "../runtime/service.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { KeeperMessage, KeptLease } from "./lease-keeper.ts";
 import { machineMonotonicMs } from "./machine-clock.ts";
@@ -41,7 +42,8 @@ const restartMs = 500;
  * The main thread's side of the heartbeat. What is held and dropped is passed on a few times a second, because most
  * jobs of a fast worker come and go in between and never need to be known; process ids are passed on at once.
  */
-export class Heartbeat {
+export class Heartbeat implements Service {
+  readonly name = "heartbeat";
   readonly #options: HeartbeatOptions;
   readonly #leases = new Map<string, KeptLease>();
   readonly #changed = new Set<string>();
@@ -58,28 +60,8 @@ export class Heartbeat {
     this.#options = options;
   }
 
-  start(): void {
-    const { connection, workerId, heartbeatMs, logger } = this.#options;
-    const status = this.#status;
-    const { port1, port2: messages } = new MessageChannel();
-    const workerData: HeartbeatThreadData = { connection, workerId, heartbeatMs, status, messages };
-    const thread = new Thread(threadUrl(), {
-      workerData,
-      transferList: [messages],
-      name: "heartbeat",
-      env: {},
-      execArgv: [],
-    });
-    this.#thread = thread;
-    this.#messages = port1;
-    port1.on("message", (message: KeeperMessage) => this.#hear(message));
-    this.#known = new Set();
-    for (const key of this.#leases.keys()) this.#changed.add(key);
-    this.#flush();
-    thread.on("error", (error) =>
-      logger.error({ err: error }, "the heartbeat thread failed; starting another"),
-    );
-    thread.on("exit", () => this.#restart(thread));
+  async start(): Promise<void> {
+    this.#startThread();
   }
 
   async stop(): Promise<void> {
@@ -137,6 +119,30 @@ export class Heartbeat {
     this.#post({ kind: "status", status });
   }
 
+  #startThread(): void {
+    const { connection, workerId, heartbeatMs, logger } = this.#options;
+    const status = this.#status;
+    const { port1, port2: messages } = new MessageChannel();
+    const workerData: HeartbeatThreadData = { connection, workerId, heartbeatMs, status, messages };
+    const thread = new Thread(threadUrl(), {
+      workerData,
+      transferList: [messages],
+      name: "heartbeat",
+      env: {},
+      execArgv: [],
+    });
+    this.#thread = thread;
+    this.#messages = port1;
+    port1.on("message", (message: KeeperMessage) => this.#hear(message));
+    this.#known = new Set();
+    for (const key of this.#leases.keys()) this.#changed.add(key);
+    this.#flush();
+    thread.on("error", (error) =>
+      logger.error({ err: error }, "the heartbeat thread failed; starting another"),
+    );
+    thread.on("exit", () => this.#restart(thread));
+  }
+
   #hear(message: KeeperMessage): void {
     if (message.kind === "answer") this.#leaseMs = message.leaseMs;
     this.#options.onMessage(message);
@@ -173,7 +179,7 @@ export class Heartbeat {
     this.#thread = undefined;
     this.#messages = undefined;
     this.#options.clock.setTimer(() => {
-      if (!this.#isStopped) this.start();
+      if (!this.#isStopped) this.#startThread();
     }, restartMs);
   }
 }

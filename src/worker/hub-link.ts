@@ -1,13 +1,14 @@
 import type { KeysView } from "../contract/view-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Service } from "../runtime/service.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
 import type { HubCalls, Registration } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
 type HubLinkDeps = RetryDeps & {
-  calls: Pick<HubCalls, "listKeys" | "register" | "openCommands">;
+  calls: Pick<HubCalls, "listKeys" | "register" | "openCommands" | "removeWorker">;
   logger: Logger;
   keys: TrustedKeys;
   registration: Omit<Registration, "key_ids">;
@@ -19,12 +20,14 @@ type HubLinkDeps = RetryDeps & {
 
 /** As many as a registration may name; the newest are last. */
 const keyIdsMax = 16;
+const goodbyeMs = 2_000;
 
 /**
  * The worker's standing with the hub: whose signatures it trusts, its registration, and the stream of commands. It
  * connects again for ever, and registers anew each time, because the hub may have been replaced in between.
  */
-export class HubLink {
+export class HubLink implements Service {
+  readonly name = "hub link";
   readonly #deps: HubLinkDeps;
   readonly #stopping = new AbortController();
   #reconnect = new AbortController();
@@ -46,10 +49,12 @@ export class HubLink {
     this.#over = this.#run();
   }
 
+  /** Says goodbye at the end. A hub that cannot be told notices by itself that the worker is silent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#reconnect.abort();
     await this.#over;
+    await this.#deps.calls.removeWorker(AbortSignal.timeout(goodbyeMs)).catch(() => {});
   }
 
   /** The hub has forgotten the worker: begin again. */

@@ -1,6 +1,7 @@
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Service } from "../runtime/service.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
 type SandboxWatchDeps = {
@@ -16,7 +17,8 @@ const recheckPause = { firstMs: 1_000, maxMs: 60_000 };
  * Knows whether this host can cage processes. While it cannot, none are claimed, and the host is tried again, less
  * often after each failure: somebody may load a module, free some memory, or restart a service meanwhile.
  */
-export class SandboxWatch {
+export class SandboxWatch implements Service {
+  readonly name = "sandbox watch";
   readonly #deps: SandboxWatchDeps;
   #timer: Timer | undefined;
   #failures = 0;
@@ -43,7 +45,7 @@ export class SandboxWatch {
     this.#plan();
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
   }

@@ -1,4 +1,4 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunners, type Runners, type RunnersDeps } from "../runners/create-runners.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
@@ -11,8 +11,8 @@ import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
-import { sweepWorkDir } from "./attempt-dir.ts";
-import { Ledger } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
+import { recover } from "./recover.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { TrustedKeys } from "./trusted-keys.ts";
 import { WorkerEngine } from "./worker-engine.ts";
@@ -42,7 +42,7 @@ export type RunningWorker = {
   stop(): Promise<void>;
   /** The same at once: whatever runs is killed and given back. */
   stopNow(): Promise<void>;
-  /** Comes when the worker has stopped. */
+  /** Resolves when the worker has stopped. */
   readonly done: Promise<void>;
 };
 
@@ -54,7 +54,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { settings, home, logger } = options;
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
-  const place = await openResources(options, clock, hurry.signal);
+  const resources = await openResources(options, clock, hurry.signal);
   const { connection, client } = connect(settings);
   const engine = new WorkerEngine({
     settings,
@@ -66,15 +66,11 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     version: options.version,
     failpoint: options.failpoint ?? noFailpoint,
     handlers: options.handlers ?? new Map(),
-    sandbox: place.sandbox,
-    runners: place.runners,
-    ledger: place.ledger,
-    key: place.key,
-    keys: place.keys,
+    ...resources,
   });
   const close = async (): Promise<void> => {
     client.close();
-    await place.close();
+    await resources.close();
   };
   try {
     await engine.start();
@@ -88,7 +84,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
       home,
       slots: settings.slots,
       hub: settings.hubUrls,
-      isolation: place.sandbox.level,
+      isolation: resources.sandbox.level,
     },
     "worker started",
   );
@@ -110,6 +106,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   };
 }
 
+/** What a worker holds on its machine. */
 type WorkerResources = {
   key: SigningKey;
   keys: TrustedKeys;
@@ -120,7 +117,7 @@ type WorkerResources = {
   close(): Promise<void>;
 };
 
-/** Takes possession of the worker's directories; what an earlier process left in them is swept away. */
+/** Takes possession of the worker's directories, clears up what an earlier process left there, and opens the rest. */
 async function openResources(
   options: StartWorkerOptions,
   clock: Clock,
@@ -143,16 +140,14 @@ async function openResources(
     }
     const sandbox = options.sandbox ?? (await openSandbox(options, clock));
     closers.push(() => sandbox.close());
-    await sandbox.sweep(await namesIn(join(settings.workDir, "jobs")));
-    await sweepWorkDir(settings.workDir);
+    const ledger = await recover({ workerDir: dir, workDir: settings.workDir, sandbox, clock });
+    closers.push(() => ledger.close());
     const key = await openWorkerKey(dir);
     const keys = await TrustedKeys.open({
       path: join(dir, "trusted-keys.json"),
       roots: settings.signingKeys,
       nowMs: () => clock.nowMs(),
     });
-    const ledger = await Ledger.open(join(dir, "ledger.log"), () => clock.nowMs());
-    closers.push(() => ledger.close());
     const runners = (options.createRunners ?? createRunners)({
       settings,
       sandbox,
@@ -193,10 +188,6 @@ async function openSandbox(
       "this host lacks parts of the cage; see `writ doctor`",
     );
   return sandbox;
-}
-
-async function namesIn(dir: string): Promise<string[]> {
-  return readdir(dir).catch(() => []);
 }
 
 function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {

@@ -4,7 +4,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { HttpClient, HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { RepeatedService } from "../runtime/service.ts";
+import { type Service, startAll, stopAll } from "../runtime/service.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type SigningKey, signText } from "../signing/ed25519.ts";
 import { receiptListText } from "../signing/receipt.ts";
@@ -15,7 +15,7 @@ import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { createHubCalls, type HubCalls } from "./hub-calls.ts";
 import { HubLink } from "./hub-link.ts";
 import { HubOrders } from "./hub-orders.ts";
-import { HubPresence } from "./hub-presence.ts";
+import { HubPresence, type RetryDeps } from "./hub-presence.ts";
 import type { Ledger } from "./ledger.ts";
 import { pushMetrics } from "./push-metrics.ts";
 import { registrationOf } from "./registration.ts";
@@ -50,77 +50,42 @@ const troublePauseMs = 5_000;
 /** The parts of a worker and how they hear of one another. What each does is told in its own file. */
 export class WorkerEngine {
   readonly #parts: EngineParts;
-  readonly #quit = new AbortController();
-  readonly #calls: HubCalls;
+  /** What everybody needs who calls the hub. */
+  readonly #hub: RetryDeps & { calls: HubCalls; logger: Logger };
   readonly #heartbeat: Heartbeat;
   readonly #held: HeldJobs;
+  readonly #drain: Drain;
+  readonly #link: HubLink;
+  readonly #run: RunDeps;
   readonly #slots: Slots;
   readonly #claims: ClaimLoop;
-  readonly #link: HubLink;
-  readonly #metrics: RepeatedService;
-  readonly #run: RunDeps;
   readonly #orders: HubOrders;
-  readonly #drain: Drain;
   readonly #sandboxWatch: SandboxWatch;
+  readonly #services: readonly Service[];
+  readonly #over = Promise.withResolvers<void>();
   /** What checking claims has cost. */
   readonly #tally = { verifications: 0 };
+  #isStopping = false;
   #isInTrouble = false;
 
   constructor(parts: EngineParts) {
     const { settings, client, clock, logger, random } = parts;
+    const { workerId, heartbeatMs, requestTimeoutMs: timeoutMs } = settings;
     this.#parts = parts;
-    const presence = new HubPresence(logger, clock);
-    const calls = createHubCalls(client, {
-      workerId: settings.workerId,
-      timeoutMs: settings.requestTimeoutMs,
-    });
-    const retry = { clock, random, presence };
-    this.#calls = calls;
+    const calls = createHubCalls(client, { workerId, timeoutMs });
+    this.#hub = { clock, random, logger, presence: new HubPresence(logger, clock), calls };
     this.#heartbeat = new Heartbeat({
       ...parts,
-      workerId: settings.workerId,
-      heartbeatMs: settings.heartbeatMs,
+      workerId,
+      heartbeatMs,
       onMessage: (message) => this.#orders.hearHeartbeat(message),
     });
     this.#held = new HeldJobs(this.#heartbeat);
-    this.#link = this.#createLink(retry);
-    this.#run = {
-      ...parts,
-      ...retry,
-      calls,
-      trusted: () => parts.keys.trusted(),
-      tally: this.#tally,
-      held: this.#held,
-      heartbeat: this.#heartbeat,
-      reporter: new ResultReporter(
-        {
-          ...retry,
-          calls,
-          signReceipts: (texts) => signText(parts.key, receiptListText(settings.workerId, texts)),
-        },
-        this.#quit.signal,
-      ),
-      quit: this.#quit.signal,
-      onTrouble: (error) => this.#pauseForTrouble(error),
-      onSandboxDown: (reason) => this.#sandboxWatch.down(reason),
-    };
-    this.#slots = new Slots({
-      slots: settings.slots,
-      mayLookAhead: parts.handlers.size > 0,
-      clock,
-      run: (held, free) => runJob(this.#run, held, free),
-      giveBack: (jobs) => this.#giveBack(jobs, "the worker has no free slot"),
-      heldCount: () => this.#held.size,
-    });
-    this.#claims = new ClaimLoop({
-      ...retry,
-      calls,
-      logger,
-      slots: this.#slots,
-      pollIntervalMs: settings.pollIntervalMs,
-      receive: async (batch) => this.#accept(await receiveBatch(this.#run, batch)),
-      onUnknown: () => this.#link.renew(),
-    });
+    this.#drain = this.#createDrain();
+    this.#link = this.#createLink();
+    this.#run = this.#createRun();
+    this.#slots = this.#createSlots();
+    this.#claims = this.#createClaims();
     this.#orders = new HubOrders({
       logger,
       held: this.#held,
@@ -129,55 +94,27 @@ export class WorkerEngine {
       link: this.#link,
       onDrain: (isTold) => this.#changeDrain(isTold),
     });
-    this.#metrics = pushMetrics({
-      calls,
-      clock,
-      intervalMs: settings.pushIntervalMs,
-      workDir: settings.workDir,
-      verifications: () => this.#tally.verifications,
-      slots: () => ({ used: this.#slots.used, size: settings.slots }),
-    });
-    this.#drain = new Drain({ clock, settings, held: this.#held });
-    this.#sandboxWatch = new SandboxWatch({
-      clock,
-      logger,
-      sandbox: parts.sandbox,
-      onChange: (isDown) => {
-        // Functions of this program need no cage.
-        this.#claims.onlyTypes = isDown ? [...parts.handlers.keys()] : undefined;
-      },
-    });
+    this.#sandboxWatch = this.#createSandboxWatch();
+    this.#services = this.#listServices();
   }
 
-  /** Comes when the worker has stopped. */
+  /** Resolves when the worker has stopped. */
   get over(): Promise<void> {
-    return this.#drain.over;
+    return this.#over.promise;
   }
 
-  async start(): Promise<void> {
-    await this.#sandboxWatch.start();
-    await this.#link.start();
-    this.#heartbeat.start();
-    if (this.#parts.settings.enabled) this.#claims.start();
-    await this.#metrics.start();
+  start(): Promise<void> {
+    return startAll(this.#services);
   }
 
+  /** A second call waits for the first. */
   stop(): Promise<void> {
-    return this.#drain.run({
-      begin: async () => {
-        this.#heartbeat.setStatus("draining");
-        await this.#claims.stop();
-        this.#giveBack(this.#slots.takeWaiting(), "the worker is stopping");
-      },
-      end: async () => {
-        this.#quit.abort();
-        this.#sandboxWatch.stop();
-        await this.#metrics.stop();
-        await this.#link.stop();
-        await this.#heartbeat.stop();
-        await this.#sayGoodbye();
-      },
-    });
+    if (!this.#isStopping) {
+      this.#isStopping = true;
+      this.#heartbeat.setStatus("draining");
+      stopAll(this.#services).then(this.#over.resolve, this.#over.reject);
+    }
+    return this.over;
   }
 
   stopNow(): Promise<void> {
@@ -185,12 +122,32 @@ export class WorkerEngine {
     return this.stop();
   }
 
-  #createLink(retry: { clock: Clock; random: () => number; presence: HubPresence }): HubLink {
-    const { settings, logger, version, key, keys, runners, handlers } = this.#parts;
+  /** Everything that runs in a worker, in the order in which it starts. It stops in reverse. */
+  #listServices(): Service[] {
+    return [
+      // Known before the first claim: whether this host can cage processes.
+      this.#sandboxWatch,
+      // Registers, and says goodbye when nobody else calls the hub any more.
+      this.#link,
+      // Renews leases until the last job has ended.
+      this.#heartbeat,
+      this.#createMetrics(),
+      // Lets jobs end, once nothing new is claimed.
+      this.#drain,
+      ...(this.#parts.settings.enabled ? [this.#claims] : []),
+    ];
+  }
+
+  #createDrain(): Drain {
+    const { clock, settings } = this.#parts;
+    const giveBackWaiting = () => this.#giveBack(this.#slots.takeWaiting(), "the worker is stopping");
+    return new Drain({ clock, settings, held: this.#held, giveBackWaiting });
+  }
+
+  #createLink(): HubLink {
+    const { settings, version, key, keys, runners, handlers } = this.#parts;
     return new HubLink({
-      ...retry,
-      calls: this.#calls,
-      logger,
+      ...this.#hub,
       keys,
       registration: registrationOf(settings, {
         version,
@@ -208,8 +165,69 @@ export class WorkerEngine {
     });
   }
 
+  #createRun(): RunDeps {
+    const { settings, key, keys } = this.#parts;
+    const signReceipts = (texts: string[]) => signText(key, receiptListText(settings.workerId, texts));
+    const quit = this.#drain.over;
+    return {
+      ...this.#parts,
+      ...this.#hub,
+      trusted: () => keys.trusted(),
+      tally: this.#tally,
+      held: this.#held,
+      heartbeat: this.#heartbeat,
+      reporter: new ResultReporter({ ...this.#hub, signReceipts }, quit),
+      quit,
+      onTrouble: (error) => this.#pauseForTrouble(error),
+      onSandboxDown: (reason) => this.#sandboxWatch.down(reason),
+    };
+  }
+
+  #createSlots(): Slots {
+    const { settings, handlers, clock } = this.#parts;
+    return new Slots({
+      slots: settings.slots,
+      mayLookAhead: handlers.size > 0,
+      clock,
+      run: (held, free) => runJob(this.#run, held, free),
+      giveBack: (jobs) => this.#giveBack(jobs, "the worker has no free slot"),
+      heldCount: () => this.#held.size,
+    });
+  }
+
+  #createClaims(): ClaimLoop {
+    return new ClaimLoop({
+      ...this.#hub,
+      slots: this.#slots,
+      pollIntervalMs: this.#parts.settings.pollIntervalMs,
+      receive: async (batch) => this.#accept(await receiveBatch(this.#run, batch)),
+      onUnknown: () => this.#link.renew(),
+    });
+  }
+
+  #createSandboxWatch(): SandboxWatch {
+    const { clock, logger, sandbox, handlers } = this.#parts;
+    const onChange = (isDown: boolean) => {
+      // Functions of this program need no cage.
+      this.#claims.onlyTypes = isDown ? [...handlers.keys()] : undefined;
+    };
+    return new SandboxWatch({ clock, logger, sandbox, onChange });
+  }
+
+  #createMetrics(): Service {
+    const { settings, clock } = this.#parts;
+    return pushMetrics({
+      calls: this.#hub.calls,
+      clock,
+      intervalMs: settings.pushIntervalMs,
+      workDir: settings.workDir,
+      verifications: () => this.#tally.verifications,
+      slots: () => ({ used: this.#slots.used, size: settings.slots }),
+    });
+  }
+
   #accept(jobs: HeldJob[]): void {
-    if (this.#drain.isBegun) this.#giveBack(jobs, "the worker is stopping");
+    if (this.#isStopping) this.#giveBack(jobs, "the worker is stopping");
     else this.#slots.add(jobs);
   }
 
@@ -219,7 +237,7 @@ export class WorkerEngine {
 
   #changeDrain(isTold: boolean): void {
     // A worker that stops has given everything back, and will not take anything again.
-    if (this.#drain.isBegun) return;
+    if (this.#isStopping) return;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
     else void this.#link.refreshKeys();
@@ -242,10 +260,5 @@ export class WorkerEngine {
 
   #applyPause(): void {
     this.#claims.isPaused = this.#orders.isToldToDrain || this.#isInTrouble;
-  }
-
-  /** A hub that cannot be told notices by itself that the worker is silent. */
-  async #sayGoodbye(): Promise<void> {
-    await this.#calls.removeWorker(AbortSignal.timeout(2_000)).catch(() => {});
   }
 }

@@ -1,0 +1,50 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../runtime/clock.ts";
+import { recover } from "./recover.ts";
+
+const attempt = { jobId: "job-a", attempt: 2, expiresAtTs: Math.floor(Date.now() / 1000) + 60 };
+
+test("processes are ended while their directories are still there, then the directories go", async () => {
+  const deps = dirs();
+  const left = join(deps.workDir, "jobs", "job-a", "1");
+  mkdirSync(left, { recursive: true });
+  writeFileSync(join(left, "stdout.log"), "not sent");
+  const swept: { jobIds: readonly string[]; wereThere: boolean }[] = [];
+  const sweep = async (jobIds: readonly string[]) => {
+    swept.push({ jobIds, wereThere: existsSync(left) });
+  };
+  const ledger = await recover({ ...deps, sandbox: { sweep } });
+  await ledger.close();
+  expect(swept).toEqual([{ jobIds: ["job-a"], wereThere: true }]);
+  expect(readdirSync(join(deps.workDir, "jobs"))).toEqual([]);
+});
+
+test("attempts that were begun are known again, and half a line is not one of them", async () => {
+  const deps = { ...dirs(), sandbox: { sweep: async () => {} } };
+  const before = await recover(deps);
+  await before.admit([attempt]).saved;
+  await before.close();
+  appendFileSync(join(deps.workerDir, "ledger.log"), "job-b 1 17");
+  const ledger = await recover(deps);
+  onTestFinished(() => ledger.close());
+  expect(ledger.admit([attempt, { ...attempt, jobId: "job-b", attempt: 1 }]).isNew).toEqual([false, true]);
+});
+
+function dirs() {
+  const root = mkdtempSync(join(tmpdir(), "writ-recover-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const [workerDir, workDir] = [join(root, "worker"), join(root, "work")];
+  mkdirSync(workerDir);
+  return { workerDir, workDir, clock: systemClock };
+}

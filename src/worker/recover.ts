@@ -1,0 +1,32 @@
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../runtime/clock.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { Ledger } from "./ledger.ts";
+
+type RecoverDeps = {
+  /** The worker's own directory in the home, and where jobs have their files; both are locked by this process. */
+  workerDir: string;
+  workDir: string;
+  sandbox: Pick<Sandbox, "sweep">;
+  clock: Clock;
+};
+
+/**
+ * What a worker does about its past, before it asks for work. The process before it may have stopped in order, been
+ * killed at any moment or lost power. Nobody knows which, so every start does the same.
+ *
+ * Jobs that were running are not continued. What they wrote that the hub has not answered for, and outcomes that were
+ * not reported, go with the process that had them: the hub still holds their leases, which run out, and then decides
+ * whether they are tried again. What must not be forgotten is which attempts were begun, and that is in the ledger.
+ */
+export async function recover({ workerDir, workDir, sandbox, clock }: RecoverDeps): Promise<Ledger> {
+  const jobsDir = join(workDir, "jobs");
+  // The launcher dies with its worker, and cages with the launcher; their cgroups are left, and in them perhaps a
+  // process that takes its time. Processes go before the directories that they write to.
+  await sandbox.sweep(await readdir(jobsDir).catch(() => []));
+  await rm(jobsDir, { recursive: true, force: true });
+  await mkdir(jobsDir, { recursive: true, mode: 0o700 });
+  // Half a line at its end is dropped: it belongs to an attempt that was never begun.
+  return Ledger.open(join(workerDir, "ledger.log"), () => clock.nowMs());
+}
