@@ -163,13 +163,13 @@ export class Writ {
   }
 
   /** Makes a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
-  async rotateKeys(wish: { emergency?: boolean; notice_sec?: number } = {}): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.rotateKeys, { body: wish })).body;
+  async rotateKeys(options: { emergency?: boolean; notice_sec?: number } = {}): Promise<SigningKey> {
+    return (await this.#hub.call(adminRoutes.rotateKeys, { body: options })).body;
   }
 
   /** Ends a key that was replaced; `now` also voids what was leased with it. */
-  async revokeKey(id: string, wish: { now?: boolean } = {}): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: wish })).body;
+  async revokeKey(id: string, options: { now?: boolean } = {}): Promise<SigningKey> {
+    return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: options })).body;
   }
 
   /** The receipt of the last attempt that reported one, with all that it takes to check it. */

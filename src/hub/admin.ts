@@ -15,7 +15,7 @@ export { backUp } from "./backup/back-up.ts";
 export { restore } from "./backup/restore.ts";
 export { expiringCerts, type ListedCert, listCerts, revokeCerts } from "./certs/manage-certs.ts";
 
-/** The door for commands that work on a home itself, whether or not its hub runs. */
+/** The entry point for commands that work on a home itself, whether or not its hub is running. */
 
 export type HomeCall = {
   home: string;
@@ -24,13 +24,13 @@ export type HomeCall = {
   nowMs: number;
 };
 
-/** Makes the authority and the first certificates where they are missing. */
+/** Creates the authority and the first certificates where they are missing. */
 export async function initHomeCerts(call: HomeCall): Promise<void> {
   await prepareHome(call.home);
   await ensureCerts(call.home, await wishOf(call));
 }
 
-/** New certificates for the server and the first person; a running hub takes its own over by itself. */
+/** Replaces the certificates of the server and the first person; a running hub loads its own by itself. */
 export async function renewHomeCerts(call: HomeCall): Promise<void> {
   await prepareHome(call.home);
   await renewCerts(call.home, await wishOf(call));
@@ -41,7 +41,7 @@ export type IssueCall = HomeCall & {
   tenant: string;
   isAdmin: boolean;
   out: string;
-  /** The hub's address as that machine sees it; without it, the one under which it runs. */
+  /** The hub's address as seen from that machine; by default the address of the running hub. */
   url?: string | undefined;
   grpcPort?: number | undefined;
 };
@@ -54,7 +54,7 @@ export async function issueHomeCert(call: IssueCall): Promise<IssuedCert & { url
   return { ...issued, url: hub.url };
 }
 
-/** Certificates outside the home that the hub's settings name and that end soon. */
+/** Certificates outside the home that are named in the hub's settings and expire soon. */
 export async function expiringCertsOfSettings(
   call: Pick<HomeCall, "home" | "env" | "nowMs">,
 ): Promise<GivenCert[]> {
@@ -65,7 +65,7 @@ async function wishOf({ home, env, osUser, nowMs }: HomeCall) {
   return certificateRequest(await loadHubSettings({ home, flags: {}, env }), { osUser, nowMs });
 }
 
-/** As the running hub says, else as the settings will make it. */
+/** As the running hub reports it, otherwise as the settings will make it. */
 async function hubAddress(call: IssueCall): Promise<{ url: string; grpcPort: number }> {
   const text = await readSmallFile(hubFilePath(call.home), { mustBePrivate: false });
   const running = text === null ? null : (JSON.parse(text) as HubFile);
@@ -84,7 +84,7 @@ export async function verifyAudit(input: {
   const { home } = input;
   const { databasePath, keysDir } = placesOf(home, await lookAtSettings(input));
   const readKeys = () => readVerifyingKeys(keysDir);
-  // Without keys this is no home, and that is said before a database is missed.
+  // Without keys this is not a home; that is reported before a missing database.
   readKeys();
   return verify({ home, databasePath, readKeys });
 }

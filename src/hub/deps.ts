@@ -18,7 +18,7 @@ import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
 import type { HubSettings } from "./settings.ts";
 
-/** What the use cases of the hub stand on. Everything that can differ between a test and a day in the field is here. */
+/** What the use cases of the hub depend on. Everything that can differ between a test and production is here. */
 export type HubDeps = {
   store: Store;
   keys: KeyRing;
@@ -41,13 +41,13 @@ export type HubDeps = {
   /** Whose requests are recorded in full. */
   watched: WatchList;
   home: string;
-  /** The audit trail's files, one for each day that has left the database. */
+  /** The files of the audit trail, one for each day that is no longer in the database. */
   auditDir: string;
   receipts: ReceiptChecker;
   version: string;
 };
 
-/** The rules under which every change of a job is judged now. */
+/** The rules for judging changes of jobs, as of now. */
 export function rulesNow(deps: Pick<HubDeps, "clock" | "settings">): ChangeRules {
   return {
     nowMs: deps.clock.nowMs(),

@@ -8,16 +8,16 @@ const entriesMax = 10_000;
 const name = z.string().min(1, "must not be empty").max(4096);
 const names = z.array(name).max(entriesMax);
 
-/** What is too large for a variable stands in writ.yaml only. */
+/** Settings that are too large for a variable exist only in writ.yaml. */
 const shapes = {
-  /** Which commands jobs may run: `deny` for everybody, more for single users. */
+  /** Which commands jobs may run: `deny` for everybody, and more for single users. */
   commands: z.strictObject({
     deny: names.optional(),
     users: z.record(userId, z.strictObject({ allow: names.optional(), deny: names.optional() })).optional(),
   }),
-  /** The names in certificates that are let in; without it every certificate of a trusted authority is. */
+  /** The names in certificates that are accepted; by default every certificate of a trusted authority. */
   users: z.array(userId).max(entriesMax),
-  /** Quotas by tenant, as PUT /tenants/:id/quota takes them. */
+  /** Quotas by tenant, in the form of PUT /tenants/:id/quota. */
   quotas: z.record(tenantId, quota),
 } as const;
 
@@ -25,7 +25,7 @@ type Key = keyof typeof shapes;
 
 export type FileSettings = { [K in Key]: z.infer<(typeof shapes)[K]> | null };
 
-/** Takes these settings out of the file; what is left is for the ordinary ones. */
+/** Takes these settings out of the file and returns the rest for the ordinary settings. */
 export function takeFileSettings(file: YamlFile | undefined): {
   taken: FileSettings;
   rest: YamlFile | undefined;
@@ -43,7 +43,7 @@ export function takeFileSettings(file: YamlFile | undefined): {
 }
 
 function parse<K extends Key>(file: YamlFile, key: K, value: unknown): FileSettings[K] {
-  // A key with nothing below it, as a commented-out list leaves behind.
+  // A key without a value, as a commented-out list leaves behind.
   if (value === undefined || value === null) return null;
   const parsed = shapes[key].safeParse(value);
   if (parsed.success) return parsed.data as FileSettings[K];
@@ -53,7 +53,7 @@ function parse<K extends Key>(file: YamlFile, key: K, value: unknown): FileSetti
     | string
     | number
   )[];
-  const message = unknown === undefined ? issue?.message : "is not a known key";
+  const message = unknown === undefined ? issue?.message : "is an unknown key";
   const line = file.lineOf(path) ?? file.lineOf([key]) ?? 1;
   throw new WritError("CONFIG_INVALID", `${file.path}:${line}: ${path.join(".")}: ${message}`);
 }

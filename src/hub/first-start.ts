@@ -28,7 +28,7 @@ const settingsTemplate = `# Settings of this hub. Every setting can also be give
 #   default: { max_pending: 10000 }
 `;
 
-/** Makes what a home needs and does not have yet. What is there is never overwritten. */
+/** Creates what a home needs and does not have yet. What exists is never overwritten. */
 export async function prepareHome(home: string): Promise<void> {
   await ensureHome(home);
   for (const folder of subfolders) mkdirSync(join(home, folder), { recursive: true, mode: 0o700 });
@@ -37,8 +37,8 @@ export async function prepareHome(home: string): Promise<void> {
 }
 
 /**
- * The administrator's token: given by the environment, else the one in the home, else a new one. The store keeps
- * only its hash; the file is how the command line of the same person finds it.
+ * The administrator's token: from the environment, else the one in the home, else a new one. The store keeps only its
+ * hash; the command line of the same person finds it in the file.
  */
 export async function ensureAdminToken(
   deps: Pick<HubDeps, "home" | "store" | "ids" | "clock">,
@@ -66,7 +66,7 @@ export async function ensureAdminToken(
   });
 }
 
-/** What the file says of a tenant holds from the start on; a change by hand lasts until the next one. */
+/** The quotas in the file apply from the start on; a manual change lasts until the next start. */
 export async function applyQuotas(
   { store, clock }: Pick<HubDeps, "store" | "clock">,
   quotas: HubSettings["quotas"],

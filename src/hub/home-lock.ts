@@ -13,7 +13,7 @@ export type HubFile = {
   started_at: number;
 };
 
-/** How programs find a running hub. It is written once the ports listen, and removed at a clean stop. */
+/** Tells programs how to find a running hub. It is written once the ports listen, and removed at a clean stop. */
 export const hubFilePath = (home: string): string => join(home, "hub.json");
 
 export async function writeHubFile(home: string, file: HubFile): Promise<void> {
@@ -30,7 +30,7 @@ export function lockHome(home: string): FileLock {
   if (lock !== null) return lock;
   throw new WritError(
     "CONFIG_INVALID",
-    `a hub already runs for ${home}${runningHub(home)}; stop it, or use another --home`,
+    `a hub is already running in ${home}${runningHub(home)}; stop it, or use another --home`,
   );
 }
 

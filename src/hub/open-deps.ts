@@ -23,7 +23,7 @@ type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
   failpoint?: Failpoint | undefined;
 };
 
-/** Opens keys, database and outputs, and builds what the use cases stand on. Nothing runs yet. */
+/** Opens keys, database and outputs, and builds what the use cases depend on. Nothing runs yet. */
 export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const { home, version, settings, logger } = sources;
   const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;

@@ -18,7 +18,7 @@ import { type FileSettings, takeFileSettings } from "./file-settings.ts";
 
 const mailAddresses = text({
   pattern: /^[^\s@,]+@[^\s@,]+(?:\s*,\s*[^\s@,]+@[^\s@,]+)*$/,
-  allowed: "a mail address, or several with commas",
+  allowed: "a mail address, or several separated by commas",
 });
 const dayCount = integer({ min: 1, max: 36_500 });
 const signingKey = parser("an Ed25519 private key as one PKCS#8 PEM block", (value) => {
@@ -30,7 +30,10 @@ const signingKey = parser("an Ed25519 private key as one PKCS#8 PEM block", (val
   }
 });
 
-/** Every setting of the hub, once. Flag beats environment beats writ.yaml beats the default. */
+/**
+ * Every setting of the hub, once. A flag overrides the environment, which overrides writ.yaml, which overrides the
+ * default.
+ */
 const declarations = {
   host: { name: "WRIT_HOST", parse: text(), default: "127.0.0.1" },
   port: { name: "PORT", parse: integer({ min: 0, max: 65_535 }), default: 3000 },
@@ -50,7 +53,7 @@ const declarations = {
     key: null,
     parse: text({
       pattern: /^sk_admin_[A-Za-z0-9_-]{24,}$/,
-      allowed: "sk_admin_ and at least 24 letters, digits, _ or -",
+      allowed: "sk_admin_ followed by at least 24 letters, digits, _ or -",
     }),
     default: null,
     isSecret: true,
@@ -143,7 +146,7 @@ const declarations = {
   },
 } as const;
 
-/** In a file they are refused already, as unknown keys. */
+/** In a file they are already refused, as unknown keys. */
 const planned = {
   WRIT_DATABASE_URL: "PostgreSQL store",
   WRIT_MQTT_URL: "MQTT",
@@ -170,27 +173,27 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   const { taken, rest } = takeFileSettings(file);
   const settings = { ...loadSettings(declarations, { flags, env, file: rest }), ...taken };
   checkAlertSettings(settings);
-  // Secrets given by the environment are read once: nothing that this process starts later may inherit them.
+  // Secrets from the environment are read once: no process that is started later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];
   for (const { name } of secrets) delete env[name];
   return settings;
 }
 
-/** For those who only look at a home: the environment keeps its secrets for whoever is to read them. */
+/** For programs that only read a home: secrets stay in the environment for the program that needs them. */
 export function lookAtSettings({ home, env }: Pick<SettingInput, "home" | "env">): Promise<HubSettings> {
   return loadHubSettings({ home, flags: {}, env: { ...env } });
 }
 
-/** Where the database and the keys of a home are: in it, unless the settings name other places. */
+/** Where the database and the keys of a home are: in it, or where the settings say. */
 export function placesOf(home: string, { sqlitePath, keysDir }: Pick<HubSettings, "sqlitePath" | "keysDir">) {
   return { databasePath: sqlitePath ?? join(home, "writ.sqlite"), keysDir: keysDir ?? join(home, "keys") };
 }
 
-/** What a file may hold and others must not read. */
+/** The secrets that a file may contain. */
 const secrets = [declarations.telegramBotToken, declarations.smtpUrl, declarations.webhookSecret];
 
-/** Only a file with a secret in it has to be kept from others. */
+/** Only a file that contains a secret must be private. */
 async function loadSettingsFile(path: string): Promise<YamlFile> {
   const file = await loadYamlFile(path, { mustBePrivate: false });
   const names = secrets.flatMap(({ name }) => [name, name.replace(/^WRIT_/, "").toLowerCase()]);
@@ -198,7 +201,7 @@ async function loadSettingsFile(path: string): Promise<YamlFile> {
   return hasSecret ? loadYamlFile(path, { mustBePrivate: true }) : file;
 }
 
-/** Half a channel would be found out on the day when it is needed. */
+/** An incomplete channel would otherwise be noticed only when it is needed. */
 function checkAlertSettings(settings: HubSettings): void {
   const channels = [
     ["telegramBotToken", "telegramChatId"],
@@ -212,7 +215,7 @@ function checkAlertSettings(settings: HubSettings): void {
     const name = (part: (typeof parts)[number]): string => declarations[part].name;
     throw new WritError(
       "CONFIG_INVALID",
-      `${given.map(name).join(" and ")} given without ${missing.map(name).join(" and ")}: no alert would arrive`,
+      `${given.map(name).join(" and ")} set without ${missing.map(name).join(" and ")}; set both, or no alert is sent`,
       { setting: name(missing[0]!) },
     );
   }

@@ -50,7 +50,7 @@ export type RunningHub = {
   stop(): Promise<void>;
 };
 
-/** Starts a hub for a home: settings, lock, certificates, keys, database, what the past left, and then all that runs. */
+/** Starts a hub for a home: settings, lock, certificates, keys, database, recovery, and then everything that runs. */
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);
@@ -104,7 +104,7 @@ type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams };
 
 function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
   const streams = new OpenStreams(deps.clock, (error) =>
-    deps.logger.error({ err: error }, "a stream could not be looked at"),
+    deps.logger.error({ err: error }, "an open stream could not be checked"),
   );
   const http = new HttpServer(createApp({ ...deps, streams }), deps.settings, given ?? own);
   const revokedFile = certPaths(deps.home).revoked;
@@ -112,33 +112,33 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
   return { http, rpc, streams };
 }
 
-/** Everything that runs in a hub, in the order in which it starts. It stops in reverse. */
+/** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
 function hubServices(deps: HubDeps, parts: Ports & { tls: HubTls; osUser: string }): Service[] {
   const { http, rpc, streams, tls, osUser } = parts;
   const channels = openChannels(deps.settings, deps.clock);
   return [
-    // The others ask it how far the log goes.
+    // The others ask it how far the log reaches.
     deps.feed,
-    // Stops after everybody who writes events: its last signed head covers them all.
+    // Stops after everything that writes events, so that its last signed head covers them all.
     createSealer(deps),
     createReaper(deps),
     createScheduler(deps),
     createRetention(deps),
     createStorage(deps),
     createKeyWatch(deps),
-    // Before anybody can call: its first place in the log is the end of what was there.
+    // Before anybody can call: its first position in the log is the end of what is there.
     createResponder({ ...deps, channels }),
     ...createSender(deps, channels),
     ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
-    // Stops when no more receipts can come, and checks those that came.
+    // Stops when no more receipts can arrive, and checks those that have arrived.
     deps.receipts,
-    // Stop at the same time: each gives its open calls the same few seconds.
+    // These stop at the same time: each gives its open calls the same few seconds.
     together("ports", [http, rpc]),
-    // These let go of calls that would stay open for ever, so they stop before the ports wait for the open ones.
+    // These end calls that would stay open for ever, so they stop before the ports wait for open calls.
     streams,
     deps.dispatcher,
     createCertWatch({ ...deps, osUser, http, rpc }, tls),
-    // Says where the hub can be reached: the last to appear, the first to go.
+    // Announces where the hub can be reached: the last to start, the first to stop.
     hubFile(deps, { http, rpc }),
   ];
 }

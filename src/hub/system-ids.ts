@@ -3,7 +3,7 @@ import { type Ids, uuidV7 } from "../core/ids.ts";
 
 const poolBytes = 4096;
 
-/** Ids from the system's random numbers, drawn in larger pieces because each call into the kernel costs. */
+/** Ids from the system's random numbers, drawn in larger pieces because each system call costs time. */
 export function systemIds(): Ids {
   const pool = Buffer.alloc(poolBytes);
   let used = poolBytes;

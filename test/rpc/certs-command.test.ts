@@ -54,7 +54,7 @@ test("issue fills a private home for another machine, whose certificate works un
     grpc_port: hub.grpcPort,
   });
   expect((await writ("issue", "--user", "bob", "--out", out)).stderr).toContain(
-    "holds a certificate already",
+    "already contains a certificate",
   );
 
   const read = (name: string) => readFileSync(join(out, name), "utf8");

@@ -38,7 +38,7 @@ test("files that cannot be used are a problem, by their names", async () => {
   const mixed = { ...pair, WRIT_TLS_KEY: other.WRIT_TLS_KEY };
   const cases: [Record<string, string>, RegExp][] = [
     [mixed, /a\.key is not the key of .*a\.crt/],
-    [{ WRIT_TLS_CERT: pair.WRIT_TLS_CERT }, /given together/],
+    [{ WRIT_TLS_CERT: pair.WRIT_TLS_CERT }, /must be set together/],
     [{ WRIT_CLIENT_CA: "/nowhere" }, /\/nowhere does not exist/],
   ];
   for (const [env, says] of cases) {

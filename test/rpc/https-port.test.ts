@@ -43,7 +43,9 @@ test("the hub says where it is", () => {
 test("half a pair of TLS files stops the start", async () => {
   const home = mkdtempSync(join(tmpdir(), "writ-rpc-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  await expect(startRpcHub({ WRIT_TLS_CERT: "/nowhere.crt" }, { home })).rejects.toThrow("given together");
+  await expect(startRpcHub({ WRIT_TLS_CERT: "/nowhere.crt" }, { home })).rejects.toThrow(
+    "must be set together",
+  );
 });
 
 test("plain text for a proxy in front has to be asked for", async () => {

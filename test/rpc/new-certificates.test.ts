@@ -33,8 +33,12 @@ test("halves of two pairs, a broken file and a missing one change nothing, and e
   const fresh = await forgeServer(hub);
   const cases: [string, () => void, RegExp][] = [
     ["another key", () => write(serverKey, fresh.key), /server\.key is not the key of .*server\.crt/],
-    ["no key", () => write(serverKey, "a secret that is no key"), /server\.key holds no private key/],
-    ["no certificate", () => write(serverCert, "nothing"), /server\.crt holds no certificate/],
+    [
+      "no key",
+      () => write(serverKey, "a secret that is no key"),
+      /server\.key contains no readable private key/,
+    ],
+    ["no certificate", () => write(serverCert, "nothing"), /server\.crt contains no certificate/],
     ["a missing file", () => rmSync(serverCert), /server\.crt cannot be read: ENOENT/],
   ];
   for (const [what, harm, says] of cases) {
@@ -193,7 +197,7 @@ test("an authority that comes lets its clients in; one that goes takes the open 
   for (const stub of [stubOfAlice, stubOfBob, stubOfCarol]) await stub.call("ListJobs", {});
 
   write(join(folder, "note.pem"), alice.cert);
-  await eventually("a leaf is refused", () => logged().at(-1)?.includes("is no authority"));
+  await eventually("a leaf is refused", () => logged().at(-1)?.includes("is not an authority"));
   rmSync(join(folder, "note.pem"));
 
   rmSync(join(folder, "old.pem"));

@@ -147,7 +147,7 @@ describe("F-49: a channel that is away", () => {
     await eventually("the next one too", () => mail.mails.length > 1);
     expect(mail.mails).toHaveLength(2);
     const log = readFileSync(join(hub.home, "logs", "hub.log"), "utf8");
-    expect(log).toContain("an alert was not taken");
+    expect(log).toContain("an alert could not be delivered");
     expect(log).not.toContain("mail-password");
   });
 });

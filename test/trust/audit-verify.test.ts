@@ -114,7 +114,7 @@ describe("L-06: the audit trail", () => {
     expect(faults).toEqual([{ seq: last - 2, what: expect.stringMatching(/^the tail was cut/) }]);
   });
 
-  test("shows a chain that was made anew, because the signed head does not fit", async () => {
+  test("shows a chain that was rebuilt, because the signed head does not fit", async () => {
     const home = copyHome();
     tamper(
       home,
@@ -125,7 +125,7 @@ describe("L-06: the audit trail", () => {
     const hub = await startTestHub(stillEnv, { home });
     await hub.stop({ keepHome: true });
     const { faults } = await verify(home);
-    expect(faults.map(({ what }) => what).join()).toMatch(/the chain was made anew/);
+    expect(faults.map(({ what }) => what).join()).toMatch(/the chain was rebuilt/);
   });
 
   test("shows a signed head that was edited, and a file of heads that is gone", async () => {

@@ -50,7 +50,7 @@ test("a backup needs a hub, a new file and a passphrase that is not short", asyn
   await expect(backUpTo(join(dir, "b"), join(dir, "nowhere"))).rejects.toThrow(/there is no hub to back up/);
   const file = join(dir, "taken");
   writeFileSync(file, "mine");
-  await expect(backUpTo(file)).rejects.toThrow(/taken is there already/);
+  await expect(backUpTo(file)).rejects.toThrow(/taken already exists/);
   expect(readFileSync(file, "utf8")).toBe("mine");
   const words = join(dir, "words");
   writeFileSync(words, "short\n", { mode: 0o600 });
@@ -71,7 +71,7 @@ test("a home that is in use, a wrong passphrase and a damaged file are refused, 
   await expect(restoreTo(hub.home, file)).rejects.toThrow(/is not empty/);
   await expect(restoreTo(join(dir, "home"), join(dir, "none"))).rejects.toThrow(/none does not exist/);
   const wrong = { home: join(dir, "home"), env: {}, file, passphrase: "another one", osUser: "root", clock };
-  await expect(restore(wrong)).rejects.toThrow(/the passphrase is not the one/);
+  await expect(restore(wrong)).rejects.toThrow(/the passphrase is wrong/);
   const bytes = readFileSync(file);
   bytes[bytes.length - 20]! ^= 1;
   writeFileSync(join(dir, "damaged"), bytes);
@@ -80,7 +80,11 @@ test("a home that is in use, a wrong passphrase and a damaged file are refused, 
 });
 
 test.each([
-  ["a document", "UPDATE documents SET document = replace(document, 'true', 'evil')", /does not agree with/],
+  [
+    "a document",
+    "UPDATE documents SET document = replace(document, 'true', 'evil')",
+    /does not match its seal/,
+  ],
   ["where a job goes", "UPDATE jobs SET priority = 10 WHERE status = 'pending'", /does not match its seal/],
   ["whose receipt was kept", receiptOfAnother, /job 0{8}-.* does not match its seal/],
   ["an audit record", "UPDATE events SET ts = ts + 1 WHERE seq = 3", /audit record 3 was changed/],
@@ -153,9 +157,7 @@ test("database and keys go where the settings want them, unless something is the
   await backUpTo(file);
   const env = { SQLITE_PATH: join(dir, "data.sqlite"), WRIT_KEYS_DIR: join(dir, "keys") };
   writeFileSync(env.SQLITE_PATH, "");
-  await expect(restoreTo(join(dir, "home"), file, env)).rejects.toThrow(
-    /data.sqlite, which is there already/,
-  );
+  await expect(restoreTo(join(dir, "home"), file, env)).rejects.toThrow(/data.sqlite, which already exists/);
   rmSync(env.SQLITE_PATH);
   await restoreTo(join(dir, "home"), file, env);
   expect(existsSync(join(dir, "home", "writ.sqlite"))).toBe(false);

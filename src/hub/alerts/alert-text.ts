@@ -1,7 +1,7 @@
 import type { NewMessage } from "../../store/response-store.ts";
 import type { Alert } from "./hold-down.ts";
 
-/** Facts that help a person and hold no secret. What a worker wrote as its reason stays in the log. */
+/** Facts that help people and contain no secret. A reason written by a worker stays in the log. */
 const toldDetails = [
   "worker_id",
   "violation_type",
@@ -11,7 +11,7 @@ const toldDetails = [
   "key_id",
 ] as const;
 
-/** An alert as every channel can carry it: a line, a few lines, and data for programs. */
+/** An alert in a form for every channel: a subject, a few lines, and data for programs. */
 export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage, "channel"> {
   const times = alert.count === 1 ? "" : ` (${alert.count} times)`;
   const facts: [string, unknown][] = [

@@ -1,14 +1,14 @@
 import type { OutboxMessage } from "../../store/response-store.ts";
 
-/** A way to reach a person or a program outside. `send` rejects with a SendError when it did not work. */
+/** A way to reach a person or a program outside. `send` rejects with a SendError if it fails. */
 export type Channel = {
   name: "telegram" | "smtp" | "webhook";
   send(message: OutboxMessage, signal: AbortSignal): Promise<void>;
 };
 
-/** Its message names no address and no secret: it goes into the log. */
+/** Its message contains no address and no secret, because it is logged. */
 export class SendError extends Error {
-  /** The other side asked for this much patience. */
+  /** How long the other side asked us to wait. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, retryAfterMs: number | null = null) {
@@ -18,12 +18,12 @@ export class SendError extends Error {
   }
 }
 
-/** The code of a failed connection says enough; the whole error may hold the address, and with it a secret. */
+/** The code of a failed connection is enough; the whole error may contain the address, and with it a secret. */
 export function withoutAddress(channel: string, error: unknown): SendError {
   if (error instanceof SendError) return error;
   const code = codeOf(error) ?? codeOf((error as Error | undefined)?.cause);
   const name = error instanceof Error ? error.name : "Error";
-  return new SendError(`${channel} cannot be reached: ${code ?? name}`);
+  return new SendError(`${channel} cannot be reached (${code ?? name})`);
 }
 
 function codeOf(error: unknown): string | null {

@@ -10,15 +10,15 @@ const dayMs = 86_400_000;
 const recordsPerTurn = 20_000;
 const rowsMax = 100;
 
-/** Once a day, at the set time of the hub's own clock, a mail with what was not ordinary since the last one. */
+/** Sends a mail once a day, at the set time in the hub's local time, with everything unusual since the last one. */
 export function createDigest(deps: HubDeps): Service {
   const { clock, logger, settings } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the daily digest could not be made");
+  const onError = (error: unknown) => logger.error({ err: error }, "the daily digest could not be sent");
   return repeat({ name: "digest", intervalMs: roundMs, clock, onError }, async (signal) => {
     const reader = await deps.store.getLogReader({ name: "digest" });
     const nowMs = clock.nowMs();
     const dueAt = lastMoment(settings.digestAt, nowMs);
-    // A new hub begins to count now: what was before it is nobody's news.
+    // A new hub starts counting now.
     const lastAt = reader.memory === "" ? null : Number(reader.memory);
     if (lastAt !== null && lastAt >= dueAt) return;
     const throughSeq = deps.feed.lastSeq;
@@ -36,7 +36,7 @@ export function createDigest(deps: HubDeps): Service {
   });
 }
 
-/** The last time at which the clock on the wall showed HH:MM. */
+/** The last time at which the local time was HH:MM. */
 function lastMoment(digestAt: string, nowMs: number): number {
   const [hours, minutes] = digestAt.split(":").map(Number);
   const moment = new Date(nowMs);

@@ -1,6 +1,6 @@
 import type { LoggedEvent, Severity } from "../../core/events.ts";
 
-/** Events of one kind about one subject, told together. */
+/** Events of one kind about one subject, reported together. */
 export type Alert = {
   level: Severity;
   event: string;
@@ -16,11 +16,14 @@ export type Alert = {
 type Held = { until: number; alert: Alert | null };
 export type HeldAlerts = Record<string, Held>;
 
-/** The first is told at once; what follows within this time is told as one, so that a storm is two messages. */
+/**
+ * The first event is reported at once; those that follow within this time are reported as one, so that a storm is two
+ * messages.
+ */
 const holdMs = 600_000;
 const keysMax = 256;
 
-/** Takes an event in and gives the alert to send now, or null while its like are held back. */
+/** Adds an event and returns the alert to send now, or null while similar ones are held back. */
 export function holdDown(
   held: HeldAlerts,
   event: LoggedEvent,
@@ -41,7 +44,7 @@ export function holdDown(
   return null;
 }
 
-/** What was held back long enough. A key with nothing to tell is forgotten. */
+/** Alerts that were held back long enough. A key without any is removed. */
 export function takeDue(held: HeldAlerts, nowMs: number): Alert[] {
   const due: Alert[] = [];
   for (const [key, one] of Object.entries(held)) {

@@ -15,10 +15,13 @@ const watchMs = 24 * 3_600_000;
 type Memory = { failures: Failure[]; held: HeldAlerts };
 type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
 
-/** Reads the log from its own position in it and answers each event by its level. A restart loses and repeats nothing. */
+/**
+ * Reads the log from its own position and responds to each event by its level. A restart neither loses nor repeats a
+ * response.
+ */
 export function createResponder(deps: ResponderDeps): Service {
   const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "security events could not be answered");
+  const onError = (error: unknown) => logger.error({ err: error }, "the response to security events failed");
   let position: LogPosition;
   const rounds = repeat({ name: "responder", intervalMs: roundMs, clock, onError }, async (signal) => {
     while (!signal.aborted) {
@@ -27,7 +30,7 @@ export function createResponder(deps: ResponderDeps): Service {
       if (lastSeq <= position.seq && !overdue) return;
       const events = await readNew(deps, position.seq);
       const readSeq = events.at(-1)?.seq ?? position.seq;
-      // What came since the look at the log may have been read already, and must not be answered again.
+      // Events since the last read may already have been handled, and must not be handled again.
       const seq = events.length === eventsPerTurn ? readSeq : Math.max(readSeq, lastSeq);
       position = { seq, memory: await answer(deps, { events, seq, memory: position.memory }) };
     }
@@ -62,7 +65,7 @@ function readNew(deps: ResponderDeps, afterSeq: number): Promise<LoggedEvent[]> 
 
 type Turn = { events: LoggedEvent[]; seq: number; memory: Memory };
 
-/** What cannot be done twice, the messages, is stored together with the new position; the rest may be done again. */
+/** What cannot be repeated, the messages, is stored together with the new position; the rest may be done again. */
 async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promise<Memory> {
   const nowMs = deps.clock.nowMs();
   const held = structuredClone(memory.held);
@@ -95,7 +98,8 @@ async function block(deps: ResponderDeps, workerId: string): Promise<void> {
   const nowMs = deps.clock.nowMs();
   const worker = await deps.store.setWorker({ workerId, set: { blocked: true }, nowMs, origin: null });
   deps.workers.forget(workerId);
-  if (worker !== null) deps.logger.warn({ worker: workerId }, "a worker is blocked on evidence against it");
+  if (worker !== null)
+    deps.logger.warn({ worker: workerId }, "a worker was blocked because of evidence against it");
 }
 
 async function advance(
@@ -115,7 +119,7 @@ async function advance(
     watch,
     nowMs,
   });
-  if (dropped > 0) deps.logger.error({ dropped }, "too many alerts wait already; these will not be sent");
+  if (dropped > 0) deps.logger.error({ dropped }, "too many alerts are waiting; these will not be sent");
   await raiseMonitoring(deps, watch);
 }
 

@@ -1,20 +1,20 @@
 import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../../core/events.ts";
 
-/** What an event asks for beyond its record. */
+/** What an event requires beyond its record. */
 type Response = {
-  /** Administrators hear of it at once. */
+  /** Administrators are told at once. */
   alert: { level: Severity; key: string } | null;
   /** Whose requests are recorded in full for a while: `worker:ID` or `tenant:ID`. */
   watch: string | null;
-  /** The worker that is shown to have done it. */
+  /** The worker against which there is evidence. */
   block: string | null;
-  /** A suspicion that stops everything by itself. */
+  /** A suspicion that locks the hub by itself. */
   lockdown: string | null;
 };
 
 const nothing: Response = { alert: null, watch: null, block: null, lockdown: null };
 
-/** Ordinary events that administrators want to hear of all the same. */
+/** Ordinary events that administrators want to know about anyway. */
 const notices: readonly string[] = [
   "WORKER_BLOCKED",
   "LOCKDOWN_LIFTED",
@@ -27,7 +27,7 @@ const notices: readonly string[] = [
 const allKinds = Object.keys(eventTable) as EventKind[];
 const isGrave = (kind: EventKind): boolean => ["HIGH", "CRITICAL"].includes(eventTable[kind].severity);
 
-/** Everything that the rules below look at. */
+/** Everything that the rules below examine. */
 export const answeredKinds = allKinds.filter(
   (kind) => isGrave(kind) || notices.includes(kind) || kind === "JOB_FAILED",
 );
@@ -35,8 +35,8 @@ export const answeredKinds = allKinds.filter(
 export const digestKinds = allKinds.filter((kind) => eventTable[kind].severity !== "LOW");
 
 /**
- * What to do about an event. A job that was refused says nothing about the worker that refused it: only an event
- * that names somebody in `evidence_against` leads to a block, and only the hub writes that field.
+ * The response to an event. A refused job is no evidence against the worker that refused it: only an event with
+ * `evidence_against` leads to a block, and only the hub writes that field.
  */
 export function responseTo(event: LoggedEvent): Response {
   const kind = event.event;
@@ -46,7 +46,7 @@ export function responseTo(event: LoggedEvent): Response {
   }
   const block = textOf(event.details["evidence_against"]);
   if (kind === "KEY_COMPROMISE_SUSPECTED") {
-    return { alert: alertOf(event), watch: null, block, lockdown: "a signing key may be in other hands" };
+    return { alert: alertOf(event), watch: null, block, lockdown: "a signing key may have leaked" };
   }
   const watch = eventTable[kind].severity === "HIGH" ? subjectOf(event, block) : null;
   return { alert: alertOf(event), watch, block, lockdown: null };
@@ -57,7 +57,7 @@ function alertOf(event: LoggedEvent): Response["alert"] {
   return { level: eventTable[event.event].severity, key: `${event.event} ${about}` };
 }
 
-/** Who is shown to have done it, else the tenant whose job it was, else the worker that it happened on. */
+/** The worker against which there is evidence, else the tenant whose job it was, else the worker that ran it. */
 function subjectOf(event: LoggedEvent, shown: string | null): string | null {
   if (shown !== null) return `worker:${shown}`;
   if (event.tenantId !== null) return `tenant:${event.tenantId}`;

@@ -6,17 +6,14 @@ import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { type Channel, type SendError, withoutAddress } from "./channel.ts";
 
 const roundMs = 1_000;
-/** A channel that is away for a day keeps no more than this. */
+/** A channel that is down for a day keeps no more than this. */
 export const waitingMax = 1_000;
 const sendMsMax = 30_000;
 const retryPause = { firstMs: 2_000, maxMs: 600_000 };
-/** After that nobody waits for it any more, and it would keep the newer ones waiting. */
+/** After this time nobody needs the message any more, and it would only delay the newer ones. */
 const givenUpMs = 24 * 3_600_000;
 
-/**
- * Empties the outbox, each channel for itself and in order: what comes later waits for what came first. Nothing of
- * the queue ever waits for any of this.
- */
+/** Sends the messages in the outbox, each channel by itself and in order. Jobs never wait for any of this. */
 export function createSender(deps: HubDeps, channels: readonly Channel[]): Service[] {
   return channels.map((channel) => {
     const onError = (error: unknown) =>
@@ -30,7 +27,7 @@ export function createSender(deps: HubDeps, channels: readonly Channel[]): Servi
   });
 }
 
-/** False when there is nothing to do now. */
+/** False if there is nothing to do now. */
 async function sendNext(deps: HubDeps, channel: Channel, stopping: AbortSignal): Promise<boolean> {
   const message = await deps.store.nextMessage({ channel: channel.name });
   if (message === null || message.dueAt > deps.clock.nowMs()) return false;
@@ -64,7 +61,10 @@ async function handleFailure(deps: HubDeps, message: OutboxMessage, failure: Sen
   if (nowMs - message.createdAt < givenUpMs) {
     const pauseMs = Math.max(backOffMs(tries, retryPause), failure.retryAfterMs ?? 0);
     await deps.store.finishMessage({ id, retryAt: nowMs + pauseMs });
-    deps.logger.warn({ channel, tries: tries + 1, why: failure.message }, "an alert was not taken; it waits");
+    deps.logger.warn(
+      { channel, tries: tries + 1, why: failure.message },
+      "an alert could not be delivered; it will be tried again",
+    );
     return false;
   }
   await deps.store.finishMessage({ id, retryAt: null });

@@ -1,19 +1,19 @@
 import type { LoggedEvent } from "../../core/events.ts";
 import { workerOf } from "./response-rules.ts";
 
-/** A failed signature; `by` is the worker that reported it, null when the hub saw it itself. */
+/** A failed signature; `by` is the worker that reported it, null if the hub found it itself. */
 export type Failure = { ts: number; by: string | null };
 
 const windowMs = 60_000;
 const failuresMax = 10;
-/** One worker alone could be lying, or be misconfigured. */
+/** A single worker could be lying or misconfigured. */
 const reportersMin = 3;
-/** More need not be remembered to decide; the newest count. */
+/** Remembering more is not needed to decide; the newest count. */
 const rememberedMax = 200;
 
 /**
- * Adds a failure to those remembered and says why everything must stop, or null. The hub's own eyes count by
- * themselves; what workers report counts only when several of them do.
+ * Adds a failure to those remembered and returns why the hub must be locked, or null. Failures that the hub found count
+ * by themselves; those that workers report count only if several workers do.
  */
 export function addFailure(
   failures: readonly Failure[],
@@ -35,12 +35,12 @@ export function addFailure(
   return { failures: recent.slice(-rememberedMax), alarm: null };
 }
 
-/** Once a person has lifted the lockdown, the count begins anew. */
+/** After a lockdown was lifted, the count starts again. */
 function alarmed(alarm: string): { failures: Failure[]; alarm: string } {
   return { failures: [], alarm };
 }
 
-/** A seal that does not fit is found before anybody claims, and a receipt by the hub, which says so. */
+/** A seal that does not match is found before anybody claims, and a receipt is checked by the hub, which reports it. */
 function reporterOf(event: LoggedEvent): string | null {
   const isSeenByHub = event.details["seen_by"] === "hub" || event.details["evidence_against"] !== undefined;
   return isSeenByHub ? null : workerOf(event);

@@ -2,10 +2,10 @@ import { type Channel, SendError } from "./channel.ts";
 
 type SmtpSettings = { url: string; from: string; to: string };
 
-/** A mail server may take its time; the sender's own limit comes after these. */
+/** A mail server may be slow; these limits are shorter than the sender's own. */
 const connectMs = 10_000;
 
-/** Sends mail. The package is loaded with the first one: most hubs send none. */
+/** Sends mail. The package is loaded for the first mail, because most hubs send none. */
 export function smtpChannel({ url, from, to }: SmtpSettings): Channel {
   return {
     name: "smtp",
@@ -33,8 +33,8 @@ export function smtpChannel({ url, from, to }: SmtpSettings): Channel {
   };
 }
 
-/** A server's words may quote the login, so only its code is passed on. */
+/** The message of a server may quote the login, so only its code is passed on. */
 function refused(error: unknown): SendError {
   const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
-  return new SendError(`the mail server does not take it: ${responseCode ?? code ?? "no code given"}`);
+  return new SendError(`the mail server refused the message (${responseCode ?? code ?? "no code given"})`);
 }

@@ -2,7 +2,7 @@ import { type Channel, SendError, withoutAddress } from "./channel.ts";
 
 type TelegramSettings = { botToken: string; chatId: string; apiUrl: string };
 
-/** What the bot API takes in one message. */
+/** The limit of the bot API for one message. */
 const textCharsMax = 4_096;
 
 /** https://core.telegram.org/bots/api#sendmessage */

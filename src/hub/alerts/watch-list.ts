@@ -1,7 +1,10 @@
 import type { Clock } from "../../runtime/clock.ts";
 import type { Store } from "../../store/store.ts";
 
-/** Whose requests are recorded in full, in memory, because every request asks. The store keeps it over a restart. */
+/**
+ * Whose requests are recorded in full. Kept in memory, because every request checks it; the store keeps it over a
+ * restart.
+ */
 export class WatchList {
   readonly #clock: Clock;
   readonly #until = new Map<string, number>();

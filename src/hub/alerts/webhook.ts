@@ -5,8 +5,8 @@ import { type Channel, SendError, withoutAddress } from "./channel.ts";
 type WebhookSettings = { url: string; secret: string };
 
 /**
- * A POST of JSON. `Writ-Signature` is the HMAC-SHA256, in hex, over the timestamp, a dot and the body, so that a
- * receiver can refuse what is forged or old. `Writ-Delivery` is the same when a message comes twice.
+ * A POST with a JSON body. `Writ-Signature` is the HMAC-SHA256, in hex, of the timestamp, a dot and the body, so that a
+ * receiver can refuse what is forged or old. `Writ-Delivery` is the same if a message is delivered twice.
  */
 export function webhookChannel({ url, secret }: WebhookSettings, clock: Clock): Channel {
   return {
@@ -30,7 +30,7 @@ export function webhookChannel({ url, secret }: WebhookSettings, clock: Clock): 
         throw withoutAddress("The webhook", error);
       });
       await response.body?.cancel();
-      if (!response.ok) throw new SendError(`The webhook answered ${response.status}`);
+      if (!response.ok) throw new SendError(`the webhook answered with status ${response.status}`);
     },
   };
 }

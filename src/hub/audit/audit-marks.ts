@@ -6,10 +6,12 @@ import { canonicalize } from "../../signing/canonical.ts";
 import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../signing/ed25519.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
 
-/** Beside the database, so that somebody who can only reach the database cannot cut the tail unnoticed. */
+/** Outside the database, so that somebody with access only to the database cannot cut off the tail unnoticed. */
 export const marksPath = (home: string): string => join(home, "audit-heads.ndjson");
 
-/** A year of heads would be large and the newest covers all before it; every so often the file is cut to these. */
+/**
+ * A year of heads would be large, and the newest covers all before it; from time to time the file is reduced to these.
+ */
 const linesKept = 1_000;
 const linesMax = 2 * linesKept;
 
@@ -22,7 +24,7 @@ export function isMarkValid(mark: AuditMark, keys: ReadonlyMap<string, Verifying
   return key !== undefined && verifyText(key, textOf(mark), mark.signature);
 }
 
-/** The field `audit` keeps it apart from everything else that the key signs. */
+/** The field `audit` distinguishes it from everything else that the key signs. */
 function textOf({ audit, seq, hash, ts }: Pick<AuditMark, "audit" | "seq" | "hash" | "ts">): string {
   return canonicalize({ audit, hash, seq, ts });
 }
@@ -32,7 +34,7 @@ export function newestMark(marks: readonly AuditMark[], audit: AuditMark["audit"
   return ofKind.reduce<AuditMark | null>((best, mark) => (mark.seq > (best?.seq ?? 0) ? mark : best), null);
 }
 
-/** Adds a line that survives a power cut once this returns. */
+/** Appends a line that survives a power cut once this returns. */
 export async function appendMark(home: string, mark: AuditMark): Promise<void> {
   const file = await open(marksPath(home), "a", 0o600);
   try {
@@ -43,7 +45,7 @@ export async function appendMark(home: string, mark: AuditMark): Promise<void> {
   }
 }
 
-/** Where the chain starts must stay known; of the heads the newest are enough. */
+/** Where the chain starts must be kept; of the heads, the newest are enough. */
 export async function shortenMarks(home: string): Promise<void> {
   const { marks, torn } = await readMarks(home);
   if (marks.length <= linesMax && torn === 0) return;
@@ -53,7 +55,7 @@ export async function shortenMarks(home: string): Promise<void> {
   await writePrivateFile(marksPath(home), lines.join(""));
 }
 
-/** Lines that cannot be read are counted: a crash in the middle of a write leaves one at the end. */
+/** Unreadable lines are counted: a crash in the middle of a write leaves one at the end. */
 export async function readMarks(home: string): Promise<{ marks: AuditMark[]; torn: number }> {
   const text = await readFile(marksPath(home), "utf8").catch((error: unknown) => {
     if (hasCode(error, "ENOENT")) return "";

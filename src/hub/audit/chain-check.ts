@@ -3,10 +3,12 @@ import type { AuditMark } from "../../store/audit-store.ts";
 import { newestMark } from "./audit-marks.ts";
 import type { AuditFault, AuditVerdict } from "./verify-audit.ts";
 
-/** Enough to see what happened; a log that was rewritten as a whole has a fault in every record. */
+/** Enough to see what happened; a log that was rewritten completely has a fault in every record. */
 const faultsMax = 100;
 
-/** Follows the chain record by record. After a fault it goes on from what is stored, so that each is found once. */
+/**
+ * Follows the chain record by record. After a fault it continues from what is stored, so that each fault is found once.
+ */
 export class ChainCheck {
   readonly #faults: AuditFault[] = [];
   readonly #heads: Map<number, AuditMark>;
@@ -28,14 +30,14 @@ export class ChainCheck {
     this.lastHash = start?.hash ?? firstHash;
   }
 
-  /** Something is missing before this record. Of a log that is full of holes, nobody asks any more why. */
+  /** Something is missing before this record. In a log that is full of holes, it is no longer asked why. */
   hasGapBefore(seq: number): boolean {
     return seq > this.lastSeq + 1 && this.#faultCount < faultsMax;
   }
 
   /**
-   * Goes on at a start that was signed since the check began, if what is missing lies below it: the hub has removed
-   * that in the meantime, as a check that begins now would find. What was wrong with it stays said.
+   * Continues at a start that was signed since the check began, if what is missing is before it: the hub has removed
+   * that in the meantime, as a check that begins now would find. Faults already reported stay.
    */
   startAt(start: AuditMark): void {
     if (start.seq <= this.lastSeq + 1) return;
@@ -50,27 +52,27 @@ export class ChainCheck {
     if (this.#faults.length < faultsMax) this.#faults.push({ seq, what });
   }
 
-  /** A sealed record with the hash that is stored and the hash that it has. */
+  /** A sealed record with the stored hash and the computed hash. */
   record(record: AuditRecord, stored: string, computed: string): void {
     const { seq } = record;
     this.#inserted();
     if (seq <= this.lastSeq) {
-      // Below the signed start lies what retention was about to remove.
-      if (this.#records > 0) this.fault(seq, "stands where it does not belong: inserted twice or reordered");
+      // What is before the signed start was about to be removed by retention.
+      if (this.#records > 0) this.fault(seq, "is in the wrong position: inserted twice or reordered");
       return;
     }
     const isGap = this.#missing(seq);
     if (!isGap && record.prev_hash !== this.lastHash) this.fault(seq, "does not follow the record before it");
-    // In the table a record knows its predecessor only by its place; when that is gone, its hash proves nothing.
+    // In the table, a record knows its predecessor only by its position; if that is gone, its hash proves nothing.
     else if (stored !== computed && !(isGap && record.prev_hash === this.lastHash))
       this.fault(seq, "was changed after it was sealed");
     this.#take(seq, stored);
   }
 
-  /** A record that is in a file and in the table must be the same in both. */
+  /** A record that is both in a file and in the table must be the same in both. */
   again(seq: number, hash: string | null): void {
     if (seq === this.lastSeq && hash !== null && this.#records > 0 && hash !== this.lastHash) {
-      this.fault(seq, "has another seal in the database than in its file");
+      this.fault(seq, "has a different seal in the database than in its file");
     }
   }
 
@@ -87,17 +89,17 @@ export class ChainCheck {
     this.#unsealedCount++;
   }
 
-  /** `lastWritten` is how far the hub says it has counted. */
+  /** `lastWritten` is the number of records that the hub has counted. */
   end(lastWritten: number): void {
     const seen = this.#pending.at(-1) ?? this.lastSeq;
     if (this.#lastHead > this.lastSeq) {
       const cut = `${this.lastSeq + 1} to ${this.#lastHead}`;
       this.fault(
         this.lastSeq + 1,
-        `the tail was cut: records ${cut} are covered by a signed head and missing`,
+        `the tail was cut off: records ${cut} are covered by a signed head, but missing`,
       );
     } else if (lastWritten > seen) {
-      this.fault(seen + 1, `the tail was cut: the hub has counted ${lastWritten} records`);
+      this.fault(seen + 1, `the tail was cut off: the hub has counted ${lastWritten} records`);
     } else if (lastWritten < seen) {
       this.fault(seen, `was inserted: the hub has counted only ${lastWritten} records`);
     }
@@ -123,7 +125,7 @@ export class ChainCheck {
     const head = this.#heads.get(seq);
     if (head === undefined) return;
     if (head.hash === hash) this.#goodHead = seq;
-    else this.fault(seq, `the chain was made anew: something after record ${this.#goodHead} was changed`);
+    else this.fault(seq, `the chain was rebuilt: something after record ${this.#goodHead} was changed`);
   }
 
   #missing(seq: number): boolean {
@@ -133,7 +135,7 @@ export class ChainCheck {
     return true;
   }
 
-  /** The hub seals in order, so a record without a seal before a sealed one is not the hub's. */
+  /** The hub seals in order, so a record without a seal before a sealed one was not written by the hub. */
   #inserted(): void {
     for (const seq of this.#pending) this.fault(seq, "was inserted: it has no seal, but a later one has");
     this.#pending = [];

@@ -14,7 +14,7 @@ export function dayOf(ts: number): string {
   return new Date(ts).toISOString().slice(0, 10);
 }
 
-/** The days of which there is a file, oldest first. */
+/** The days for which there is a file, oldest first. */
 export async function listColdDays(auditDir: string): Promise<string[]> {
   const names = await readdir(auditDir).catch((error: unknown) => {
     if (hasCode(error, "ENOENT")) return [];
@@ -24,8 +24,8 @@ export async function listColdDays(auditDir: string): Promise<string[]> {
 }
 
 /**
- * Adds records to the file of a day. The new file is written whole beside the old one and takes its place by a
- * rename, so a crash leaves the old or the new one, never half of it. Compressed pieces may simply be joined.
+ * Adds records to the file of a day. The new file is written completely beside the old one and replaces it by a rename,
+ * so a crash leaves the old or the new one, never half of it. Compressed pieces can simply be concatenated.
  */
 export async function appendCold(auditDir: string, day: string, records: SealedRecord[]): Promise<void> {
   await mkdir(auditDir, { recursive: true, mode: 0o700 });
@@ -39,7 +39,7 @@ export async function removeCold(auditDir: string, day: string): Promise<void> {
   await unlink(coldPath(auditDir, day));
 }
 
-/** The hub has removed the file since it was listed, or somebody else has. */
+/** The hub, or somebody else, has removed the file since it was listed. */
 export function isGone(error: unknown): boolean {
   return hasCode(error, "ENOENT");
 }
@@ -47,7 +47,7 @@ export function isGone(error: unknown): boolean {
 /** A longer line was not written by us. */
 const lineBytesMax = 4 * 1024 ** 2;
 
-/** The lines of a day, one by one: a busy day does not fit into memory. */
+/** The lines of a day, one by one, because a busy day does not fit into memory. */
 export async function* readColdLines(auditDir: string, day: string): AsyncGenerator<string> {
   const source = createReadStream(coldPath(auditDir, day));
   const text = source.pipe(createGunzip()).setEncoding("utf8");

@@ -6,15 +6,15 @@ import { type SealerDeps, saveMark } from "./sealer.ts";
 
 const dayMs = 86_400_000;
 const recordsPerTurn = 500;
-/** What is compressed at once; a larger day becomes a file of several pieces. */
+/** How much is compressed at once; a larger day becomes a file of several pieces. */
 const recordsPerPiece = 50_000;
 
 type MoveDeps = SealerDeps & Pick<HubDeps, "settings"> & { auditDir: string };
 
 /**
- * Moves what is old enough from the table into files, one for each day, and forgets files that are old enough in
- * turn. Only whole days move, in order, and only what is sealed. A record leaves the table after its file is on the
- * disk: after a crash in between it is in both, and the next round removes it.
+ * Moves old records from the table into files, one for each day, and deletes files that are too old. Only whole days
+ * move, in order, and only sealed records. A record is removed from the table after its file is on the disk: after a
+ * crash in between it is in both, and the next round removes it.
  */
 export async function moveCold(deps: MoveDeps, signal: AbortSignal): Promise<void> {
   const nowMs = deps.clock.nowMs();
@@ -30,7 +30,7 @@ export async function moveCold(deps: MoveDeps, signal: AbortSignal): Promise<voi
   await forgetOld(deps, dayOf(nowMs - deps.settings.auditColdDays * dayMs));
 }
 
-/** The oldest records that belong into one file. After a clock that was set back, they go into the newest file. */
+/** The oldest records that belong in one file. If the clock was set back, they go into the newest file. */
 async function nextPiece(
   deps: MoveDeps,
   hotFrom: number,
@@ -75,12 +75,12 @@ async function lastColdSeq(deps: MoveDeps): Promise<number> {
   return last;
 }
 
-/** The hub signs where the chain begins from then on; without that a missing file is a missing file. */
+/** The hub signs where the chain begins from then on; otherwise a removed file would count as missing. */
 async function forgetOld(deps: MoveDeps, keptFrom: string): Promise<void> {
   const days = await listColdDays(deps.auditDir);
   const old = days.filter((day) => day < keptFrom);
   const next = days.find((day) => day >= keptFrom);
-  // The newest file stays however old it is: the chain must go on somewhere.
+  // The newest file stays however old it is, because the chain must continue from it.
   if (old.length === 0 || next === undefined) return;
   for await (const { seq, prev_hash: hash } of readCold(deps.auditDir, next)) {
     const said = { audit: "start", seq, hash, ts: deps.clock.nowMs() } as const;

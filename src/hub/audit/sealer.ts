@@ -5,16 +5,19 @@ import type { HubDeps } from "../deps.ts";
 import { appendMark, signMark } from "./audit-marks.ts";
 
 const roundMs = 1_000;
-/** One act seals no more, and so much longer than it took nothing is sealed: the database has others to serve. */
+/**
+ * One act seals at most this many, and then pauses for a multiple of the time that it took, because the database has
+ * others to serve.
+ */
 const recordsPerTurn = 100;
 const restTimes = 2;
-/** So much may lie between two signed heads, and be cut off unnoticed after a crash. */
+/** At most this much lies between two signed heads, and could be cut off unnoticed after a crash. */
 const recordsPerHead = 1_000;
 const headMs = 60_000;
 
 export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "logger" | "feed"> & { home: string };
 
-/** Seals what is new in the log each second, and signs how far the chain has come. */
+/** Seals new records of the log every second, and signs the head of the chain. */
 export function createSealer(deps: SealerDeps): Service {
   const { clock, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "the event log could not be sealed");
@@ -29,7 +32,7 @@ export function createSealer(deps: SealerDeps): Service {
       await chain.open();
       await rounds.start();
     },
-    /** It stops after everybody who writes events, so the last head covers all of them. */
+    /** It stops after everything that writes events, so that the last head covers all of them. */
     async stop() {
       await rounds.stop();
       try {
@@ -53,7 +56,7 @@ class Chain {
     this.#deps = deps;
   }
 
-  /** Whoever finds no statement about the start has a chain that begins with the next record. */
+  /** If there is no statement about the start, the chain begins with the next record. */
   async open(): Promise<void> {
     const { store } = this.#deps;
     this.#signedSeq = (await store.findAuditMark({ audit: "head" }))?.seq ?? 0;
@@ -65,7 +68,7 @@ class Chain {
 
   async seal(signal?: AbortSignal): Promise<void> {
     const { store, feed, clock } = this.#deps;
-    // Without a signal it is the last time, when the feed hears of nothing any more.
+    // Without a signal it is the final run, when the feed no longer announces events.
     let more = signal === undefined || this.#head === null || feed.lastSeq > this.#head.seq;
     while (more && !signal?.aborted) {
       const startedMs = clock.monotonicMs();
@@ -99,7 +102,7 @@ class Chain {
   }
 }
 
-/** Into the home first: a head that only the database knew would go with the tail that somebody cuts off. */
+/** Written to the home first: a head that only the database has would be cut off together with the tail. */
 export async function saveMark(deps: Pick<SealerDeps, "store" | "home">, mark: AuditMark): Promise<void> {
   await appendMark(deps.home, mark);
   await deps.store.saveAuditMark({ mark });

@@ -11,11 +11,11 @@ import { isGone, listColdDays, readColdLines } from "./cold-files.ts";
 type AuditSource = {
   home: string;
   databasePath: string;
-  /** Read after the marks, each time: a hub that runs may sign with a key that it has only now. */
+  /** Read after the marks, each time, because a running hub may sign with a key that it has just created. */
   readKeys(): ReadonlyMap<string, VerifyingKey>;
 };
 
-/** What is wrong, and at which record; a stretch when it cannot be told more exactly. */
+/** What is wrong, and at which record; a range if it cannot be determined more exactly. */
 export type AuditFault = { seq: number | null; what: string };
 
 export type AuditVerdict = {
@@ -31,10 +31,10 @@ export type AuditVerdict = {
 };
 
 /**
- * Goes through the whole audit trail, files and database, and names everything that does not fit. The heads are read
- * before the database, because a hub that runs writes in the other order: of what a head covers, every record is
- * there by then. Read after it, the head of a record that came in between would tell of a tail that was cut. A file that
- * has become too old may go at any moment, so whatever is missing is asked for once more before it is called a fault.
+ * Checks the whole audit trail, files and database, and reports everything that does not fit. The heads are read before
+ * the database, because a running hub writes in the other order: every record that a head covers is then already there.
+ * If they were read afterwards, the head of a record written in between would look like a tail that was cut off. A file
+ * may become too old and be removed at any moment, so missing data is looked up once more before it counts as a fault.
  */
 export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
   const { marks: kept } = await readMarks(source.home);
@@ -66,8 +66,8 @@ async function collectMarks(
     if (!isValid) faults.push({ seq: mark.seq, what: `the signed ${mark.audit} has no valid signature` });
     return isValid;
   });
-  // A file that is a little behind the database is a backup's; one that is empty was emptied, unless the hub has
-  // made it only now, in its very first start.
+  // A file that is a little behind the database comes from a backup. An empty one was emptied, unless the hub has just
+  // created it in its very first start.
   if (stored.length > 0 && kept.length === 0 && (await readMarks(home)).marks.length === 0) {
     faults.push({ seq: null, what: "the signed heads are missing in audit-heads.ndjson" });
   }
@@ -84,14 +84,14 @@ async function checkCold(source: AuditSource, check: ChainCheck): Promise<void> 
         check.record(record, hash, auditHash(record));
       }
     } catch (error) {
-      // Whether it was time for it to go, the next record tells: the chain has a gap or a new start there.
+      // The next record tells whether it was removed because of its age: the chain has a gap or a new start there.
       if (isGone(error)) continue;
       check.fault(null, `the file audit/${day}.ndjson.gz cannot be read: ${(error as Error).message}`);
     }
   }
 }
 
-/** The hub signs where the chain begins before it removes what lies below, and into the home first. */
+/** Before the hub removes old records, it signs where the chain begins from then on, first in the home. */
 async function lookAgain({ home, readKeys }: AuditSource, check: ChainCheck): Promise<void> {
   const { marks } = await readMarks(home);
   const keys = readKeys();
@@ -101,7 +101,7 @@ async function lookAgain({ home, readKeys }: AuditSource, check: ChainCheck): Pr
 }
 
 function checkHot(check: ChainCheck, { seq, event, seal }: HotRow): void {
-  // What was moved into a file is still in the table for a moment, and the seal of the last one stays.
+  // Records that were moved into a file are still in the table for a moment, and the seal of the last one stays.
   if (seq <= check.lastSeq) check.again(seq, seal?.hash ?? null);
   else if (event === null) check.removed(seq, seal!.hash);
   else if (seal === null) check.unsealed(seq);

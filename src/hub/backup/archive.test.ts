@@ -29,7 +29,7 @@ test.each([
   "outputs/x",
   "hub.json",
   7,
-])("%j is no part of a home", (path) => expect(isPartOfHome(path)).toBe(false));
+])("%j is not part of a home", (path) => expect(isPartOfHome(path)).toBe(false));
 
 test.each([
   "writ.sqlite",
@@ -39,8 +39,8 @@ test.each([
 ])("%s is part of a home", (path) => expect(isPartOfHome(path)).toBe(true));
 
 test.each([
-  ["a path that leads outside", '{"path":"../x","size":1}\nx{"files":1}\n', "no part of a home"],
-  ["a size that is none", '{"path":"writ.yaml","size":-1}\n{"files":1}\n', "no part of a home"],
+  ["a path that leads outside", '{"path":"../x","size":1}\nx{"files":1}\n', "not part of a home"],
+  ["a size that is none", '{"path":"writ.yaml","size":-1}\n{"files":1}\n', "not part of a home"],
   ["a file that is cut off", '{"path":"writ.yaml","size":5}\nabc', "cut off"],
   ["a missing end", '{"path":"writ.yaml","size":1}\nx', "damaged"],
   ["a missing file", '{"path":"writ.yaml","size":1}\nx{"files":2}\n', "files are missing"],

@@ -3,17 +3,17 @@ import { dirname, join } from "node:path";
 import { ByteReader } from "./byte-reader.ts";
 import { refused } from "./passphrase-cipher.ts";
 
-/** A file of a home, by its place there, and where its bytes come from. */
+/** A file of a home, by its path there, and the source of its bytes. */
 export type ArchivedFile = { path: string } & ({ file: string } | { content: Uint8Array });
 
 const lineBytesMax = 4096;
 const pieceBytes = 256 * 1024;
 
-/** What a home consists of. Nothing else is ever written into one, whatever a backup says. */
+/** What a home consists of. Nothing else is ever written into one, whatever a backup contains. */
 const parts = ["writ.sqlite", "writ.yaml", "jobctl.yaml", "admin.token", "audit-heads.ndjson"];
 const folders = ["keys", "certs", "audit", "worker"];
 
-/** Each file is a line that names it and its size, and its bytes; the last line says how many there were. */
+/** Each file is a line with its name and size, followed by its bytes; the last line gives their number. */
 export async function* packFiles(files: readonly ArchivedFile[]): AsyncGenerator<Uint8Array> {
   for (const entry of files) {
     if ("content" in entry) {
@@ -24,7 +24,7 @@ export async function* packFiles(files: readonly ArchivedFile[]): AsyncGenerator
   yield lineOf({ files: files.length });
 }
 
-/** As long as it was when it was opened: a file that grows meanwhile would run into the next one. */
+/** Only as much as the file had when it was opened: a file that grows meanwhile would run into the next one. */
 async function* packFile({ path, file }: { path: string; file: string }): AsyncGenerator<Uint8Array> {
   const handle = await open(file, "r");
   try {
@@ -32,7 +32,7 @@ async function* packFile({ path, file }: { path: string; file: string }): AsyncG
     yield lineOf({ path, size });
     for (let left = size; left > 0; ) {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(left, pieceBytes)));
-      if (bytesRead === 0) throw refused(`${file} was cut while it was read; try again`);
+      if (bytesRead === 0) throw refused(`${file} was truncated while it was read; try again`);
       left -= bytesRead;
       yield buffer.subarray(0, bytesRead);
     }
@@ -45,19 +45,19 @@ function lineOf(fields: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(fields)}\n`);
 }
 
-/** Writes all files below `dir`, readable by their owner alone, and gives their paths. */
+/** Writes all files below `dir`, readable only by their owner, and returns their paths. */
 export async function unpackFiles(source: AsyncIterable<Uint8Array>, dir: string): Promise<string[]> {
   const bytes = new ByteReader(source);
   const written: string[] = [];
   for (;;) {
     const line = readLine(await bytes.takeLine(lineBytesMax));
     if (line.files !== undefined) {
-      if (line.files !== written.length || !(await bytes.isAtEnd())) throw refused("files are missing in it");
+      if (line.files !== written.length || !(await bytes.isAtEnd())) throw refused("files are missing");
       return written;
     }
     const { path = "", size = -1 } = line;
     if (!isPartOfHome(path) || !Number.isSafeInteger(size) || size < 0) {
-      throw refused("it holds something that is no part of a home");
+      throw refused("it contains a file that is not part of a home");
     }
     await unpackFile(bytes, join(dir, path), size);
     written.push(path);
@@ -89,7 +89,7 @@ function readLine(line: Uint8Array): { path?: string; size?: number; files?: num
     const value: unknown = JSON.parse(Buffer.from(line).toString("utf8"));
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // Said below.
+    // Refused below.
   }
   throw refused("it is damaged");
 }

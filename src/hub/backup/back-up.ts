@@ -26,10 +26,10 @@ type BackupMade = { file: string; bytes: number; files: number; created_at: numb
 const depthMax = 4;
 
 /**
- * Writes everything that a hub cannot be made anew from into one file: database, keys, certificates, audit trail and
- * settings. A hub may be running. The order makes the copy agree with itself: the signed heads before the database,
- * because a head must not speak of records that are not there; keys and the files of the audit trail after it,
- * because what the database refers to must be there, and what it has moved out by then is in both.
+ * Writes everything that a hub cannot be rebuilt without into one file: database, keys, certificates, audit trail and
+ * settings. A hub may be running. The order keeps the copy consistent: the signed heads before the database, because a
+ * head must not cover records that are not there; keys and the files of the audit trail after it, because what the
+ * database refers to must be there, and what it has moved out by then is in both.
  */
 export async function backUp(call: BackupCall): Promise<BackupMade> {
   const { home, file, nowMs } = call;
@@ -59,7 +59,7 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
       sealWith(call.passphrase, { created_at: nowMs, version: call.version }),
       createWriteStream(temporary, { flags: "wx", mode: 0o600, flush: true }),
     );
-    // A link and not a rename, which would replace what came there meanwhile.
+    // A link and not a rename, which would replace a file that appeared there meanwhile.
     await link(temporary, file).catch((error: unknown) => {
       throw hasCode(error, "EEXIST") ? taken(file) : error;
     });
@@ -70,9 +70,9 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
   }
 }
 
-/** As it is at one moment, without what was deleted, while others go on writing. */
+/** A copy as of one moment, without deleted data, while others continue to write. */
 async function copyDatabase(from: string, to: string): Promise<void> {
-  // Made first, so that it is private from its first byte on.
+  // Created first, so that it is private from its first byte.
   await (await open(to, "wx", 0o600)).close();
   const database = new DatabaseSync(from, { readOnly: true, timeout: 30_000 });
   try {
@@ -90,12 +90,12 @@ async function filesOf(home: string, keysDir: string): Promise<ArchivedFile[]> {
   await collect(keysDir, "keys", found);
   await collect(join(home, "certs"), "certs", found);
   await collect(join(home, "audit"), "audit", found);
-  // Who the local worker is and what it has run; not what it is running now.
+  // The identity of the local worker and what it has run; not what it is running now.
   await collect(join(home, "worker"), "worker", found, ["logs", "work"]);
   return found;
 }
 
-/** All files of a folder but those that belong to a process that runs: locks, and its number. */
+/** All files of a folder except those of a running process: locks and process ids. */
 async function collect(
   dir: string,
   place: string,
@@ -114,5 +114,5 @@ async function collect(
 }
 
 function taken(file: string): WritError {
-  return new WritError("CONFIG_INVALID", `${file} is there already; name a file that is not`);
+  return new WritError("CONFIG_INVALID", `${file} already exists; name another file`);
 }

@@ -1,4 +1,6 @@
-/** Takes bytes from a stream in pieces of one's own choice. Holds one piece of the stream more than was asked for. */
+/**
+ * Reads bytes from a stream in pieces of a chosen size. Holds at most one piece of the stream more than was requested.
+ */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #held: Uint8Array = new Uint8Array();
@@ -7,7 +9,7 @@ export class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** So many bytes, or fewer when the stream ends before. */
+  /** This many bytes, or fewer if the stream ends before. */
   async take(count: number): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     let missing = count;
@@ -20,13 +22,13 @@ export class ByteReader {
     return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
-  /** At most so many bytes, as they come; an empty piece at the end. */
+  /** At most this many bytes, as they arrive; an empty piece at the end. */
   async takeSome(most: number): Promise<Uint8Array> {
     if (await this.isAtEnd()) return new Uint8Array();
     return this.take(Math.min(most, this.#held.length));
   }
 
-  /** Through the next line feed, or `bytesMax` bytes without one. */
+  /** Up to and including the next line feed, or `bytesMax` bytes without one. */
   async takeLine(bytesMax: number): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     for (let left = bytesMax; left > 0 && !(await this.isAtEnd()); ) {

@@ -5,19 +5,19 @@ import { sha256Hex } from "../../signing/mac.ts";
 import { ByteReader } from "./byte-reader.ts";
 
 /**
- * A backup is one line of JSON that anybody may read, and after it chunks that only the passphrase opens. Each chunk
- * is sealed for its position, for this line and for being the last one or not, so that nothing can be changed, moved,
- * left out or cut off unnoticed.
+ * A backup is one line of JSON that anybody can read, followed by chunks that only the passphrase opens. Each chunk is
+ * bound to its position, to this line, and to whether it is the last one, so that nothing can be changed, moved, left
+ * out or cut off unnoticed.
  */
 type BackupHeader = {
   writ_backup: 1;
   created_at: number;
-  /** Of the program that made it. */
+  /** The version of the program that made it. */
   version: string;
   salt: string;
   /** Doublings of scrypt's work. */
   cost: number;
-  /** Tells a wrong passphrase from a damaged file. */
+  /** Distinguishes a wrong passphrase from a damaged file. */
   check: string;
 };
 
@@ -25,17 +25,17 @@ type Key = { key: Buffer; check: string };
 
 const chunkBytes = 1024 ** 2;
 const headerBytesMax = 4096;
-/** One byte that says whether it is the last one, four with its length. */
+/** One byte that says whether it is the last chunk, and four bytes of length. */
 const frameBytes = 5;
 const tagBytes = 16;
-/** 128 MB and half a second: nothing for a person who has the passphrase, much for one who has to guess it. */
+/** 128 MB and half a second: little for a person who knows the passphrase, much for one who has to guess it. */
 const cost = 17;
-/** A file that wants more than a gigabyte was not made by us. */
+/** A file that needs more than a gigabyte was not made by us. */
 const costMax = 20;
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
-/** Seals what comes, with a line before it that says what the file is. */
+/** Encrypts a stream, preceded by a line that says what the file is. */
 export function sealWith(
   passphrase: string,
   facts: Pick<BackupHeader, "created_at" | "version">,
@@ -56,7 +56,7 @@ export function sealWith(
   };
 }
 
-/** Gives what was sealed. Nothing of a chunk comes out before the whole of it was found to be genuine. */
+/** Decrypts a stream. Nothing of a chunk is returned before the whole chunk was verified. */
 export async function* openWith(
   passphrase: string,
   source: AsyncIterable<Uint8Array>,
@@ -65,7 +65,7 @@ export async function* openWith(
   const line = await bytes.takeLine(headerBytesMax);
   const header = readHeader(line);
   const { key, check } = await deriveKey(passphrase, Buffer.from(header.salt, "base64"), header.cost);
-  if (check !== header.check) throw refused("the passphrase is not the one of this backup");
+  if (check !== header.check) throw refused("the passphrase is wrong");
   for (let index = 0; ; index++) {
     const { isLast, sealed } = await takeFrame(bytes);
     yield openChunk(key, sealed, { line, index, isLast });
@@ -111,7 +111,7 @@ function openChunk(key: Buffer, sealed: Uint8Array, position: ChunkPosition): Bu
   }
 }
 
-/** The key belongs to one file only, because its salt does; so a count is as good as chance. */
+/** The key belongs to one file only, because its salt does, so a counter is as good as a random nonce. */
 function nonceOf(index: number): Buffer {
   const nonce = Buffer.alloc(12);
   nonce.writeBigUInt64BE(BigInt(index), 4);
@@ -124,7 +124,7 @@ function contextOf({ line, isLast }: ChunkPosition): Buffer {
 
 async function deriveKey(passphrase: string, salt: Buffer, doublings: number): Promise<Key> {
   const options = { N: 2 ** doublings, r: 8, p: 1, maxmem: 2 ** (doublings + 11) };
-  // The same words typed on another system may come as other code points.
+  // The same passphrase typed on another system may use other code points.
   const bytes = await derive(passphrase.normalize("NFKC"), salt, 64, options);
   return { key: bytes.subarray(0, 32), check: sha256Hex(bytes.subarray(32)) };
 }
@@ -134,10 +134,11 @@ function readHeader(line: Uint8Array): BackupHeader {
   try {
     header = JSON.parse(Buffer.from(line).toString("utf8")) as Partial<BackupHeader> | null;
   } catch {
-    // Said below.
+    // Refused below.
   }
   const version: unknown = header?.writ_backup;
-  if (typeof version === "number" && version > 1) throw refused("a newer Writ made it; use that one");
+  if (typeof version === "number" && version > 1)
+    throw refused("a newer version of Writ made it; use that version");
   if (version !== 1 || typeof header?.salt !== "string" || typeof header.check !== "string") {
     throw refused("it is not a backup of Writ");
   }
@@ -151,5 +152,5 @@ export function refused(why: string): WritError {
 }
 
 function damaged(): WritError {
-  return refused("it is damaged, or somebody has changed it");
+  return refused("it is damaged, or was tampered with");
 }

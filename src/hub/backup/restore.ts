@@ -29,7 +29,7 @@ type RestoreCall = {
 
 type Restored = {
   home: string;
-  /** Of the audit trail. */
+  /** Records of the audit trail. */
   records: number;
   /** Documents and receipts whose seals were checked. */
   seals: number;
@@ -38,15 +38,15 @@ type Restored = {
 };
 
 /**
- * A worker refuses an attempt that it has run, and after the backup more attempts were made than the backup knows of.
- * No job makes as many as this: a hundred attempts at most, each given back nine times at most.
+ * A worker refuses an attempt that it has already run, and after the backup more attempts were made than it contains.
+ * No job makes as many as this: at most a hundred attempts, each given back at most nine times.
  */
 const attemptsAhead = 1_000;
 const faultsShown = 20;
 
 /**
- * Makes a home out of a backup, in a place that has none. Everything is unpacked and checked beside that place first:
- * a backup that is damaged, or whose database somebody has edited, leaves nothing behind.
+ * Creates a home from a backup, where there is none yet. Everything is first unpacked and checked beside it: a backup
+ * that is damaged, or whose database somebody has edited, leaves nothing behind.
  */
 export async function restore(call: RestoreCall): Promise<Restored> {
   const { home } = call;
@@ -62,7 +62,7 @@ export async function restore(call: RestoreCall): Promise<Restored> {
     await refuseTaken(moves);
     const checked = await checkAndRevive(draft, settings, call);
     for (const { from, to } of moves) await move(join(draft, from), to);
-    // In place of the empty folder, if there is one.
+    // Replaces the empty folder, if there is one.
     await rename(draft, home);
     return { home, ...checked };
   } finally {
@@ -81,14 +81,14 @@ async function unpack({ file, passphrase }: RestoreCall, draft: string): Promise
       const missing = ["writ.sqlite", "keys/ring.json", "keys/mac.key"].filter(
         (path) => !written.includes(path),
       );
-      if (missing.length > 0) throw refused(`it holds no ${missing.join(" and no ")}`);
+      if (missing.length > 0) throw refused(`it contains no ${missing.join(" and no ")}`);
     },
   );
 }
 
 type Move = { from: string; to: string };
 
-/** Database and keys go where the settings want them, when that is not in the home. */
+/** Database and keys go where the settings say, if that is not in the home. */
 function movesFor({ sqlitePath, keysDir }: HubSettings): Move[] {
   const wanted = [
     { from: "writ.sqlite", to: sqlitePath },
@@ -100,11 +100,15 @@ function movesFor({ sqlitePath, keysDir }: HubSettings): Move[] {
 async function refuseTaken(moves: Move[]): Promise<void> {
   for (const { from, to } of moves) {
     const isFree = !existsSync(to) || (from === "keys" && (await readdir(to)).length === 0);
-    if (!isFree) throw new WritError("CONFIG_INVALID", `the settings name ${to}, which is there already`);
+    if (!isFree)
+      throw new WritError(
+        "CONFIG_INVALID",
+        `the settings name ${to}, which already exists; move it away first`,
+      );
   }
 }
 
-/** They may lie on another disk. */
+/** They may be on another disk. */
 async function move(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true, errorOnExist: true, force: false });
   await rm(from, { recursive: true });
@@ -119,7 +123,7 @@ async function checkAndRevive(
   const path = join(draft, "writ.sqlite");
   const givenPrivateKeyPem = settings.signingKeyPem ?? undefined;
   const { macKey } = openKeyRing(keysDir, { nowMs: clock.nowMs(), givenPrivateKeyPem });
-  // Opened first, because that brings an older schema up to date.
+  // Opened first, because that migrates an older schema.
   const store = await openSqliteStore({ path, macKey });
   try {
     const readKeys = () => readVerifyingKeys(keysDir);
@@ -137,7 +141,7 @@ async function checkAndRevive(
   }
 }
 
-/** What was leased then is nobody's now, and no attempt that is made from now on may look like one made before. */
+/** What was leased then is no longer held by anybody, and no attempt made from now on may look like an earlier one. */
 async function revive(deps: Pick<HubDeps, "store" | "settings" | "clock">, osUser: string): Promise<number> {
   const reason = "the hub was restored from a backup";
   const recalled = await recallLeases(deps, { keyId: null, origin: null, reason });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Where the certificates of a home lie. */
+/** The paths of the certificates in a home. */
 export function certPaths(home: string) {
   const folder = join(home, "certs");
   return {
@@ -9,7 +9,7 @@ export function certPaths(home: string) {
     caKey: join(folder, "ca.key"),
     serverCert: join(folder, "server.crt"),
     serverKey: join(folder, "server.key"),
-    /** A copy of every certificate that was ever issued here, by serial number: what `list` shows. */
+    /** A copy of every certificate that was ever issued here, by serial number; `list` shows these. */
     issued: join(folder, "issued"),
     revoked: join(folder, "revoked.json"),
     lock: join(folder, "certs.lock"),

@@ -1,13 +1,13 @@
 import type { HubSettings } from "../settings.ts";
 import type { CertificateRequest } from "./ensure-certs.ts";
 
-/** What the certificates of a hub with these settings must say. */
+/** The certificates that a hub with these settings needs. */
 export function certificateRequest(
   { publicUrl, host }: HubSettings,
   by: { osUser: string; nowMs: number },
 ): CertificateRequest {
   const publicHost = publicUrl === null ? null : withoutBrackets(new URL(publicUrl).hostname);
-  // An address for all interfaces is nobody's name.
+  // An address for all interfaces is not a host name.
   const ownHost = host === "0.0.0.0" || host === "::" ? null : withoutBrackets(host);
   return { ...by, hosts: [publicHost, ownHost].filter((name) => name !== null) };
 }

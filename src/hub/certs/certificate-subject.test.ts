@@ -6,8 +6,8 @@ import { makeAuthority, makeClientCertificate } from "./make-certificate.ts";
 
 const authority = await makeAuthority(Date.now());
 
-async function issued(wish: { user: string; tenant: string; isAdmin: boolean }): Promise<Buffer> {
-  const { certPem } = await makeClientCertificate(authority, { ...wish, nowMs: Date.now() });
+async function issued(request: { user: string; tenant: string; isAdmin: boolean }): Promise<Buffer> {
+  const { certPem } = await makeClientCertificate(authority, { ...request, nowMs: Date.now() });
   return new X509Certificate(certPem).raw;
 }
 
@@ -39,5 +39,5 @@ test("what was issued is read back as it was", async () => {
     { user: "a.b-c_d@example.org", tenant: "T_1", isAdmin: true },
     { user: "x".repeat(50), tenant: "y".repeat(50), isAdmin: false },
   ];
-  for (const wish of wishes) expect(readSubject(await issued(wish))).toEqual(wish);
+  for (const request of wishes) expect(readSubject(await issued(request))).toEqual(request);
 });

@@ -10,14 +10,14 @@ export const tenantRule = /^[A-Za-z0-9_]{3,50}$/;
 const adminUnit = "admin";
 
 /**
- * Who a certificate speaks for: CN is the user, O the tenant, OU=admin an administrator. It is read from the signed
- * bytes and not from a printed form, in which a name could be made to look like two. Whatever could be read in two
- * ways is refused: a name twice, several names in one part, empty ones, control characters.
+ * Who a certificate identifies: CN is the user, O the tenant, OU=admin an administrator. It is read from the signed
+ * bytes and not from a printed form, in which one name could look like two. Anything ambiguous is refused: a name
+ * twice, several names in one part, empty names, control characters.
  */
 export function readSubject(certificate: Buffer): CertificateSubject {
   const names = subjectNames(certificate);
   const user = single(names, "CN");
-  if (user === null) throw refused("the certificate names no user (CN)");
+  if (user === null) throw refused("the certificate has no user (CN)");
   if (!userRule.test(user)) throw refused("the certificate's CN must be 1 to 50 letters, digits, _ . - or @");
   const tenant = single(names, "O") ?? defaultTenant;
   if (!tenantRule.test(tenant)) throw refused("the certificate's O must be 3 to 50 letters, digits or _");
@@ -50,7 +50,7 @@ function readName(part: DerValue): Name {
 const textTags: number[] = [derTags.utf8String, derTags.printableString, derTags.ia5String];
 
 function readText({ tag, content }: DerValue): string {
-  if (!textTags.includes(tag)) throw refused("the certificate's subject has text of an unusual kind");
+  if (!textTags.includes(tag)) throw refused("the certificate's subject has an unusual text type");
   const text = content.toString("utf8");
   if (text === "" || /[\u0000-\u001f\u007f-\u009f\ufffd]/.test(text)) {
     throw refused("the certificate's subject has an empty name or control characters");

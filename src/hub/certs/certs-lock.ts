@@ -8,15 +8,18 @@ import { certPaths } from "./cert-paths.ts";
 const waitMs = 10_000;
 
 /**
- * One at a time changes the certificates of a home: a hub that starts and a command beside it would otherwise make
- * two authorities, and of two revocations at once one could be lost.
+ * Only one program at a time changes the certificates of a home: a hub that starts and a command could otherwise create
+ * two authorities, and of two simultaneous revocations one could be lost.
  */
 export async function withCertsLock<T>(home: string, act: () => Promise<T>): Promise<T> {
   const paths = certPaths(home);
   await mkdir(paths.folder, { recursive: true, mode: 0o700 });
   const lock = await lockFile(paths.lock, { clock: systemClock, waitMs });
   if (lock === null) {
-    throw new WritError("CONFIG_INVALID", `another program is changing the certificates in ${paths.folder}`);
+    throw new WritError(
+      "CONFIG_INVALID",
+      `another program is changing the certificates in ${paths.folder}; try again`,
+    );
   }
   try {
     return await act();

@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
 
-/** One value of ASN.1 in DER: what it is, and its content. */
+/** One ASN.1 value in DER: its tag and its content. */
 export type DerValue = { tag: number; content: Buffer };
 
 export const derTags = {
@@ -13,10 +13,10 @@ export const derTags = {
   version: 0xa0,
 } as const;
 
-/** A certificate is small and shallow; whatever has more parts is not one. */
+/** A certificate is small and shallow; anything with more parts is not a certificate. */
 const valuesMax = 1000;
 
-/** The values that lie one after the other in these bytes. Only definite lengths in their shortest form are taken. */
+/** The consecutive values in these bytes. Only definite lengths in their shortest form are accepted. */
 export function readDer(bytes: Buffer): DerValue[] {
   const values: DerValue[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -29,7 +29,7 @@ export function readDer(bytes: Buffer): DerValue[] {
   return values;
 }
 
-/** The values inside one that must be of this kind. */
+/** The values inside one that must have this tag. */
 export function insideDer(value: DerValue | undefined, tag: number): DerValue[] {
   if (value === undefined || value.tag !== tag) throw broken();
   return readDer(value.content);

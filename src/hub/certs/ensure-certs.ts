@@ -17,13 +17,13 @@ import {
 } from "./make-certificate.ts";
 import { parseCertificate, parseKey } from "./tls-pair.ts";
 
-/** With less than this left a certificate is replaced, at the start or while the hub runs, and warned about. */
+/** A certificate with less time left than this is replaced, at the start or while the hub runs, and warned about. */
 export const renewBeforeMs = 30 * 86_400_000;
 
 export type CertificateRequest = {
-  /** The person whose first certificate lies in the home. */
+  /** The person whose first certificate is in the home. */
   osUser: string;
-  /** What the hub is called beside localhost. */
+  /** The names of the hub, in addition to localhost. */
   hosts: string[];
   nowMs: number;
 };
@@ -31,8 +31,8 @@ export type CertificateRequest = {
 type HubCerts = { caPem: string; server: KeyPair };
 
 /**
- * The authority, the server's certificate and the first person's: what is missing is made, and what ends soon, or
- * does not carry a name that the hub has by now, is replaced.
+ * The authority, the server's certificate and the first person's. What is missing is created; what expires soon, or
+ * lacks a name that the hub has by now, is replaced.
  */
 export async function ensureCerts(home: string, request: CertificateRequest): Promise<HubCerts> {
   const paths = certPaths(home);
@@ -40,8 +40,8 @@ export async function ensureCerts(home: string, request: CertificateRequest): Pr
 }
 
 /**
- * Whether a running hub that shows this pair has to ensure its certificates again. Names do not change while it runs,
- * and a broken or missing file asks for nothing: somebody may be in the middle of replacing it.
+ * Whether a running hub that uses this pair has to ensure its certificates again. Names do not change while it runs,
+ * and a broken or missing file changes nothing, because somebody may be in the middle of replacing it.
  */
 export async function isRenewalDue(
   home: string,
@@ -54,7 +54,7 @@ export async function isRenewalDue(
   return client !== null && !lastsLong(client.certPem, request.nowMs);
 }
 
-/** Makes new certificates for the server and the first person, whatever is left of the old ones. */
+/** Creates new certificates for the server and the first person, whatever is left of the old ones. */
 export async function renewCerts(home: string, request: CertificateRequest): Promise<HubCerts> {
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
@@ -65,7 +65,7 @@ export async function renewCerts(home: string, request: CertificateRequest): Pro
   });
 }
 
-/** The usual start: everything is there, and nothing has to be loaded or locked. */
+/** The usual start: everything exists, and nothing has to be loaded or locked. */
 async function findGood(paths: CertPaths, request: CertificateRequest): Promise<HubCerts | null> {
   const caPem = await readPrivateFile(paths.caCert);
   const server = await readPair(paths.serverCert, paths.serverKey);
@@ -90,7 +90,7 @@ async function completeCerts(paths: CertPaths, request: CertificateRequest): Pro
   return { caPem: authority.certPem, server };
 }
 
-/** Call it under the lock. A lost half is never made anew: certificates out there hang on it. */
+/** Call it under the lock. A lost half is never created again, because existing certificates depend on it. */
 export async function ensureAuthority(paths: CertPaths, nowMs: number): Promise<KeyPair> {
   const [certPem, keyPem] = [await readPrivateFile(paths.caCert), await readPrivateFile(paths.caKey)];
   if (certPem !== null && keyPem !== null) return { certPem, keyPem };
@@ -102,13 +102,13 @@ export async function ensureAuthority(paths: CertPaths, nowMs: number): Promise<
     );
   }
   const made = await makeAuthority(nowMs);
-  // The key first: an authority without its key could never sign anything.
+  // The key first, because an authority without its key could never sign anything.
   await writePrivateFile(paths.caKey, made.keyPem);
   await writePrivateFile(paths.caCert, made.certPem);
   return made;
 }
 
-/** Keeps a copy of what was issued, so that it can be listed and revoked by the name of its user. */
+/** Keeps a copy of what was issued, so that it can be listed, and revoked by user name. */
 export async function noteIssued(paths: CertPaths, { serial, certPem }: MadeCertificate): Promise<void> {
   await mkdir(paths.issued, { recursive: true, mode: 0o700 });
   await writePrivateFile(join(paths.issued, `${serial}.crt`), certPem);
@@ -154,7 +154,7 @@ async function writePair(certPath: string, keyPath: string, { certPem, keyPem }:
   await writePrivateFile(certPath, certPem);
 }
 
-/** Null also when the two do not belong together, as after a crash between their writes. */
+/** Also null if the two do not belong together, as after a crash between their writes. */
 async function readPair(certPath: string, keyPath: string): Promise<KeyPair | null> {
   const [certPem, keyPem] = [await readPrivateFile(certPath), await readPrivateFile(keyPath)];
   if (certPem === null || keyPem === null) return null;

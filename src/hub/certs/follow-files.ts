@@ -2,23 +2,23 @@ import { stat } from "node:fs/promises";
 import { codeOf } from "../../core/errors.ts";
 
 type Followed = {
-  /** The files to look at; those that are missing count too. */
+  /** The files to check; missing ones count too. */
   files(): Promise<string[]> | string[];
-  /** Takes over what they hold now, or throws why not. */
+  /** Loads what they contain now, or throws why it cannot. */
   take(): Promise<void>;
-  /** Called once for files that were refused, and again only when they have changed. */
+  /** Called once for refused files, and again only when they have changed. */
   onRefused(error: unknown): void;
 };
 
 /**
- * Gives a look that takes files over when they have changed. Two files are never replaced at once, so what is refused
- * gets a second look, and only files that lie there unchanged by then are reported.
+ * Returns a function that loads files when they have changed. Two files are never replaced at the same moment, so
+ * refused files get a second look, and are reported only if they have not changed by then.
  */
 export function followFiles(followed: Followed): () => Promise<void> {
   let settled: string | null = null;
   let doubted: string | null = null;
   return async () => {
-    // Before they are read: what changes while they are is noticed by the next look.
+    // Before they are read, so that a change during the reading is noticed by the next look.
     const stamp = await stampOf(await followed.files());
     if (stamp === settled) return;
     try {
@@ -34,14 +34,14 @@ export function followFiles(followed: Followed): () => Promise<void> {
   };
 }
 
-/** Differs when a file was written, replaced, renamed over, or may be read by others than before. */
+/** Changes when a file was written, replaced or renamed, or its permissions changed. */
 async function stampOf(files: string[]): Promise<string> {
   const stamps: string[] = [];
   for (const file of files) stamps.push(`${file} ${await stampOfOne(file)}`);
   return stamps.join("\n");
 }
 
-/** Of what a link leads to: some tools replace only the link. */
+/** Of the target of a link, because some tools replace only the link. */
 async function stampOfOne(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

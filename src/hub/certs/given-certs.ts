@@ -7,7 +7,7 @@ import { parseCertificate } from "./tls-pair.ts";
 
 export type GivenCert = { setting: "WRIT_TLS_CERT" | "WRIT_CLIENT_CA"; path: string; expiresAt: number };
 
-/** Those in files outside the home that end soon. Throws when the files cannot be used. */
+/** Certificates in files outside the home that expire soon. Throws if the files cannot be used. */
 export async function expiringGivenCerts(
   settings: Pick<HubSettings, "tlsCert" | "tlsKey" | "clientCa">,
   nowMs: number,
@@ -28,7 +28,10 @@ export async function expiringGivenCerts(
     .map(({ certificate, ...cert }) => ({ ...cert, expiresAt: certificate.validToDate.getTime() }));
 }
 
-/** Tools renew those that live for weeks when a third of that is left; with less than a quarter something is wrong. */
+/**
+ * Tools renew short-lived certificates when a third of their lifetime is left; with less than a quarter, something is
+ * wrong.
+ */
 function endsSoon({ validFromDate, validToDate }: X509Certificate, nowMs: number): boolean {
   const lifeMs = validToDate.getTime() - validFromDate.getTime();
   return validToDate.getTime() - nowMs < Math.min(renewBeforeMs, lifeMs / 4);

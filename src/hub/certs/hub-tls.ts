@@ -6,9 +6,9 @@ import { type CertificateRequest, ensureCerts } from "./ensure-certs.ts";
 import type { KeyPair } from "./make-certificate.ts";
 import { type PairPaths, readTlsPair } from "./tls-pair.ts";
 
-/** What the ports of a hub show, and whose clients they believe. */
+/** The certificates that the ports of a hub use, and the client authorities that they accept. */
 export type HubTls = {
-  /** The home's own pair: for gRPC, and for HTTP unless another was given. */
+  /** The home's own pair: for gRPC, and for HTTP if no other was given. */
   own: KeyPair;
   given: KeyPair | null;
   /** As PEM. */
@@ -17,7 +17,7 @@ export type HubTls = {
 
 type TlsSettings = Pick<HubSettings, "tlsCert" | "tlsKey" | "clientCa">;
 
-/** Reads all of it for a start; what the home lacks is made. */
+/** Loads everything for a start; what is missing in the home is created. */
 export async function openHubTls(
   home: string,
   settings: TlsSettings,
@@ -35,14 +35,14 @@ export async function openHubTls(
 export function givenPaths({ tlsCert, tlsKey }: Pick<TlsSettings, "tlsCert" | "tlsKey">): PairPaths | null {
   if (tlsCert !== null && tlsKey !== null) return { certPath: tlsCert, keyPath: tlsKey };
   if (tlsCert === null && tlsKey === null) return null;
-  throw new WritError("CONFIG_INVALID", "WRIT_TLS_CERT and WRIT_TLS_KEY are given together or not at all");
+  throw new WritError("CONFIG_INVALID", "WRIT_TLS_CERT and WRIT_TLS_KEY must be set together");
 }
 
 export function authoritiesPath(home: string, { clientCa }: Pick<TlsSettings, "clientCa">): string {
   return clientCa ?? certPaths(home).caCert;
 }
 
-/** Whoever keeps these files decides who may read them: a group of their own is usual. */
+/** The owner of these files decides who may read them; a group of their own is common. */
 export function readGivenPair(paths: PairPaths): Promise<KeyPair> {
   return readTlsPair(paths, { mustBePrivate: false });
 }

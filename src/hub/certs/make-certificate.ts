@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import type * as x509 from "@peculiar/x509";
 import { x509Library } from "./x509-library.ts";
 
-/** P-256: every TLS library that speaks gRPC knows it. */
+/** P-256: every TLS library with gRPC support knows it. */
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
 const dayMs = 86_400_000;
@@ -18,7 +18,7 @@ const clientAuth = "1.3.6.1.5.5.7.3.2";
 export type KeyPair = { certPem: string; keyPem: string };
 export type MadeCertificate = KeyPair & { serial: string };
 
-/** A new private authority: its own root, which can sign leaves and no further authorities. */
+/** A new private authority: its own root, which can sign leaf certificates but no further authorities. */
 export async function makeAuthority(nowMs: number): Promise<KeyPair> {
   const library = await x509Library();
   const keys = await makeKeys();
@@ -39,27 +39,27 @@ export async function makeAuthority(nowMs: number): Promise<KeyPair> {
 
 export async function makeServerCertificate(
   authority: KeyPair,
-  wish: { hosts: string[]; nowMs: number },
+  request: { hosts: string[]; nowMs: number },
 ): Promise<MadeCertificate> {
   const library = await x509Library();
-  const names = wish.hosts.map((host) =>
+  const names = request.hosts.map((host) =>
     isIP(host) === 0 ? { type: "dns" as const, value: host } : { type: "ip" as const, value: host },
   );
   return makeLeaf(authority, {
     name: [{ CN: ["writ hub"] }],
     usage: serverAuth,
-    nowMs: wish.nowMs,
+    nowMs: request.nowMs,
     extensions: [new library.SubjectAlternativeNameExtension(names)],
   });
 }
 
 export async function makeClientCertificate(
   authority: KeyPair,
-  wish: { user: string; tenant: string; isAdmin: boolean; nowMs: number },
+  request: { user: string; tenant: string; isAdmin: boolean; nowMs: number },
 ): Promise<MadeCertificate> {
-  const name: x509.JsonName = [{ CN: [wish.user] }, { O: [wish.tenant] }];
-  if (wish.isAdmin) name.push({ OU: ["admin"] });
-  return makeLeaf(authority, { name, usage: clientAuth, nowMs: wish.nowMs, extensions: [] });
+  const name: x509.JsonName = [{ CN: [request.user] }, { O: [request.tenant] }];
+  if (request.isAdmin) name.push({ OU: ["admin"] });
+  return makeLeaf(authority, { name, usage: clientAuth, nowMs: request.nowMs, extensions: [] });
 }
 
 type Leaf = { name: x509.JsonName; usage: string; nowMs: number; extensions: x509.Extension[] };
@@ -94,7 +94,7 @@ function validity(nowMs: number, days: number): { notBefore: Date; notAfter: Dat
   return { notBefore: new Date(nowMs - backdatedMs), notAfter: new Date(nowMs + days * dayMs) };
 }
 
-/** 127 random bits; the first digit keeps it positive and without leading zeros, so that it has one spelling. */
+/** 127 random bits; the first digit keeps it positive and without leading zeros, so that it has only one spelling. */
 function newSerial(): string {
   return `4${randomBytes(16).toString("hex").slice(1)}`.toUpperCase();
 }

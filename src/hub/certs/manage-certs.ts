@@ -13,7 +13,7 @@ import { makeClientCertificate } from "./make-certificate.ts";
 import { addRevocations, readRevocations, serialText } from "./revocations.ts";
 
 type IssueRequest = CertificateSubject & {
-  /** The folder that becomes a home for another machine. */
+  /** The folder that becomes a home on another machine. */
   out: string;
   /** Where that machine finds the hub. */
   hub: { url: string; grpcPort: number };
@@ -22,21 +22,21 @@ type IssueRequest = CertificateSubject & {
 
 export type IssuedCert = { serial: string; expiresAt: number };
 
-/** Makes a certificate for somebody and fills a folder with all that `jobctl` needs on another machine. */
+/** Issues a certificate and fills a folder with everything that `jobctl` needs on another machine. */
 export async function issueCert(home: string, request: IssueRequest): Promise<IssuedCert> {
   checkNames(request);
   await ensureHome(request.out);
   if (existsSync(join(request.out, "client.key"))) {
     throw new WritError(
       "INVALID_ARGUMENT",
-      `${request.out} holds a certificate already; name another with --out`,
+      `--out: ${request.out} already contains a certificate; name another folder`,
     );
   }
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
     const authority = await ensureAuthority(paths, request.nowMs);
     const made = await makeClientCertificate(authority, request);
-    // On the list first: a certificate that nobody can find again could not be revoked by name.
+    // On the list first: a certificate that is not listed could not be revoked by name.
     await noteIssued(paths, made);
     const { url, grpcPort } = request.hub;
     const hubFile = { url, port: portOf(url), grpc_port: grpcPort };
@@ -50,7 +50,7 @@ export async function issueCert(home: string, request: IssueRequest): Promise<Is
 
 type RevokeRequest = { serial?: string; user?: string; tenant?: string; nowMs: number };
 
-/** Ends a certificate, or all of a user. A running hub refuses them from the next call on. */
+/** Revokes a certificate, or all of a user. A running hub refuses them from the next call on. */
 export async function revokeCerts(home: string, request: RevokeRequest): Promise<string[]> {
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
@@ -73,11 +73,11 @@ export type ListedCert = {
   issuedAt: number;
   expiresAt: number;
   revokedAt: number | null;
-  /** It ends within 30 days. */
+  /** It expires within 30 days. */
   endsSoon: boolean;
 };
 
-/** Every certificate that this home has issued, the authority first, then the newest first. */
+/** Every certificate that this home has issued: the authority first, then the newest first. */
 export async function listCerts(home: string, nowMs: number): Promise<ListedCert[]> {
   const paths = certPaths(home);
   const revoked = new Map(
@@ -96,7 +96,7 @@ export async function listCerts(home: string, nowMs: number): Promise<ListedCert
   return listed.sort((a, b) => rank(b) - rank(a));
 }
 
-/** Those still in use that end soon: revoked ones and ones that were replaced are nobody's worry. */
+/** Certificates in use that expire soon; revoked and replaced ones do not matter. */
 export async function expiringCerts(home: string, nowMs: number): Promise<ListedCert[]> {
   const newest = new Map<string, ListedCert>();
   for (const cert of await listCerts(home, nowMs)) {
@@ -142,7 +142,7 @@ async function nameSerial(home: string, given: string): Promise<Chosen> {
       "a serial number has up to 64 hex digits; `writ certs list` shows them",
     );
   }
-  // A serial that was not issued here may still come from another authority in WRIT_CLIENT_CA.
+  // A serial that was not issued here may come from another authority in WRIT_CLIENT_CA.
   const known = (await listCerts(home, 0)).find((cert) => cert.serial === serial);
   if (known !== undefined && known.kind !== "client") {
     throw new WritError(

@@ -16,7 +16,7 @@ const shape = z.strictObject({
   ),
 });
 
-/** Every spelling of a serial number as one: upper case, no colons, no zeros in front. */
+/** Normalises a serial number: upper case, no colons, no leading zeros. */
 export function serialText(serial: string): string {
   return serial
     .replaceAll(":", "")
@@ -25,8 +25,8 @@ export function serialText(serial: string): string {
 }
 
 /**
- * The serial numbers that are no longer good. A look at the file's times costs microseconds, so every call looks,
- * and what another program has revoked holds from the next call on. A list that cannot be read lets nobody in.
+ * The revoked serial numbers. Checking the file's times costs microseconds, so every call checks, and what another
+ * program has revoked takes effect at the next call. If the list cannot be read, nobody is let in.
  */
 export class RevocationList {
   readonly #path: string;
@@ -53,7 +53,7 @@ export async function readRevocations(path: string): Promise<Revocation[]> {
   return text === null ? [] : parseEntries(path, text);
 }
 
-/** Call it under the lock. Answers the serials that were not on the list before. */
+/** Call it under the lock. Returns the serials that were not on the list before. */
 export async function addRevocations(path: string, added: Revocation[]): Promise<string[]> {
   const present = await readRevocations(path);
   const known = new Set(present.map(({ serial }) => serial));

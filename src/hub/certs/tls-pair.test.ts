@@ -30,13 +30,13 @@ const read = (paths: ReturnType<typeof place>) => readTlsPair(paths, { mustBePri
 const refusals: [string, () => { certPem?: string; keyPem?: string }, RegExp][] = [
   ["a missing certificate", () => ({ keyPem: pair.keyPem }), /a\.crt cannot be read: ENOENT/],
   ["a missing key", () => ({ certPem: pair.certPem }), /a\.key cannot be read: ENOENT/],
-  ["no certificate", () => ({ ...pair, certPem: "nothing" }), /a\.crt holds no certificate/],
+  ["no certificate", () => ({ ...pair, certPem: "nothing" }), /a\.crt contains no certificate/],
   [
     "half a certificate",
     () => ({ ...pair, certPem: pair.certPem.slice(0, 300) }),
-    /a\.crt holds no certificate/,
+    /a\.crt contains no certificate/,
   ],
-  ["no key", () => ({ ...pair, keyPem: "nothing" }), /a\.key holds no private key/],
+  ["no key", () => ({ ...pair, keyPem: "nothing" }), /a\.key contains no readable private key/],
   ["a key with a passphrase", () => ({ ...pair, keyPem: lockedKey() }), /a\.key .*without a passphrase/],
   ["another's key", () => ({ ...pair, keyPem: other.keyPem }), /a\.key is not the key of .*a\.crt/],
   [

@@ -7,12 +7,12 @@ import type { KeyPair } from "./make-certificate.ts";
 
 export type PairPaths = { certPath: string; keyPath: string };
 
-/** A certificate and its key that a port can show. Every refusal names the file, and never says what is in it. */
+/** A certificate and its key that a port can use. Every refusal names the file, and never its content. */
 export async function readTlsPair(paths: PairPaths, rules: { mustBePrivate: boolean }): Promise<KeyPair> {
   const [certPem, keyPem] = [await readText(paths.certPath, rules), await readText(paths.keyPath, rules)];
   const certificate = parseCertificate(paths.certPath, certPem);
   if (!certificate.checkPrivateKey(parseKey(paths.keyPath, keyPem))) {
-    throw refused(`${paths.keyPath} is not the key of ${paths.certPath}; put both of one pair there`);
+    throw refused(`${paths.keyPath} is not the key of ${paths.certPath}; put a matching pair there`);
   }
   const pair = { certPem, keyPem };
   tryOut(paths, pair);
@@ -23,7 +23,7 @@ export function parseCertificate(path: string, pem: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch {
-    throw refused(`${path} holds no certificate; put one there as PEM`);
+    throw refused(`${path} contains no certificate; put one there as PEM`);
   }
 }
 
@@ -31,9 +31,7 @@ export function parseKey(path: string, pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
-    throw refused(
-      `${path} holds no private key that can be read; put one there as PEM, without a passphrase`,
-    );
+    throw refused(`${path} contains no readable private key; put one there as PEM, without a passphrase`);
   }
 }
 
@@ -43,7 +41,7 @@ async function readText(path: string, rules: { mustBePrivate: boolean }): Promis
   return text;
 }
 
-/** TLS has the last word: the rest of the chain must be readable too, and the key long enough. */
+/** TLS decides: the rest of the chain must be readable too, and the key long enough. */
 function tryOut({ certPath }: PairPaths, { certPem, keyPem }: KeyPair): void {
   try {
     createSecureContext({ ...strictTls, cert: certPem, key: keyPem });

@@ -10,15 +10,15 @@ export type Peer = {
   certificate: X509Certificate;
   serial: string;
   subject: CertificateSubject;
-  /** False as soon as its authority is no longer one of those that the hub believes. */
+  /** False as soon as its authority is no longer one that the hub accepts. */
   isBelieved: () => boolean;
 };
 
-/** What can be said of a certificate once and for all. TLS has verified its chain before. */
+/** What can be checked once. TLS has already verified the chain. */
 export function readPeer(certificate: X509Certificate | undefined, isBelieved: Peer["isBelieved"]): Peer {
-  if (certificate === undefined) throw refused("a client certificate is needed");
-  if (certificate.ca) throw refused("the certificate of an authority is nobody's own");
-  // Node calls the extended usages keyUsage; without them a certificate would be good for anything.
+  if (certificate === undefined) throw refused("a client certificate is required");
+  if (certificate.ca) throw refused("it is the certificate of an authority, not of a client");
+  // Node calls the extended usages keyUsage; without them, a certificate would be valid for any purpose.
   if (!certificate.keyUsage?.includes(clientAuth)) {
     throw refused("the certificate is not made for clients (extended key usage clientAuth)");
   }
@@ -30,7 +30,7 @@ export function readPeer(certificate: X509Certificate | undefined, isBelieved: P
   };
 }
 
-/** What has to hold at each call, because a connection may live longer than the right to use it. */
+/** What must be checked at each call, because a connection may outlive the right to use it. */
 export function checkPeer(
   peer: Peer,
   now: { nowMs: number; revoked: RevocationList; users: readonly string[] | null },
@@ -53,11 +53,11 @@ export function checkPeer(
 }
 
 /**
- * Whether one of these authorities stands behind a chain that TLS has verified before, the person's own certificate
- * first. By name and key, so that an authority whose certificate was only renewed is still the same.
+ * Whether one of these authorities is behind a chain that TLS has verified, the client's own certificate first.
+ * Compared by name and key, so that an authority whose certificate was only renewed is still the same.
  */
 export function isBehind(authorities: X509Certificate[], chain: X509Certificate[]): boolean {
-  // One that another has signed is believed for the other's sake: TLS asks for the root as well.
+  // An intermediate authority is accepted because of the one that signed it: TLS requires the root as well.
   const roots = authorities.filter((authority) => authority.checkIssued(authority));
   return chain.some((link) => roots.some((root) => link.checkIssued(root) && link.verify(root.publicKey)));
 }

@@ -2,7 +2,7 @@ type X509Library = typeof import("@peculiar/x509");
 
 let loaded: Promise<X509Library> | undefined;
 
-/** Loaded only when a certificate has to be made: most starts make none, and it takes a tenth of a second. */
+/** Loaded only when a certificate has to be made: most starts make none, and loading takes a tenth of a second. */
 export function x509Library(): Promise<X509Library> {
   loaded ??= load();
   return loaded;
@@ -23,8 +23,8 @@ type MetadataReflect = {
 };
 
 /**
- * The library's container of parts asks for the decorator metadata of an old proposal and will not load without it,
- * although it keeps nothing there. These three functions are all that it looks for.
+ * The library's dependency container needs the decorator metadata of an old proposal and will not load without it,
+ * although it stores nothing there. These three functions are all that it uses.
  */
 function provideMetadata(): void {
   const reflect = Reflect as MetadataReflect;

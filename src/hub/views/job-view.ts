@@ -76,19 +76,19 @@ function withoutHidden(run: RunSpec): JobView["run"] {
   return shown;
 }
 
-/** The names in an environment are harmless, its values may not be. */
+/** The names in an environment are harmless; its values may not be. */
 function masked(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return "***";
   return Object.fromEntries(Object.keys(value).map((name) => [name, "***"]));
 }
 
-/** From the start, or from the claim when the attempt was over before it said that it had started. */
+/** From the start, or from the claim if the attempt ended before it reported its start. */
 function executionTimeMs(job: JobRecord): number | null {
   const from = job.startedAt ?? job.claimedAt;
   return from === null || job.completedAt === null ? null : job.completedAt - from;
 }
 
-/** How much the latest attempt has written, whether or not it is still there. */
+/** How much the latest attempt has written, whether or not it still exists. */
 async function outputSizes(outputs: Outputs, { job, droppedOutput }: StoredJob): Promise<StreamSizes> {
   if (job.attempt === 0) return { stdout: 0, stderr: 0 };
   if (droppedOutput !== null && job.attempt <= droppedOutput.throughAttempt) {
