@@ -65,6 +65,14 @@ export class WritError extends Error {
   }
 }
 
+export type FieldIssue = { path: string; message: string };
+
+/** INVALID_ARGUMENT that names the fields at fault: the first in its sentence, all of them in `issues`. */
+export function invalidArgument(...issues: [FieldIssue, ...FieldIssue[]]): WritError {
+  const [{ path, message }] = issues;
+  return new WritError("INVALID_ARGUMENT", `${path || "the request"}: ${message}`, { issues });
+}
+
 /**
  * Whether the same call may succeed later: the hub is away, stopping or overloaded, or a proxy answers in its place.
  */

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { apiPrefix, bodyBytes, type Route } from "../../contract/route.ts";
 import { type RouteName, routes } from "../../contract/routes.ts";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate, type Credentials } from "../use-cases/access/authenticate.ts";
@@ -106,9 +106,7 @@ function queryOf(context: HttpContext): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   for (const [name, values] of Object.entries(context.req.queries())) {
     if (values.length > 1) {
-      throw new WritError("INVALID_ARGUMENT", `${name} is given ${values.length} times`, {
-        issues: [{ path: name, message: "must be given once" }],
-      });
+      throw invalidArgument({ path: name, message: `must be given once, not ${values.length} times` });
     }
     query[name] = values[0]!;
   }

@@ -1,4 +1,4 @@
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument } from "../../core/errors.ts";
 import { formatSse } from "../../runtime/sse.ts";
 import { identityOf } from "../use-cases/access/authenticate.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
@@ -64,9 +64,7 @@ function retryMs(): number {
 function parseLastEventId(header: string | undefined): number | null {
   if (header === undefined || header === "") return null;
   if (/^\d{1,15}$/.test(header)) return Number(header);
-  throw new WritError("INVALID_ARGUMENT", "Last-Event-ID: must be the id of an event", {
-    issues: [{ path: "Last-Event-ID", message: "must be the id of an event" }],
-  });
+  throw invalidArgument({ path: "Last-Event-ID", message: "must be the id of an event" });
 }
 
 /** Whether the caller's token still holds, asked again and again while a stream is open. */

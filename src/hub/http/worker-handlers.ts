@@ -1,5 +1,5 @@
 import type { workerRoutes } from "../../contract/worker-routes.ts";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { oldWorker } from "../../core/queue-key.ts";
 import { formatSse } from "../../runtime/sse.ts";
@@ -189,17 +189,13 @@ function claimOf(body: Call<"claimJob">["body"]) {
 /** Output is raw bytes, so the attempt is named in headers; a missing one is refused like a missing field. */
 function fenceHeaders(context: HttpContext): { worker_id: string; attempt?: number; token?: string } {
   const workerId = context.req.header("x-worker-id");
-  if (workerId === undefined) throw badHeader("X-Worker-Id", "is required");
+  if (workerId === undefined) throw invalidArgument({ path: "X-Worker-Id", message: "is required" });
   const attempt = context.req.header("x-job-attempt");
   if (attempt !== undefined && !/^[1-9]\d{0,14}$/.test(attempt))
-    throw badHeader("X-Job-Attempt", "must be a whole number");
+    throw invalidArgument({ path: "X-Job-Attempt", message: "must be a whole number" });
   return {
     worker_id: workerId,
     attempt: attempt === undefined ? undefined : Number(attempt),
     token: context.req.header("x-lease-token"),
   };
-}
-
-function badHeader(path: string, message: string): WritError {
-  return new WritError("INVALID_ARGUMENT", `${path}: ${message}`, { issues: [{ path, message }] });
 }

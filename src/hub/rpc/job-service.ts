@@ -1,6 +1,6 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
 import { findJob, notFound } from "../use-cases/jobs/find-job.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
@@ -43,7 +43,7 @@ export function jobService(deps: RpcDeps): Partial<ServiceImpl<typeof JobService
 
 /** What is not an id at all names no job; nothing has to be looked up for it. */
 export function jobIdIn({ jobId }: { jobId: string }): string {
-  if (jobId === "") throw new WritError("INVALID_ARGUMENT", "job_id: must name a job");
+  if (jobId === "") throw invalidArgument({ path: "job_id", message: "must name a job" });
   if (!isJobId(jobId)) throw notFound(jobId.slice(0, idCharsShownMax));
   return jobId;
 }

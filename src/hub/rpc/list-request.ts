@@ -1,5 +1,5 @@
 import { type ListJobsRequest, State } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument } from "../../core/errors.ts";
 import { type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { listJobs } from "../use-cases/jobs/list-jobs.ts";
@@ -42,22 +42,18 @@ export async function listPage(
 
 function pageSizeOf({ pageSize }: ListJobsRequest): number {
   if (pageSize <= pageSizeMax) return pageSize || pageSizeDefault;
-  throw invalid("page_size", `must be at most ${pageSizeMax}`);
+  throw invalidArgument({ path: "page_size", message: `must be at most ${pageSizeMax}` });
 }
 
 function tokenOf({ pageToken }: ListJobsRequest): string | null {
   if (pageToken === "") return null;
   if (/^\d{1,15}$/.test(pageToken)) return pageToken;
-  throw invalid("page_token", "must be the next_page_token of the page before");
+  throw invalidArgument({ path: "page_token", message: "must be the next_page_token of the page before" });
 }
 
 function stateOf({ state }: ListJobsRequest): GrpcState | null {
   if (state === State.UNKNOWN) return null;
   const name = State[state];
   if (name !== undefined && Object.hasOwn(statesBehind, name)) return name as GrpcState;
-  throw invalid("state", "is not a state");
-}
-
-function invalid(path: string, message: string): WritError {
-  return new WritError("INVALID_ARGUMENT", `${path}: ${message}`, { issues: [{ path, message }] });
+  throw invalidArgument({ path: "state", message: "is not a state" });
 }

@@ -6,7 +6,7 @@ import {
   type StreamOutputRequest,
   StreamOutputRequestSchema,
 } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument, WritError } from "../../core/errors.ts";
 import { openOutput } from "../use-cases/jobs/read-output.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { FrameBuffers } from "./frame-buffers.ts";
@@ -109,15 +109,15 @@ function parseRequest(bytes: Buffer): StreamOutputRequest {
 function streamOf({ stream }: StreamOutputRequest): "stdout" | "stderr" {
   if (stream === Stream.STDOUT) return "stdout";
   if (stream === Stream.STDERR) return "stderr";
-  throw new WritError("INVALID_ARGUMENT", "stream: must be STDOUT or STDERR");
+  throw invalidArgument({ path: "stream", message: "must be STDOUT or STDERR" });
 }
 
 function offsetOf({ offset }: StreamOutputRequest): number {
   if (offset <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(offset);
-  throw new WritError("INVALID_ARGUMENT", `offset: must be at most ${Number.MAX_SAFE_INTEGER}`);
+  throw invalidArgument({ path: "offset", message: `must be at most ${Number.MAX_SAFE_INTEGER}` });
 }
 
 function chunkBytesOf({ maxChunkBytes }: StreamOutputRequest, usual: number): number {
   if (maxChunkBytes <= chunkBytesMax) return maxChunkBytes || usual;
-  throw new WritError("INVALID_ARGUMENT", `max_chunk_bytes: must be at most ${chunkBytesMax}`);
+  throw invalidArgument({ path: "max_chunk_bytes", message: `must be at most ${chunkBytesMax}` });
 }

@@ -2,11 +2,7 @@ import type { Logger } from "../../runtime/logger.ts";
 import type { Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
-import {
-  checkReceipts,
-  type ReceiptBatch,
-  type ReceiptRefusal,
-} from "../use-cases/workers/check-receipts.ts";
+import { checkReceipts, type ReceiptBatch } from "../use-cases/workers/check-receipts.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock" | "outputs"> & { logger: Logger };
 
@@ -15,23 +11,16 @@ const waitingMax = 1_000;
 
 /**
  * Checks receipts behind the worker's back: an answer never waits for it. A receipt that does not hold leaves the
- * job as it is, writes an event that names the worker, and is told to whoever asked to hear of it.
+ * job as it is and writes an event that names the worker.
  */
 export class ReceiptChecker implements Service {
   readonly name = "receipt checker";
   readonly #deps: Deps;
-  readonly #listeners = new Set<(refusal: ReceiptRefusal) => void>();
   #waiting = 0;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(deps: Deps) {
     this.#deps = deps;
-  }
-
-  /** Returns the way to stop listening. */
-  onReceiptRefused(listener: (refusal: ReceiptRefusal) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** Resolves at once as long as not too much waits. */
@@ -56,8 +45,7 @@ export class ReceiptChecker implements Service {
   }
 
   async #check(batch: ReceiptBatch): Promise<void> {
-    for (const refusal of await checkReceipts(this.#deps, batch)) {
-      const { workerId, job, reason } = refusal;
+    for (const { workerId, job, reason } of await checkReceipts(this.#deps, batch)) {
       this.#deps.logger.error({ worker: workerId, job_id: job.id, reason }, "a receipt is refused");
       await recordEvent(this.#deps, {
         event: "INVALID_SIGNATURE",
@@ -73,7 +61,6 @@ export class ReceiptChecker implements Service {
           error: reason,
         },
       });
-      for (const listener of [...this.#listeners]) listener(refusal);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { WritError } from "../../../core/errors.ts";
+import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { graceMsDefault, type KeyRecord } from "../../../signing/key-ring.ts";
@@ -21,9 +21,7 @@ export async function rotateKeys(
   checkOperator(call.identity);
   const { emergency = false, noticeSec = 0 } = call;
   if (!emergency && call.noticeSec !== undefined) {
-    throw new WritError("INVALID_ARGUMENT", "only an emergency has a notice", {
-      issues: [{ path: "notice_sec", message: "needs emergency: true" }],
-    });
+    throw invalidArgument({ path: "notice_sec", message: "only an emergency has a notice" });
   }
   return rotate(deps, {
     emergency,

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { WritError } from "../../../core/errors.ts";
+import { type FieldIssue, invalidArgument } from "../../../core/errors.ts";
 
 /** More would not help the person who reads it, and a hostile body could make many. */
 const issuesMax = 20;
@@ -8,14 +8,11 @@ const issuesMax = 20;
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.slice(0, issuesMax).flatMap(issuesOf);
-  const first = issues[0]!;
-  throw new WritError("INVALID_ARGUMENT", `${first.path || "the request"}: ${first.message}`, { issues });
+  const [first, ...others] = parsed.error.issues.slice(0, issuesMax).flatMap(issuesOf);
+  throw invalidArgument(first!, ...others);
 }
 
-type Issue = { path: string; message: string };
-
-function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+function issuesOf(issue: z.core.$ZodIssue): FieldIssue[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
       path: pathText([...issue.path, key]),

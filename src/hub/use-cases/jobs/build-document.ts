@@ -4,7 +4,7 @@ import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
 import { documentDefaults } from "../../../core/document.ts";
 import { formatOf } from "../../../core/document-format.ts";
-import { WritError } from "../../../core/errors.ts";
+import { invalidArgument } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
 import { queueKey } from "../../../core/queue-key.ts";
@@ -109,9 +109,8 @@ function checkInputSize(run: RunSpec): void {
   const bytes = canonicalize(input as JsonValue).length;
   if (bytes <= argumentInputBytesMax) return;
   const path = argument === "params" ? "params" : `run.${argument}`;
-  throw new WritError("INVALID_ARGUMENT", `${path} is too large for an argument: put it into a file`, {
-    issues: [{ path, message: `must be at most ${argumentInputBytesMax} bytes, is ${bytes}` }],
-  });
+  const message = `must be at most ${argumentInputBytesMax} bytes, is ${bytes}; put it into a file`;
+  throw invalidArgument({ path, message });
 }
 
 function keyOf(document: JobDocument): string {

@@ -1,4 +1,4 @@
-import { WritError } from "../../../core/errors.ts";
+import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
 import type { StoredJob } from "../../../store/store.ts";
@@ -42,7 +42,8 @@ export function visibleTo(identity: Identity): { tenantId?: string; userId?: str
 
 function parseCursor(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new WritError("INVALID_ARGUMENT", "cursor: must be the value of X-Next-Cursor of the page before", {
-    issues: [{ path: "cursor", message: "must be the value of X-Next-Cursor of the page before" }],
+  throw invalidArgument({
+    path: "cursor",
+    message: "must be the value of X-Next-Cursor of the page before",
   });
 }

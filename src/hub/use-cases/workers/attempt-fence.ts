@@ -1,5 +1,5 @@
 import type { Fence } from "../../../core/change.ts";
-import { WritError } from "../../../core/errors.ts";
+import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
@@ -11,11 +11,8 @@ export function fenceOf(
   // An administrator of one tenant could otherwise speak for an attempt of another without knowing its token.
   if (identity.role !== "admin" || identity.tenantId !== null) {
     const missing = (["attempt", "token"] as const).filter((field) => given[field] === undefined);
-    if (missing.length > 0) {
-      throw new WritError("INVALID_ARGUMENT", `${missing.join(" and ")} must be sent`, {
-        issues: missing.map((path) => ({ path, message: "is required: it is in the lease" })),
-      });
-    }
+    const [first, ...others] = missing.map((path) => ({ path, message: "is required: it is in the lease" }));
+    if (first !== undefined) throw invalidArgument(first, ...others);
   }
   return {
     workerId: given.worker_id,

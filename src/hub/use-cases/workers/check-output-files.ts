@@ -1,6 +1,6 @@
 import type { JobDocument } from "../../../contract/document.ts";
 import { type Change, decideChange } from "../../../core/change.ts";
-import { WritError } from "../../../core/errors.ts";
+import { invalidArgument } from "../../../core/errors.ts";
 import type { OutputFile } from "../../../core/output-file.ts";
 import { allowsObject, storagePolicyOf } from "../../../core/storage-policy.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
@@ -32,6 +32,5 @@ export async function checkOutputFiles(
     policy.length === 0
       ? "the job has no output_location, so it has no files"
       : `${file.folder_id}/${file.object_key} is not where this job may put files; see its output_location and storage_access_policy`;
-  const issues = [{ path: `output_files[${index}].object_key`, message }];
-  throw new WritError("INVALID_ARGUMENT", `output_files[${index}].object_key: ${message}`, { issues });
+  throw invalidArgument({ path: `output_files[${index}].object_key`, message });
 }

@@ -28,7 +28,7 @@ type ReportedReceipt = {
   outputFiles: string | null;
 };
 
-export type ReceiptRefusal = { workerId: string; job: JobBrief; reason: string };
+type ReceiptRefusal = { workerId: string; job: JobBrief; reason: string };
 
 type Deps = Pick<HubDeps, "outputs" | "store">;
 
