@@ -7,12 +7,26 @@ process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(
   new URL("node_modules/.writ/compile-cache", import.meta.url),
 );
 
+/** Tests beside the sources that take seconds: they derive keys, try thousands of documents or start programs. */
+const slow = "src/**/*.slow.test.ts";
+
+/** `npm run check` runs these, and the other tests beside the sources. All of it takes less than a minute on two cores. */
+const quick = [
+  "test/architecture/**/*.test.ts",
+  "test/docs/**/*.test.ts",
+  "test/outputs-contract/**/*.test.ts",
+  "test/store-contract/sqlite.test.ts",
+];
+
 const oneAtATime = [
   "test/e2e/**/*.test.ts",
   "test/faults/**/*.test.ts",
   // Sweeps and races that keep the machine busy for minutes.
   "test/sandbox/*-proofs.test.ts",
 ];
+
+/** `npm run test:kernel` runs them, in a machine of their own if need be. */
+const kernel = "test/kernel/**";
 
 /**
  * Three projects, run one after the other: what is fast and tells most comes first, and what starts whole hubs
@@ -21,13 +35,13 @@ const oneAtATime = [
 export default defineConfig({
   test: {
     projects: [
-      project("fast", 0, { include: ["src/**/*.test.ts", "test/architecture/**/*.test.ts"], maxWorkers: 2 }),
+      project("fast", 0, { include: ["src/**/*.test.ts", ...quick], exclude: [slow], maxWorkers: 2 }),
       project("whole", 1, {
-        include: ["test/**/*.test.ts"],
-        exclude: ["test/architecture/**", "test/kernel/**", ...oneAtATime],
+        include: [slow, "test/**/*.test.ts"],
+        exclude: [...quick, ...oneAtATime, kernel],
         maxWorkers: 2,
       }),
-      project("alone", 2, { include: oneAtATime, fileParallelism: false, testTimeout: 600_000 }),
+      project("alone", 2, { include: oneAtATime, exclude: [], fileParallelism: false, testTimeout: 600_000 }),
     ],
   },
 });

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { LoggedEvent } from "../core/events.ts";
 import { canonicalize } from "../signing/canonical.ts";
@@ -21,20 +20,6 @@ const sealed = { severity: "LOW", prevHash: firstHash } as const;
 test("the text is the canonical form of the record", () => {
   const record = auditRecord(event, sealed);
   expect(auditText(record)).toBe(canonicalize(parseJson(JSON.stringify(record))));
-});
-
-test("it is so for details of any shape", () => {
-  const names = fc.string({ unit: "binary" }).filter((name) => name !== "__proto__" && name !== "job_id");
-  fc.assert(
-    fc.property(fc.dictionary(names, fc.jsonValue({ noUnicodeString: false })), (details) => {
-      const record = auditRecord({ ...event, details: JSON.parse(JSON.stringify(details)) }, sealed);
-      const text = JSON.stringify(record);
-      // Such whole numbers are written as decimals, which strict JSON reads in another way.
-      fc.pre(!text.includes('"__proto__"') && !/\d{16}/.test(JSON.stringify(record.details)));
-      expect(auditText(record)).toBe(canonicalize(parseJson(text)));
-    }),
-    { numRuns: 300 },
-  );
 });
 
 test("what has no canonical form still has a hash, and one that depends on all of it", () => {

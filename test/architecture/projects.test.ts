@@ -1,0 +1,17 @@
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import config from "../../vitest.config.ts";
+
+const cwd = join(import.meta.dirname, "../..");
+
+test("every test file runs in exactly one project", () => {
+  const files = globSync("{src,test}/**/*.test.ts", { cwd, exclude: ["test/kernel/**"] }).sort();
+  expect(files.length).toBeGreaterThan(100);
+  const { projects = [] } = config.test!;
+  const taken = projects.flatMap((project) => {
+    const { include, exclude } = (project as { test: { include: string[]; exclude: string[] } }).test;
+    return globSync(include, { cwd, exclude });
+  });
+  expect(taken.sort()).toEqual(files);
+});
