@@ -15,7 +15,7 @@ const quick = [
   "test/architecture/**/*.test.ts",
   "test/docs/**/*.test.ts",
   "test/outputs-contract/**/*.test.ts",
-  "test/store-contract/sqlite.test.ts",
+  "test/store-contract/sqlite-without-thread.test.ts",
 ];
 
 const oneAtATime = [

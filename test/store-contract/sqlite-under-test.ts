@@ -4,15 +4,21 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { openAuditReader } from "../../src/store/sqlite/audit-reader.ts";
 import { openSqliteStore, type SqliteSettings } from "../../src/store/sqlite/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { macKey } from "./scene.ts";
 import { sqliteTamper } from "./sqlite-tamper.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 
 export type SqliteUnderTest = StoreUnderTest & { path: string };
 
+type Open = (settings: SqliteSettings) => Promise<Store>;
+
 /** A database that is a copy of one which was migrated before: to do that for each test would take half of its time. */
-export function sqliteUnderTest(settings: Partial<SqliteSettings> = {}): SqliteUnderTest {
-  const under = newSqliteUnderTest(settings);
+export function sqliteUnderTest(
+  settings: Partial<SqliteSettings> = {},
+  openStore: Open = openSqliteStore,
+): SqliteUnderTest {
+  const under = newSqliteUnderTest(settings, openStore);
   const open = async () => {
     if (!existsSync(under.path)) copyFileSync(await template(), under.path);
     return under.open();
@@ -21,12 +27,15 @@ export function sqliteUnderTest(settings: Partial<SqliteSettings> = {}): SqliteU
 }
 
 /** A database that is made when it is opened for the first time. */
-export function newSqliteUnderTest(settings: Partial<SqliteSettings> = {}): SqliteUnderTest {
+export function newSqliteUnderTest(
+  settings: Partial<SqliteSettings> = {},
+  openStore: Open = openSqliteStore,
+): SqliteUnderTest {
   const folder = mkdtempSync(join(tmpdir(), "writ-store-"));
   const path = join(folder, "writ.db");
   return {
     path,
-    open: () => openSqliteStore({ path, macKey, ...settings }),
+    open: () => openStore({ path, macKey, ...settings }),
     openAuditReader: () => openAuditReader(path),
     tamper: sqliteTamper(path),
     remove: async () => rmSync(folder, { recursive: true, force: true }),

@@ -1,0 +1,107 @@
+import { WritError } from "../../core/errors.ts";
+import { type ActName, actNames } from "../act-names.ts";
+import type { CommitNotice, Store } from "../store.ts";
+import type { ErrorText, FromThread, Request, ToThread } from "./wire.ts";
+
+/** Beyond this many waiting callers, further ones are told at once to try again. */
+const waitingMax = 100_000;
+
+type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
+
+/** The hub's side of the database thread. Whoever starts the thread connects the two. */
+export class StoreProxy {
+  readonly opened: Promise<void>;
+  readonly #post: (message: ToThread) => void;
+  readonly #onTransaction: (acts: number) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #listeners = new Set<(notice: CommitNotice) => void>();
+  readonly #opening = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
+  #outbox: Request[] = [];
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(post: (message: ToThread) => void, onTransaction: (acts: number) => void = () => {}) {
+    this.#post = post;
+    this.#onTransaction = onTransaction;
+    this.opened = this.#opening.promise;
+  }
+
+  store(): Store {
+    const acts = Object.fromEntries(
+      actNames.map((name) => [name, (input?: unknown) => this.#call(name, input)]),
+    ) as unknown as Pick<Store, ActName>;
+    return {
+      ...acts,
+      onCommit: (listener) => this.#listen(listener),
+      close: () => this.#close(),
+    };
+  }
+
+  receive(message: FromThread): void {
+    if (message.kind === "opened") this.#opening.resolve();
+    if (message.kind === "failed") this.#opening.reject(toError(message.error));
+    if (message.kind !== "batch") return;
+    for (const answer of message.answers) {
+      const waiting = this.#waiting.get(answer.id);
+      if (waiting === undefined) continue;
+      this.#waiting.delete(answer.id);
+      if ("error" in answer) waiting.reject(toError(answer.error));
+      else waiting.resolve(answer.value);
+    }
+    if (message.writes > 0) this.#onTransaction(message.writes);
+    if (message.notice !== null) for (const listener of this.#listeners) listener(message.notice);
+  }
+
+  /** The thread is gone, for this reason: whoever waits is told. */
+  end(reason: string): void {
+    this.#isClosed = true;
+    this.#outbox = [];
+    const error = unavailable(reason);
+    this.#opening.reject(error);
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+    this.#ended.resolve();
+  }
+
+  #call(act: ActName, input: unknown): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(unavailable("the store is closed"));
+    if (this.#waiting.size >= waitingMax) {
+      return Promise.reject(unavailable(`${waitingMax} calls are already waiting`));
+    }
+    const id = ++this.#lastId;
+    if (this.#outbox.length === 0) queueMicrotask(() => this.#send());
+    this.#outbox.push({ id, act, input });
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+  }
+
+  #listen(listener: (notice: CommitNotice) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Earlier calls are still answered. */
+  async #close(): Promise<void> {
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      this.#send();
+      this.#post({ kind: "close" });
+    }
+    await this.#ended.promise;
+  }
+
+  #send(): void {
+    const requests = this.#outbox;
+    if (requests.length === 0) return;
+    this.#outbox = [];
+    this.#post({ kind: "requests", requests });
+  }
+}
+
+function unavailable(reason: string): WritError {
+  return new WritError("STORE_UNAVAILABLE", reason);
+}
+
+function toError({ code, message, details }: ErrorText): WritError {
+  return new WritError(code, message, details);
+}
