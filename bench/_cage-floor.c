@@ -58,6 +58,12 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static void attach(int mount_fd, const char *target) {
+  int point_fd = open(target, O_PATH | O_CLOEXEC);
+  must(point_fd >= 0 && kernel_move_mount(mount_fd, point_fd) == 0, target);
+  must(close(point_fd) == 0 && close(mount_fd) == 0, target);
+}
+
 static void bind_read_only(const char *source, const char *target) {
   struct stat info;
   if (stat(source, &info) != 0) return;
@@ -66,7 +72,7 @@ static void bind_read_only(const char *source, const char *target) {
   int tree = kernel_open_tree(source, KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
   unsigned attributes = KERNEL_MOUNT_ATTR_RDONLY | KERNEL_MOUNT_ATTR_NOSUID | KERNEL_MOUNT_ATTR_NODEV;
   must(kernel_add_mount_attributes(tree, KERNEL_AT_RECURSIVE, attributes) == 0, source);
-  must(kernel_move_mount(tree, target) == 0 && close(tree) == 0, target);
+  attach(tree, target);
 }
 
 /* Once for all cages, in a namespace of its own. */
@@ -150,7 +156,7 @@ static void run_cage(struct ends *ends) {
   must(mount("/dev/null", "proc/keys", NULL, MS_BIND, NULL) == 0 || errno == ENOENT, "keys");
   must(mount("/dev/null", "proc/key-users", NULL, MS_BIND, NULL) == 0 || errno == ENOENT, "key-users");
   must(mount("tmpfs", "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=256m,mode=1777") == 0, "tmp");
-  must(kernel_move_mount(work, "work") == 0 && close(work) == 0, "work");
+  attach(work, "work");
   must(sethostname("cage", 4) == 0, "hostname");
   pid_t job = clone(run_job, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, ends);
   must(job > 0 && write(ends->report_fd, report, sizeof report) == sizeof report, "start");
