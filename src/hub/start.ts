@@ -29,7 +29,7 @@ import { createScheduler } from "./services/scheduler.ts";
 import { createStorage } from "./services/storage.ts";
 import { type HubSettings, loadHubSettings } from "./settings.ts";
 
-export type HubStart = {
+type HubStart = {
   home: string;
   flags: Record<string, string | undefined>;
   env: Record<string, string | undefined>;
@@ -40,7 +40,7 @@ export type HubStart = {
   failpoint?: Failpoint;
 };
 
-export type RunningHub = {
+type RunningHub = {
   url: string;
   port: number;
   grpcPort: number;

@@ -24,7 +24,7 @@ import {
   stopReasonOf,
 } from "./runner.ts";
 
-export type Command = {
+type Command = {
   argv: readonly string[];
   env?: Record<string, string> | undefined;
   cwd?: string | undefined;

@@ -6,11 +6,11 @@ import { type Exchange, exchange } from "./http-exchange.ts";
 import { type HttpResponse, type HttpStream, headerReader } from "./http-response.ts";
 import { HubPool, type HubPoolOptions, type PooledHub } from "./hub-pool.ts";
 
-export type { HttpResponse, HttpStream } from "./http-response.ts";
+export type { HttpStream } from "./http-response.ts";
 
 export type HttpClientOptions = HubPoolOptions & { token?: string | undefined; clock?: Clock };
 
-export type HttpRequest = {
+type HttpRequest = {
   method: string;
   path: string;
   body?: string | Uint8Array | undefined;
@@ -21,7 +21,7 @@ export type HttpRequest = {
   responseBytesMax?: number;
 };
 
-export type HttpStreamRequest = {
+type HttpStreamRequest = {
   path: string;
   headers?: Record<string, string> | undefined;
   signal: AbortSignal;

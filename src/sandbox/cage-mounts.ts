@@ -28,7 +28,7 @@ const group = "root:x:0:\nnogroup:x:65534:\n";
 /** Places that the cage makes itself; the host's own must not be put over them. */
 export const cageDirs = ["/proc", "/dev", tmpDir, workDirInCage];
 
-export type MountInput = {
+type MountInput = {
   rootEntries: readonly RootEntry[];
   visiblePaths: readonly string[];
   /** On the host. */

@@ -8,7 +8,7 @@ import { builtLauncherFile, Launcher } from "./launcher.ts";
 import { probeHost } from "./probe-host.ts";
 import type { IsolationLevel } from "./sandbox.ts";
 
-export type CageReport = {
+type CageReport = {
   /** What a worker would choose here by itself. */
   level: IsolationLevel;
   parts: (PartFinding & { part: PartName | "launcher" })[];

@@ -13,7 +13,7 @@ const hostname = "writ-job";
 const rlimit = { CORE: 4, NOFILE: 7 } as const;
 const openFiles = { soft: 1024, hard: 524_288 } as const;
 
-export type PlanInput = {
+type PlanInput = {
   job: LaunchPlan;
   facts: HostFacts;
   decision: Decision;

@@ -10,7 +10,7 @@ import { launchPlan, workDirSeen } from "./launch-plan.ts";
 import { type LauncherPlan, type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
 import type { ProbeOptions } from "./probe-host.ts";
 
-export type TryResult =
+type TryResult =
   | { kind: "works" }
   | { kind: "launcher"; why: string }
   | { kind: "fails"; parts: readonly PartName[]; why: string };

@@ -74,6 +74,8 @@ describe("a text is refused", () => {
     ["src/hub/a.ts", "// TO" + "DO: later", "unfinished work"],
     ["src/hub/a.ts", "b();\n".repeat(401), "401 lines"],
     ["src/hub/a.test.ts", "let b: any;", "any type"],
+    ["src/hub/a.ts", "export const WAIT_MS_MAX = 5;", "a constant in capitals"],
+    ["src/hub/a.ts", "class A {\n  private b = 1;\n}", "a private member is #private"],
     ["src/nowhere/a.ts", "", "lies in no room"],
     ["src/a.ts", "", "lies in no room"],
   ])("%s: %.40s", (path, text, reason) => {

@@ -68,9 +68,32 @@ export const bannedTexts: BannedText[] = [
     pattern: /^\s*export\s+default\b|\bas\s+default\b/gm,
     exempt: (path) => path.endsWith(".config.ts"),
   },
+  {
+    name: "a constant in capitals; write it like any other name, with the unit last",
+    seen: "code",
+    pattern: /^(?:export )?const [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/gm,
+    // Codes that bear the names of SQLite's own header.
+    exempt: (path) => path === "src/store/sqlite/sqlite-error.ts",
+  },
+  {
+    name: "private or protected; a private member is #private",
+    seen: "code",
+    pattern: /^\s+(?:private|protected)\s+(?!constructor\b)[\w#*[]/gm,
+  },
   { name: "any type", seen: "code", pattern: /(?::|<|\||&|,|=|\bas|\bextends)\s*any\b(?!\s*[(:.])/g },
   { name: "unfinished work", seen: "everything", pattern: /\b(?:TODO|FIXME|XXX)\b/g },
 ];
+
+/** Exports that nothing but tests uses yet: each is a check that programs of others are described to make. */
+export const testedOnly = [
+  "src/signing/verify-claim.ts verifyClaim",
+  "src/signing/job-token.ts verifyJobToken",
+];
+
+/** Tests, and what only tests use. */
+export function isForTests(path: string): boolean {
+  return isTest(path) || /^(?:test|bench)\/|\.testing\.ts$|\/testing\//.test(path);
+}
 
 export function isTest(path: string): boolean {
   return /\.test\.tsx?$/.test(path);

@@ -23,7 +23,7 @@ import { createRpcMetrics } from "./rpc-metrics.ts";
 import { withPlainStatus } from "./status-message.ts";
 import { serveStreamOutput, streamOutputPath } from "./stream-output.ts";
 
-export type RpcTrust = {
+type RpcTrust = {
   pair: KeyPair;
   /** Whose client certificates are believed, as PEM. */
   clientAuthorities: string[];

@@ -12,8 +12,8 @@ export type Waiter = {
   wake(ready?: ReadyJobs): void;
 };
 
-export type Command = "work" | "cancel" | "lost" | "drain" | "keys";
-export type CommandListener = (command: Command, data: Record<string, unknown>) => void;
+type Command = "work" | "cancel" | "lost" | "drain" | "keys";
+type CommandListener = (command: Command, data: Record<string, unknown>) => void;
 
 const parsedKeysMax = 10_000;
 
