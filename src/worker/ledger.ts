@@ -1,6 +1,7 @@
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { hasCode } from "../core/errors.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
+import { Turns } from "../runtime/turns.ts";
 
 type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
 
@@ -23,7 +24,7 @@ export class Ledger {
   readonly #rows: Map<string, Row>;
   #file: FileHandle;
   #lines = 0;
-  #tail: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns(1);
 
   private constructor(path: string, nowMs: () => number, rows: Map<string, Row>, file: FileHandle) {
     this.#path = path;
@@ -48,12 +49,12 @@ export class Ledger {
   admit(entries: readonly LedgerEntry[]): { isNew: boolean[]; saved: Promise<void> } {
     const isNew = entries.map((entry) => this.#note(entry));
     const lines = entries.filter((_, index) => isNew[index]).map(lineOf);
-    const saved = lines.length === 0 ? Promise.resolve() : this.#inTurn(() => this.#append(lines));
+    const saved = lines.length === 0 ? Promise.resolve() : this.#turns.take(() => this.#append(lines));
     return { isNew, saved };
   }
 
   async close(): Promise<void> {
-    await this.#inTurn(() => this.#file.close());
+    await this.#turns.take(() => this.#file.close());
   }
 
   #note({ jobId, attempt, expiresAtTs }: LedgerEntry): boolean {
@@ -80,12 +81,6 @@ export class Ledger {
     this.#file = await open(this.#path, "a");
     this.#lines = this.#rows.size;
     await full.close();
-  }
-
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const turn = this.#tail.then(act);
-    this.#tail = turn.catch(() => {});
-    return turn;
   }
 }
 

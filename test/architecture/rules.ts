@@ -4,7 +4,7 @@ export const rooms: Record<string, Room> = {
   signing: { imports: ["core"], doors: ["src/runtime/file-lock.ts", "src/runtime/private-file.ts"] },
   runtime: { imports: ["core"] },
   contract: { imports: ["core"], packages: "browser" },
-  output: { imports: ["core"], doors: ["src/runtime/wake-up.ts"] },
+  output: { imports: ["core"], doors: ["src/runtime/turns.ts", "src/runtime/wake-up.ts"] },
   store: { imports: ["core", "signing"] },
   hub: { imports: ["core", "signing", "runtime", "contract", "output", "store"] },
   sandbox: { imports: ["core", "runtime", "output"] },

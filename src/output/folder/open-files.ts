@@ -2,12 +2,13 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { WritError } from "../../core/errors.ts";
+import { Turns } from "../../runtime/turns.ts";
 
 type OnMade = (path: string, firstDir: string | undefined) => void;
 
 type OpenFile = {
-  /** Resolves when everything that was requested for this file before is done. */
-  tail: Promise<unknown>;
+  /** One act at a time, in the order in which they were requested. */
+  turns: Turns;
   users: number;
   isBusy: boolean;
   handle: FileHandle | undefined;
@@ -24,13 +25,14 @@ export class OpenFiles {
   readonly #openMax: number;
   readonly #onMade: OnMade;
   readonly #files = new Map<string, OpenFile>();
-  readonly #waiting: (() => void)[] = [];
+  /** As many acts run at once as files may be open. */
+  readonly #permits: Turns;
   #openCount = 0;
-  #busyCount = 0;
 
   /** `onMade` is called for each file that was created, with the first folder that had to be created for it. */
   constructor(openMax: number, onMade: OnMade = () => {}) {
     this.#openMax = openMax;
+    this.#permits = new Turns(openMax);
     this.#onMade = onMade;
   }
 
@@ -50,7 +52,7 @@ export class OpenFiles {
 
   async #inTurn<T>(path: string, act: (file: OpenFile) => Promise<T>): Promise<T> {
     const file = this.#files.get(path) ?? {
-      tail: Promise.resolve(),
+      turns: new Turns(1),
       users: 0,
       isBusy: false,
       handle: undefined,
@@ -62,10 +64,8 @@ export class OpenFiles {
     this.#files.delete(path);
     this.#files.set(path, file);
     file.users++;
-    const turn = file.tail.then(() => this.#withPermit(file, act));
-    file.tail = turn.catch(() => {});
     try {
-      return await turn;
+      return await file.turns.take(() => this.#permits.take(() => this.#act(file, act)));
     } finally {
       file.users--;
       if (file.users === 0 && file.handle === undefined && this.#files.get(path) === file)
@@ -73,18 +73,12 @@ export class OpenFiles {
     }
   }
 
-  async #withPermit<T>(file: OpenFile, act: (file: OpenFile) => Promise<T>): Promise<T> {
-    if (this.#busyCount >= this.#openMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#busyCount++;
+  async #act<T>(file: OpenFile, act: (file: OpenFile) => Promise<T>): Promise<T> {
     file.isBusy = true;
     try {
       return await act(file);
     } finally {
       file.isBusy = false;
-      // The permit is handed directly to the next in line, so nobody can overtake it.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#busyCount--;
-      else next();
     }
   }
 

@@ -1,9 +1,9 @@
 import { type FileHandle, rm } from "node:fs/promises";
 import { sep } from "node:path";
 import { WritError } from "../../core/errors.ts";
+import { Turns } from "../../runtime/turns.ts";
 import { OpenFiles } from "./open-files.ts";
 import { asOutputError } from "./output-error.ts";
-import { Turns } from "./turns.ts";
 import { syncDir, Unsynced } from "./unsynced.ts";
 
 export type OutputLogOptions = {
