@@ -2,6 +2,7 @@ import { existsSync, type FSWatcher, readFileSync, rmdirSync, watch } from "node
 import { join } from "node:path";
 import { codeOf, hasCode } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { WakeUp } from "../runtime/wake-up.ts";
 import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
 import { childCgroups, countIn, readCgroupFile, tryReadCgroupFile, writeCgroupFile } from "./cgroup-files.ts";
 import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
@@ -105,29 +106,28 @@ export class JobCgroup {
 
   /** The kernel tells when the last process has gone; nothing is polled. */
   async #untilEmpty(): Promise<boolean> {
-    const enough = new AbortController();
-    let watcher: FSWatcher | undefined;
-    const empty = new Promise<true>((resolve) => {
-      const look = (): void => {
-        if (!this.isPopulated()) resolve(true);
-      };
-      try {
-        watcher = watch(join(this.path, "cgroup.events"), look);
-        watcher.on("error", () => {});
-      } catch {
-        // The host is out of watches: then only the time limit and the look below remain.
-      }
-      look();
-    });
-    const late = this.#clock.sleep(emptyMs, enough.signal).then(
-      () => !this.isPopulated(),
-      () => true,
-    );
+    const wakeUp = new WakeUp();
+    const watcher = this.#watchEvents(wakeUp.wake);
+    const endsAtMs = this.#clock.monotonicMs() + emptyMs;
     try {
-      return await Promise.race([empty, late]);
+      for (let leftMs = emptyMs; this.isPopulated(); leftMs = endsAtMs - this.#clock.monotonicMs()) {
+        if (leftMs <= 0) return false;
+        await wakeUp.wait({ timeout: { clock: this.#clock, ms: leftMs } });
+      }
+      return true;
     } finally {
-      enough.abort();
       watcher?.close();
+    }
+  }
+
+  #watchEvents(onChange: () => void): FSWatcher | undefined {
+    try {
+      const watcher = watch(join(this.path, "cgroup.events"), onChange);
+      watcher.on("error", () => {});
+      return watcher;
+    } catch {
+      // The host is out of watches: then only the time limit remains.
+      return undefined;
     }
   }
 
