@@ -84,7 +84,11 @@ export type Store = AuditStore &
     /** Deletes what was signed before this time. */
     pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
 
-    createToken(input: { token: NewToken; origin: Origin | null }): Promise<void>;
+    /**
+     * False if the token names a worker of another tenant, unless it may move that worker to its own tenant: only a hub
+     * administrator decides that.
+     */
+    createToken(input: { token: NewToken; mayMove?: boolean; origin: Origin | null }): Promise<boolean>;
     /**
      * By SHA-256 of the secret, in hex. Revoked and expired tokens are returned too; the caller decides and says why.
      */

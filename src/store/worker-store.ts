@@ -2,18 +2,25 @@ import type { Fence } from "../core/change.ts";
 import type { Origin } from "../core/events.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { Capability, WorkerFacts } from "../core/queue-key.ts";
+import type { WorkerOwner } from "./worker-owner.ts";
 
 /** The part of the store that knows the workers: their registration, heartbeats and metrics. */
 export type WorkerStore = {
+  /**
+   * The tenant in its facts is the caller's. A name that has an owner keeps it: `not_yours` unless the caller is of that
+   * tenant or speaks for the hub.
+   */
   registerWorker(input: {
     worker: WorkerRegistration;
     nowMs: number;
     origin: Origin | null;
-  }): Promise<"ok" | "key_conflict">;
+  }): Promise<"ok" | "key_conflict" | "not_yours">;
   /** Records that the worker is alive and renews exactly the leases listed. Null if it is not registered. */
   heartbeatWorker(input: HeartbeatInput): Promise<HeartbeatAnswer | null>;
   getWorker(input: { workerId: string }): Promise<WorkerRecord | null>;
   listWorkers(): Promise<WorkerRecord[]>;
+  /** Whose this name is: the registered worker's owner, else that of the newest valid token that names it. */
+  getWorkerOwner(input: { workerId: string; nowMs: number }): Promise<WorkerOwner | null>;
   /** Null if there is no such worker. */
   setWorker(input: {
     workerId: string;
@@ -21,7 +28,15 @@ export type WorkerStore = {
     nowMs: number;
     origin: Origin | null;
   }): Promise<WorkerRecord | null>;
-  /** Its jobs are treated as if their leases had expired. */
+  /**
+   * Blocks a worker on evidence against it. It is known from then on, even if it is not registered: it must not escape
+   * by leaving before it is blocked. False if it was blocked already.
+   */
+  blockWorker(input: { workerId: string; nowMs: number }): Promise<boolean>;
+  /**
+   * Its jobs are treated as if their leases had expired. A blocked worker only becomes inactive: it stays known, with its
+   * block, until somebody unblocks it.
+   */
   removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
   /**
    * Workers that have been silent since then become inactive, and their jobs are treated as if their leases had

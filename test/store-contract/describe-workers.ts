@@ -102,6 +102,79 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       ]);
     });
 
+    it("A3: stay known when they are removed while they are blocked, until they are unblocked", async () => {
+      await scene().register({ publicKey: "a" });
+      const claimed = await scene().submitAndStart();
+      const set = (blocked: boolean) =>
+        scene().store.setWorker({ workerId: "w1", set: { blocked }, nowMs: scene().nowMs, origin: null });
+      const remove = () => scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null });
+      await set(true);
+      expect(await remove()).toBe(true);
+      expect((await scene().job(claimed.job.id)).status).toBe("pending");
+      expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({
+        blocked: true,
+        status: "inactive",
+      });
+      expect(await scene().register({ publicKey: "b" })).toBe("key_conflict");
+      expect(await scene().register({ publicKey: "a" })).toBe("ok");
+      expect(await heartbeat()).toMatchObject({ blocked: true });
+      await set(false);
+      await remove();
+      expect(await scene().store.getWorker({ workerId: "w1" })).toBeNull();
+    });
+
+    it("A3: are blocked on evidence even if they have gone, and come back blocked", async () => {
+      const block = () => scene().store.blockWorker({ workerId: "w1", nowMs: scene().nowMs });
+      expect(await block()).toBe(true);
+      expect(await block()).toBe(false);
+      expect(await scene().store.listWorkers()).toMatchObject([
+        { id: "w1", blocked: true, status: "inactive" },
+      ]);
+      await scene().register({ slots: 3 });
+      expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({ blocked: true, slots: 3 });
+      const events = await scene().store.readEvents({ afterSeq: 0, limit: 9 });
+      expect(events.map(({ event }) => event)).toEqual(["WORKER_BLOCKED", "WORKER_REGISTERED"]);
+    });
+
+    it("A1: belong to the tenant that registered or enrolled them, whoever comes first", async () => {
+      const { store, nowMs } = scene();
+      const of = (tenantId: string | null) => ({ facts: { ...plainWorker, tenantId } });
+      const owner = (workerId: string) => store.getWorkerOwner({ workerId, nowMs });
+      expect(await owner("w1")).toBeNull();
+      expect(await scene().register(of("acme"))).toBe("ok");
+      expect(await scene().register(of("globex"))).toBe("not_yours");
+      expect(await scene().register(of(null))).toBe("ok");
+      expect(await owner("w1")).toEqual({ tenantId: "acme" });
+
+      const token = (id: string, tenantId: string | null, workerId: string) => ({
+        token: {
+          ...{ id, secretHash: id, role: "worker" as const, tenantId, userId: "u", workerId },
+          ...{ createdAt: nowMs, expiresAt: null },
+        },
+        origin: null,
+      });
+      expect(await store.createToken(token("t1", "globex", "w1"))).toBe(false);
+      expect(await store.createToken(token("t2", "globex", "w2"))).toBe(true);
+      expect(await scene().register({ id: "w2", ...of("acme") })).toBe("not_yours");
+      expect(await store.createToken(token("t3", "acme", "w2"))).toBe(false);
+      await store.revokeToken({ tokenId: "t2", nowMs, origin: null });
+      expect(await owner("w2")).toBeNull();
+    });
+
+    it("A1: move to another tenant, without their key, when a token may move them", async () => {
+      const { store, nowMs } = scene();
+      const squatter = { facts: { ...plainWorker, tenantId: "globex" }, publicKey: "a" };
+      await scene().register(squatter);
+      const token = {
+        ...{ id: "t1", secretHash: "h", role: "worker" as const, tenantId: "acme", userId: "u" },
+        ...{ workerId: "w1", createdAt: nowMs, expiresAt: null },
+      };
+      expect(await store.createToken({ token, mayMove: true, origin: null })).toBe(true);
+      expect(await scene().register(squatter)).toBe("not_yours");
+      const honest = { facts: { ...plainWorker, tenantId: "acme" }, publicKey: "b" };
+      expect(await scene().register(honest)).toBe("ok");
+    });
+
     it("lose their jobs when they are removed", async () => {
       await scene().register();
       const claimed = await scene().submitAndStart();

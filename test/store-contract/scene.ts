@@ -196,7 +196,7 @@ export class Scene {
     return { ...plain, facts: plainWorker, ...parts };
   }
 
-  register(parts: Partial<WorkerRegistration> = {}): Promise<"ok" | "key_conflict"> {
+  register(parts: Partial<WorkerRegistration> = {}): ReturnType<Store["registerWorker"]> {
     return this.store.registerWorker({ worker: this.registration(parts), nowMs: this.nowMs, origin });
   }
 

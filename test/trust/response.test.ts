@@ -13,6 +13,7 @@ import {
 } from "../support/jobs.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { issueToken } from "../support/tokens.ts";
+import { startTestWorker } from "../support/worker.ts";
 
 let hub: TestHub;
 beforeEach(async () => {
@@ -119,6 +120,25 @@ describe("evidence against a worker", () => {
     await eventually("it is blocked", async () => (await worker(liar.fence.worker_id)).status === "blocked");
     expect((await worker(honest.fence.worker_id)).status).toBe("active");
     expect(await isLocked()).toMatchObject({ locked: false });
+  });
+
+  test("A3: a block outlives a restart of the shipped worker and of the hub", async () => {
+    const first = await startTestWorker(hub);
+    await hub.must("POST", `/workers/${first.workerId}/block`, { token: hub.admin });
+    await first.stop({ keepHome: true });
+    expect((await worker(first.workerId)).status).toBe("blocked");
+    await hub.stop({ keepHome: true });
+    hub = await startTestHub(stillEnv, { home: hub.home });
+    const second = await startTestWorker(hub, first);
+    try {
+      await eventually("it has registered again", () => {
+        const told = readEvents(hub.home).filter(({ event }) => event === "WORKER_REGISTERED");
+        return told.length === 2;
+      });
+      expect((await worker(first.workerId)).status).toBe("blocked");
+    } finally {
+      await second.stop();
+    }
   });
 
   test("a worker's own words are none, whatever it writes as detail", async () => {

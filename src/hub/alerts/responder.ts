@@ -96,10 +96,9 @@ async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promi
 
 async function block(deps: ResponderDeps, workerId: string): Promise<void> {
   const nowMs = deps.clock.nowMs();
-  const worker = await deps.store.setWorker({ workerId, set: { blocked: true }, nowMs, origin: null });
+  const isNew = await deps.store.blockWorker({ workerId, nowMs });
   deps.workers.forget(workerId);
-  if (worker !== null)
-    deps.logger.warn({ worker: workerId }, "a worker was blocked because of evidence against it");
+  if (isNew) deps.logger.warn({ worker: workerId }, "a worker was blocked because of evidence against it");
 }
 
 async function advance(

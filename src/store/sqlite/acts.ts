@@ -28,6 +28,7 @@ import { createSession, findSession, removeSession } from "./session-acts.ts";
 import { submitJobs } from "./submit-jobs.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import {
+  blockWorker,
   heartbeatWorker,
   registerWorker,
   removeWorker,
@@ -35,6 +36,7 @@ import {
   setWorker,
 } from "./worker-acts.ts";
 import { listWorkerMetrics, saveWorkerMetrics } from "./worker-metrics.ts";
+import { getWorkerOwner } from "./worker-owner.ts";
 import { getWorker, listWorkers } from "./worker-row.ts";
 
 type Acts = {
@@ -69,7 +71,9 @@ const acts: Acts = {
   heartbeatWorker,
   getWorker,
   listWorkers,
+  getWorkerOwner,
   setWorker,
+  blockWorker,
   removeWorker,
   retireSilentWorkers,
   saveWorkerMetrics,

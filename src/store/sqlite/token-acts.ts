@@ -4,11 +4,27 @@ import { tokenIssued, tokenRefreshed, tokenRevoked } from "../act-events.ts";
 import type { NewToken, TokenRecord } from "../store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
+import { getWorkerOwner, moveWorker } from "./worker-owner.ts";
 
-export function createToken(context: Context, input: { token: NewToken; origin: Origin | null }): void {
+export function createToken(
+  context: Context,
+  input: { token: NewToken; mayMove?: boolean; origin: Origin | null },
+): boolean {
   const { token, origin } = input;
+  if (!isOwnName(context, token, token.createdAt)) {
+    if (input.mayMove !== true) return false;
+    moveWorker(context, token.workerId!, token);
+  }
   insertToken(context, token);
   appendEvent(context, tokenIssued(token, origin));
+  return true;
+}
+
+/** Whether the worker that the token names, if any, is of the token's own tenant. */
+function isOwnName(context: Context, { workerId, tenantId }: NewToken, nowMs: number): boolean {
+  if (workerId === null) return true;
+  const owner = getWorkerOwner(context, { workerId, nowMs });
+  return owner === null || owner.tenantId === tenantId;
 }
 
 function insertToken(context: Context, token: NewToken): void {
@@ -48,7 +64,7 @@ export function refreshToken(
 ): boolean {
   const { tokenId, token, nowMs } = input;
   const old = getToken(context, tokenId);
-  if (old === null || !isTokenUsable(old, nowMs)) return false;
+  if (old === null || !isTokenUsable(old, nowMs) || !isOwnName(context, old, nowMs)) return false;
   insertToken(context, token);
   endToken(context, tokenId, nowMs);
   appendEvent(context, tokenRefreshed(token, tokenId, input));

@@ -2,6 +2,7 @@ import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import { workerEvent, workerSetEvents } from "../act-events.ts";
+import { mayName, unknownFacts } from "../worker-owner.ts";
 import {
   type HeartbeatAnswer,
   type HeartbeatInput,
@@ -13,6 +14,7 @@ import { changeJob } from "./change-jobs.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { loadJobs } from "./job-row.ts";
+import { getWorkerOwner } from "./worker-owner.ts";
 import { getWorker } from "./worker-row.ts";
 import { writeJob } from "./write-job.ts";
 
@@ -25,10 +27,20 @@ type RegisterInput = { worker: WorkerRegistration; nowMs: number; origin: Origin
  * A block survives a new registration. A drain does not, because a worker that was drained for an upgrade comes back to
  * work.
  */
-export function registerWorker(context: Context, input: RegisterInput): "ok" | "key_conflict" {
-  const { worker, nowMs } = input;
-  const known = getWorker(context, { workerId: worker.id });
+export function registerWorker(context: Context, input: RegisterInput): "ok" | "key_conflict" | "not_yours" {
+  const { nowMs } = input;
+  const { id: workerId, facts } = input.worker;
+  const owner = getWorkerOwner(context, { workerId, nowMs });
+  if (!mayName(owner, facts.tenantId)) return "not_yours";
+  const worker = { ...input.worker, facts: { ...facts, ...owner } };
+  const known = getWorker(context, { workerId });
   if (known !== null && hasKeyConflict(known, worker)) return "key_conflict";
+  saveWorker(context, worker, nowMs);
+  appendEvent(context, workerEvent("WORKER_REGISTERED", worker, input));
+  return "ok";
+}
+
+function saveWorker(context: Context, worker: WorkerRegistration, nowMs: number): void {
   context.sql.run(
     `INSERT INTO workers (id, name, facts, slots, key_ids, public_key, version, status, blocked, draining,
         registered_at, last_heartbeat, completed, failed)
@@ -46,8 +58,6 @@ export function registerWorker(context: Context, input: RegisterInput): "ok" | "
     nowMs,
     nowMs,
   );
-  appendEvent(context, workerEvent("WORKER_REGISTERED", worker, input));
-  return "ok";
 }
 
 /** Renews exactly the leases listed; a lease that the worker does not know must expire. */
@@ -93,7 +103,23 @@ export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord
   return after;
 }
 
-/** Its jobs are treated as if their leases had expired. */
+export function blockWorker(
+  context: Context,
+  { workerId, nowMs }: { workerId: string; nowMs: number },
+): boolean {
+  const known = getWorker(context, { workerId });
+  if (known?.blocked === true) return false;
+  if (known === null) {
+    const facts = unknownFacts(getWorkerOwner(context, { workerId, nowMs }) ?? { tenantId: null });
+    const rest = { name: null, slots: 0, keyIds: [], publicKey: null, version: null };
+    saveWorker(context, { id: workerId, facts, ...rest }, nowMs);
+    setInactive(context, workerId);
+  }
+  setWorker(context, { workerId, set: { blocked: true }, nowMs, origin: null });
+  return true;
+}
+
+/** Its jobs are treated as if their leases had expired. A blocked worker stays known, because its block must last. */
 export function removeWorker(
   context: Context,
   { workerId, rules, origin }: { workerId: string; rules: ChangeRules; origin: Origin | null },
@@ -101,7 +127,8 @@ export function removeWorker(
   const worker = getWorker(context, { workerId });
   if (worker === null) return false;
   takeJobsAway(context, [workerId], { rules, origin });
-  context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
+  if (worker.blocked) setInactive(context, workerId);
+  else context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
   appendEvent(context, workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
   return true;
 }
@@ -134,8 +161,12 @@ export function retireSilentWorkers(
   takeJobsAway(context, retired, { rules, origin: null });
   for (const workerId of retired) {
     const worker = getWorker(context, { workerId })!;
-    context.sql.run("UPDATE workers SET status = 'inactive' WHERE id = ?", workerId);
+    setInactive(context, workerId);
     appendEvent(context, workerEvent("WORKER_INACTIVE", worker, { nowMs: rules.nowMs, origin: null }));
   }
   return { retired };
+}
+
+function setInactive(context: Context, workerId: string): void {
+  context.sql.run("UPDATE workers SET status = 'inactive' WHERE id = ?", workerId);
 }

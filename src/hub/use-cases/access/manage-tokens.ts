@@ -34,7 +34,14 @@ export async function createToken(
     userId,
     workerId: request.workerId ?? null,
   });
-  await deps.store.createToken({ token, origin: call.origin });
+  const mayMove = identity.tenantId === null;
+  if (!(await deps.store.createToken({ token, mayMove, origin: call.origin }))) {
+    throw new WritError(
+      "PERMISSION_DENIED",
+      `worker_id: ${token.workerId} does not belong to tenant ${tenantId}; choose another name`,
+    );
+  }
+  if (token.workerId !== null) deps.workers.forget(token.workerId);
   return { id: token.id, secret };
 }
 

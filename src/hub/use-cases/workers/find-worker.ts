@@ -8,7 +8,8 @@ type Acting = { identity: Identity; workerId: string };
 
 /**
  * The worker, or null when it is not registered. A token that is bound to a worker speaks for that worker only, one
- * that is bound to a tenant for workers of that tenant only, and an administrator of the hub for any.
+ * that is bound to a tenant for workers of that tenant only, and an administrator of the hub for any. A token that is
+ * bound to both needs both: who may issue tokens of one tenant must not reach a worker of another, or a shared one.
  */
 export async function checkActsAs(
   deps: HubDeps,
@@ -19,16 +20,23 @@ export async function checkActsAs(
     throw new WritError(
       "PERMISSION_DENIED",
       `this token speaks for worker ${identity.workerId}, not for ${workerId}`,
-      { token_worker_id: identity.workerId },
+      (await isForOwnWorker(deps, identity)) ? { token_worker_id: identity.workerId } : undefined,
     );
   }
   const worker = await deps.workers.get(workerId);
-  // A token that names the worker was made for it, whatever tenant it served before.
-  if (worker === null || isBound || !isHidden(identity, worker.facts)) return worker;
-  throw new WritError(
-    "PERMISSION_DENIED",
-    `worker ${workerId} does not belong to tenant ${identity.tenantId}`,
-  );
+  if (worker === null || !isHidden(identity, worker.facts)) return worker;
+  throw notYours(identity, workerId);
+}
+
+/** The misuse of a token is evidence against its worker only if the worker's owner has issued it. */
+async function isForOwnWorker(deps: HubDeps, { workerId, tenantId }: Identity): Promise<boolean> {
+  if (workerId === null || tenantId === null) return true;
+  const owner = await deps.store.getWorkerOwner({ workerId, nowMs: deps.clock.nowMs() });
+  return owner?.tenantId === tenantId;
+}
+
+export function notYours({ tenantId }: Identity, workerId: string): WritError {
+  return new WritError("PERMISSION_DENIED", `worker ${workerId} does not belong to tenant ${tenantId}`);
 }
 
 /** The registered worker that this call speaks for, unless it is blocked. */

@@ -8,7 +8,7 @@ import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../..
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { recordKeyRejected } from "../access/manage-keys.ts";
-import { checkActsAs, findActingWorker } from "./find-worker.ts";
+import { checkActsAs, findActingWorker, notYours } from "./find-worker.ts";
 
 const heartbeatsPerSecondMax = 2_000;
 
@@ -26,6 +26,7 @@ export async function registerWorker(
   });
   deps.workers.forget(call.worker.id);
   if (outcome === "ok") return;
+  if (outcome === "not_yours") throw notYours(call.identity, call.worker.id);
   throw new WritError(
     "WORKER_KEY_CONFLICT",
     `worker ${call.worker.id} is known with another key: remove it first (DELETE /workers/${call.worker.id}) if that is meant`,
