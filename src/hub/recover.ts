@@ -32,7 +32,10 @@ export async function recover(deps: HubDeps): Promise<void> {
   await shortenMarks(deps.home);
 }
 
-/** A restart must not cost a job an attempt: workers could not renew while there was no hub. */
+/**
+ * A restart must not cost a job an attempt: workers could not renew while there was no hub, and a lease that has expired
+ * is refused. The reaper does it again when the ports listen, because the grace is counted from there.
+ */
 async function renewLeases({ store, outputs, clock, settings, logger }: HubDeps): Promise<void> {
   const { extended } = await store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
   if (extended.length > 0)

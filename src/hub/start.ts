@@ -121,7 +121,6 @@ function hubServices(deps: HubDeps, parts: Ports & { tls: HubTls; osUser: string
     deps.feed,
     // Stops after everything that writes events, so that its last signed head covers them all.
     createSealer(deps),
-    createReaper(deps),
     createScheduler(deps),
     createRetention(deps),
     createStorage(deps),
@@ -134,6 +133,8 @@ function hubServices(deps: HubDeps, parts: Ports & { tls: HubTls; osUser: string
     deps.receipts,
     // These stop at the same time: each gives its open calls the same few seconds.
     together("ports", [http, rpc]),
+    // Workers can come back only now, and have one lease to do so.
+    createReaper(deps),
     // These end calls that would stay open for ever, so they stop before the ports wait for open calls.
     streams,
     deps.dispatcher,

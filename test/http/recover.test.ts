@@ -2,13 +2,20 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
 import { startHub } from "../../src/hub/start.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
-import { runningJob } from "../support/jobs.ts";
+import { type HeldJob, runningJob, submitJob } from "../support/jobs.ts";
 import { removeHome } from "../support/remove-home.ts";
+
+type Env = Record<string, string>;
+
+const quick = { WRIT_WORKER_INACTIVE_MS: "1000", WRIT_REAPER_INTERVAL_MS: "100" };
+const hoursLater: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 7_200_000 };
 
 test("hub.json of a hub that was killed is gone, also when the next start fails", async () => {
   const { home } = await stoppedHub();
@@ -45,6 +52,27 @@ test("a lockdown of a hub that died has no leases when the next one answers", as
   expect(await jobOf(hub, jobId)).toMatchObject({ status: "pending", attempts: 0 });
 });
 
+test("B1: a hub that was away for long takes no job from a worker before one lease has passed", async () => {
+  const { home, job } = await stoppedHub();
+  const hub = await startAgain(home, { WRIT_LEASE_MS: "60000", ...quick }, hoursLater);
+  await reaperRound(hub);
+  const worker = await workerOf(hub, job.fence.worker_id);
+  expect(worker).toMatchObject({ status: "active", current_jobs: 1 });
+  const renewal = { token: hub.admin, body: job.fence };
+  expect(await hub.call("POST", `/jobs/${job.id}/heartbeat`, renewal)).toMatchObject({ status: 204 });
+  expect(await jobOf(hub, job.id)).toMatchObject({ status: "running", attempts: 1, fail_history: [] });
+});
+
+test("B1: a worker that has not come back one lease after the ports listen is inactive and loses its job", async () => {
+  const { home, job } = await stoppedHub();
+  const hub = await startAgain(home, { WRIT_LEASE_MS: "1000", ...quick }, hoursLater);
+  await eventually("the worker is inactive", async () => {
+    return (await workerOf(hub, job.fence.worker_id)).status === "inactive";
+  });
+  const failures = [{ code: "WORKER_DISCONNECTED", attempt: 1 }];
+  expect(await jobOf(hub, job.id)).toMatchObject({ status: "pending", fail_history: failures });
+});
+
 test("half a line at the end of the signed heads is gone, and the next head has a line of its own", async () => {
   const { home } = await stoppedHub();
   const heads = join(home, "audit-heads.ndjson");
@@ -58,18 +86,29 @@ test("half a line at the end of the signed heads is gone, and the next head has 
 });
 
 /** The home of a hub that held a job, as it would be if it had been killed. */
-async function stoppedHub(): Promise<{ home: string; jobId: string }> {
+async function stoppedHub(): Promise<{ home: string; jobId: string; job: HeldJob }> {
   const hub = await startTestHub(stillEnv);
   onTestFinished(() => removeHome(hub.home));
-  const { id } = await runningJob(hub);
+  const job = await runningJob(hub);
   await hub.stop({ keepHome: true });
-  return { home: hub.home, jobId: id };
+  return { home: hub.home, jobId: job.id, job };
 }
 
-async function startAgain(home: string): Promise<TestHub> {
-  const hub = await startTestHub(stillEnv, { home });
+async function startAgain(home: string, env: Env = {}, clock: Clock = systemClock): Promise<TestHub> {
+  const hub = await startTestHub({ ...stillEnv, ...env }, { home, clock });
   onTestFinished(() => hub.stop({ keepHome: true }));
   return hub;
+}
+
+/** Resolves when the reaper has done a whole round: it ends a job that may not wait. */
+async function reaperRound(hub: TestHub): Promise<void> {
+  const { id } = await submitJob(hub, { queue_ttl_sec: 1 });
+  await eventually("the reaper has done a round", async () => (await jobOf(hub, id)).status === "failed");
+}
+
+async function workerOf(hub: TestHub, workerId: string): Promise<WorkerView> {
+  const workers = (await hub.must("GET", "/workers", { token: hub.admin })).json<WorkerView[]>();
+  return workers.find(({ id }) => id === workerId)!;
 }
 
 async function jobOf(hub: TestHub, jobId: string): Promise<JobView> {

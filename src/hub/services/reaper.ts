@@ -1,23 +1,41 @@
-import { type RepeatedService, repeat } from "../../runtime/service.ts";
+import { repeat, type Service } from "../../runtime/service.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 
 /** So many jobs are settled in one transaction; more wait for the next, so that nobody else does. */
 const jobsPerTurn = 200;
 
-/** Settles what nobody reports: lost leases, exceeded times, expired waits, silent workers. */
-export function createReaper(deps: HubDeps): RepeatedService {
+/**
+ * Settles what nobody reports: lost leases, exceeded times, expired waits, silent workers.
+ *
+ * It starts when the ports listen. Nobody could renew a lease or send a heartbeat before that, so every lease lasts at
+ * least one more lease from then on, and no worker counts as silent until that time has passed.
+ */
+export function createReaper(deps: HubDeps): Service {
   const { clock, settings, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "the reaper could not do its round");
-  return repeat({ name: "reaper", intervalMs: settings.reaperIntervalMs, clock, onError }, async (signal) => {
-    await retireSilentWorkers(deps);
-    while (!signal.aborted) {
-      const { reaped, more } = await deps.store.reapJobs({ rules: rulesNow(deps), limit: jobsPerTurn });
-      if (reaped > 0) logger.info({ reaped }, "jobs settled by the reaper");
-      if (!more) break;
-    }
-    // A hint that was lost on its way costs at most one round.
-    deps.dispatcher.wakeAll();
-  });
+  let graceEndsMs = Number.POSITIVE_INFINITY;
+  const rounds = repeat(
+    { name: "reaper", intervalMs: settings.reaperIntervalMs, clock, onError },
+    async (signal) => {
+      if (clock.monotonicMs() >= graceEndsMs) await retireSilentWorkers(deps);
+      while (!signal.aborted) {
+        const { reaped, more } = await deps.store.reapJobs({ rules: rulesNow(deps), limit: jobsPerTurn });
+        if (reaped > 0) logger.info({ reaped }, "jobs settled by the reaper");
+        if (!more) break;
+      }
+      // A hint that was lost on its way costs at most one round.
+      deps.dispatcher.wakeAll();
+    },
+  );
+  return {
+    name: rounds.name,
+    async start() {
+      await deps.store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
+      graceEndsMs = clock.monotonicMs() + settings.leaseMs;
+      await rounds.start();
+    },
+    stop: () => rounds.stop(),
+  };
 }
 
 async function retireSilentWorkers(deps: HubDeps): Promise<void> {
