@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
+#include <string.h>
+
 #include "launcher.h"
 #include "output.h"
 #include "privileges.h"
+#include "remove-trees.h"
 #include "seccomp-filter.h"
 #include "watch.h"
 
@@ -19,8 +22,11 @@
  *     output.c            pipes into files, to the byte
  *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said; job-cgroup.c ends its cgroup
  *     open-beneath.c      OPEN: a file beneath a directory, whatever is moved about meanwhile
+ *
+ * Started as `writ-launcher remove DIR` it does one other thing and ends: remove-trees.c.
  */
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "remove") == 0) return remove_trees(argv[2]);
   static struct launcher launcher;
   prepare_process(&launcher);
   launcher.can_drop_capabilities = empty_inheritable_sets();

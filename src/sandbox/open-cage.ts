@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
@@ -9,6 +9,7 @@ import { followFile } from "../output/folder/follow-file.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "./caged-sandbox.ts";
+import { emptyDirectory } from "./empty-directory.ts";
 import { plainSandbox } from "./plain-sandbox.ts";
 import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./sandbox.ts";
 import { createTerminator, type Terminator } from "./terminate.ts";
@@ -77,7 +78,7 @@ export async function openCage(options: OpenCageOptions): Promise<Cage> {
   await mkdir(options.dir, { recursive: true });
   const root = await mkdtemp(join(options.dir, `cage-${process.pid}-`));
   const sandbox = await openSandbox(options, root);
-  await sweepDeadCages(options.dir, sandbox);
+  await sweepDeadCages(options, sandbox);
   const jobs = new Map<string, Job>();
   const find = (id: string): Job => {
     const job = jobs.get(id);
@@ -108,7 +109,7 @@ export async function openCage(options: OpenCageOptions): Promise<Cage> {
       await Promise.allSettled(stops);
       await Promise.all([...jobs.values()].map((job) => job.exited));
       await sandbox.close();
-      await rm(root, { recursive: true, force: true });
+      await removeCage(options, root);
     },
   };
 }
@@ -201,19 +202,25 @@ function forgetOldest(jobs: Map<string, Job>): void {
   const ended = [...jobs].filter(([, job]) => job.status.state === "ended");
   for (const [id, job] of ended.slice(0, Math.max(0, ended.length - endedMax))) {
     jobs.delete(id);
-    void rm(job.dir, { recursive: true, force: true }).catch(() => {});
+    void emptyDirectory(job.dir).then(() => rmdir(job.dir).catch(() => {}));
   }
 }
 
 /** What a program left behind that was killed: its processes died with it, its files and cgroups did not. */
-async function sweepDeadCages(dir: string, sandbox: Sandbox): Promise<void> {
-  for (const name of await readdir(dir)) {
+async function sweepDeadCages(options: OpenCageOptions, sandbox: Sandbox): Promise<void> {
+  for (const name of await readdir(options.dir)) {
     const pid = /^cage-(\d+)-\w+$/.exec(name)?.[1];
     if (pid === undefined || isAlive(Number(pid))) continue;
-    const root = join(dir, name);
+    const root = join(options.dir, name);
     await sandbox.sweep(await readdir(join(root, "jobs")).catch(() => []));
-    await rm(root, { recursive: true, force: true });
+    await removeCage(options, root);
   }
+}
+
+async function removeCage({ logger = silentLogger }: OpenCageOptions, root: string): Promise<void> {
+  const left = await emptyDirectory(root);
+  if (left.length > 0) logger.error({ dir: root, left }, "what jobs left behind cannot be removed");
+  else await rmdir(root).catch(() => {});
 }
 
 function isAlive(pid: number): boolean {

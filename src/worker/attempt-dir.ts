@@ -1,5 +1,6 @@
-import { mkdir, rm, rmdir } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdir, rmdir } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Lease } from "../signing/lease.ts";
 
 /**
@@ -18,8 +19,13 @@ export async function makeAttemptDir(attemptDir: string): Promise<void> {
   await mkdir(jobWorkDir(attemptDir), { recursive: true, mode: 0o700 });
 }
 
-export async function removeAttemptDir(attemptDir: string): Promise<void> {
-  await rm(attemptDir, { recursive: true, force: true });
+/** Takes the attempt's files away at once, whatever the job has left there. Never rejects. */
+export async function removeAttemptDir(
+  discards: Pick<DiscardFolder, "discard">,
+  attemptDir: string,
+): Promise<void> {
+  const jobDir = dirname(attemptDir);
+  await discards.discard(attemptDir, `${basename(jobDir)}.${basename(attemptDir)}`);
   // Another attempt of the job may live beside it; then its directory stays.
-  await rmdir(dirname(attemptDir)).catch(() => {});
+  await rmdir(jobDir).catch(() => {});
 }

@@ -11,12 +11,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../runtime/clock.ts";
+import { silentLogger } from "../runtime/logger.ts";
+import { DiscardFolder } from "../sandbox/discard-folder.ts";
 import { recover } from "./recover.ts";
 
 const attempt = { jobId: "job-a", attempt: 2, expiresAtTs: Math.floor(Date.now() / 1000) + 60 };
 
 test("processes are ended while their directories are still there, then the directories go", async () => {
-  const deps = dirs();
+  const deps = await dirs();
   const left = join(deps.workDir, "jobs", "job-a", "1");
   mkdirSync(left, { recursive: true });
   writeFileSync(join(left, "stdout.log"), "not sent");
@@ -31,7 +33,7 @@ test("processes are ended while their directories are still there, then the dire
 });
 
 test("attempts that were begun are known again, and half a line is not one of them", async () => {
-  const deps = { ...dirs(), sandbox: { sweep: async () => {} } };
+  const deps = { ...(await dirs()), sandbox: { sweep: async () => {} } };
   const before = await recover(deps);
   await before.admit([attempt]).saved;
   await before.close();
@@ -41,10 +43,13 @@ test("attempts that were begun are known again, and half a line is not one of th
   expect(ledger.admit([attempt, { ...attempt, jobId: "job-b", attempt: 1 }]).isNew).toEqual([false, true]);
 });
 
-function dirs() {
+async function dirs() {
   const root = mkdtempSync(join(tmpdir(), "writ-recover-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const [workerDir, workDir] = [join(root, "worker"), join(root, "work")];
   mkdirSync(workerDir);
-  return { workerDir, workDir, clock: systemClock };
+  mkdirSync(workDir);
+  const discards = await DiscardFolder.open({ clock: systemClock, logger: silentLogger }, workDir);
+  onTestFinished(() => discards.close());
+  return { workerDir, workDir, clock: systemClock, discards };
 }

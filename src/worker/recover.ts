@@ -1,6 +1,7 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../runtime/clock.ts";
+import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { Ledger } from "./ledger.ts";
 
@@ -9,6 +10,7 @@ type RecoverDeps = {
   workerDir: string;
   workDir: string;
   sandbox: Pick<Sandbox, "sweep">;
+  discards: Pick<DiscardFolder, "discardAllIn">;
   clock: Clock;
 };
 
@@ -20,12 +22,14 @@ type RecoverDeps = {
  * not reported, go with the process that had them: the hub still holds their leases, which run out, and then decides
  * whether they are tried again. What must not be forgotten is which attempts were begun, and that is in the ledger.
  */
-export async function recover({ workerDir, workDir, sandbox, clock }: RecoverDeps): Promise<Ledger> {
+export async function recover(deps: RecoverDeps): Promise<Ledger> {
+  const { workerDir, workDir, sandbox, discards, clock } = deps;
   const jobsDir = join(workDir, "jobs");
   // The launcher dies with its worker, and cages with the launcher; their cgroups are left, and in them perhaps a
   // process that takes its time. Processes go before the directories that they write to.
   await sandbox.sweep(await readdir(jobsDir).catch(() => []));
-  await rm(jobsDir, { recursive: true, force: true });
+  // A tree that cannot be removed is no reason not to start.
+  await discards.discardAllIn(jobsDir);
   await mkdir(jobsDir, { recursive: true, mode: 0o700 });
   // Half a line at its end is dropped: it belongs to an attempt that was never begun.
   return Ledger.open(join(workerDir, "ledger.log"), () => clock.nowMs());

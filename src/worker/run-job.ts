@@ -11,6 +11,7 @@ import {
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
@@ -45,6 +46,7 @@ export type RunDeps = RetryDeps & {
   held: HeldJobs;
   heartbeat: Pick<Heartbeat, "setPid" | "catchUp">;
   reporter: ResultReporter;
+  discards: Pick<DiscardFolder, "discard">;
   /** Aborted when the worker ends for good. */
   quit: AbortSignal;
   /** Something is wrong with this machine, not with a job: do not take more work for a while. */
@@ -106,7 +108,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     await output.finish();
     await deps.failpoint("worker.beforeReport");
     await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output });
-    if (!isInProcess || output.hasFiles) await removeAttemptDir(dir);
+    if (!isInProcess || output.hasFiles) await removeAttemptDir(deps.discards, dir);
   } catch (error) {
     deps.logger.error(
       { err: error, job_id: lease.job_id, attempt: lease.attempt },

@@ -1,11 +1,11 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { documentFormat } from "../core/document-format.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import type { Runner } from "../runners/runner.ts";
 import { systemClock } from "../runtime/clock.ts";
-import { silentLogger } from "../runtime/logger.ts";
+import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -224,3 +224,22 @@ function keeper(steps: string[], jobEnds: Promise<void> = Promise.resolve()): Ru
     },
   };
 }
+
+test("A2: a job that leaves a tree too deep for any path holds up neither the next job nor the next start", async () => {
+  const nest = "for i in $(seq 25); do mkdir $d && cd -P $d || exit 9; done";
+  stage.hub.queue = [exec(1, ["sh", "-c", `d=$(printf %0200d 0); ${nest}`]), exec(2, ["true"])];
+  const reports: string[] = [];
+  const error = (_facts: object, message: string) => void reports.push(message);
+  const logger = { ...silentLogger, error } as unknown as Logger;
+  const worker = await start(stage, { env: { WORKER_SLOTS: "1" }, logger });
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  expect(await endingOf(stage, 2)).toMatchObject({ exit_code: 0 });
+  await stage.hub.until(() => readdirSync(join(stage.home, "work", "jobs")).length === 0);
+  await worker.stop();
+
+  stage.hub.queue = [exec(3, ["true"])];
+  await start(stage, { logger });
+  expect(await endingOf(stage, 3)).toMatchObject({ exit_code: 0 });
+  await stage.hub.until(() => readdirSync(join(stage.home, "work", "discarded")).length === 0);
+  expect(reports).toEqual([]);
+});

@@ -8,6 +8,7 @@ import { ensureHome } from "../runtime/home.ts";
 import { createHttpClient } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
+import { DiscardFolder } from "../sandbox/discard-folder.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
@@ -112,6 +113,7 @@ type WorkerResources = {
   keys: TrustedKeys;
   ledger: Ledger;
   sandbox: Sandbox;
+  discards: DiscardFolder;
   runners: Runners;
   /** In reverse of the order in which it was opened: what runners keep ends before the sandbox that it runs in. */
   close(): Promise<void>;
@@ -140,7 +142,9 @@ async function openResources(
     }
     const sandbox = options.sandbox ?? (await openSandbox(options, clock));
     closers.push(() => sandbox.close());
-    const ledger = await recover({ workerDir: dir, workDir: settings.workDir, sandbox, clock });
+    const discards = await DiscardFolder.open({ clock, logger }, settings.workDir);
+    closers.push(() => discards.close());
+    const ledger = await recover({ workerDir: dir, workDir: settings.workDir, sandbox, discards, clock });
     closers.push(() => ledger.close());
     const key = await openWorkerKey(dir);
     const keys = await TrustedKeys.open({
@@ -156,7 +160,7 @@ async function openResources(
       functions: options.handlers ?? new Map(),
     });
     closers.push(() => runners.close(hurry));
-    return { key, keys, ledger, sandbox, runners, close };
+    return { key, keys, ledger, sandbox, discards, runners, close };
   } catch (error) {
     await close();
     throw error;

@@ -5,6 +5,7 @@ import type { Failpoint } from "../runtime/failpoint.ts";
 import type { HttpClient, HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { type Service, startAll, stopAll } from "../runtime/service.ts";
+import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type SigningKey, signText } from "../signing/ed25519.ts";
 import { receiptListText } from "../signing/receipt.ts";
@@ -37,6 +38,7 @@ type EngineParts = {
   failpoint: Failpoint;
   handlers: ReadonlyMap<string, HandlerFunction>;
   sandbox: Sandbox;
+  discards: Pick<DiscardFolder, "discard">;
   runners: Runners;
   ledger: Ledger;
   /** The worker's own key. */
