@@ -85,3 +85,8 @@ int kernel_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t m
   };
   return (int)syscall(KERNEL_OPENAT2, dir_fd, path, &how, sizeof how);
 }
+
+int kernel_open_plain(const char *path, uint64_t flags, uint64_t resolve) {
+  struct kernel_open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+  return (int)syscall(KERNEL_OPENAT2, AT_FDCWD, path, &how, sizeof how);
+}

@@ -60,5 +60,7 @@ int kernel_map_mount_ids(int fd, int userns_fd);
 int kernel_pidfd_open(pid_t pid);
 int kernel_close_range(unsigned first, unsigned last);
 int kernel_open_beneath(int dir_fd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
+/* By an absolute path, with no restriction but those in `resolve`. */
+int kernel_open_plain(const char *path, uint64_t flags, uint64_t resolve);
 
 #endif

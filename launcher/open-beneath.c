@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fatal.h"
@@ -26,8 +28,10 @@ static uint32_t open_count;
 static bool read_request(const struct frame *frame, struct request *request);
 static bool read_path(const struct field *field, char *path);
 static int open_beneath(const struct request *request);
-static int open_resolved(int dir_fd, const struct request *request);
-static int refuse_other_kinds(int fd, bool is_directory_wanted);
+static int open_base(const char *dir, struct stat *base);
+static int check_base(int dir_fd, struct stat *base);
+static int open_resolved(int dir_fd, const struct request *request, uid_t owner);
+static int check_opened(int fd, uint32_t how, uid_t owner);
 static void close_fd(int fd);
 
 bool answer_open(struct launcher *launcher, const struct frame *frame) {
@@ -93,18 +97,46 @@ static bool read_path(const struct field *field, char *path) {
 }
 
 static int open_beneath(const struct request *request) {
-  errno = EINVAL;
-  if (request->dir[0] != '/') return -1;
-  int dir_fd = open(request->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct stat base;
+  int dir_fd = open_base(request->dir, &base);
   if (dir_fd < 0) return -1;
-  int fd = open_resolved(dir_fd, request);
+  int fd = open_resolved(dir_fd, request, base.st_uid);
   int error = errno;
   close_fd(dir_fd);
   errno = error;
   return fd;
 }
 
-static int open_resolved(int dir_fd, const struct request *request) {
+/*
+ * The worker trusts this directory, so links on the way to it are the administrator's business. A link of /proc is not:
+ * it leads to wherever some process happens to be, such as /proc/<pid>/root of a cage.
+ */
+static int open_base(const char *dir, struct stat *base) {
+  errno = EINVAL;
+  if (dir[0] != '/') return -1;
+  int dir_fd = kernel_open_plain(dir, O_PATH | O_DIRECTORY, KERNEL_RESOLVE_NO_MAGICLINKS);
+  if (dir_fd < 0) return -1;
+  int error = check_base(dir_fd, base);
+  if (error == 0) return dir_fd;
+  close_fd(dir_fd);
+  errno = error;
+  return -1;
+}
+
+/* A place where files are kept, not a view of the kernel's own state. Returns 0 or an errno. */
+static int check_base(int dir_fd, struct stat *base) {
+  struct statfs system;
+  if (fstat(dir_fd, base) != 0 || fstatfs(dir_fd, &system) != 0) return errno;
+  switch ((unsigned long)system.f_type) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC: return EINVAL;
+    default: return 0;
+  }
+}
+
+static int open_resolved(int dir_fd, const struct request *request, uid_t owner) {
   uint64_t resolve = (request->how & OPEN_SAME_MOUNT) != 0 ? KERNEL_RESOLVE_NO_XDEV : 0;
   // Non-blocking, or a FIFO that lies in wait would stop the launcher and every job with it.
   uint64_t flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
@@ -116,19 +148,26 @@ static int open_resolved(int dir_fd, const struct request *request) {
   }
   for (int tries = 0; tries < TRIES_MAX; tries++) {
     int fd = kernel_open_beneath(dir_fd, request->path, flags, mode, resolve);
-    if (fd >= 0) return refuse_other_kinds(fd, (request->how & OPEN_DIRECTORY) != 0);
+    if (fd >= 0) return check_opened(fd, request->how, owner);
     if (errno != EAGAIN) return -1;
   }
   return -1;
 }
 
-/* Devices, sockets and FIFOs are nothing that a job may hand to the worker. */
-static int refuse_other_kinds(int fd, bool is_directory_wanted) {
+/*
+ * Devices, sockets and FIFOs are nothing that a job may hand to the worker. Nor is a file of somebody else, or one that
+ * has a second name: a job can make a hard link to a file that it cannot read, and the launcher could read it.
+ */
+static int check_opened(int fd, uint32_t how, uid_t owner) {
   struct stat found;
-  int error = EINVAL;
+  int error = 0;
+  bool is_directory_wanted = (how & OPEN_DIRECTORY) != 0;
   if (fstat(fd, &found) != 0) error = errno;
-  else if (is_directory_wanted ? S_ISDIR(found.st_mode) : S_ISREG(found.st_mode)) return fd;
-  else if (S_ISDIR(found.st_mode)) error = EISDIR;
+  else if (!is_directory_wanted && S_ISDIR(found.st_mode)) error = EISDIR;
+  else if (is_directory_wanted ? !S_ISDIR(found.st_mode) : !S_ISREG(found.st_mode)) error = EINVAL;
+  else if ((how & OPEN_CREATE) == 0 && found.st_uid != owner) error = EPERM;
+  else if (!is_directory_wanted && found.st_nlink != 1) error = EMLINK;
+  if (error == 0) return fd;
   close_fd(fd);
   errno = error;
   return -1;

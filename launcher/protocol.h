@@ -13,7 +13,8 @@
  * launcher says PROTOCOL_ERROR, kills everything that it started and exits with status 2. A plan that is well
  * formed but cannot be obeyed is answered by FAILED, and nothing was executed.
  *
- * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments. It says READY first.
+ * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments (with `remove DIR` it is another
+ * program: remove-trees.h). It says READY first.
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
@@ -83,7 +84,7 @@ enum field_tag {
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */
-  TAG_DIR = 33,   /* absolute path of a directory that the worker trusts */
+  TAG_DIR = 33,   /* absolute path of a directory that the worker trusts; not by a link of /proc, nor in it or in /sys */
   TAG_PATH = 34,  /* relative to it; never leaves it, never goes through a symbolic link */
   TAG_HOW = 35,   /* u32: OPEN_… bits */
   TAG_FD = 36,    /* u32 */
@@ -171,9 +172,9 @@ enum mount_flag {
 };
 
 enum open_how {
-  OPEN_READ = 1u << 0,       /* a plain file */
+  OPEN_READ = 1u << 0,       /* a plain file of the owner of TAG_DIR (else EPERM) with one name (else EMLINK) */
   OPEN_CREATE = 1u << 1,     /* for writing, mode 0600; must not exist yet */
-  OPEN_DIRECTORY = 1u << 2,  /* exactly one of these three */
+  OPEN_DIRECTORY = 1u << 2,  /* of the owner of TAG_DIR; exactly one of these three */
   OPEN_SAME_MOUNT = 1u << 3, /* and crosses no mount point */
 };
 

@@ -197,6 +197,7 @@ test.each([
   ["names a key twice", `echo '{"a":1,"a":2}' > "$JOB_RESULT_FILE"`],
   ["is a link to something else", 'ln -s /etc/passwd "$JOB_RESULT_FILE"'],
   ["is a pipe", 'mkfifo "$JOB_RESULT_FILE"'],
+  ["has a second name", 'echo 1 > other; ln other "$JOB_RESULT_FILE"'],
   ["is too large", 'head -c 1100000 /dev/zero > "$JOB_RESULT_FILE"'],
 ])("a result file that %s fails the job", async (_, script) => {
   expect(await shell(script)).toMatchObject({ kind: "failed", code: "EXECUTION_ERROR", exitCode: 0 });

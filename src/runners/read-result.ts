@@ -40,6 +40,9 @@ async function readResultFile(path: string): Promise<ReadResult> {
   try {
     const status = await file.stat();
     if (!status.isFile()) return { kind: "unusable", problem: "the result file is not a regular file" };
+    // A hard link needs no right to read what it links to.
+    if (status.nlink > 1)
+      return { kind: "unusable", problem: "the result file has a second name (a hard link)" };
     if (status.size === 0) return { kind: "none" };
     if (status.size > resultBytesMax) {
       return { kind: "unusable", problem: `the result file is larger than ${resultBytesMax} bytes` };

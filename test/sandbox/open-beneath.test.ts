@@ -1,4 +1,13 @@
-import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { OpenHow } from "../../src/sandbox/launcher.ts";
@@ -47,9 +56,42 @@ cageTest("a file beneath is read, and a new one is written", async () => {
   expect(readFileSync(join(base, "sub/new"), "utf8")).toBe("fresh");
 });
 
+cageTest("A15: a second name of a file and a file of somebody else are refused", async () => {
+  const base = layTree();
+  linkSync(join(stage.dir, "secret"), join(base, "hard"));
+  expect(await codeOf("hard")).toBe("EMLINK");
+  // One whose other name has been removed since is still not the job's.
+  rmSync(join(stage.dir, "secret"));
+  chownSync(base, 65534, 65534);
+  expect(await codeOf("hard")).toBe("EPERM");
+  expect(await codeOf("sub", "directory")).toBe("EPERM");
+  chownSync(join(base, "hard"), 65534, 65534);
+  expect(await codeOf("hard")).toBe("opened");
+});
+
+cageTest("A15: a base that is a link of /proc, or a view of the kernel, is refused", async () => {
+  const { launcher } = stage.sandbox;
+  layTree();
+  symlinkSync("base", join(stage.dir, "to-base"));
+  const open = async (base: string, path: string): Promise<string> => {
+    try {
+      await (await launcher.openBeneath(base, path, "read")).close();
+      return "opened";
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? String(error);
+    }
+  };
+  expect(await open(`/proc/${process.pid}/root`, "etc/passwd")).toBe("ELOOP");
+  expect(await open("/proc/self/cwd", "etc/passwd")).toBe("ELOOP");
+  expect(await open(`/proc/${process.pid}`, "environ")).toBe("EINVAL");
+  expect(await open("/sys/kernel", "uevent_seqnum")).toBe("EINVAL");
+  expect(await open("base", "sub/file")).toBe("EINVAL");
+  expect(await open(join(stage.dir, "to-base"), "sub/file")).toBe("opened");
+});
+
 cageTest("the launcher keeps nothing open for files that were taken", async () => {
   const base = layTree();
-  linkSync(join(base, "sub/file"), join(base, "sub/again"));
+  writeFileSync(join(base, "sub/again"), "content");
   for (let i = 0; i < 600; i++) {
     await (
       await stage.sandbox.launcher.openBeneath(base, i % 2 === 0 ? "sub/file" : "sub/again", "read")
