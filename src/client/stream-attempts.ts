@@ -1,7 +1,8 @@
 import { wireStreams } from "../contract/job-wire.ts";
-import { hasCode, WritError } from "../core/errors.ts";
+import { WritError } from "../core/errors.ts";
 import type { OutputStream } from "../core/output-stream.ts";
 import { openDeadline } from "./deadline.ts";
+import { asHubBehind } from "./hub-behind.ts";
 import { Pace } from "./pace.ts";
 import type { RpcConnection } from "./rpc-connection.ts";
 import { isOver, type RpcJob } from "./rpc-job.ts";
@@ -90,7 +91,7 @@ async function* readAttempt(
       if (isComplete(source, position, job)) return job;
       await pace.pause(signal);
     } catch (error) {
-      await pace.pauseAfter(waitsForBytes(error) ? behind(position) : error, signal);
+      await pace.pauseAfter(asHubBehind(error, position.offset), signal);
     }
   }
 }
@@ -158,13 +159,4 @@ function isComplete(source: AttemptStream, position: StreamPosition, job: RpcJob
 
 function sizeOf({ stream }: AttemptStream, job: RpcJob): number {
   return stream === "stderr" ? job.stderr_bytes : job.stdout_bytes;
-}
-
-/** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
-function waitsForBytes(error: unknown): boolean {
-  return hasCode(error, "RANGE_NOT_SATISFIABLE");
-}
-
-function behind({ offset }: StreamPosition): WritError {
-  return new WritError("OUTPUT_UNAVAILABLE", `the hub has fewer than ${offset} bytes of this output`);
 }

@@ -1,9 +1,9 @@
 import { jobRoutes } from "../contract/job-routes.ts";
-import { hasCode, WritError } from "../core/errors.ts";
 import { isActive, isEnded } from "../core/job.ts";
 import type { OutputStream } from "../core/output-stream.ts";
 import type { HttpStream } from "../runtime/http-client.ts";
 import { openDeadline } from "./deadline.ts";
+import { asHubBehind } from "./hub-behind.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { Pace } from "./pace.ts";
 
@@ -42,7 +42,10 @@ export async function* streamOutput(
         if (!position.isFollowing || (await isComplete(hub, jobId, position))) return;
         await pace.pause(deadline.signal);
       } catch (error) {
-        await pace.pauseAfter(waitsForBytes(error, position) ? behind(position) : error, deadline.signal);
+        await pace.pauseAfter(
+          position.isFollowing ? asHubBehind(error, position.offset) : error,
+          deadline.signal,
+        );
       }
     }
   } finally {
@@ -93,13 +96,4 @@ async function isComplete(hub: HubConnection, jobId: string, position: StreamPos
   if (isStillToCome || (position.attempt === job.attempt && isActive(job.status))) return false;
   position.isFollowing = false;
   return position.attempt === job.attempt && position.offset >= job.output[position.stream];
-}
-
-/** After a crash the hub may have fewer bytes than we have seen, until the worker has sent them again. */
-function waitsForBytes(error: unknown, position: StreamPosition): boolean {
-  return position.isFollowing && hasCode(error, "RANGE_NOT_SATISFIABLE");
-}
-
-function behind({ offset }: StreamPosition): WritError {
-  return new WritError("OUTPUT_UNAVAILABLE", `the hub has fewer than ${offset} bytes of this output`);
 }
