@@ -1,12 +1,36 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "../support/eventually.ts";
 import { removeHome } from "../support/remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
+
+type TestAnswer = { file: string; name: string; passed: boolean; words: string };
+
+/** What is read of vitest's report. */
+type Report = {
+  testResults: {
+    name: string;
+    assertionResults: {
+      ancestorTitles: string[];
+      title: string;
+      status: string;
+      failureMessages: string[];
+    }[];
+  }[];
+};
 
 /** A copy of the sources in which a recipe can be followed. It is run as it is, without bundles. */
 export class CheckoutCopy {
@@ -14,14 +38,15 @@ export class CheckoutCopy {
   readonly home = join(this.dir, "home");
   #child: ChildProcess | undefined;
 
-  constructor() {
-    for (const name of ["src", "package.json", "tsconfig.json"]) {
+  constructor(names = ["src", "package.json", "tsconfig.json"]) {
+    for (const name of names) {
       cpSync(join(root, name), join(this.dir, name), { recursive: true });
     }
     symlinkSync(join(root, "node_modules"), join(this.dir, "node_modules"));
   }
 
   write(path: string, text: string): void {
+    mkdirSync(dirname(join(this.dir, path)), { recursive: true });
     writeFileSync(join(this.dir, path), text, { flag: "wx" });
   }
 
@@ -40,6 +65,25 @@ export class CheckoutCopy {
     return run.then(
       ({ stdout }) => stdout,
       (error) => error.stdout || String(error),
+    );
+  }
+
+  /** Runs test files, whatever becomes of them. A name holds the titles of the blocks around the test. */
+  async runTests(...files: string[]): Promise<TestAnswer[]> {
+    const report = join(this.dir, "report.json");
+    const vitest = join(root, "node_modules/vitest/vitest.mjs");
+    const words = ["run", "--reporter=json", `--outputFile=${report}`, ...files];
+    const run = promisify(execFile)(process.execPath, [vitest, ...words], { cwd: this.dir });
+    const { stderr } = await run.catch((error: { stderr: string }) => error);
+    if (!existsSync(report)) throw new Error(`vitest wrote no report: ${stderr}`);
+    const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
+    return testResults.flatMap(({ name: file, assertionResults }) =>
+      assertionResults.map(({ ancestorTitles, title, status, failureMessages }) => ({
+        file,
+        name: [...ancestorTitles, title].join(" > "),
+        passed: status === "passed",
+        words: failureMessages.join("\n"),
+      })),
     );
   }
 

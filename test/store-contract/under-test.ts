@@ -29,6 +29,17 @@ export type Tamper = {
   removeEvent(seq: number): Promise<void>;
 };
 
+export const tamperVerbs = [
+  "editJob",
+  "moveJob",
+  "editDocument",
+  "removeDocument",
+  "swapDocuments",
+  "editReceipt",
+  "editEvent",
+  "removeEvent",
+] as const satisfies (keyof Tamper)[];
+
 /** The fields of a record that its seal covers beside the document, but for the queue. */
 export type SealedField =
   | "tenantId"
