@@ -198,8 +198,9 @@ export class Writ {
     await this.#hub.call(auditRoutes.lockDown, { body: { reason } });
   }
 
-  async liftLockdown(): Promise<void> {
-    await this.#hub.call(auditRoutes.liftLockdown, {});
+  /** Of one tenant, or of the hub. */
+  async liftLockdown(tenantId?: string): Promise<void> {
+    await this.#hub.call(auditRoutes.liftLockdown, { query: { tenant_id: tenantId } });
   }
 
   async whoAmI(): Promise<Identity> {

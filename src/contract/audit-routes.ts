@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { auditQuery, auditView, lockdownRequest, lockdownView } from "./audit-shapes.ts";
+import { auditQuery, auditView, lockdownQuery, lockdownRequest, lockdownView } from "./audit-shapes.ts";
 import { route } from "./route.ts";
 
 const admin = [] as const;
@@ -33,7 +33,8 @@ export const auditRoutes = {
     method: "DELETE",
     path: "/lockdown",
     who: admin,
-    summary: "Lift the lockdown",
+    summary: "Lift the lockdown of the hub, or with tenant_id that of one tenant",
+    query: lockdownQuery,
     answers: { 204: done },
   }),
 } as const;

@@ -40,11 +40,16 @@ export type AuditView = z.infer<typeof auditView>;
 
 export const lockdownRequest = z.strictObject({ reason: text(1, 500) });
 
+/** Without a tenant, the lockdown of the hub is meant. */
+export const lockdownQuery = z.strictObject({ tenant_id: tenantId.optional() });
+
 export const lockdownView = z.object({
   locked: z.boolean(),
   reason: z.string().nullable(),
   user_id: z.string().nullable(),
   since: z.int().nullable(),
+  /** Tenants whose jobs are not given out, as far as the caller may know of them. */
+  tenants: z.array(z.object({ tenant_id: z.string(), reason: z.string(), since: z.int() })).optional(),
   /** The channels by which administrators receive alerts. */
   alert_channels: z.array(z.string()),
 });

@@ -34,6 +34,7 @@ export const eventTable = {
   KEY_REJECTED: { severity: "MEDIUM", live: null },
   KEY_ROTATION_DUE: { severity: "MEDIUM", live: null },
   LOCKDOWN: { severity: "CRITICAL", live: null },
+  TENANT_LOCKED: { severity: "HIGH", live: null },
   LOCKDOWN_LIFTED: { severity: "LOW", live: null },
   KEY_COMPROMISE_SUSPECTED: { severity: "CRITICAL", live: null },
   MONITORING_RAISED: { severity: "LOW", live: null },

@@ -69,6 +69,14 @@ export function lockedDown(reason: string, workers: number, occasion: Occasion):
   return plainEvent({ event: "LOCKDOWN", tenantId: null, details: { reason, workers } }, occasion);
 }
 
-export function lockdownLifted({ reason, since }: Lockdown, occasion: Occasion): NewEvent {
-  return plainEvent({ event: "LOCKDOWN_LIFTED", tenantId: null, details: { reason, since } }, occasion);
+export function tenantLocked(tenantId: string, reason: string, occasion: Occasion): NewEvent {
+  return plainEvent({ event: "TENANT_LOCKED", tenantId, details: { reason } }, occasion);
+}
+
+/** Of the hub, or of one tenant. */
+export function lockdownLifted(
+  { reason, since, tenantId = null }: Lockdown & { tenantId?: string | null },
+  occasion: Occasion,
+): NewEvent {
+  return plainEvent({ event: "LOCKDOWN_LIFTED", tenantId, details: { reason, since } }, occasion);
 }

@@ -36,6 +36,8 @@ const actKinds = {
   saveAuditMark: "write",
   lockDown: "write",
   liftLockdown: "write",
+  lockTenant: "write",
+  liftTenant: "write",
   advanceLogReader: "write",
   finishMessage: "write",
   listWatched: "write",
@@ -64,6 +66,7 @@ const actKinds = {
   countEvents: "read",
   findAuditMark: "read",
   getLockdown: "read",
+  listLockedTenants: "read",
   getLogReader: "read",
   nextMessage: "read",
 } as const satisfies Record<ActName, "read" | "write">;

@@ -16,6 +16,7 @@ const macKey = Buffer.alloc(32, 7);
 class Dealer {
   readonly book = new QueueBook({ queues: [], turns: [], pausedTypes: [], quotas: [] });
   readonly delayed: string[] = [];
+  locked: string | null = null;
   readonly #notice = new NoticeBuilder();
   readonly #waiting = new Map<string, SealedJob[]>();
   #turn = 0;
@@ -40,6 +41,7 @@ class Dealer {
       {
         book: this.book,
         macKey,
+        isLocked: (tenantId) => tenantId === this.locked,
         jobsOf: ({ tenant }) => {
           const list = this.#waiting.get(tenant.id) ?? [];
           return { peek: () => list[0] ?? null, take: () => list.shift() };

@@ -21,6 +21,8 @@ export type TenantJobs = { peek(): SealedJob | null; take(): void };
 type ClaimDriver = {
   book: QueueBook;
   macKey: Buffer;
+  /** Whether nothing of this tenant may be leased now. */
+  isLocked(tenantId: string): boolean;
   jobsOf(line: TenantInLine): TenantJobs;
   /** Writes one change; null if it was refused. */
   change(job: JobRecord, change: Change): JobRecord | null;
@@ -37,10 +39,9 @@ const refusedMax = 100;
 export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
   const { book } = driver;
   const deal: Deal = { driver, input, claimed: [], refused: [], bytes: 0 };
-  const line = lineOfTenants(book, input.worker).map((place) => ({
-    tenant: place.tenant,
-    jobs: driver.jobsOf(place),
-  }));
+  const line = lineOfTenants(book, input.worker)
+    .filter(({ tenant }) => !driver.isLocked(tenant.id))
+    .map((place) => ({ tenant: place.tenant, jobs: driver.jobsOf(place) }));
   while (line.length > 0 && wantsMore(deal)) {
     const next = line.shift()!;
     const { tenant, jobs } = next;

@@ -12,6 +12,16 @@ export type ResponseStore = {
   }): Promise<boolean>;
   getLockdown(): Promise<Lockdown | null>;
   liftLockdown(input: { nowMs: number; origin: Origin | null }): Promise<boolean>;
+  /** Stops all claims of one tenant's jobs, and of its own workers. False if the tenant was already locked. */
+  lockTenant(input: {
+    tenantId: string;
+    reason: string;
+    userId: string | null;
+    nowMs: number;
+    origin: Origin | null;
+  }): Promise<boolean>;
+  listLockedTenants(): Promise<TenantLockdown[]>;
+  liftTenant(input: { tenantId: string; nowMs: number; origin: Origin | null }): Promise<boolean>;
 
   /** The position of a log reader that must not read anything twice. A new one begins at the end. */
   getLogReader(input: { name: string }): Promise<LogReader>;
@@ -26,9 +36,16 @@ export type ResponseStore = {
 
 export type Lockdown = { reason: string; userId: string | null; since: number };
 
+export type TenantLockdown = Lockdown & { tenantId: string };
+
 /** The refusal of every claim while the hub is locked. */
 export function lockdownError({ reason, since }: Lockdown): WritError {
   return new WritError("LOCKDOWN", `the hub is locked: ${reason}`, { reason, since });
+}
+
+/** The refusal of every claim of a tenant's own workers while the tenant is locked. */
+export function tenantLockdownError({ tenantId, reason, since }: TenantLockdown): WritError {
+  return new WritError("LOCKDOWN", `tenant ${tenantId} is locked: ${reason}`, { reason, since });
 }
 
 export type LogReader = { seq: number; memory: string };

@@ -229,7 +229,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   }),
   getLockdown: async ({ tokens }) => ({ token: tokens.viewer }),
   lockDown: async ({ hub }) => ({ token: hub.admin, body: { reason: "a drill" } }),
-  liftLockdown: async ({ hub }) => ({ token: hub.admin }),
+  liftLockdown: async ({ hub }) => ({ token: hub.admin, query: { tenant_id: "acme" } }),
 };
 
 type Key = { key_id: string; status: string };

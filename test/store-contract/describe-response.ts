@@ -46,6 +46,27 @@ export function describeResponse(create: () => StoreUnderTest): void {
       expect(await status()).toBe("active");
     });
 
+    it("A4: of one tenant stops that tenant's jobs and workers, over a restart, and nobody else's", async () => {
+      const tenant = { tenantId: "evil", nowMs: scene().nowMs, origin };
+      const stop = () => scene().store.lockTenant({ ...tenant, reason: "a storm", userId: null });
+      await scene().submit({ tenantId: "evil" });
+      await scene().submit({ tenantId: "good" });
+      expect(await stop()).toBe(true);
+      expect(await stop()).toBe(false);
+      expect(await scene().lastEvent()).toMatchObject({ event: "TENANT_LOCKED", tenantId: "evil" });
+      await scene().reopen();
+      expect(await scene().store.getLockdown()).toBeNull();
+      expect(await scene().store.listLockedTenants()).toEqual([
+        { tenantId: "evil", reason: "a storm", userId: null, since: scene().nowMs },
+      ]);
+      expect((await scene().claim()).job.tenantId).toBe("good");
+      const own = { tenantId: "evil" };
+      await expect(scene().claimIds(1, own)).rejects.toMatchObject({ code: "LOCKDOWN" });
+      expect(await scene().store.liftTenant(tenant)).toBe(true);
+      expect(await scene().store.liftTenant(tenant)).toBe(false);
+      expect(await scene().claimIds(1, own)).toHaveLength(1);
+    });
+
     it("tells when it is lifted that there is work", async () => {
       await scene().submit();
       await lock();

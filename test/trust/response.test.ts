@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { signText } from "../../src/signing/ed25519.ts";
+import { receiptListText } from "../../src/signing/receipt.ts";
 import { editRows, readEvents, readRows } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
@@ -11,7 +13,7 @@ import {
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
-import { receiptFor, signedRunningJob } from "../support/receipts.ts";
+import { receiptFor, signedRunningJob, signingWorker } from "../support/receipts.ts";
 import { issueToken } from "../support/tokens.ts";
 import { startTestWorker } from "../support/worker.ts";
 
@@ -88,6 +90,69 @@ describe("a forged job that an honest worker refuses", () => {
     }
     await eventually("the hub is locked", async () => (await isLocked()).locked);
     expect((await isLocked()).reason).toMatch(/3 workers reported 10/);
+  });
+});
+
+describe("A4: one tenant", () => {
+  const keys = async () => (await hub.must("GET", "/keys", { token: hub.admin })).text;
+
+  test("locks itself and nobody else with reports of its own workers, and rotates nothing", async () => {
+    const evil = (await issueToken(hub, { role: "worker", tenant_id: "evil" })).token;
+    const user = (await issueToken(hub, { role: "user", tenant_id: "evil" })).token;
+    const before = await keys();
+    const workers = [
+      await registerWorker(hub, { token: evil }),
+      await registerWorker(hub, { token: evil }),
+      await registerWorker(hub, { token: evil }),
+    ];
+    for (let count = 0; count < 12; count++) {
+      await report(await claimedJob(hub, { token: user, workerId: workers[count % 3]! }));
+    }
+    const tenants = async () =>
+      (await hub.must("GET", "/lockdown", { token: hub.admin })).json<{ tenants: { tenant_id: string }[] }>()
+        .tenants;
+    await eventually("the tenant is locked", async () => (await tenants()).length === 1);
+    expect(await tenants()).toMatchObject([{ tenant_id: "evil" }]);
+    expect(await isLocked()).toMatchObject({ locked: false });
+    expect(await keys()).toBe(before);
+
+    const { id, type } = await submitJob(hub, { token: user });
+    const own = { worker_id: workers[0], types: [type] };
+    expect(await hub.call("POST", "/jobs/claim", { token: evil, body: own })).toMatchObject({ status: 423 });
+    const shared = await registerWorker(hub);
+    const claim = { worker_id: shared, types: [type] };
+    expect((await hub.call("POST", "/jobs/claim", { token: hub.admin, body: claim })).status).toBe(204);
+    expect((await hub.must("GET", `/jobs/${id}/why`, { token: user })).json()).toMatchObject({
+      held_by: "lockdown",
+    });
+    expect((await claimedJob(hub, { workerId: shared })).fence.worker_id).toBe(shared);
+
+    const stranger = (await issueToken(hub, { role: "admin", tenant_id: "good" })).token;
+    const lift = (token: string) => hub.call("DELETE", "/lockdown?tenant_id=evil", { token });
+    expect((await lift(stranger)).status).toBe(403);
+    expect((await hub.must("GET", "/lockdown", { token: stranger })).json()).toMatchObject({ tenants: [] });
+    const ownAdmin = (await issueToken(hub, { role: "admin", tenant_id: "evil" })).token;
+    expect((await lift(ownAdmin)).status).toBe(204);
+    expect((await hub.call("POST", "/jobs/claim", { token: evil, body: own })).status).toBe(200);
+  });
+
+  test("cannot lock the hub with ten bad receipts in one batch: only their worker is blocked", async () => {
+    const { workerId, key } = await signingWorker(hub);
+    const held: HeldJob[] = [];
+    for (let count = 0; count < 12; count++) held.push(await runningJob(hub, { workerId }));
+    const texts = await Promise.all(
+      held.map(async (one) => (await receiptFor(hub, { ...one, key }, { result: 2 })).text),
+    );
+    const items = held.map(({ id, fence: { attempt, token } }, index) => {
+      return { job_id: id, attempt, token, result: 1, receipt: texts[index] };
+    });
+    const receipts = { signature: signText(key, receiptListText(workerId, texts)) };
+    const body = { worker_id: workerId, items, receipts };
+    await hub.must("POST", "/jobs/results", { token: hub.admin, body });
+    await eventually("it is blocked", async () => (await worker(workerId)).status === "blocked");
+    await answered();
+    expect(names().filter((name) => name === "INVALID_SIGNATURE").length).toBeGreaterThanOrEqual(10);
+    expect(await isLocked()).toMatchObject({ locked: false });
   });
 });
 

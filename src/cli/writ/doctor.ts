@@ -96,15 +96,23 @@ async function examineWorkers(writ: Writ): Promise<Finding[]> {
 }
 
 async function examineAlerts(writ: Writ): Promise<Finding[]> {
-  const { locked, reason, alert_channels: channels } = await writ.lockdown();
+  const { locked, reason, tenants = [], alert_channels: channels } = await writ.lockdown();
   const says = "no channel is configured for alerts; set WRIT_TELEGRAM_*, WRIT_SMTP_URL or WRIT_WEBHOOK_URL";
   const carried: Finding =
     channels.length === 0
       ? { check: "alerts", state: "warning", says }
       : { check: "alerts", state: "ok", says: `are sent by ${channels.join(", ")}` };
-  if (!locked) return [carried];
+  const ofTenants = tenants.map((one): Finding => {
+    const advice = `once that is resolved, run: writ lockdown --lift --tenant ${one.tenant_id}`;
+    return {
+      check: "lockdown",
+      state: "warning",
+      says: `tenant ${one.tenant_id} is locked: ${one.reason}; ${advice}`,
+    };
+  });
+  if (!locked) return [carried, ...ofTenants];
   const why = `the hub is locked: ${reason}; once that is resolved, run: writ lockdown --lift`;
-  return [carried, { check: "lockdown", state: "problem", says: why }];
+  return [carried, { check: "lockdown", state: "problem", says: why }, ...ofTenants];
 }
 
 function showFinding(context: CliContext, { check, state, says }: Finding): string {

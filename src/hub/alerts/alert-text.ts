@@ -19,7 +19,7 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
     ["tenant", alert.tenantId],
     ["job", alert.jobId],
     ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
-    ["why", alert.event.startsWith("LOCKDOWN") ? alert.details["reason"] : null],
+    ["why", alert.event.includes("LOCK") ? alert.details["reason"] : null],
     ["hub", hubUrl],
   ];
   const lines = facts

@@ -17,7 +17,7 @@ const failure: NewEvent = {
   tenantId: "acme",
   jobId: null,
   ownerId: null,
-  details: { worker_id: "w1" },
+  details: {},
   origin: null,
 };
 

@@ -1,10 +1,11 @@
 import type { LoggedEvent } from "../../core/events.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
+import type { WorkerOwner } from "../../store/worker-owner.ts";
 import type { HubDeps } from "../deps.ts";
-import { lockDown } from "../use-cases/access/lockdown.ts";
+import { lockDown, lockTenant } from "../use-cases/access/lockdown.ts";
 import { alertText } from "./alert-text.ts";
 import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
-import { answeredKinds, responseTo } from "./response-rules.ts";
+import { answeredKinds, responseTo, workerOf } from "./response-rules.ts";
 import { waitingMax } from "./sender.ts";
 import { addFailure, type Failure } from "./signature-storm.ts";
 
@@ -80,18 +81,29 @@ async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promi
     }
     if (response.watch !== null) watch.add(response.watch);
     if (response.block !== null) await block(deps, response.block);
-    let alarm = response.lockdown;
-    if (event.event === "INVALID_SIGNATURE") {
-      const counted = addFailure(failures, event);
-      failures = counted.failures;
-      alarm ??= counted.alarm;
-    }
-    if (alarm !== null) await lockDown(deps, { reason: alarm, userId: null, origin: null, rotate: true });
+    if (response.lockdown !== null) await lock(deps, { tenantId: null, reason: response.lockdown });
+    if (event.event !== "INVALID_SIGNATURE") continue;
+    const counted = addFailure(failures, event, await ownerOfReporter(deps, event));
+    failures = counted.failures;
+    if (counted.alarm !== null) await lock(deps, counted.alarm);
   }
   alerts.push(...takeDue(held, nowMs));
   const next = { failures, held };
   await advance(deps, { seq, memory: next, alerts, watch, nowMs });
   return next;
+}
+
+async function ownerOfReporter(deps: ResponderDeps, event: LoggedEvent): Promise<WorkerOwner | null> {
+  const workerId = workerOf(event);
+  if (workerId === null) return null;
+  return deps.store.getWorkerOwner({ workerId, nowMs: deps.clock.nowMs() });
+}
+
+/** Only what concerns the whole hub is a reason for new keys. */
+async function lock(deps: ResponderDeps, alarm: { tenantId: string | null; reason: string }): Promise<void> {
+  const byHub = { reason: alarm.reason, userId: null, origin: null };
+  if (alarm.tenantId === null) await lockDown(deps, { ...byHub, rotate: true });
+  else await lockTenant(deps, { ...byHub, tenantId: alarm.tenantId });
 }
 
 async function block(deps: ResponderDeps, workerId: string): Promise<void> {

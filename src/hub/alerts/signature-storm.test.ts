@@ -3,18 +3,28 @@ import type { LoggedEvent } from "../../core/events.ts";
 import { addFailure, type Failure } from "./signature-storm.ts";
 
 function failure(ts: number, details: Record<string, unknown>): LoggedEvent {
-  const rest = { tenantId: null, jobId: null, ownerId: null, jobSeq: null, origin: null };
+  const rest = { tenantId: null, jobId: `job-${ts}`, ownerId: null, jobSeq: null, origin: null };
   return { seq: ts, ts, event: "INVALID_SIGNATURE", details, ...rest };
 }
 
 /** Feeds the failures one by one; gives the alarms with the number of the failure that raised each. */
 function alarmsOf(events: LoggedEvent[]): number[] {
+  return lockedBy(events).map(([number]) => number);
+}
+
+/** The same with what is locked. A worker `acme-1` belongs to tenant acme, `gone` to nobody, others to the hub. */
+function lockedBy(events: LoggedEvent[]): [number, string | null][] {
   let failures: Failure[] = [];
   return events.flatMap((event, index) => {
-    const counted = addFailure(failures, event);
+    const counted = addFailure(failures, event, ownerOf(String(event.details["worker_id"])));
     failures = counted.failures;
-    return counted.alarm === null ? [] : [index + 1];
+    return counted.alarm === null ? [] : [[index + 1, counted.alarm.tenantId]];
   });
+}
+
+function ownerOf(workerId: string): { tenantId: string | null } | null {
+  if (workerId === "gone") return null;
+  return { tenantId: /^(\w+)-/.exec(workerId)?.[1] ?? null };
 }
 
 const many = (count: number, stepMs: number, detailsOf: (index: number) => Record<string, unknown>) =>
@@ -36,7 +46,29 @@ test("what workers report and what the hub saw are not added up", () => {
 
 test("the tenth that the hub saw itself raises one, and the count begins anew", () => {
   expect(alarmsOf(many(19, 10, () => ({ worker_id: null })))).toEqual([10]);
-  expect(alarmsOf(many(20, 10, () => ({ worker_id: "w", evidence_against: "w" })))).toEqual([10, 20]);
+});
+
+test("A4: a bad receipt counts against nobody but its worker", () => {
+  const receipts = many(40, 10, (index) => ({ worker_id: `w${index}`, evidence_against: `w${index}` }));
+  expect(alarmsOf(receipts)).toEqual([]);
+});
+
+test("A4: one damaged document that is read again and again raises none", () => {
+  const reads = many(40, 10, () => ({ worker_id: null })).map((event) => ({ ...event, jobId: "one" }));
+  expect(alarmsOf(reads)).toEqual([]);
+});
+
+test("A4: reports of a tenant's own workers lock that tenant and add up with nobody else's", () => {
+  expect(lockedBy(many(10, 10, (index) => ({ worker_id: `acme-${index % 3}` })))).toEqual([[10, "acme"]]);
+  const mixed = ["acme-1", "globex-1", "w1"];
+  expect(lockedBy(many(27, 10, (index) => ({ worker_id: mixed[index % 3] })))).toEqual([]);
+  expect(lockedBy(many(40, 10, () => ({ worker_id: "gone" })))).toEqual([]);
+});
+
+test("A4: a tenant's flood does not displace what shared workers report", () => {
+  const shared = many(9, 10, (index) => ({ worker_id: `w${index % 3}` }));
+  const flood = many(500, 1, () => ({ worker_id: "acme-1" }));
+  expect(lockedBy([...shared, ...flood, failure(600, { worker_id: "w1" })])).toEqual([[510, null]]);
 });
 
 test("the tenth that three workers report raises one", () => {

@@ -1,47 +1,68 @@
 import type { LoggedEvent } from "../../core/events.ts";
+import type { WorkerOwner } from "../../store/worker-owner.ts";
 import { workerOf } from "./response-rules.ts";
 
-/** A failed signature; `by` is the worker that reported it, null if the hub found it itself. */
-export type Failure = { ts: number; by: string | null };
+/**
+ * A failed signature or seal. `by` is the worker that reported it, null if the hub found it itself; `tenantId` is the
+ * owner of that worker, null for a shared worker and for the hub.
+ */
+export type Failure = { ts: number; by: string | null; tenantId: string | null; jobId: string | null };
+
+/** What must be locked, and why: the hub, or only one tenant. */
+type Alarm = { tenantId: string | null; reason: string };
 
 const windowMs = 60_000;
 const failuresMax = 10;
 /** A single worker could be lying or misconfigured. */
 const reportersMin = 3;
-/** Remembering more is not needed to decide; the newest count. */
+/** Remembering more of one source is not needed to decide; the newest count. */
 const rememberedMax = 200;
 
 /**
- * Adds a failure to those remembered and returns why the hub must be locked, or null. Failures that the hub found count
- * by themselves; those that workers report count only if several workers do.
+ * Adds a failure to those remembered and returns what must be locked, or null. Documents that the hub found damaged count
+ * by themselves. Reports count only if several workers of one owner make them: those of shared workers against the hub,
+ * those of a tenant's workers against that tenant alone, which could have invented them. `owner` is that of the reporting
+ * worker, null if it is not known any more.
  */
 export function addFailure(
   failures: readonly Failure[],
   event: LoggedEvent,
-): { failures: Failure[]; alarm: string | null } {
-  const since = event.ts - windowMs;
-  const recent = [...failures.filter(({ ts }) => ts > since), { ts: event.ts, by: reporterOf(event) }];
-  const seen = recent.filter(({ by }) => by === null);
-  const reported = recent.filter(({ by }) => by !== null);
+  owner: WorkerOwner | null,
+): { failures: Failure[]; alarm: Alarm | null } {
+  const recent = failures.filter(({ ts }) => ts > event.ts - windowMs);
+  const failure = failureOf(event, owner);
+  if (failure === null) return { failures: recent, alarm: null };
+  // Each source counts alone: what one tenant reports neither adds to nor displaces what others do.
+  const others = recent.filter((one) => !isSameSource(one, failure));
+  const same = [...recent.filter((one) => isSameSource(one, failure)), failure].slice(-rememberedMax);
+  const reason = failure.by === null ? damagedDocuments(same) : reportedSignatures(same);
+  if (reason === null) return { failures: [...others, ...same], alarm: null };
+  // After a lockdown was lifted, the count starts again.
+  return { failures: others, alarm: { tenantId: failure.tenantId, reason } };
+}
+
+/** Null for what does not count: a bad receipt is evidence against its worker alone, which is blocked for it. */
+function failureOf(event: LoggedEvent, owner: WorkerOwner | null): Failure | null {
+  if (event.details["evidence_against"] !== undefined) return null;
+  const { ts, jobId } = event;
+  const by = workerOf(event);
+  if (by === null) return { ts, by, tenantId: null, jobId };
+  return owner && { ts, by, tenantId: owner.tenantId, jobId };
+}
+
+function isSameSource(a: Failure, b: Failure): boolean {
+  return (a.by === null) === (b.by === null) && a.tenantId === b.tenantId;
+}
+
+/** One damaged document that is read ten times is still one. */
+function damagedDocuments(found: Failure[]): string | null {
+  const documents = new Set(found.map(({ jobId }) => jobId)).size;
+  if (documents < failuresMax) return null;
+  return `${documents} stored documents failed in the hub within ${windowMs / 1000} s`;
+}
+
+function reportedSignatures(reported: Failure[]): string | null {
   const reporters = new Set(reported.map(({ by }) => by)).size;
-  if (seen.length >= failuresMax) {
-    return alarmed(`${seen.length} signatures or seals failed in the hub within ${windowMs / 1000} s`);
-  }
-  if (reported.length >= failuresMax && reporters >= reportersMin) {
-    return alarmed(
-      `${reporters} workers reported ${reported.length} bad signatures within ${windowMs / 1000} s`,
-    );
-  }
-  return { failures: recent.slice(-rememberedMax), alarm: null };
-}
-
-/** After a lockdown was lifted, the count starts again. */
-function alarmed(alarm: string): { failures: Failure[]; alarm: string } {
-  return { failures: [], alarm };
-}
-
-/** A seal that does not match is found before anybody claims, and a receipt is checked by the hub, which reports it. */
-function reporterOf(event: LoggedEvent): string | null {
-  const isSeenByHub = event.details["seen_by"] === "hub" || event.details["evidence_against"] !== undefined;
-  return isSeenByHub ? null : workerOf(event);
+  if (reported.length < failuresMax || reporters < reportersMin) return null;
+  return `${reporters} workers reported ${reported.length} bad signatures within ${windowMs / 1000} s`;
 }

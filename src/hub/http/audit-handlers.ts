@@ -1,6 +1,12 @@
 import type { auditRoutes } from "../../contract/audit-routes.ts";
 import { openChannels } from "../alerts/channels.ts";
-import { liftLockdown, lockDown, readLockdown, requireHubAdmin } from "../use-cases/access/lockdown.ts";
+import {
+  liftLockdown,
+  listLockedTenants,
+  lockDown,
+  readLockdown,
+  requireHubAdmin,
+} from "../use-cases/access/lockdown.ts";
 import { readAudit } from "../use-cases/audit/read-audit.ts";
 import { done, type Handlers, nextPage } from "./call.ts";
 
@@ -19,12 +25,17 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
     return { status: 200, body: records, headers: nextPage(next) };
   },
 
-  async getLockdown({ deps }) {
+  async getLockdown({ deps, identity }) {
     const lockdown = await readLockdown(deps);
     const { reason = null, userId = null, since = null } = lockdown ?? {};
     const channels = openChannels(deps.settings, deps.clock).map(({ name }) => name);
     const state = { locked: lockdown !== null, reason, user_id: userId, since };
-    return { status: 200, body: { ...state, alert_channels: channels } };
+    const tenants = (await listLockedTenants(deps, identity)).map((one) => ({
+      tenant_id: one.tenantId,
+      reason: one.reason,
+      since: one.since,
+    }));
+    return { status: 200, body: { ...state, tenants, alert_channels: channels } };
   },
 
   async lockDown({ deps, identity, origin, body }) {
@@ -33,8 +44,8 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
     return done;
   },
 
-  async liftLockdown({ deps, identity, origin }) {
-    await liftLockdown(deps, { identity, origin });
+  async liftLockdown({ deps, identity, origin, query }) {
+    await liftLockdown(deps, { identity, origin, tenantId: query.tenant_id });
     return done;
   },
 };

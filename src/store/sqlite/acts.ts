@@ -15,7 +15,14 @@ import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
 import { isJobSealed } from "./is-job-sealed.ts";
 import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
-import { getLockdown, liftLockdown, lockDown } from "./lockdown-acts.ts";
+import {
+  getLockdown,
+  liftLockdown,
+  liftTenant,
+  listLockedTenants,
+  lockDown,
+  lockTenant,
+} from "./lockdown-acts.ts";
 import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
@@ -103,6 +110,9 @@ const acts: Acts = {
   lockDown,
   getLockdown,
   liftLockdown,
+  lockTenant,
+  listLockedTenants,
+  liftTenant,
   getLogReader,
   advanceLogReader,
   nextMessage,

@@ -14,12 +14,13 @@ const promotedMax = 1_000;
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
   const { sql, book, tallies, macKey } = context;
   const { rules, max } = input;
-  refuseInLockdown(context);
+  const locked = refuseInLockdown(context, input.worker.tenantId);
   promoteDue(context, rules.nowMs, promotedMax);
   return dealJobs(
     {
       book,
       macKey,
+      isLocked: (tenantId) => locked.has(tenantId),
       jobsOf: (place) => tenantJobs(context, place, max),
       change: (job, change) => {
         const answer = writeJob(context, job, change, { rules, origin: null });

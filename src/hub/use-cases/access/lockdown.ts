@@ -1,9 +1,10 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { Lockdown } from "../../../store/response-store.ts";
+import type { Lockdown, TenantLockdown } from "../../../store/response-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recallLeases, rotate } from "./manage-keys.ts";
+import { isHidden } from "./tenant-wall.ts";
 
 type LockdownRequest = {
   reason: string;
@@ -50,11 +51,35 @@ async function startEmergencyRotation(deps: HubDeps): Promise<void> {
   }
 }
 
+/**
+ * Nothing of one tenant is claimed until a person lifts it. Nothing that runs is stopped, and no key is changed: a tenant
+ * can bring this about alone, so it must cost nobody else anything.
+ */
+export async function lockTenant(
+  deps: HubDeps,
+  request: { tenantId: string; reason: string; userId: string | null; origin: Origin | null },
+): Promise<boolean> {
+  const isNew = await deps.store.lockTenant({ ...request, nowMs: deps.clock.nowMs() });
+  if (!isNew) return false;
+  deps.logger.error({ tenant: request.tenantId, reason: request.reason }, "a tenant is locked");
+  // Claims that wait find out at once.
+  deps.dispatcher.wakeAll();
+  return true;
+}
+
+/** Of one tenant, by its own administrator or the hub's; without a tenant, of the hub. */
 export async function liftLockdown(
   deps: HubDeps,
-  call: { identity: Identity; origin: Origin },
+  call: { identity: Identity; origin: Origin; tenantId?: string },
 ): Promise<void> {
-  requireHubAdmin(call.identity);
+  const { identity, origin, tenantId } = call;
+  if (tenantId !== undefined && (identity.tenantId === null || identity.tenantId === tenantId)) {
+    if (!(await deps.store.liftTenant({ tenantId, nowMs: deps.clock.nowMs(), origin }))) return;
+    deps.logger.warn({ tenant: tenantId, user: identity.userId }, "the lockdown of a tenant is lifted");
+    deps.dispatcher.wakeAll();
+    return;
+  }
+  requireHubAdmin(identity);
   if (await deps.store.liftLockdown({ nowMs: deps.clock.nowMs(), origin: call.origin })) {
     deps.logger.warn({ user: call.identity.userId }, "the lockdown is lifted");
     deps.workers.forgetAll();
@@ -64,6 +89,14 @@ export async function liftLockdown(
 
 export function readLockdown(deps: Pick<HubDeps, "store">): Promise<Lockdown | null> {
   return deps.store.getLockdown();
+}
+
+/** The locked tenants that the caller may know of. */
+export async function listLockedTenants(
+  deps: Pick<HubDeps, "store">,
+  identity: Identity,
+): Promise<TenantLockdown[]> {
+  return (await deps.store.listLockedTenants()).filter((one) => !isHidden(identity, one));
 }
 
 /** It concerns all tenants, so no tenant's administrator decides it. */

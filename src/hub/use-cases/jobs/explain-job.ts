@@ -25,7 +25,8 @@ export async function explainJob(deps: HubDeps, job: JobRecord): Promise<WhyView
     retry_due_at: job.runAt > deps.clock.nowMs() ? job.runAt : null,
     workers: judged,
   };
-  const held = heldBy(why, { maxRunning: quota.max_running });
+  const lockdown = (await deps.store.listLockedTenants()).find(({ tenantId }) => tenantId === job.tenantId);
+  const held = heldBy(why, { maxRunning: quota.max_running, lockdown });
   return { ...why, held_by: held.by, summary: held.summary };
 }
 
@@ -71,11 +72,16 @@ function unavailable(worker: WorkerRecord): string[] {
   return worker.currentJobs >= worker.slots ? ["has no free slot"] : [];
 }
 
-function heldBy(why: WhyView, quota: { maxRunning?: number }): { by: string | null; summary: string } {
+type Limits = { maxRunning?: number; lockdown?: { reason: string } };
+
+function heldBy(why: WhyView, quota: Limits): { by: string | null; summary: string } {
   if (why.retry_due_at !== null) {
     return { by: "run_at", summary: `It is not due before ${new Date(why.retry_due_at).toISOString()}.` };
   }
   if (why.paused) return { by: "paused", summary: "Its type is paused by an administrator." };
+  if (quota.lockdown !== undefined) {
+    return { by: "lockdown", summary: `Its tenant is locked: ${quota.lockdown.reason}.` };
+  }
   if (quota.maxRunning === 0) return { by: "max_running", summary: "Its tenant may run no job at all." };
   if (why.workers.length === 0) return { by: "no_worker", summary: "No worker is registered." };
   if (!why.workers.some((worker) => worker.fits)) {
