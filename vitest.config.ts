@@ -14,6 +14,7 @@ const slow = "src/**/*.slow.test.ts";
 const quick = [
   "test/architecture/**/*.test.ts",
   "test/docs/**/*.test.ts",
+  "test/http/**/*.test.ts",
   "test/outputs-contract/**/*.test.ts",
   "test/store-contract/sqlite-without-thread.test.ts",
 ];

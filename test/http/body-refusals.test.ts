@@ -3,12 +3,12 @@ import { bodyBytes } from "../../src/contract/route.ts";
 import { type Answer, errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 import { type Example, examples, type World } from "./route-examples.ts";
 import { routeNames, routeOf, send } from "./send-example.ts";
 import { topFieldsOf, withUnknownFields, wrongBodies } from "./wrong-bodies.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const world: World = { hub, tokens: tokensOf(hub) };
 
 const withJson = routeNames.filter((name) => routeOf(name).body !== undefined);

@@ -10,9 +10,9 @@ import {
   registerWorker,
   runningJob,
 } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 function report(

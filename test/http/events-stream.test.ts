@@ -4,11 +4,12 @@ import { type EventKind, eventTable } from "../../src/core/events.ts";
 import { editRows, lastSeq, readEvents } from "../support/database.ts";
 import { openEventStream, type StreamedEvent } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import { completedJob, quarantinedJob, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { startMemoryHub } from "../support/memory-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 const liveNameOf = (event: string) => eventTable[event as EventKind].live;
@@ -171,7 +172,7 @@ test("a bad Last-Event-ID is refused", async () => {
 });
 
 test("the stream is open to everybody only where the hub was told so, and even there not to a wrong token", async () => {
-  const open = await startTestHub({ WRIT_PUBLIC_EVENTS: "true" });
+  const open = await startMemoryHub({ WRIT_PUBLIC_EVENTS: "true" });
   try {
     const stream = await openEventStream(open, "/jobs/events");
     const { id } = await submitJob(open);

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import type { Route } from "../../src/contract/route.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { claimedJob } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll();
+const hub = memoryHubForAll();
 const tokens = tokensOf(hub);
 
 test("health is open, with and without /api", async () => {

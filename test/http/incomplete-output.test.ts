@@ -7,9 +7,9 @@ import { editRows, snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, type HeldJob, jobReader, registerWorker, runningJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 const view = jobReader(hub);
 

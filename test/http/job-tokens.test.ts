@@ -16,9 +16,9 @@ import {
   registerWorker,
   submitJob,
 } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 const output_location = { folder_id: "results", prefix: "runs/1/" };

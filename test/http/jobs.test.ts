@@ -16,9 +16,9 @@ import {
   submitJob,
 } from "../support/jobs.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 const view = jobReader(hub);

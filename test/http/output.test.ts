@@ -7,9 +7,9 @@ import { open } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, type HeldJob, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll({ ...stillEnv, WRIT_MAX_OUTPUT_BYTES: String(16 * 1024 ** 2) });
+const hub = memoryHubForAll({ ...stillEnv, WRIT_MAX_OUTPUT_BYTES: String(16 * 1024 ** 2) });
 const tokens = tokensOf(hub);
 
 function append(job: HeldJob, offset: number, bytes: string | Uint8Array, stream = "stdout") {
@@ -202,7 +202,7 @@ describe("following", () => {
 
 async function follow(id: string, query = "?follow=true") {
   const path = `/api/v1/jobs/${id}/output/stdout${query}`;
-  const incoming: IncomingMessage = await open(hub.port, path, { Authorization: `Bearer ${tokens.alice}` });
+  const incoming: IncomingMessage = await open(hub, path, { Authorization: `Bearer ${tokens.alice}` });
   const chunks: Buffer[] = [];
   const ended = Promise.withResolvers<void>();
   incoming.on("data", (chunk: Buffer) => chunks.push(chunk));

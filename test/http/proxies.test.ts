@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { lastSeq, readEvents } from "../support/database.ts";
-import { startTestHub } from "../support/hub.ts";
+import { startMemoryHub } from "../support/memory-hub.ts";
 
 test("a forwarded address counts only from a proxy that is trusted", async () => {
-  const hub = await startTestHub({ WRIT_TRUSTED_PROXIES: "127.5.0.1, 127.5.0.2" });
+  const hub = await startMemoryHub({ WRIT_TRUSTED_PROXIES: "127.5.0.1, 127.5.0.2" });
   const addressOf = async (from: string, forwarded: string) => {
     const seq = lastSeq(hub.home);
     await hub.call("GET", "/jobs", { from, headers: { "X-Forwarded-For": forwarded } });
@@ -17,7 +17,7 @@ test("a forwarded address counts only from a proxy that is trusted", async () =>
 });
 
 test("behind a proxy that speaks TLS the session cookie is Secure and the public address is our own page", async () => {
-  const hub = await startTestHub({ WRIT_PUBLIC_URL: "https://writ.example" });
+  const hub = await startMemoryHub({ WRIT_PUBLIC_URL: "https://writ.example" });
   const login = await hub.must("POST", "/session", { body: { token: hub.admin } });
   const [cookie] = login.headers["set-cookie"]!;
   expect(cookie).toContain("; Secure");

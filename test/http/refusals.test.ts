@@ -6,7 +6,7 @@ import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 import { asWorker, jobIdIn, withFence, withJob } from "./change-example.ts";
 import { type Example, examples, type World } from "./route-examples.ts";
 import { routeNames, routeOf, send, statusOf } from "./send-example.ts";
@@ -16,7 +16,7 @@ const unknownJob = "01890000-0000-7000-8000-000000000000";
 /** A test that this route needs; for others it does not exist, rather than being skipped. */
 const testIf = (isNeeded: boolean) => (isNeeded ? test : () => {});
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const world: World = { hub, tokens: tokensOf(hub) };
 let addresses = 0;
 

@@ -1,16 +1,10 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { WhyView, WorkerView } from "../../src/contract/view-shapes.ts";
-import { Worker } from "../../src/worker/index.ts";
-import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
-import { removeHome } from "../support/remove-home.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { freshName, registerWorker, submitJob } from "../support/jobs.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 const inContainer = { kind: "exec_per_job", worker_command: ["resize"], container: "image-worker" };
@@ -113,27 +107,6 @@ test("a worker is shown with what it can do", async () => {
     containers: [],
     document_format: 1,
   });
-});
-
-test("a program that registers functions is given no commands, not even of its own types", async () => {
-  const [workerId, type] = [freshName("sdk"), freshName("double")];
-  const home = mkdtempSync(join(tmpdir(), "writ-sdk-"));
-  const worker = new Worker({ hub: hub.url, token: hub.admin, workerId, home });
-  await worker.handle(type, ({ params }) => 2 * (params as number)).start();
-  try {
-    const command = await submitJob(hub, { type, priority: 10 });
-    const call = await submitJob(hub, { type, run: { kind: "handler", params: 21 } });
-    const done = await eventually("the function is called", async () => {
-      const job = await jobReader(hub)(call.id);
-      return job.status === "completed" && job;
-    });
-    expect(done.result).toBe(42);
-    expect((await jobReader(hub)(command.id)).status).toBe("pending");
-    expect(await whyNot(workerId, command.id)).toEqual(["does not run exec jobs"]);
-  } finally {
-    await worker.stop();
-    removeHome(home);
-  }
 });
 
 test("a job in a container shows its container, and its name must be one", async () => {

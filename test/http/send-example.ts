@@ -37,7 +37,7 @@ export async function statusOf(hub: TestHub, name: RouteName, example: Example):
   const route = routeOf(name);
   if (route.answers[200]?.type !== "text/event-stream") return (await send(hub, name, example)).status;
   const path = `/api/v1${pathOf(route, example.params, example.query)}`;
-  const stream = await open(hub.port, path, { Authorization: `Bearer ${example.token}` });
+  const stream = await open(hub, path, { Authorization: `Bearer ${example.token}` });
   stream.destroy();
   return stream.statusCode ?? 0;
 }

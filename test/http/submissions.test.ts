@@ -5,9 +5,9 @@ import { errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 const exec = { kind: "exec", argv: ["true"] };

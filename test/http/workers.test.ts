@@ -4,7 +4,7 @@ import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, stillEnv } from "../support/hub.ts";
+import { stillEnv } from "../support/hub.ts";
 import {
   completedJob,
   failedJob,
@@ -14,9 +14,9 @@ import {
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
-import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
-const hub = hubForAll(stillEnv);
+const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 
 async function worker(id: string, token = tokens.viewer): Promise<WorkerView> {
@@ -200,25 +200,4 @@ test("a tenant sees the workers that serve it, and its administrator commands it
   }
   expect(snapshot(hub.home)).toBe(before);
   expect((await hub.call("POST", `/workers/${ofAcme}/block`, { token: tokens.acmeAdmin })).status).toBe(200);
-});
-
-test("a silent worker counts as inactive and loses its jobs; its next heartbeat makes it active", async () => {
-  const other = await startTestHub({
-    WRIT_WORKER_INACTIVE_MS: "3000",
-    WRIT_REAPER_INTERVAL_MS: "100",
-    WRIT_BACKOFF_SCALE: "0",
-  });
-  try {
-    const { id, fence } = await runningJob(other);
-    const look = async () =>
-      (await other.must("GET", `/workers/${fence.worker_id}`, { token: other.admin })).json<WorkerView>();
-    await eventually("it is inactive", async () => (await look()).status === "inactive");
-    const job = (await other.must("GET", `/jobs/${id}`, { token: other.admin })).json<JobView>();
-    expect(job).toMatchObject({ status: "pending", fail_history: [{ code: "WORKER_DISCONNECTED" }] });
-    const body = { worker_id: fence.worker_id, current_jobs: [] };
-    await other.must("POST", "/workers/heartbeat", { token: other.admin, body });
-    expect((await look()).status).toBe("active");
-  } finally {
-    await other.stop();
-  }
 });

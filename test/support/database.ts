@@ -8,18 +8,35 @@ const notState = `name NOT LIKE 'sqlite_%'
 
 /** One hash over every table but the event log, read by a second connection: equal hashes, nothing has changed. */
 export function snapshot(home: string): string {
-  return withDatabase(home, (database) => {
-    const hash = createHash("sha256");
-    const tables = database
-      .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND ${notState} ORDER BY name`)
-      .all() as { name: string }[];
-    for (const { name } of tables) {
-      const rows = database.prepare(`SELECT * FROM "${name}"`).all();
-      const texts = rows.map((row) => stateOf(name, row)).filter((text) => text !== "");
-      for (const text of texts.sort()) hash.update(`${name} ${text}\n`);
-    }
-    return hash.digest("hex");
-  });
+  const reader = snapshots.get(home) ?? { database: openDatabase(home, true), dataVersion: -1, hash: "" };
+  snapshots.set(home, reader);
+  const dataVersion = dataVersionOf(reader.database);
+  if (reader.dataVersion !== dataVersion) {
+    reader.dataVersion = dataVersion;
+    reader.hash = hashOf(reader.database);
+  }
+  return reader.hash;
+}
+
+/** Who reads a home for snapshots, and what it found last: most refusals commit nothing, so that nothing is read. */
+const snapshots = new Map<string, { database: DatabaseSync; dataVersion: number; hash: string }>();
+
+/** Another number than before when another connection has committed something in between. */
+function dataVersionOf(database: DatabaseSync): number {
+  return Number(database.prepare("PRAGMA data_version").get()?.["data_version"]);
+}
+
+function hashOf(database: DatabaseSync): string {
+  const hash = createHash("sha256");
+  const tables = database
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND ${notState} ORDER BY name`)
+    .all() as { name: string }[];
+  for (const { name } of tables) {
+    const rows = database.prepare(`SELECT * FROM "${name}"`).all();
+    const texts = rows.map((row) => stateOf(name, row)).filter((text) => text !== "");
+    for (const text of texts.sort()) hash.update(`${name} ${text}\n`);
+  }
+  return hash.digest("hex");
 }
 
 /** A row as text, without what counts events, and without the sizes of outputs, which the hub notes when it likes. */
@@ -73,10 +90,14 @@ function withDatabase<T>(
   act: (database: DatabaseSync) => T,
   { readOnly = true }: { readOnly?: boolean } = {},
 ): T {
-  const database = new DatabaseSync(join(home, "writ.sqlite"), { readOnly, timeout: 5_000 });
+  const database = openDatabase(home, readOnly);
   try {
     return act(database);
   } finally {
     database.close();
   }
+}
+
+function openDatabase(home: string, readOnly: boolean): DatabaseSync {
+  return new DatabaseSync(join(home, "writ.sqlite"), { readOnly, timeout: 5_000 });
 }

@@ -32,7 +32,7 @@ export async function openEventStream(
     ...(options.lastEventId === undefined ? {} : { "Last-Event-ID": options.lastEventId }),
     ...options.headers,
   };
-  const incoming = await open(hub.port, `/api/v1${path}`, headers);
+  const incoming = await open(hub, `/api/v1${path}`, headers);
   const events: StreamedEvent[] = [];
   const ended = Promise.withResolvers<void>();
   let lastId: string | undefined;
@@ -66,9 +66,13 @@ export async function openEventStream(
 }
 
 /** Opens any answer that stays open, such as followed output. */
-export function open(port: number, path: string, headers: Record<string, string>): Promise<IncomingMessage> {
+export function open(
+  { agent, port }: TestHub,
+  path: string,
+  headers: Record<string, string>,
+): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request({ host: "127.0.0.1", port, path, headers, agent: false })
+  request({ host: "127.0.0.1", port, path, headers, agent })
     .on("response", resolve)
     .on("error", reject)
     .end();

@@ -14,6 +14,8 @@ export type TestHub = {
   home: string;
   /** The administrator's token. */
   admin: string;
+  /** Makes the connections to it. */
+  agent: Agent;
   /** Calls a route below /api/v1 and checks the answer against its table; a path that begins with `//` is taken from the root instead. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** As `call`, but throws unless the answer is a success: for everything that only prepares a test. */
@@ -46,17 +48,21 @@ export async function startTestHub(
   });
   const admin = readFileSync(join(home, "admin.token"), "utf8").trim();
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  return testHub({ url: hub.url, port: hub.port, home, admin, agent, stop: () => hub.stop() });
+}
+
+type HubParts = Pick<TestHub, "url" | "port" | "home" | "admin" | "agent"> & { stop(): Promise<void> };
+
+/** What tests do with a hub, however it is reached. */
+export function testHub({ stop, ...hub }: HubParts): TestHub {
   const call: TestHub["call"] = async (method, path, given = {}) => {
     const target = { method, port: hub.port, path: fullPath(path) };
-    const answer = await callHttp(agent, target, given);
+    const answer = await callHttp(hub.agent, target, given);
     checkAnswer(method, target.path, answer);
     return answer;
   };
   return {
-    url: hub.url,
-    port: hub.port,
-    home,
-    admin,
+    ...hub,
     call,
     async must(method, path, given) {
       const answer = await call(method, path, given);
@@ -64,9 +70,9 @@ export async function startTestHub(
       throw new Error(`${method} ${path} was to prepare a test and failed: ${answer.status} ${answer.text}`);
     },
     async stop({ keepHome = false } = {}) {
-      await hub.stop();
-      agent.destroy();
-      if (!keepHome) rmSync(home, { recursive: true, force: true });
+      await stop();
+      hub.agent.destroy();
+      if (!keepHome) rmSync(hub.home, { recursive: true, force: true });
     },
   };
 }

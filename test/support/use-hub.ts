@@ -1,10 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { startTestHub, type TestHub } from "./hub.ts";
+import { type MemoryHub, startMemoryHub } from "./memory-hub.ts";
 import { issueTokens, type Tokens } from "./tokens.ts";
 
 /** One hub for all tests of the file that calls this: there before the first of them, gone after the last. */
 export function hubForAll(env: Record<string, string> = {}): TestHub {
   return startedForAll(() => startTestHub(env));
+}
+
+/** The same without ports and services, for tests of what is answered. */
+export function memoryHubForAll(env: Record<string, string> = {}): MemoryHub {
+  return startedForAll(() => startMemoryHub(env));
 }
 
 /** A fresh hub for each test of the file that calls this. */

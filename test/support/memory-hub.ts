@@ -1,0 +1,57 @@
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { applyQuotas, ensureAdminToken, prepareHome } from "../../src/hub/first-start.ts";
+import { createApp } from "../../src/hub/http/app.ts";
+import { OpenStreams } from "../../src/hub/http/open-streams.ts";
+import { openDeps } from "../../src/hub/open-deps.ts";
+import { loadHubSettings } from "../../src/hub/settings.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { startAll, stopAll } from "../../src/runtime/service.ts";
+import { type TestHub, testHub } from "./hub.ts";
+import { MemoryAgent } from "./memory-agent.ts";
+
+export type MemoryHub = TestHub & {
+  /** Hears of each call as Node gives it to the app. */
+  onRequest(listener: (incoming: IncomingMessage, outgoing: ServerResponse) => void): void;
+};
+
+/**
+ * The hub's HTTP app with its real use cases and its real database, in memory as far as the machine can do that. It has
+ * no port, no certificates and none of the services that act by themselves: nothing expires, is sealed or is removed.
+ */
+export async function startMemoryHub(env: Record<string, string> = {}): Promise<MemoryHub> {
+  const home = mkdtempSync(join(memoryDir(), "writ-http-"));
+  await prepareHome(home);
+  const settings = await loadHubSettings({ home, flags: {}, env });
+  const deps = await openDeps({ home, version: "0.0.0-test", settings, logger: silentLogger });
+  await applyQuotas(deps, settings.quotas);
+  await ensureAdminToken(deps, { secret: settings.adminToken, osUser: "root" });
+  const streams = new OpenStreams(deps.clock, (error) => {
+    throw error;
+  });
+  const services = [deps.feed, deps.receipts, streams, deps.dispatcher];
+  await startAll(services);
+  const { fetch } = createApp({ ...deps, streams });
+  const server = createServer(getRequestListener(fetch, { overrideGlobalObjects: false }));
+  const hub = testHub({
+    url: "http://127.0.0.1:3000",
+    port: 3000,
+    home,
+    admin: readFileSync(join(home, "admin.token"), "utf8").trim(),
+    agent: new MemoryAgent(server),
+    async stop() {
+      await stopAll(services);
+      await deps.outputs.close();
+      await deps.store.close();
+    },
+  });
+  return { ...hub, onRequest: (listener) => void server.on("request", listener) };
+}
+
+/** A disk would take most of the time of these tests, and what they test is not whether it keeps anything. */
+function memoryDir(): string {
+  return existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+}
