@@ -60,8 +60,8 @@ export class CheckoutCopy {
   /** What the type checker has to say of these files and all that they import; empty when all is well. */
   async checkTypes(...files: string[]): Promise<string> {
     const tsc = join(root, "node_modules/typescript/bin/tsc");
-    this.edit("tsconfig.json", /"include": .*/, `"files": ${JSON.stringify(files)}`);
-    const run = promisify(execFile)(process.execPath, [tsc, "--noEmit", "-p", this.dir]);
+    this.edit("tsconfig.json", /"(?:include|files)": .*/, `"files": ${JSON.stringify(files)}`);
+    const run = promisify(execFile)(process.execPath, [tsc, "--noEmit"], { cwd: this.dir });
     return run.then(
       ({ stdout }) => stdout,
       (error) => error.stdout || String(error),
@@ -85,6 +85,13 @@ export class CheckoutCopy {
         words: failureMessages.join("\n"),
       })),
     );
+  }
+
+  /** What this program prints, as JSON. It may import the copy's own files, by their path below the copy. */
+  async run(program: string): Promise<unknown> {
+    this.write("program.ts", program);
+    const run = promisify(execFile)(process.execPath, [join(this.dir, "program.ts")]);
+    return JSON.parse((await run).stdout);
   }
 
   /** Starts `writ up`: a hub, and a worker in a process of its own. */
