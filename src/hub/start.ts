@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import { openLogger } from "../runtime/logger.ts";
 import { type Service, startAll, stopAll, together } from "../runtime/service.ts";
+import { type SteadyClock, steadyClock } from "../runtime/steady-clock.ts";
 import { openChannels } from "./alerts/channels.ts";
 import { createDigest } from "./alerts/digest.ts";
 import { createResponder } from "./alerts/responder.ts";
@@ -22,6 +23,7 @@ import { openDeps } from "./open-deps.ts";
 import { recover } from "./recover.ts";
 import { RpcServer } from "./rpc/server.ts";
 import { createCertWatch } from "./services/cert-watch.ts";
+import { createClockWatch } from "./services/clock-watch.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
 import { createReaper } from "./services/reaper.ts";
 import { createRetention } from "./services/retention.ts";
@@ -68,14 +70,15 @@ async function startLocked(
   settings: HubSettings,
   lock: { release(): void },
 ): Promise<RunningHub> {
-  const { home, version, osUser, clock = systemClock } = start;
+  const { home, version, osUser } = start;
+  const clock = steadyClock(start.clock ?? systemClock);
   const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
   const tls = await openHubTls(
     home,
     settings,
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
-  const deps = await openDeps({ ...start, settings, logger });
+  const deps = await openDeps({ ...start, clock, settings, logger });
   const close = async (): Promise<void> => {
     await deps.outputs.close();
     await deps.store.close();
@@ -88,7 +91,7 @@ async function startLocked(
     await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
     await recover(deps);
     const ports = openPorts(deps, tls);
-    const services = hubServices(deps, { ...ports, tls, osUser });
+    const services = hubServices(deps, { ...ports, tls, osUser, clock });
     await startAll(services);
     const { url, port } = ports.http;
     const grpcPort = ports.rpc.port;
@@ -113,14 +116,18 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
 }
 
 /** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
-function hubServices(deps: HubDeps, parts: Ports & { tls: HubTls; osUser: string }): Service[] {
-  const { http, rpc, streams, tls, osUser } = parts;
+function hubServices(
+  deps: HubDeps,
+  parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock },
+): Service[] {
+  const { http, rpc, streams, tls, osUser, clock } = parts;
   const channels = openChannels(deps.settings, deps.clock);
   return [
     // The others ask it how far the log reaches.
     deps.feed,
     // Stops after everything that writes events, so that its last signed head covers them all.
     createSealer(deps),
+    createClockWatch(deps, clock),
     createScheduler(deps),
     createRetention(deps),
     createStorage(deps),

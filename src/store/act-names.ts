@@ -10,6 +10,7 @@ const actKinds = {
   reapJobs: "write",
   promoteJobs: "write",
   graceLeases: "write",
+  shiftTimes: "write",
   recallJobs: "write",
   raiseAttempts: "write",
   pruneReceiptSignatures: "write",

@@ -62,6 +62,11 @@ export type Store = AuditStore &
     promoteJobs(input: { nowMs: number; limit: number }): Promise<{ nextRunAt: number | null }>;
     /** After a restart, every live lease and every deadline lasts at least one more full lease. Returns their jobs. */
     graceLeases(input: { nowMs: number; leaseMs: number }): Promise<{ extended: string[] }>;
+    /**
+     * Moves leases, deadlines, waits, delays before a retry and last heartbeats, because the clock that they were
+     * measured with has moved. Returns how many jobs are held or may not wait for ever.
+     */
+    shiftTimes(input: { byMs: number }): Promise<{ shifted: number }>;
 
     getJob(input: { jobId: string }): Promise<StoredJob | null>;
     /** Newest first. `before` is the seq of the last job on the previous page. */

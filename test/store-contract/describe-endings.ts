@@ -184,6 +184,40 @@ export function describeEndings(create: () => StoreUnderTest): void {
       expect((await scene().change(claimed, resultOf("1"))).kind).toBe("moved");
     });
 
+    for (const byMs of [3_600_000, -3_600_000]) {
+      it(`A5: moves what lasts with the clock when that is set by ${byMs} ms`, async () => {
+        await scene().register();
+        const claimed = await scene().submitAndStart({ timeoutSec: 100 });
+        const waiting = await scene().submit({ queueTtlSec: 90, type: "later" });
+        scene().nowMs += byMs;
+        expect(await scene().store.shiftTimes({ byMs })).toEqual({ shifted: 2 });
+        const retire = () =>
+          scene().store.retireSilentWorkers({ silentSince: scene().nowMs - leaseMs, rules: scene().rules });
+        scene().nowMs += leaseMs - 1;
+        expect(await scene().reap()).toBe(0);
+        expect(await retire()).toEqual({ retired: [] });
+        expect((await scene().change(claimed, { act: "renew" })).kind).toBe("moved");
+        scene().nowMs += 1;
+        expect(await retire()).toEqual({ retired: ["w1"] });
+        expect(await scene().job(claimed.job.id)).toMatchObject({ runAt: scene().nowMs + 15_000 });
+        scene().nowMs += 29_999;
+        expect(await scene().reap()).toBe(0);
+        scene().nowMs += 1;
+        expect(await scene().reap()).toBe(1);
+        expect(await scene().job(waiting)).toMatchObject({ failCode: "EXPIRED" });
+      });
+    }
+
+    it("A5: moves the delay before a retry with the clock, but not the time of day that a producer chose", async () => {
+      const runAt = scene().nowMs + 30_000;
+      const chosen = await scene().submit({ runAt, type: "chosen" });
+      const claimed = await scene().submitAndStart();
+      await scene().change(claimed, failureOf("EXECUTION_ERROR"));
+      await scene().store.shiftTimes({ byMs: -3_600_000 });
+      expect(await scene().job(claimed.job.id)).toMatchObject({ runAt: runAt - 3_600_000 });
+      expect(await scene().job(chosen)).toMatchObject({ runAt });
+    });
+
     it("loses what does not come back within that grace", async () => {
       await scene().submitAndStart();
       await scene().reopen();

@@ -32,6 +32,7 @@ import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createSession, findSession, removeSession } from "./session-acts.ts";
+import { shiftTimes } from "./shift-times.ts";
 import { submitJobs } from "./submit-jobs.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import {
@@ -60,6 +61,7 @@ const acts: Acts = {
   reapJobs,
   promoteJobs,
   graceLeases,
+  shiftTimes,
   recallJobs,
   raiseAttempts,
   isJobSealed,

@@ -16,9 +16,10 @@ export async function checkOutputFiles(
   { jobId, change }: ReportedEnd,
 ): Promise<void> {
   if (change.outputFiles === null) return;
+  const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId });
   // An end that does not count, or has counted before, is answered as ever.
-  if (stored === null || decideChange(stored.job, change, rulesNow(deps)).kind !== "moved") return;
+  if (stored === null || decideChange(stored.job, change, rules).kind !== "moved") return;
 
   const policy = storagePolicyOf(JSON.parse(stored.document) as JobDocument) ?? [];
   const files = JSON.parse(change.outputFiles) as OutputFile[];

@@ -23,9 +23,10 @@ export async function checkOutput(deps: Deps, end: ReportedEnd): Promise<void> {
   const { attempt } = change.fence;
   if (attempt !== null && hasAll(await deps.outputs.sizes({ jobId, attempt }), output)) return;
 
+  const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId });
   // Of an end that does not count, or has counted before, the output may have gone for good: it is answered as ever.
-  if (stored === null || decideChange(stored.job, change, rulesNow(deps)).kind !== "moved") return;
+  if (stored === null || decideChange(stored.job, change, rules).kind !== "moved") return;
   const has = await deps.outputs.sizes({ jobId, attempt: stored.job.attempt });
   if (hasAll(has, output)) return;
   throw new WritError(

@@ -11,10 +11,12 @@ import { findActingWorker } from "./find-worker.ts";
 export async function findHeldJob(deps: HubDeps, call: AttemptCall): Promise<StoredJob> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const change = { act: "renew" as const, fence: fenceOf(call.identity, call) };
+  // Of the moment at which the job is read: should the clock be set meanwhile, the two still belong together.
+  const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId: call.jobId });
   if (stored === null) throw notFound(call.jobId);
   if (isHidden(call.identity, stored.job)) throw await hidden(deps, call);
-  const held = decideChange(stored.job, change, rulesNow(deps));
+  const held = decideChange(stored.job, change, rules);
   if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job: stored.job });
   return stored;
 }
