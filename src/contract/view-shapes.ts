@@ -141,6 +141,7 @@ export const workerView = z.object({
   sessions: z.array(z.string()).optional(),
   containers: z.array(z.string()).optional(),
   document_format: z.int().optional(),
+  sandbox_problem: z.string().nullable().optional(),
   slots: z.int(),
   capabilities: z.array(z.object({ provider: known(providers), model: z.string() })),
   status: z.enum(["active", "inactive", "draining", "blocked"]),

@@ -44,6 +44,8 @@ export const workerRegistration = z.strictObject({
   session: text(1, 100).optional(),
   containers: z.array(containerName).max(1000).optional(),
   document_format: integer(1, 1000).optional(),
+  /** Why it cannot run processes at present. It then names no kinds that need one. */
+  sandbox_problem: text(1, 500).optional(),
   capabilities: z.array(capability).max(1000).optional(),
   key_ids: z.array(keyId).max(16).optional(),
   public_key: text(1, 1000).optional(),

@@ -93,6 +93,12 @@ describe("a worker", () => {
     ["without the model", { provider: "OLLAMA", model: "m" }, {}, "has no OLLAMA m"],
     ["without a tag", { tags: ["gpu", "x"] }, { tags: ["x"] }, "lacks tag gpu"],
     ["that does not run the kind", { kind: "solver" }, {}, "does not run solver jobs"],
+    [
+      "that cannot run processes at present (A19)",
+      {},
+      { kinds: [], sandboxProblem: "SANDBOX_UNAVAILABLE: no launcher" },
+      "does not run exec jobs at present: SANDBOX_UNAVAILABLE: no launcher",
+    ],
     ["without the session", { session: "s" }, { sessions: ["r"] }, "has no session s"],
     ["without the container", { container: "c" }, { containers: ["d"] }, "has no container c"],
     ["that is too old", { document_format: 3 }, {}, "reads documents up to format 2, and this one has 3"],

@@ -39,6 +39,8 @@ export type WorkerFacts = {
   containers: string[];
   /** The newest format of documents that it reads. */
   documentFormat: number;
+  /** Why it cannot run processes at present. */
+  sandboxProblem?: string | undefined;
 };
 
 /** What a worker of version 0.1 can do; it does not register this. */
@@ -92,7 +94,7 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   const why: string[] = [];
   if (worker.tenantId !== null && worker.tenantId !== queue.tenant_id) why.push("serves another tenant");
   if (worker.location !== queue.execution_location) why.push(`is at ${worker.location}`);
-  if (!worker.kinds.includes(queue.kind)) why.push(`does not run ${queue.kind} jobs`);
+  if (!worker.kinds.includes(queue.kind)) why.push(kindMisfit(queue, worker));
   else if (!takesType(queue, worker)) why.push(`does not take ${queue.kind} jobs of type ${queue.type}`);
   if (queue.provider !== null && !hasModel(queue, worker))
     why.push(`has no ${queue.provider} ${queue.model}`);
@@ -108,6 +110,11 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   if (queue.cores !== null && queue.cores > worker.cores) why.push(`has ${worker.cores} cores`);
   if (queue.ram_gb !== null && queue.ram_gb > worker.ramGb) why.push(`has ${worker.ramGb} GB of memory`);
   return why;
+}
+
+function kindMisfit(queue: QueueFacts, { sandboxProblem }: WorkerFacts): string {
+  const why = sandboxProblem === undefined ? "" : ` at present: ${sandboxProblem}`;
+  return `does not run ${queue.kind} jobs${why}`;
 }
 
 export function fits(queue: QueueFacts, worker: WorkerFacts): boolean {

@@ -105,7 +105,7 @@ export type RunOutcome =
   | {
       kind: "released";
       reason: string;
-      /** This host can start no process at present, whosoever job it is. */
+      /** No process is to be claimed here until the host has been tried again. */
       isHostDown?: boolean;
     };
 

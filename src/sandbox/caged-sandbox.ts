@@ -72,7 +72,11 @@ export class CagedSandbox implements Sandbox {
     this.#options = options;
     this.#launcher = launcher;
     this.#facts = facts;
-    this.level = options.level ?? (defaultLevel(facts) as Exclude<IsolationLevel, "none">);
+    this.level = options.level ?? defaultLevel(facts);
+  }
+
+  get obstacle(): string | null {
+    return hostObstacle(this.level, this.#facts);
   }
 
   get facts(): HostFacts {
@@ -94,7 +98,7 @@ export class CagedSandbox implements Sandbox {
 
   async start(plan: LaunchPlan): Promise<RunningProcess> {
     const wanted = decideIsolation(this.level, this.#facts, plan);
-    // Only best-effort comes as far as this without a launcher.
+    // Only best-effort comes as far as this without a launcher, and only for a worker that is not root.
     if (this.#facts.launcherObstacle !== null) return startPlain(plan, wanted.isolation);
     const { decision, cgroup } = await this.#makeCgroup(plan, wanted);
     try {
@@ -111,7 +115,7 @@ export class CagedSandbox implements Sandbox {
     const facts = await probe(this.#options, this.#launcher);
     // A job that is being prepared now counts on the place that it was told of, so a jail is not lost in between.
     if (this.level === "strict" || facts.parts.jail.had === this.#facts.parts.jail.had) this.#facts = facts;
-    return this.level === "strict" ? hostObstacle(facts) : null;
+    return hostObstacle(this.level, facts);
   }
 
   async sweep(jobIds: readonly string[]): Promise<void> {

@@ -13,17 +13,17 @@ test.each(protectionParts)("strict never starts a process without %s", (part) =>
   expect(() => decideIsolation("strict", facts, byDefault)).toThrow(
     `SANDBOX_UNAVAILABLE: ${part}: no ${part}`,
   );
-  expect(hostObstacle(facts)).toBe(`${part}: no ${part}`);
+  expect(hostObstacle("strict", facts)).toBe(`${part}: no ${part}`);
 });
 
-test("strict refuses a limit that was asked for and cannot be given, but the host is not down for that", () => {
+test("B3: strict refuses a limit that was asked for and cannot be given, and claims no process before the next probe", () => {
   const asked = { limits: resolveLimits({ memory: "64M" }), asked: ["memoryBytes" as const] };
   try {
     decideIsolation("strict", hostFacts(["memory"]), asked);
     expect.unreachable();
   } catch (error) {
     expect(error).toBeInstanceOf(SandboxUnavailable);
-    expect(error).toMatchObject({ isHostDown: false, message: "SANDBOX_UNAVAILABLE: memory: no memory" });
+    expect(error).toMatchObject({ isHostDown: true, message: "SANDBOX_UNAVAILABLE: memory: no memory" });
   }
 });
 
@@ -37,6 +37,17 @@ test("strict leaves out a limit that came only by default, and says so", () => {
   expect(isolation.missing).toEqual([{ part: "pids", why: "no pids" }]);
   expect(isolation.applied).toEqual([...protectionParts]);
   expect(limits.pidsMax).toBeNull();
+});
+
+test("A19: as root, best-effort starts no process that would run as root, and says that the host is down", () => {
+  const facts = hostFacts(["user"]);
+  expect(hostObstacle("best-effort", facts)).toBe("user: no user");
+  expect(() => decideIsolation("best-effort", facts, byDefault)).toThrow(
+    expect.objectContaining({ isHostDown: true, message: "SANDBOX_UNAVAILABLE: user: no user" }),
+  );
+  const ours = { ...facts, isRoot: false };
+  expect(hostObstacle("best-effort", ours)).toBeNull();
+  expect(decideIsolation("best-effort", ours, byDefault).isolation.missing).toMatchObject([{ part: "user" }]);
 });
 
 test("best-effort takes what there is and lists the rest", () => {

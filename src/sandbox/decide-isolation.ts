@@ -28,7 +28,7 @@ export type Decision = {
 const limitKeys = { cpu: "cpuMillis", memory: "memoryBytes", io: "ioBytesPerSec", pids: "pidsMax" } as const;
 
 /** Strict where the host has everything that it takes, else best-effort. */
-export function defaultLevel(facts: HostFacts): IsolationLevel {
+export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> {
   const hasAll =
     facts.isRoot &&
     facts.launcherObstacle === null &&
@@ -43,6 +43,8 @@ export function decideIsolation(
   facts: HostFacts,
   { limits, asked, mounts = [] }: Asked,
 ): Decision {
+  const obstacle = hostObstacle("best-effort", facts);
+  if (obstacle !== null) throw new SandboxUnavailable(obstacle, { isHostDown: true });
   const wanted = wantedParts(limits, mounts);
   const applied = wanted.filter((part) => facts.parts[part].had);
   const missing = wanted
@@ -73,9 +75,13 @@ export function decideWithout(
   };
 }
 
-/** Why strict cannot start any process here; null when it can. */
-export function hostObstacle(facts: HostFacts): string | null {
-  const missing = protectionParts.filter((part) => !facts.parts[part].had);
+/**
+ * Why no process at all can be started here; null when one can. Strict needs every protection. Best-effort does without
+ * any of them, except that a worker which runs as root never runs a job as root.
+ */
+export function hostObstacle(level: Exclude<IsolationLevel, "none">, facts: HostFacts): string | null {
+  const needed = level === "strict" ? protectionParts : facts.isRoot ? (["user"] as const) : [];
+  const missing = needed.filter((part) => !facts.parts[part].had);
   return missing.length === 0 ? null : missing.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
 }
 
@@ -107,7 +113,8 @@ function refuseIfNeeded(
 ): void {
   const refused = lacking.filter(({ part }) => !isLimit(part) || asked.includes(limitKeys[part]));
   if (refused.length === 0) return;
-  const isHostDown = refused.some(({ part }) => (protectionParts as readonly PartName[]).includes(part));
+  // A host without idmapped mounts is fine for every job that needs none; a limit that it lacks may be asked for by any.
+  const isHostDown = refused.some(({ part }) => part !== "idmap");
   throw new SandboxUnavailable(refused.map(({ part, why }) => `${part}: ${why}`).join("; "), { isHostDown });
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../runtime/clock.ts";
-import { defaultLevel } from "./decide-isolation.ts";
+import { defaultLevel, hostObstacle } from "./decide-isolation.ts";
 import { type PartFinding, type PartName, partNames } from "./host-facts.ts";
 import { builtLauncherFile, Launcher } from "./launcher.ts";
 import { probeHost } from "./probe-host.ts";
@@ -11,6 +11,8 @@ import type { IsolationLevel } from "./sandbox.ts";
 type CageReport = {
   /** What a worker would choose here by itself. */
   level: IsolationLevel;
+  /** Why it would start no process at all; null when it would. */
+  obstacle: string | null;
   parts: (PartFinding & { part: PartName | "launcher" })[];
 };
 
@@ -22,8 +24,10 @@ export async function examineCage(input: { workDir: string; pid: number; uid: nu
     const facts = await probeHost({ ...input, launcher, scratchDir, visiblePaths: [], mayMove: false });
     const why = facts.launcherObstacle ?? "";
     const advice = "install gcc (or clang) and run npm run setup";
+    const level = defaultLevel(facts);
     return {
-      level: defaultLevel(facts),
+      level,
+      obstacle: hostObstacle(level, facts),
       parts: [
         { part: "launcher", had: why === "", why, advice },
         ...partNames.map((part) => ({ part, ...facts.parts[part] })),

@@ -22,7 +22,8 @@ const job: LaunchPlan = {
 };
 
 function plan(changes: Partial<LaunchPlan> = {}, lacking: PartName[] = []) {
-  const facts = hostFacts(lacking, { openFilesMax: 20_000 });
+  // A root worker that cannot change its user starts nothing at all.
+  const facts = hostFacts(lacking, { openFilesMax: 20_000, isRoot: !lacking.includes("user") });
   const decision = decideIsolation("best-effort", facts, job);
   return launchPlan({
     job: { ...job, ...changes },

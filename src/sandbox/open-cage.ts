@@ -10,7 +10,7 @@ import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "./caged-sandbox.ts";
 import { emptyDirectory } from "./empty-directory.ts";
-import { plainSandbox } from "./plain-sandbox.ts";
+import { openPlainSandbox } from "./open-plain-sandbox.ts";
 import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./sandbox.ts";
 import { createTerminator, type Terminator } from "./terminate.ts";
 
@@ -118,7 +118,8 @@ async function openSandbox(
   { isolation, visiblePaths, logger }: OpenCageOptions,
   workDir: string,
 ): Promise<Sandbox> {
-  if (isolation === "none") return plainSandbox;
+  const uid = process.getuid?.() ?? -1;
+  if (isolation === "none") return openPlainSandbox({ workDir, uid });
   return CagedSandbox.open({
     level: isolation,
     workDir,
@@ -126,7 +127,7 @@ async function openSandbox(
     clock: systemClock,
     logger: logger ?? silentLogger,
     pid: process.pid,
-    uid: process.getuid?.() ?? -1,
+    uid,
     // Somebody else's program stays in the cgroup that it was put into.
     mayMove: false,
   });

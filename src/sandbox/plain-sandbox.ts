@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat, truncate } from "node:fs/promises";
 import { limitParts } from "./cgroup-limits.ts";
-import { protectionParts } from "./host-facts.ts";
+import { type PartName, protectionParts } from "./host-facts.ts";
 import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
 import {
   type Isolation,
@@ -16,11 +16,12 @@ import {
 import { watchSizes } from "./watch-sizes.ts";
 
 const noCage = "the worker runs processes without a cage";
-const noParts = [...protectionParts, ...limitParts];
+const noParts: readonly PartName[] = [...protectionParts, ...limitParts];
 
 /** Starts processes as children of the worker, in a session of their own and with nothing else around them. */
 export const plainSandbox: Sandbox = {
   level: "none",
+  obstacle: null,
   async probe({ mounts = [] }) {
     if (mounts.length === 0) return plainIsolation();
     throw new SandboxUnavailable(`the job's mounts cannot be made: ${noCage}`, { isHostDown: false });
@@ -32,17 +33,23 @@ export const plainSandbox: Sandbox = {
   close: async () => {},
 };
 
-function plainIsolation(): Isolation {
-  return { level: "none", applied: [], missing: noParts.map((part) => ({ part, why: noCage })) };
+/** What is recorded of a process without a cage, but for the parts that it has after all. */
+export function plainIsolation(applied: readonly PartName[] = []): Isolation {
+  const missing = noParts.filter((part) => !applied.includes(part)).map((part) => ({ part, why: noCage }));
+  return { level: "none", applied: [...applied], missing };
 }
 
 /** A process without a cage, for those who know what they do without. */
-export async function startPlain(plan: LaunchPlan, isolation: Isolation): Promise<RunningProcess> {
+export async function startPlain(
+  plan: LaunchPlan,
+  isolation: Isolation,
+  ids?: { uid: number; gid: number },
+): Promise<RunningProcess> {
   const cwdProblem = await directoryProblem(plan.cwd);
   if (cwdProblem !== undefined) return neverStarted(cwdProblem, isolation);
   const outputs = await openOutputs(plan);
   try {
-    const child = spawnChild(plan, outputs);
+    const child = spawnChild(plan, outputs, ids);
     // Node does not throw for a missing command: it gives a child without a pid, and says why a moment later.
     if (child.pid === undefined) return neverStarted(await spawnErrorOf(child), isolation);
     return superviseChild(plan, isolation, child, child.pid);
@@ -76,7 +83,11 @@ async function openOutputs(plan: LaunchPlan): Promise<[FileHandle, FileHandle]> 
   }
 }
 
-function spawnChild(plan: LaunchPlan, [stdout, stderr]: [FileHandle, FileHandle]): ChildProcess {
+function spawnChild(
+  plan: LaunchPlan,
+  [stdout, stderr]: [FileHandle, FileHandle],
+  ids: { uid: number; gid: number } | undefined,
+): ChildProcess {
   const [command = "", ...args] = plan.argv;
   return spawn(command, args, {
     cwd: plan.cwd,
@@ -85,6 +96,8 @@ function spawnChild(plan: LaunchPlan, [stdout, stderr]: [FileHandle, FileHandle]
     stdio: ["ignore", stdout.fd, stderr.fd],
     detached: true,
     shell: false,
+    // Node then also clears the supplementary groups.
+    ...ids,
   });
 }
 

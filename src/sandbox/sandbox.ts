@@ -94,6 +94,8 @@ export type RunningProcess = {
 /** The way a worker starts processes. Runners know only this, so a cage can take the place of a plain start. */
 export type Sandbox = {
   readonly level: IsolationLevel;
+  /** Why no process can be started here, as far as is known; null when one can. */
+  readonly obstacle: string | null;
   /** What a process would get, known before it is started. Rejects with SandboxUnavailable when that is too little. */
   probe(asked: Asked): Promise<Isolation>;
   /** Where a process finds its own directory. */
@@ -113,7 +115,7 @@ const reasonCharsMax = 500;
 
 /** This host cannot keep a process apart as it must be. The job is given back: it can do nothing for it. */
 export class SandboxUnavailable extends Error {
-  /** No process can be started here at present; otherwise it is only this one that asks for too much. */
+  /** No process is to be claimed here until the host has been tried again; otherwise it is a matter of this job alone. */
   readonly isHostDown: boolean;
 
   constructor(reason: string, { isHostDown }: { isHostDown: boolean }) {

@@ -48,13 +48,16 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
 
 /** Each part of the cage by itself, so that one sees what a job would do without and what to do about it. */
 async function probeCage(workDir: string): Promise<HostFinding[]> {
-  const { level, parts } = await examineCage({
+  const { level, obstacle, parts } = await examineCage({
     workDir,
     pid: process.pid,
     uid: process.getuid?.() ?? -1,
   });
   const isStrict = level === "strict";
-  const advice = "jobs run with the parts that there are; each job says which those were";
+  const advice =
+    obstacle === null
+      ? "jobs run with the parts that there are; each job says which those were"
+      : "no process jobs are claimed here: a worker that runs as root never runs a job as root";
   return [
     finding("isolation", isStrict, `${level} unless agents.yaml says otherwise`, advice),
     ...parts.map(({ part, had, why, advice: whatToDo }) =>

@@ -11,7 +11,7 @@ type HubLinkDeps = RetryDeps & {
   calls: Pick<HubCalls, "listKeys" | "register" | "openCommands" | "removeWorker">;
   logger: Logger;
   keys: TrustedKeys;
-  registration: Omit<Registration, "key_ids">;
+  registration(): Omit<Registration, "key_ids">;
   onRegistered(): void;
   /** True when commands can be heard. */
   onStream(isOpen: boolean): void;
@@ -62,6 +62,16 @@ export class HubLink implements Service {
     this.#reconnect.abort();
   }
 
+  /** What the worker can run has changed. A hub that is away hears of it when the worker connects again. */
+  async registerAgain(): Promise<void> {
+    const { signal } = this.#stopping;
+    if (!this.#isConnected || signal.aborted) return;
+    await this.#register(signal).catch((error: unknown) => {
+      if (!signal.aborted)
+        this.#deps.logger.warn({ err: error }, "the hub could not be told what can be run");
+    });
+  }
+
   /** The hub has other keys now. Those that may be believed are, and the hub is told which these are. */
   async refreshKeys(): Promise<void> {
     const { signal } = this.#stopping;
@@ -104,7 +114,7 @@ export class HubLink implements Service {
   /** The hub signs with a key that it knows this worker to trust, so it must be told which these are. */
   async #register(signal: AbortSignal): Promise<void> {
     const { calls, registration, keys } = this.#deps;
-    await calls.register({ ...registration, key_ids: keys.names().slice(-keyIdsMax) }, signal);
+    await calls.register({ ...registration(), key_ids: keys.names().slice(-keyIdsMax) }, signal);
   }
 
   /** True when other keys are trusted than before. */

@@ -2,11 +2,33 @@ import { documentFormat } from "../core/document-format.ts";
 import type { Registration } from "./hub-calls.ts";
 import type { WorkerSettings } from "./settings.ts";
 
-/** What a worker tells the hub about itself. */
+/** The hub takes no longer one. */
+const problemCharsMax = 500;
+
+type WorkerProgram = {
+  version: string;
+  publicKey: string;
+  kinds: readonly string[];
+  /** Types that functions of this program handle. */
+  functionTypes: readonly string[];
+};
+
+/** What a worker tells the hub about itself; while no process can be caged here, that it runs none, and why. */
 export function registrationOf(
   settings: WorkerSettings,
-  facts: { version: string; publicKey: string; kinds: readonly string[]; handlerTypes: string[] },
+  facts: WorkerProgram,
+  sandboxProblem: string | null,
 ): Registration {
+  const { functionTypes } = facts;
+  // Functions of this program need no cage; configured handlers are processes.
+  const canRun =
+    sandboxProblem === null
+      ? { kinds: [...facts.kinds], handler_types: [...Object.keys(settings.handlers), ...functionTypes] }
+      : {
+          kinds: functionTypes.length > 0 ? ["handler"] : [],
+          handler_types: [...functionTypes],
+          sandbox_problem: sandboxProblem.slice(0, problemCharsMax).toWellFormed(),
+        };
   return {
     worker_id: settings.workerId,
     name: settings.name,
@@ -15,8 +37,7 @@ export function registrationOf(
     ram_gb: settings.ramGb,
     tags: settings.tags,
     types: settings.types,
-    handler_types: [...Object.keys(settings.handlers), ...facts.handlerTypes],
-    kinds: [...facts.kinds],
+    ...canRun,
     sessions: settings.sessions,
     document_format: documentFormat,
     slots: settings.slots,

@@ -8,7 +8,7 @@ import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
+import { type Sandbox, SandboxUnavailable } from "../sandbox/sandbox.ts";
 import { testJobId } from "./fake-hub.testing.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { startWorker } from "./start.ts";
@@ -79,11 +79,67 @@ test("a strict worker that is given a process it cannot cage gives it back with 
   expect(stage.hub.endings).toEqual([]);
 });
 
+test("B3: after a process that it could not cage, a worker claims none and tells the hub, until its probe passes", async () => {
+  let isFine = false;
+  const sandbox: Sandbox = {
+    ...plainSandbox,
+    level: "strict",
+    probe: (asked) =>
+      isFine
+        ? plainSandbox.probe(asked)
+        : Promise.reject(new SandboxUnavailable("cpu: no controller", { isHostDown: true })),
+    recheck: async () => (isFine ? null : "cpu: no controller"),
+  };
+  const registered = () => stage.hub.calls.filter(({ path }) => path === "/workers/register");
+  const claims = () => stage.hub.pathsOf(/claim-batch/).length;
+  stage.hub.queue = [exec(1, ["true"])];
+  await start(stage, { sandbox, env: { WORKER_SLOTS: "1", JOB_POLL_INTERVAL_MS: "10" } });
+  await stage.hub.until(() => registered().length === 2);
+  expect(registered()[1]?.body).toMatchObject({
+    kinds: [],
+    sandbox_problem: "SANDBOX_UNAVAILABLE: cpu: no controller",
+  });
+  const before = claims();
+  stage.hub.queue = [exec(2, ["true"])];
+  stage.hub.command("work");
+  await stage.hub.until(() => registered().length === 2 && stage.hub.pathsOf(/metrics/).length > 0);
+  expect(claims()).toBe(before);
+  isFine = true;
+  expect(await endingOf(stage, 2)).toMatchObject({ exit_code: 0 });
+  expect(registered()[2]?.body).not.toHaveProperty("sandbox_problem");
+});
+
+test.runIf(process.getuid?.() === 0)(
+  "A19: a worker that runs as root without a launcher runs no process, and says so to whoever starts it and to the hub",
+  async () => {
+    const sandbox = await openCaged(join(stage.home, "no-such-launcher"), undefined);
+    expect(sandbox.level).toBe("best-effort");
+    stage.hub.queue = [exec(1, ["true"])];
+    const worker = await start(stage, { sandbox, handlers: { "test.fn": () => "fine" } });
+    await stage.hub.until(() => stage.hub.pathsOf(/release/).length > 0);
+    expect(worker.warnings).toEqual([
+      expect.stringMatching(/^process jobs are not claimed: SANDBOX_UNAVAILABLE: user: .*no-such-launcher/),
+    ]);
+    const registered = stage.hub.calls.find(({ path }) => path === "/workers/register");
+    expect(registered?.body).toMatchObject({
+      kinds: ["handler"],
+      handler_types: ["test.fn"],
+      sandbox_problem: expect.stringContaining("SANDBOX_UNAVAILABLE: user:"),
+    });
+    expect(stage.hub.pathsOf(/start$/)).toEqual([]);
+    expect(stage.hub.endings).toEqual([]);
+  },
+);
+
 /** A sandbox that insists on everything, with the launcher that a host without a compiler has: none. */
 function openStrict(launcherFile: string): Promise<Sandbox> {
+  return openCaged(launcherFile, "strict");
+}
+
+function openCaged(launcherFile: string, level: "strict" | undefined): Promise<Sandbox> {
   mkdirSync(join(stage.home, "work"), { recursive: true });
   return CagedSandbox.open({
-    level: "strict",
+    level,
     workDir: join(stage.home, "work"),
     clock: systemClock,
     logger: silentLogger,

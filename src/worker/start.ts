@@ -9,7 +9,7 @@ import { createHttpClient } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { DiscardFolder } from "../sandbox/discard-folder.ts";
-import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import { openPlainSandbox } from "../sandbox/open-plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
 import type { Ledger } from "./ledger.ts";
@@ -39,6 +39,8 @@ type StartWorkerOptions = {
 
 export type RunningWorker = {
   readonly workerId: string;
+  /** What whoever started it should know about this host: one sentence each. */
+  readonly warnings: readonly string[];
   /** Claims nothing more, lets what runs end within the drain time, gives back the rest, and says goodbye. */
   stop(): Promise<void>;
   /** The same at once: whatever runs is killed and given back. */
@@ -94,6 +96,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   done.catch(() => {});
   return {
     workerId: settings.workerId,
+    warnings: warningsOf(resources.sandbox),
     done,
     stop: async () => {
       engine.stop().catch(() => {});
@@ -173,7 +176,11 @@ async function openSandbox(
   clock: Clock,
 ): Promise<Sandbox> {
   const { isolation, visible_paths: visiblePaths } = settings.execution;
-  if (isolation === "none") return plainSandbox;
+  const uid = process.getuid?.() ?? -1;
+  if (isolation === "none") {
+    logger.warn(noCageWarning);
+    return openPlainSandbox({ workDir: settings.workDir, uid });
+  }
   const sandbox = await CagedSandbox.open({
     level: isolation,
     workDir: settings.workDir,
@@ -181,7 +188,7 @@ async function openSandbox(
     clock,
     logger,
     pid: process.pid,
-    uid: process.getuid?.() ?? -1,
+    uid,
     // A program that has a worker in it is more than a worker, and stays where it was put.
     mayMove: handlers === undefined || handlers.size === 0,
   });
@@ -192,6 +199,13 @@ async function openSandbox(
       "this host lacks parts of the cage; see `writ doctor`",
     );
   return sandbox;
+}
+
+const noCageWarning = "isolation is none: jobs run without a cage";
+
+function warningsOf({ level, obstacle }: Sandbox): string[] {
+  if (obstacle !== null) return [`process jobs are not claimed: SANDBOX_UNAVAILABLE: ${obstacle}`];
+  return level === "none" ? [noCageWarning] : [];
 }
 
 function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {

@@ -67,6 +67,8 @@ export class WorkerEngine {
   readonly #over = Promise.withResolvers<void>();
   /** What checking claims has cost. */
   readonly #tally = { verifications: 0 };
+  /** Why no process can be caged here at present. */
+  #sandboxProblem: string | null = null;
   #isStopping = false;
   #isInTrouble = false;
 
@@ -148,15 +150,16 @@ export class WorkerEngine {
 
   #createLink(): HubLink {
     const { settings, version, key, keys, runners, handlers } = this.#parts;
+    const program = {
+      version,
+      publicKey: key.publicKeyPem,
+      kinds: runners.kinds,
+      functionTypes: [...handlers.keys()],
+    };
     return new HubLink({
       ...this.#hub,
       keys,
-      registration: registrationOf(settings, {
-        version,
-        publicKey: key.publicKeyPem,
-        kinds: runners.kinds,
-        handlerTypes: [...handlers.keys()],
-      }),
+      registration: () => registrationOf(settings, program, this.#sandboxProblem),
       onRegistered: () => {
         this.#claims.isRegistered = true;
       },
@@ -209,9 +212,14 @@ export class WorkerEngine {
 
   #createSandboxWatch(): SandboxWatch {
     const { clock, logger, sandbox, handlers } = this.#parts;
-    const onChange = (isDown: boolean) => {
+    const onChange = (obstacle: string | null) => {
+      this.#sandboxProblem = obstacle;
       // Functions of this program need no cage.
-      this.#claims.onlyTypes = isDown ? [...handlers.keys()] : undefined;
+      if (obstacle !== null) this.#claims.onlyTypes = [...handlers.keys()];
+      void this.#link.registerAgain().then(() => {
+        // Only then: a claim that comes before the registration is given nothing.
+        if (this.#sandboxProblem === null) this.#claims.onlyTypes = undefined;
+      });
     };
     return new SandboxWatch({ clock, logger, sandbox, onChange });
   }

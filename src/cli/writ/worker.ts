@@ -40,6 +40,7 @@ async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void>
   const logger = openWorkerLog(home, settings.logging);
   try {
     const worker = await startWorker({ settings, home, version, logger, signal: stops.requested });
+    for (const warning of worker.warnings) context.stderr.write(`warning: ${neutraliseLine(warning)}\n`);
     if (!flags.withParent) {
       context.stdout.write(`worker ${neutraliseLine(worker.workerId)} is running. Ctrl-C stops it.\n`);
     }

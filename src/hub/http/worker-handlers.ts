@@ -174,6 +174,7 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
       sessions: [...(body.sessions ?? []), ...(body.session === undefined ? [] : [body.session])],
       containers: body.containers ?? [],
       documentFormat: body.document_format ?? oldWorker.documentFormat,
+      ...(body.sandbox_problem === undefined ? {} : { sandboxProblem: body.sandbox_problem }),
     },
     slots: body.slots ?? body.cores,
     keyIds: body.key_ids ?? [],

@@ -19,6 +19,7 @@ export async function workerView(
     sessions: worker.facts.sessions,
     containers: worker.facts.containers,
     document_format: worker.facts.documentFormat,
+    sandbox_problem: worker.facts.sandboxProblem ?? null,
     slots: worker.slots,
     capabilities: worker.facts.capabilities,
     status: worker.blocked ? "blocked" : worker.draining ? "draining" : worker.status,
