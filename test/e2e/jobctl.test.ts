@@ -258,7 +258,7 @@ describe("jobctl run", () => {
     streaming.stderr.on("data", (text) => {
       said += text;
     });
-    await eventually("it says so", () => said.includes("going on with attempt 2"));
+    await eventually("it says so", () => said.includes("following attempt 2"));
     // Listened for before the stop: it may end before the stop has been answered.
     const exited = once(streaming, "exit");
     // The second attempt would come in half a minute; nobody has to wait for it.
