@@ -1,7 +1,7 @@
 import type { EventKind, NewEvent, Origin } from "../core/events.ts";
 import type { Quota } from "../core/quota.ts";
+import type { NewToken, TokenRecord } from "./access-store.ts";
 import type { Lockdown } from "./response-store.ts";
-import type { NewToken, TokenRecord } from "./store.ts";
 import type { WorkerRecord, WorkerRegistration } from "./worker-store.ts";
 
 /** The events of acts that do not concern a job: tokens, workers, queues, quotas, the lockdown. */

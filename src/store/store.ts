@@ -1,11 +1,11 @@
 import type { Change } from "../core/change.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { EventKind, LoggedEvent, NewEvent, Origin } from "../core/events.ts";
-import type { Role } from "../core/identity.ts";
 import type { JobRecord, JobState, NewJob } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { WorkerFacts } from "../core/queue-key.ts";
 import type { Quota } from "../core/quota.ts";
+import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
@@ -25,7 +25,8 @@ import type { WorkerStore } from "./worker-store.ts";
  * A driver reads and writes and decides nothing: the rules are in core/effects.ts and in the files beside this one.
  * test/store-contract checks every driver against this page.
  */
-export type Store = AuditStore &
+export type Store = AccessStore &
+  AuditStore &
   OutputStore &
   ResponseStore &
   WorkerStore & {
@@ -88,35 +89,6 @@ export type Store = AuditStore &
     pruneReceipts(input: { before: number; limit: number }): Promise<{ removed: number }>;
     /** Deletes what was signed before this time. */
     pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
-
-    /**
-     * False if the token names a worker of another tenant, unless it may move that worker to its own tenant: only a hub
-     * administrator decides that.
-     */
-    createToken(input: { token: NewToken; mayMove?: boolean; origin: Origin | null }): Promise<boolean>;
-    /**
-     * By SHA-256 of the secret, in hex. Revoked and expired tokens are returned too; the caller decides and says why.
-     */
-    findToken(input: { secretHash: string }): Promise<TokenRecord | null>;
-    listTokens(): Promise<TokenRecord[]>;
-    /** False if there is no such token. Sessions made with it end too. */
-    revokeToken(input: { tokenId: string; nowMs: number; origin: Origin | null }): Promise<boolean>;
-    /** Replaces a token with another in one act. False if the old one is no longer valid. */
-    refreshToken(input: {
-      tokenId: string;
-      token: NewToken;
-      nowMs: number;
-      origin: Origin | null;
-    }): Promise<boolean>;
-    createSession(input: {
-      secretHash: string;
-      tokenId: string;
-      expiresAt: number;
-      origin: Origin | null;
-      nowMs: number;
-    }): Promise<void>;
-    findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
-    removeSession(input: { secretHash: string }): Promise<boolean>;
 
     getQuota(input: { tenantId: string }): Promise<Quota>;
     putQuota(input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null }): Promise<void>;
@@ -244,18 +216,6 @@ export type JobFilter = {
   offset?: number;
   limit: number;
 };
-
-export type NewToken = {
-  id: string;
-  secretHash: string;
-  role: Role;
-  tenantId: string | null;
-  userId: string;
-  workerId: string | null;
-  createdAt: number;
-  expiresAt: number | null;
-};
-export type TokenRecord = NewToken & { revokedAt: number | null };
 
 export type QueueSummary = {
   tenantId: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewToken } from "../../src/store/store.ts";
+import type { NewToken } from "../../src/store/access-store.ts";
 import { origin } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

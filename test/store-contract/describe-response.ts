@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { NewToken } from "../../src/store/access-store.ts";
 import type { AdvanceInput } from "../../src/store/response-store.ts";
-import type { NewToken } from "../../src/store/store.ts";
 import { origin } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

@@ -1,7 +1,7 @@
 import type { adminRoutes } from "../../contract/admin-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
-import type { TokenRecord } from "../../store/store.ts";
+import type { TokenRecord } from "../../store/access-store.ts";
 import { authenticate, createSession, removeSession } from "../use-cases/access/authenticate.ts";
 import { createToken, refreshToken, revokeToken } from "../use-cases/access/manage-tokens.ts";
 import { mayServe } from "../use-cases/access/tenant-wall.ts";

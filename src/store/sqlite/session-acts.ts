@@ -1,6 +1,6 @@
 import type { Origin } from "../../core/events.ts";
+import type { TokenRecord } from "../access-store.ts";
 import { loggedIn } from "../act-events.ts";
-import type { TokenRecord } from "../store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { findToken } from "./token-acts.ts";

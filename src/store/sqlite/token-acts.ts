@@ -1,7 +1,7 @@
 import type { Origin } from "../../core/events.ts";
 import { isTokenUsable } from "../../core/identity.ts";
+import type { NewToken, TokenRecord } from "../access-store.ts";
 import { tokenIssued, tokenRefreshed, tokenRevoked } from "../act-events.ts";
-import type { NewToken, TokenRecord } from "../store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { getWorkerOwner, moveWorker } from "./worker-owner.ts";

@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { type Identity, isTokenUsable } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
-import type { TokenRecord } from "../../../store/store.ts";
+import type { TokenRecord } from "../../../store/access-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { noteFailedLogin } from "./note-failed-login.ts";
 

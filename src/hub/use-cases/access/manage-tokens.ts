@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { defaultTenant, type Identity, type Role } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
-import type { NewToken, TokenRecord } from "../../../store/store.ts";
+import type { NewToken, TokenRecord } from "../../../store/access-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { isHidden } from "./tenant-wall.ts";
 
