@@ -103,9 +103,11 @@ export function result(
   rules: ChangeRules,
 ): Outcome {
   if (job.status === "completed") {
+    // The texts and not the hashes: earlier hubs stored any hash that a worker sent.
+    if (change.result === job.result) return { kind: "duplicate" };
     const sameKey = change.resultKey !== null && change.resultKey === job.resultKey;
-    if (sameKey || change.resultHash === job.resultHash) return { kind: "duplicate" };
-    return refused("RESULT_CONFLICT", "this attempt has already delivered a different result");
+    const under = sameKey ? " under the same X-Idempotency-Key" : "";
+    return refused("RESULT_CONFLICT", `this attempt has already delivered a different result${under}`);
   }
   const { exitCode } = change;
   const report = reportOf(job, change);

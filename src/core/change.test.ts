@@ -96,14 +96,18 @@ describe("the fence", () => {
 });
 
 describe("a result", () => {
-  it("is a duplicate by its key or by its hash, and else a conflict", () => {
+  it("A16: is a duplicate if it is the same, whatever its key, and else a conflict, also under the same key", () => {
     const completed = aJob("completed");
-    const byKey = { ...result, resultHash: "h2", resultKey: "k1" };
-    expect(decideChange(completed, byKey, rules).kind).toBe("duplicate");
-    expect(decideChange(completed, { ...byKey, resultKey: "k2" }, rules)).toMatchObject({
-      code: "RESULT_CONFLICT",
-    });
-    expect(decideChange(completed, { ...result, resultKey: "k2" }, rules).kind).toBe("duplicate");
+    const other = { ...result, result: "2", resultHash: "h2" };
+    for (const resultKey of ["k1", "k2", null]) {
+      expect(decideChange(completed, { ...result, resultKey }, rules).kind).toBe("duplicate");
+      expect(decideChange(completed, { ...other, resultKey }, rules)).toMatchObject({
+        code: "RESULT_CONFLICT",
+      });
+    }
+    expect(decideChange({ ...completed, resultHash: "by an older hub" }, result, rules).kind).toBe(
+      "duplicate",
+    );
   });
 
   it("that comes after a cancel is kept as partial and never as the result", () => {

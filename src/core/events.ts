@@ -44,6 +44,7 @@ export const eventTable = {
   QUEUE_RESUMED: { severity: "LOW", live: null },
   QUOTA_CHANGED: { severity: "LOW", live: null },
   STALE_RESULT_REJECTED: { severity: "LOW", live: null },
+  CONFLICTING_RESULT_REJECTED: { severity: "MEDIUM", live: null },
   RATE_LIMIT_HIT: { severity: "LOW", live: null },
   PERMISSION_DENIED: { severity: "MEDIUM", live: null },
   QUOTA_EXCEEDED: { severity: "MEDIUM", live: null },

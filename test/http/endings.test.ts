@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { sha256Hex } from "../../src/signing/mac.ts";
 import { errorOf } from "../support/call-http.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
@@ -54,24 +55,58 @@ describe("a result", () => {
     expect((await report(job, "result", { result: null })).json()).toEqual({ status: "completed" });
   });
 
-  test("may be repeated: the same value, the same hash or the same key is a duplicate", async () => {
+  test("may be repeated: the same value is a duplicate, with or without its hash and key", async () => {
     const job = await runningJob(hub);
     await report(job, "result", { result: { b: 1, a: 2 } }, { "X-Idempotency-Key": "k1" });
     const before = snapshot(hub.home);
     const repeats = [
       await report(job, "result", { result: { a: 2, b: 1 } }),
-      await report(job, "result", { result: "quite another" }, { "X-Idempotency-Key": "k1" }),
-      await report(job, "result", { result: 0, result_hash: `sha256:${(await view(job.id)).result_hash}` }),
+      await report(job, "result", { result: { a: 2, b: 1 } }, { "X-Idempotency-Key": "k1" }),
+      await report(job, "result", {
+        result: { a: 2, b: 1 },
+        result_hash: `sha256:${(await view(job.id)).result_hash}`,
+      }),
     ];
     for (const repeat of repeats) {
       expect(repeat).toMatchObject({ status: 200 });
       expect(repeat.json()).toEqual({ status: "completed", duplicate: true });
     }
-    expect(await report(job, "result", { result: { a: 3 } })).toMatchObject({
-      status: 409,
-      code: "RESULT_CONFLICT",
-    });
     expect(snapshot(hub.home)).toBe(before);
+  });
+
+  test("A16: another one for the same attempt is refused, also under the same key, and recorded once", async () => {
+    const job = await runningJob(hub);
+    await report(job, "result", { result: { a: 1 } }, { "X-Idempotency-Key": "k1" });
+    const before = await view(job.id);
+    const keys: Record<string, string>[] = [{ "X-Idempotency-Key": "k1" }, { "X-Idempotency-Key": "k2" }, {}];
+    for (const headers of keys) {
+      expect(await report(job, "result", { result: { a: 2 } }, headers)).toMatchObject({
+        status: 409,
+        code: "RESULT_CONFLICT",
+      });
+    }
+    expect(await view(job.id)).toMatchObject({ result: { a: 1 }, result_hash: before.result_hash });
+    const recorded = readEvents(hub.home).filter(({ event }) => event === "CONFLICTING_RESULT_REJECTED");
+    expect(recorded).toMatchObject([{ job_id: job.id }]);
+  });
+
+  test("A16: with a hash that is not its own is refused, alone and in a batch, and the job goes on", async () => {
+    const job = await runningJob(hub);
+    const wrong = { result: { a: 1 }, result_hash: sha256Hex('{"a":2}') };
+    const refusal = await report(job, "result", wrong);
+    expect(refusal).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+    expect(refusal.text).toContain("result_hash");
+    const { worker_id, ...fence } = job.fence;
+    const items = [{ ...fence, ...wrong, job_id: job.id }];
+    const batch = await hub.must("POST", "/jobs/results", {
+      token: tokens.worker,
+      body: { worker_id, items },
+    });
+    expect(batch.text).toContain("INVALID_ARGUMENT");
+    expect(await view(job.id)).toMatchObject({ status: "running" });
+    const right = { result: { a: 1 }, result_hash: sha256Hex('{"a":1}') };
+    expect((await report(job, "result", right)).json()).toEqual({ status: "completed" });
+    expect((await view(job.id)).result_hash).toBe(right.result_hash);
   });
 
   test("sent a hundred times at once ends the job once", async () => {

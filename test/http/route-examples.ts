@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { RouteName } from "../../src/contract/routes.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
 import type { TestHub } from "../support/hub.ts";
 import { claimedJob, failedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
@@ -130,7 +131,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     };
   },
   finishJob: async (world) =>
-    reported(world, { result: { a: 1.5 } }, { result: { a: 1.5 }, result_hash: "a".repeat(64) }),
+    reported(world, { result: { a: 1.5 } }, { result: { a: 1.5 }, result_hash: sha256Hex('{"a":1.5}') }),
   failJob: async (world) =>
     reported(
       world,

@@ -109,7 +109,8 @@ export function describeAttempts(create: () => StoreUnderTest): void {
       const claimed = await scene().submitAndStart();
       expect((await scene().change(claimed, resultOf("1", "key"))).kind).toBe("moved");
       expect((await scene().change(claimed, resultOf("1"))).kind).toBe("duplicate");
-      expect((await scene().change(claimed, resultOf("2", "key"))).kind).toBe("duplicate");
+      expect((await scene().change(claimed, resultOf("1", "another key"))).kind).toBe("duplicate");
+      expect(await scene().change(claimed, resultOf("2", "key"))).toMatchObject({ code: "RESULT_CONFLICT" });
       const other = await scene().change(claimed, resultOf("2"));
       expect(other).toMatchObject({ kind: "refused", code: "RESULT_CONFLICT" });
       expect(await scene().job(claimed.job.id)).toMatchObject({ result: "1", status: "completed" });

@@ -63,21 +63,22 @@ async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct):
 
 type Asked = JobChange & { identity: Identity; origin: Origin };
 
-/** The job after the change, or the refusal as an error. A stale call is noted once for its attempt. */
+/** The job after the change, or the refusal as an error. A stale call, or a second result, is noted. */
 export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobBrief> {
   if (answer.kind === "unknown") throw notFound(asked.jobId);
   if (answer.kind !== "refused") return answer.job;
   if (isHidden(asked.identity, answer.job)) throw await hidden(deps, asked);
   if (answer.code === "LEASE_LOST") await noteStale(deps, asked, answer.job);
+  if (answer.code === "RESULT_CONFLICT") await noteConflict(deps, asked, answer.job);
   throw new WritError(answer.code, answer.message);
 }
 
-/** One note a minute for one job: a worker that repeats itself must not fill the log. */
-const staleNotesPerSecond = 1 / 60;
+/** One note a minute for one attempt: a worker that repeats itself must not fill the log. */
+const notesPerSecond = 1 / 60;
 
 async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
   const fence = "fence" in change ? change.fence : null;
-  if (deps.limits.take(`stale ${jobId} ${fence?.attempt}`, staleNotesPerSecond) > 0) return;
+  if (deps.limits.take(`stale ${jobId} ${fence?.attempt}`, notesPerSecond) > 0) return;
   await noteViolation(deps, { jobId, change }, job);
   await recordEvent(deps, {
     event: "STALE_RESULT_REJECTED",
@@ -89,6 +90,24 @@ async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBr
       worker_id: fence?.workerId ?? null,
       attempt: fence?.attempt ?? null,
       current_attempt: job.attempt,
+    },
+  });
+}
+
+/** The first result stays; that somebody with the same lease sent another one must be known all the same. */
+async function noteConflict(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
+  if (change.act !== "result") return;
+  if (deps.limits.take(`conflict ${jobId} ${job.attempt}`, notesPerSecond) > 0) return;
+  await recordEvent(deps, {
+    event: "CONFLICTING_RESULT_REJECTED",
+    tenantId: job.tenantId,
+    jobId,
+    origin: null,
+    details: {
+      worker_id: change.fence.workerId,
+      attempt: job.attempt,
+      refused_result_hash: change.resultHash,
+      idempotency_key: change.resultKey,
     },
   });
 }

@@ -7,7 +7,7 @@ import {
   resultItem,
 } from "../../../contract/worker-shapes.ts";
 import type { AttemptReport, Change } from "../../../core/change.ts";
-import { WritError } from "../../../core/errors.ts";
+import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { classify } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
@@ -205,10 +205,20 @@ function resultChange(identity: Identity, body: ResultFields, key: string | null
     act: "result",
     fence: fenceOf(identity, body),
     result,
-    resultHash: body.result_hash?.replace(/^sha256:/, "") ?? sha256Hex(result),
+    resultHash: checkedHash(result, body.result_hash),
     resultKey: key,
     ...reportOf(body),
   };
+}
+
+/** The hash that others can rely on is the hub's own; a worker that sends one must agree. */
+function checkedHash(result: string, given: string | undefined): string {
+  const hash = sha256Hex(result);
+  if (given !== undefined && given.replace(/^sha256:/, "") !== hash) {
+    const message = `"${given}" is not the SHA-256 of the canonical form of result, which is ${hash}`;
+    throw invalidArgument({ path: "result_hash", message });
+  }
+  return hash;
 }
 
 function failChange(identity: Identity, body: FailFields): FailChange {
