@@ -1,4 +1,5 @@
 import type { AttemptReport, Change } from "./change.ts";
+import { sandboxUnavailable } from "./failure.ts";
 import type { JobRecord } from "./job.ts";
 import {
   abandon,
@@ -70,6 +71,7 @@ export function renewed(job: JobRecord, rules: ChangeRules): Partial<JobRecord> 
 
 export function release(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
+  if (isSpent(job, change.reason)) return spent(job, change.reason, rules);
   if (job.releases + 1 >= releasesMax) {
     return attemptFailed(job, rules, {
       code: "WORKER_DISCONNECTED",
@@ -85,12 +87,27 @@ export function release(job: JobRecord, change: { reason: string }, rules: Chang
   );
 }
 
+/** The only attempt that the job is allowed has begun: a second one would repeat what the first has done. */
+function isSpent(job: JobRecord, reason: string): boolean {
+  return job.status === "running" && job.maxAttempts === 1 && !reason.startsWith(sandboxUnavailable);
+}
+
+function spent(job: JobRecord, reason: string, rules: ChangeRules): Outcome {
+  return attemptFailed(job, rules, {
+    code: "WORKER_DISCONNECTED",
+    detail: null,
+    reason: `its only attempt was ended: ${reason}`,
+    patch: {},
+  });
+}
+
 /**
  * The hub takes the lease back because the key that signed it can no longer be trusted. Nobody is at fault, so nothing
- * is charged or counted; the delay gives the worker time to stop the job.
+ * is charged or counted; the delay gives the worker time to stop the job. A job whose only attempt has begun is over.
  */
 export function recall(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
+  if (isSpent(job, change.reason)) return spent(job, change.reason, rules);
   const runAt = rules.nowMs + Math.round(releaseDelayMs * rules.backoffScale);
   return moved({ ...unleased, status: "pending", attempts: job.attempts - 1, runAt }, [
     { event: "JOB_RELEASED", details: { reason: change.reason, by: "hub", run_at: runAt } },

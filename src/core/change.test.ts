@@ -68,6 +68,32 @@ describe("a recall", () => {
   });
 });
 
+describe("A7: a job that is allowed one attempt", () => {
+  const once = { maxAttempts: 1 };
+  const release = (reason: string) => ({ act: "release", fence, reason }) as const;
+  const lost = { status: "failed", failCode: "WORKER_DISCONNECTED" };
+
+  it("has failed when it is given back or recalled after its process has begun", () => {
+    const job = aJob("running", once);
+    expect(patchOf(decideChange(job, release("the worker is stopping"), rules))).toMatchObject(lost);
+    expect(patchOf(decideChange(job, { act: "recall", reason: "the hub is locked" }, rules))).toMatchObject(
+      lost,
+    );
+  });
+
+  it("waits again when nothing was executed", () => {
+    const given = { status: "pending" };
+    expect(patchOf(decideChange(aJob("assigned", once), release("drain"), rules))).toMatchObject(given);
+    const uncaged = release("SANDBOX_UNAVAILABLE: no launcher");
+    expect(patchOf(decideChange(aJob("running", once), uncaged, rules))).toMatchObject(given);
+  });
+
+  it("differs from one that is allowed two", () => {
+    const job = aJob("running", { maxAttempts: 2 });
+    expect(patchOf(decideChange(job, release("drain"), rules))).toMatchObject({ status: "pending" });
+  });
+});
+
 describe("the fence", () => {
   const others: [string, Partial<Fence>][] = [
     ["another worker", { workerId: "w2" }],

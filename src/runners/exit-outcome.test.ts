@@ -18,10 +18,18 @@ function outcomeOf(exit: Partial<ProcessExit>, changes: Partial<EndedProcess> = 
   return exitOutcome(context, { ...base, ...changes });
 }
 
-test("a job that trouble of the host has ended is given back", () => {
-  expect(outcomeOf({ lost: "the launcher is gone" })).toEqual({
-    kind: "released",
+test("A7: a job whose launcher died under it has failed, and is not given back", () => {
+  expect(outcomeOf({ lost: "the launcher is gone" })).toMatchObject({
+    kind: "failed",
+    code: "WORKER_DISCONNECTED",
     reason: "the launcher is gone",
+  });
+});
+
+test("a job whose output this host cannot write is given back", () => {
+  expect(outcomeOf({ unwritten: "its output could not be written: ENOSPC" })).toEqual({
+    kind: "released",
+    reason: "its output could not be written: ENOSPC",
   });
 });
 

@@ -31,7 +31,10 @@ export function exitOutcome(context: Pick<RunContext, "lease">, ended: EndedProc
     const outcome = stoppedOutcome(stoppedBy, context);
     return outcome.kind === "failed" ? { ...outcome, ...partial, ...facts } : outcome;
   }
-  if (exit.lost !== undefined) return { kind: "released", reason: exit.lost };
+  // It may have done anything by then, so it is charged like every attempt that was begun.
+  if (exit.lost !== undefined)
+    return { kind: "failed", code: "WORKER_DISCONNECTED", reason: exit.lost, ...partial, ...facts };
+  if (exit.unwritten !== undefined) return { kind: "released", reason: exit.unwritten };
   const failure = failureOf(exit, result);
   if (failure !== undefined) return { ...failure, ...partial, ...facts };
   return {

@@ -33,13 +33,20 @@ export function superviseCage(
   };
 }
 
+/** A process that was given to a launcher which died before it said whether it began. */
+export function lostProcess(lost: string, isolation: Isolation): RunningProcess {
+  const exited = Promise.resolve({ exitCode: null, signal: null, usage: {}, outputLimited: false, lost });
+  return { pid: 0, exited, isolation, signalGroup: () => {}, killTree: async () => {} };
+}
+
 function exitOf(end: JobEnd, usage: Usage): ProcessExit {
   if (end.kind === "lost") {
     return { exitCode: null, signal: null, usage, outputLimited: false, lost: end.reason };
   }
   const { exitCode, signo, isOutputLimited, outputFailure } = end.report;
-  const lost = outputFailure === null ? {} : { lost: `its output could not be written: ${outputFailure}` };
-  return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...lost };
+  const unwritten =
+    outputFailure === null ? {} : { unwritten: `its output could not be written: ${outputFailure}` };
+  return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...unwritten };
 }
 
 /** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that were waited for. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { superviseCage } from "./caged-process.ts";
+import { lostProcess, superviseCage } from "./caged-process.ts";
 import { limitParts, limitWrites } from "./cgroup-limits.ts";
 import {
   type Decision,
@@ -106,8 +106,9 @@ export class CagedSandbox implements Sandbox {
     } catch (error) {
       await cgroup?.remove();
       if (error instanceof PlanRefused) return neverStarted(error, decision.isolation);
-      if (error instanceof LauncherLost) throw new SandboxUnavailable(error.message, { isHostDown: true });
-      throw error;
+      if (!(error instanceof LauncherLost)) throw error;
+      if (error.mayHaveBegun) return lostProcess(error.message, decision.isolation);
+      throw new SandboxUnavailable(error.message, { isHostDown: true });
     }
   }
 

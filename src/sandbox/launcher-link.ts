@@ -34,11 +34,14 @@ export type LaunchedJob = {
 /** There is no launcher to serve this. */
 export class LauncherLost extends Error {
   readonly reason: string;
+  /** It had the plan, so nobody knows whether the program was executed. */
+  readonly mayHaveBegun: boolean;
 
-  constructor(reason: string) {
+  constructor(reason: string, { mayHaveBegun = false } = {}) {
     super(`the launcher is gone: ${reason}`);
     this.name = "LauncherLost";
     this.reason = reason;
+    this.mayHaveBegun = mayHaveBegun;
   }
 }
 
@@ -274,7 +277,7 @@ export class LauncherLink {
     this.#ready.reject(error);
     for (const { start, end } of this.#jobs.values()) {
       start.promise.catch(() => {});
-      start.reject(error);
+      start.reject(new LauncherLost(why, { mayHaveBegun: true }));
       end.resolve({ kind: "lost", reason: error.message });
     }
     for (const answer of this.#opens.values()) answer.reject(error);

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { checkLimits } from "../core/check-limits.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
 import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
@@ -139,6 +140,7 @@ async function startJob(
   { command, limits }: { command: readonly string[]; limits: LimitsText },
 ): Promise<{ id: string; job: Job }> {
   if (command.length === 0) throw new WritError("INVALID_ARGUMENT", "a command has at least one word");
+  checkLimits(limits);
   const id = uuidV7(Date.now(), randomBytes(16));
   const dir = join(root, "jobs", id);
   const workDir = join(dir, "work");
@@ -157,10 +159,14 @@ async function startJob(
     workDir,
   });
   if (running.pid === 0) {
-    const { spawnError } = await running.exited;
-    throw new WritError("INVALID_ARGUMENT", `${command[0]} cannot be executed: ${spawnError?.message}`, {
-      code: spawnError?.code,
-    });
+    const { spawnError, lost } = await running.exited;
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      `${command[0]} cannot be executed: ${spawnError?.message ?? lost}`,
+      {
+        code: spawnError?.code,
+      },
+    );
   }
   const { isolation } = running;
   const status: JobStatus = {
@@ -194,7 +200,7 @@ function askedIn(limits: LimitsText): (keyof Limits)[] {
 
 function reasonOf(exit: ProcessExit, stopped: "stopped" | undefined): JobStatus["reason"] {
   if (stopped !== undefined) return stopped;
-  if (exit.lost !== undefined) return "lost";
+  if ((exit.lost ?? exit.unwritten) !== undefined) return "lost";
   if (exit.outputLimited) return "output limit";
   return exit.usage.oom === true ? "out of memory" : null;
 }

@@ -1,3 +1,4 @@
+import { sandboxUnavailable } from "../core/failure.ts";
 import type { Limits } from "../core/limits.ts";
 
 export const isolationLevels = ["strict", "best-effort", "none"] as const;
@@ -75,8 +76,10 @@ export type ProcessExit = {
   spawnError?: SpawnError;
   /** It said more than it may and was ended for that. */
   outputLimited: boolean;
-  /** It was ended by trouble of this host, for which the job can do nothing. */
+  /** Nobody knows how it ended, or even whether it began, because what watched over it died. */
   lost?: string;
+  /** It was ended because this host could not write its output. */
+  unwritten?: string;
 };
 
 export type RunningProcess = {
@@ -119,7 +122,7 @@ export class SandboxUnavailable extends Error {
   readonly isHostDown: boolean;
 
   constructor(reason: string, { isHostDown }: { isHostDown: boolean }) {
-    super(`SANDBOX_UNAVAILABLE: ${reason}`.slice(0, reasonCharsMax).toWellFormed());
+    super(`${sandboxUnavailable}: ${reason}`.slice(0, reasonCharsMax).toWellFormed());
     this.name = "SandboxUnavailable";
     this.isHostDown = isHostDown;
   }

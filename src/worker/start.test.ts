@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { documentFormat } from "../core/document-format.ts";
@@ -299,3 +299,25 @@ test("A2: a job that leaves a tree too deep for any path holds up neither the ne
   await stage.hub.until(() => readdirSync(join(stage.home, "work", "discarded")).length === 0);
   expect(reports).toEqual([]);
 });
+
+test.runIf(process.getuid?.() === 0)(
+  "A7: a job whose launcher dies under it is reported as failed and not given back",
+  async () => {
+    stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 60"])];
+    await start(stage);
+    await stage.hub.until(() => output(stage, 1) === "begun\n");
+    for (const pid of launchers()) process.kill(pid, "SIGKILL");
+    expect(await endingOf(stage, 1)).toMatchObject({ code: "WORKER_DISCONNECTED" });
+    expect(stage.hub.pathsOf(/release/)).toEqual([]);
+  },
+);
+
+/** The launchers that this process has started. */
+function launchers(): number[] {
+  const children = readdirSync("/proc/self/task").flatMap((task) =>
+    readFileSync(`/proc/self/task/${task}/children`, "utf8").split(" ").filter(Boolean),
+  );
+  return children
+    .filter((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").trim() === "writ-launcher")
+    .map(Number);
+}

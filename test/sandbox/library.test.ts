@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
-import { type Cage, openCage } from "../../src/sandbox/index.ts";
+import { type Cage, type LimitsText, openCage } from "../../src/sandbox/index.ts";
 import { cageTest, obstacle } from "./cage-stage.ts";
 
 let dir: string;
@@ -30,6 +30,14 @@ cageTest("a command that cannot be executed and a job that is not there are refu
   await expect(cage.startJob([])).rejects.toThrow("at least one word");
   await expect(cage.stopJob("x")).rejects.toMatchObject({ code: "NOT_FOUND" });
   expect(() => cage.getStatus("x")).toThrow("there is no job x");
+});
+
+cageTest("B6: limits that cannot be limits start nothing", async () => {
+  const start = (limits: object) => cage.startJob(["true"], limits as LimitsText);
+  await expect(start({ cpu: "abc" })).rejects.toThrow('cpu: "abc" is not such a limit');
+  await expect(start({ memory: "1M" })).rejects.toThrow('memory: "1M" is not such a limit');
+  await expect(start({ network: "None" })).rejects.toThrow('network: "None" is not such a limit');
+  await expect(start({ foo: 1 })).rejects.toThrow('"foo" is not the name of a limit');
 });
 
 cageTest("output is followed live, from its beginning, by as many as want to", async () => {
