@@ -1,5 +1,6 @@
 import type { Fence } from "../core/change.ts";
 import type { Origin } from "../core/events.ts";
+import type { JobRecord } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { Capability, WorkerFacts } from "../core/queue-key.ts";
 import type { WorkerOwner } from "./worker-owner.ts";
@@ -88,3 +89,17 @@ export type HeartbeatInput = {
 };
 
 export type HeartbeatAnswer = { cancel: string[]; lost: string[]; draining: boolean; blocked: boolean };
+
+/** What a worker is told about the leases that it named: a job whose lease was not renewed is lost to it. */
+export function heartbeatAnswer(
+  { draining, blocked }: WorkerRecord,
+  renewals: { jobId: string; renewed: JobRecord | null }[],
+): HeartbeatAnswer {
+  const ids = (list: typeof renewals) => list.map(({ jobId }) => jobId);
+  return {
+    cancel: ids(renewals.filter(({ renewed }) => renewed !== null && renewed.cancelRequestedAt !== null)),
+    lost: ids(renewals.filter(({ renewed }) => renewed === null)),
+    draining,
+    blocked,
+  };
+}

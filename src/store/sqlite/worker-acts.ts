@@ -7,6 +7,7 @@ import {
   type HeartbeatAnswer,
   type HeartbeatInput,
   hasKeyConflict,
+  heartbeatAnswer,
   type WorkerRecord,
   type WorkerRegistration,
 } from "../worker-store.ts";
@@ -71,14 +72,11 @@ export function heartbeatWorker(context: Context, input: HeartbeatInput): Heartb
     JSON.stringify(capabilities === null ? worker.facts : { ...worker.facts, capabilities }),
     workerId,
   );
-  const cancel: string[] = [];
-  const lost: string[] = [];
-  for (const { jobId, fence } of input.leases) {
+  const renewals = input.leases.map(({ jobId, fence }) => {
     const answer = changeJob(context, { jobId, change: { act: "renew", fence } }, { rules, origin: null });
-    if (answer.kind !== "moved") lost.push(jobId);
-    else if (answer.job.cancelRequestedAt !== null) cancel.push(jobId);
-  }
-  return { cancel, lost, draining: worker.draining, blocked: worker.blocked };
+    return { jobId, renewed: answer.kind === "moved" ? answer.job : null };
+  });
+  return heartbeatAnswer(worker, renewals);
 }
 
 type SetWorkerInput = {
