@@ -438,5 +438,6 @@ await check("protocol: large plans, and plans in pieces", async (client) => {
   assert.equal(readFileSync(big.stdout, "utf8"), "7999\n");
 });
 
+await import("./check-files.mjs");
 await import("./check-mounts.mjs");
 finish();

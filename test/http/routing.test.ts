@@ -33,6 +33,13 @@ describe("a worker is given no job", () => {
       "does not run solver jobs",
     ],
     [
+      "that needs a process while it cannot cage one (A19)",
+      {},
+      { kinds: [], sandbox_problem: "SANDBOX_UNAVAILABLE: user: there is no launcher" },
+      { kinds: ["exec"] },
+      "does not run exec jobs at present: SANDBOX_UNAVAILABLE: user: there is no launcher",
+    ],
+    [
       "of a session that it does not have",
       { requires: { session: "tmux:one" } },
       { sessions: ["tmux:two"] },
