@@ -98,12 +98,12 @@ test("quotas of the file hold from the start", async () => {
 });
 
 const mistakes: [string, RegExp][] = [
-  ["commands:\n  denny: [x]\n", /writ\.yaml:2: commands\.denny: is not a known key/],
+  ["commands:\n  denny: [x]\n", /writ\.yaml:2: commands\.denny: is an unknown key/],
   ["commands:\n  deny: reboot\n", /writ\.yaml:2: commands\.deny: /],
   ["commands:\n  users:\n    'a b': {}\n", /writ\.yaml:3: commands\.users\.a b: /],
   ["users: [alice, 'b/c']\n", /writ\.yaml:1: users\.1: must be 1 to 50/],
   ["quotas:\n  default: { max_pending: -1 }\n", /writ\.yaml:2: quotas\.default\.max_pending: must be/],
-  ["quotas:\n  default: { max: 1 }\n", /writ\.yaml:2: quotas\.default\.max: is not a known key/],
+  ["quotas:\n  default: { max: 1 }\n", /writ\.yaml:2: quotas\.default\.max: is an unknown key/],
 ];
 
 test.each(mistakes)("a mistake in the file stops the start with its line: %j", async (text, message) => {

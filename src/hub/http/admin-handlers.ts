@@ -92,7 +92,10 @@ export const adminHandlers: Handlers<
 
   async putQuota({ deps, params, body, identity, origin }) {
     if (identity.tenantId !== null)
-      throw new WritError("PERMISSION_DENIED", "a tenant does not set its own quota");
+      throw new WritError(
+        "PERMISSION_DENIED",
+        "a tenant cannot set its own quota; ask an administrator of the hub",
+      );
     await deps.store.putQuota({ tenantId: params.id, quota: body, nowMs: deps.clock.nowMs(), origin });
     deps.quotas.forget(params.id);
     return { status: 200, body };
@@ -109,7 +112,10 @@ export const adminHandlers: Handlers<
 
   async setQueuePaused({ deps, identity, params, body, origin }) {
     if (identity.tenantId !== null)
-      throw new WritError("PERMISSION_DENIED", "a type is paused for all tenants, so not by one of them");
+      throw new WritError(
+        "PERMISSION_DENIED",
+        "only an administrator of the hub can pause a type: it is paused for all tenants",
+      );
     await deps.store.setQueuePaused({
       type: params.type,
       paused: body.paused,

@@ -17,7 +17,7 @@ import { openApi } from "./openapi.ts";
 import { pageHeaders, referencePage, welcomePage } from "./pages.ts";
 import { workerHandlers } from "./worker-handlers.ts";
 
-/** Everything that the hub answers over HTTP. */
+/** Everything that the hub serves over HTTP. */
 export function createApp(deps: HttpDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   app.use(async (context, next) => {
@@ -45,7 +45,7 @@ function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Response 
   return errorResponse(error, requestId, deps.logger);
 }
 
-/** A path that exists under another method is 405, everything else 404. */
+/** A path that exists with another method is 405, everything else 404. */
 function unmatched(context: HttpContext): WritError {
   const path = context.req.path.replace(/^\/api(\/v1)?/, "");
   const here = (Object.values(routes) as Route[]).filter((route) => {
@@ -54,11 +54,11 @@ function unmatched(context: HttpContext): WritError {
   });
   if (here.length > 0) {
     const allow = [...new Set(here.map((route) => route.method))].join(", ");
-    return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not possible on this path`, {
+    return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not allowed on this path`, {
       allow,
     });
   }
-  return new WritError("NOT_FOUND", "there is no such path; /api/docs lists what there is");
+  return new WritError("NOT_FOUND", "there is no such path; /api/docs lists all paths");
 }
 
 /** One line per call: who, what, which job, how it ended. */
@@ -94,7 +94,7 @@ function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
       const origin = originOf(incoming, deps.settings, { method: "GET", endpoint: "/metrics" });
       const identity = await authenticate(deps, credentialsOf(incoming), origin);
       if (identity.role !== "admin" && identity.role !== "viewer") {
-        const denied = new WritError("PERMISSION_DENIED", "metrics are for viewers");
+        const denied = new WritError("PERMISSION_DENIED", "metrics need a viewer or admin token");
         await recordDenial(deps, { identity, origin: { ...origin, userId: identity.userId } }, denied);
         throw denied;
       }
@@ -126,7 +126,7 @@ function bindPages(app: Hono<HttpEnv>, version: string): void {
   }
 }
 
-/** To write every shape down takes megabytes that most hubs never need. */
+/** Describing every shape takes megabytes that most hubs never need. */
 function atFirstUse<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {

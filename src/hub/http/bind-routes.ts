@@ -15,7 +15,9 @@ import { readBytes, readJson } from "./read-body.ts";
 
 export const apiPrefixes = [apiPrefix, "/api"] as const;
 
-/** Serves every route of the contract. The order at the border is: who, may they, then what they sent. */
+/**
+ * Serves every route of the contract. The checks come in this order: who is calling, may they, and what did they send.
+ */
 export function bindRoutes(app: Hono<HttpEnv>, deps: HttpDeps, handlers: Handlers): void {
   for (const name of literalPathsFirst()) {
     const route: Route = routes[name];
@@ -60,7 +62,7 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
       ...caller,
       credentials,
       ...request,
-      // Made only for those who wait: an abort at the end of every small call would cost more than the call.
+      // Created only for calls that wait: an abort at the end of every small call would cost more than the call.
       get signal() {
         return hangUpSignal(context);
       },
@@ -101,7 +103,7 @@ function checkRole(route: Route, { role }: Identity): void {
   throw new WritError("PERMISSION_DENIED", `a ${role} token may not do this`);
 }
 
-/** Each name once: of two values nobody could say which one was meant. */
+/** Each name only once, because with two values it would be unclear which one is meant. */
 function queryOf(context: HttpContext): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   for (const [name, values] of Object.entries(context.req.queries())) {

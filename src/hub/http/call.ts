@@ -12,12 +12,12 @@ import type { OpenStreams } from "./open-streams.ts";
 export type HttpEnv = { Bindings: { incoming: IncomingMessage; outgoing: ServerResponse } };
 export type HttpContext = Context<HttpEnv>;
 
-/** What the transport itself stands on, beside the use cases. */
+/** What the transport itself depends on, beside the use cases. */
 export type HttpDeps = HubDeps & { streams: OpenStreams };
 
 type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;
 
-/** A request that has passed the border: who, from where, and data in the shapes of its route. */
+/** A checked request: who is calling, from where, and data in the shapes of its route. */
 export type Call<N extends RouteName> = {
   deps: HttpDeps;
   context: HttpContext;
@@ -31,7 +31,7 @@ export type Call<N extends RouteName> = {
   signal: AbortSignal;
 };
 
-/** The body of an answer that the handler has written to `outgoing` itself. */
+/** The body of a response that the handler has written to `outgoing` itself. */
 export const written = Symbol("written");
 
 type SentBody<A> = A extends { type: string }
@@ -40,7 +40,7 @@ type SentBody<A> = A extends { type: string }
     ? { body: z.input<S> }
     : { body?: undefined };
 
-/** What a handler answers: a status that its route names, with a body in the shape beside it. */
+/** What a handler returns: a status that its route lists, with a body in the shape beside it. */
 export type Answer<N extends RouteName> = AnswerOf<(typeof routes)[N]>;
 type AnswerOf<R extends Route> = { [S in StatusOf<R>]: Headed<S> & SentBody<R["answers"][S]> }[StatusOf<R>];
 type Headed<S> = { status: S; headers?: Readonly<Record<string, string>> };
@@ -50,7 +50,7 @@ export type AnyAnswer = { status: number; headers?: Readonly<Record<string, stri
 
 export const done = { status: 204 } as const;
 
-/** The header that tells where the next page of a list begins; the last page has none. */
+/** The header that says where the next page of a list begins; the last page has none. */
 export function nextPage(cursor: string | number | null): Record<string, string> {
   return cursor === null ? {} : { "X-Next-Cursor": String(cursor) };
 }

@@ -7,7 +7,7 @@ import type { Credentials } from "../use-cases/access/authenticate.ts";
 
 export const sessionCookie = "writ_session";
 
-/** What the caller shows. A header that is not plainly one bearer token counts as a wrong token, never as none. */
+/** The caller's credentials. A header that is not clearly one bearer token counts as a wrong token, never as none. */
 export function credentialsOf(incoming: IncomingMessage): Credentials {
   const given = incoming.headersDistinct["authorization"];
   if (given === undefined) return { bearer: null, session: cookieOf(incoming) };
@@ -22,12 +22,12 @@ function cookieOf(incoming: IncomingMessage): string | null {
 }
 
 /**
- * A browser sends its cookie by itself, so a page of a stranger could act for the person. The cookie is
- * SameSite=Strict; beyond that a change must come from our own page, and under a name that is ours.
+ * A browser sends its cookie by itself, so the page of a stranger could act for the person. The cookie is
+ * SameSite=Strict; in addition a change must come from our own page, and under one of our host names.
  */
 export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): void {
   const host = hostOf(incoming.headers.host);
-  if (!ownHosts(settings).has(host)) throw refused(`host ${host} is not a name of this hub`);
+  if (!ownHosts(settings).has(host)) throw refused(`${host} is not a host name of this hub`);
   const origin = incoming.headers.origin;
   const isChange = incoming.method !== "GET" && incoming.method !== "HEAD";
   if (origin !== undefined && !isOwnOrigin(origin, incoming, settings))
@@ -51,7 +51,7 @@ function hostOf(host: string | undefined): string {
   return (host ?? "").replace(/:\d+$/, "").toLowerCase();
 }
 
-/** With its port: what else listens on this machine gets the same cookies, and must not act with them. */
+/** With its port: other services on this machine get the same cookies, and must not be able to use them. */
 function isOwnOrigin(origin: string, incoming: IncomingMessage, settings: HubSettings): boolean {
   if (!URL.canParse(origin)) return false;
   if (settings.publicUrl !== null && origin === new URL(settings.publicUrl).origin) return true;
@@ -74,7 +74,7 @@ export function originOf(
 
 const userAgentCharsMax = 200;
 
-/** A forwarded address counts only when the one who forwards is trusted. */
+/** A forwarded address is used only if the proxy that forwards it is trusted. */
 function addressOf(incoming: IncomingMessage, settings: HubSettings): string | null {
   const peer = incoming.socket.remoteAddress?.replace(/^::ffff:/, "") ?? null;
   const trusted = settings.trustedProxies?.split(",").map((address) => address.trim()) ?? [];

@@ -2,12 +2,12 @@ import { type ErrorCode, errorTable, WritError } from "../../core/errors.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { redactText } from "../../runtime/redact.ts";
 
-/** The one place where an error becomes an answer. What we did not foresee is logged and says nothing to strangers. */
+/** The one place where an error becomes a response. Unexpected errors are logged and tell strangers nothing. */
 export function errorResponse(error: unknown, requestId: string, logger: Logger): Response {
   const known = error instanceof WritError ? error : unforeseen(error, requestId, logger);
   const { http } = errorTable[known.code];
   const { retry_after_sec: _, ...details } = http < 500 ? (known.details ?? {}) : {};
-  // What is our own fault may tell of files and statements: it is for the log, and the request id leads there.
+  // Errors of our own may mention files and statements: they go to the log, where the request id leads to them.
   if (http >= 500 && known.details !== undefined) {
     logger.error({ code: known.code, details: known.details, request_id: requestId }, "a request failed");
   }
@@ -19,7 +19,7 @@ export function errorResponse(error: unknown, requestId: string, logger: Logger)
       request_id: requestId,
     },
   };
-  // A message or the name of a field may quote what the caller sent, and callers send tokens to wrong places.
+  // A message or the name of a field may contain what the caller sent, and callers send tokens to the wrong places.
   return new Response(redactText(JSON.stringify(body)), {
     status: http,
     headers: { "Content-Type": "application/json", ...headersFor(known.code, known.details) },
@@ -36,6 +36,9 @@ function headersFor(code: ErrorCode, details: WritError["details"] = {}): Record
 }
 
 function unforeseen(error: unknown, requestId: string, logger: Logger): WritError {
-  logger.error({ err: error, request_id: requestId }, "a request failed in a way nobody foresaw");
-  return new WritError("INTERNAL", "something went wrong in the hub; its log has the request id");
+  logger.error({ err: error, request_id: requestId }, "a request failed with an unexpected error");
+  return new WritError(
+    "INTERNAL",
+    "something went wrong in the hub; its log has details under the request id",
+  );
 }

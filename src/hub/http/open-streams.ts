@@ -2,11 +2,11 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../../runtime/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 
-/** Streams look this often whether their token still holds; a revoked one ends within 5 s. */
+/** How often streams check whether their token is still valid; a stream with a revoked token ends within 5 s. */
 const lookMs = 2_000;
-/** Proxies and workers take a silent connection for a dead one. */
+/** Proxies and workers consider a silent connection dead. */
 const pingMs = 15_000;
-/** A client that takes nothing for so long is gone. */
+/** A client that accepts nothing for this long is gone. */
 const stuckMs = 120_000;
 
 type Stream = {
@@ -17,7 +17,7 @@ type Stream = {
   lastWriteAt: number;
 };
 
-/** Every answer that stays open: server-sent events and followed output. */
+/** Every response that stays open: server-sent events and followed output. */
 export class OpenStreams implements Service {
   readonly name = "open streams";
   readonly #streams = new Set<Stream>();
@@ -33,7 +33,7 @@ export class OpenStreams implements Service {
     return this.#looks.start();
   }
 
-  /** Ends all of them: a hub that stops must not wait for readers that have all the time in the world. */
+  /** Ends all of them: a hub that stops must not wait for readers that never end. */
   async stop(): Promise<void> {
     await this.#looks.stop();
     for (const stream of [...this.#streams]) this.#end(stream);
@@ -43,7 +43,7 @@ export class OpenStreams implements Service {
     return this.#streams.size;
   }
 
-  /** Takes the answer over. `write` resolves when there is room for more. */
+  /** Takes over the response. `write` resolves when there is room for more. */
   open(
     response: ServerResponse,
     options: { headers: Record<string, string>; ping?: string; isStillAllowed: () => Promise<boolean> },

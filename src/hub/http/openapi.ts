@@ -3,7 +3,7 @@ import type { Route } from "../../contract/route.ts";
 import { routes } from "../../contract/routes.ts";
 import { errorBody } from "../../contract/view-shapes.ts";
 
-/** The API as OpenAPI 3.1, made from the same table and shapes that the hub serves. */
+/** The API as OpenAPI 3.1, generated from the same table and shapes that the hub serves. */
 export function openApi(version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [name, route] of Object.entries(routes) as [string, Route][]) {
@@ -39,7 +39,7 @@ function operation(name: string, route: Route): Record<string, unknown> {
 }
 
 export function whoMay(route: Route): string {
-  if (route.who === "open") return "Open to everybody.";
+  if (route.who === "open") return "No token is needed.";
   return `For ${["admin", ...route.who].join(", ")} tokens.`;
 }
 

@@ -14,7 +14,7 @@ pre { background: var(--soft); padding: .7rem; border-radius: 6px; overflow: aut
 .who { opacity: .75; } a { color: var(--ink); }
 `;
 
-/** The styles are the only inline thing, and the policy names them by hash: no script runs on these pages at all. */
+/** The styles are the only inline content, and the policy lists them by hash: no script runs on these pages. */
 export const pageHeaders: Record<string, string> = {
   "Content-Type": "text/html; charset=utf-8",
   "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
@@ -31,7 +31,7 @@ export function welcomePage(version: string): string {
   );
 }
 
-/** The reference: every route with its roles, shapes and answers. */
+/** The reference: every route with its roles, shapes and responses. */
 export function referencePage(version: string): string {
   const rows = Object.entries(routes) as [string, Route][];
   return page(

@@ -3,7 +3,9 @@ import { WritError } from "../../core/errors.ts";
 import type { JsonValue } from "../../core/json-value.ts";
 import { parseJson } from "../../signing/parse-json.ts";
 
-/** The body as bytes, never more than allowed: a length that is announced is refused before a byte is read. */
+/**
+ * The body as bytes, never more than allowed: a body that announces a larger length is refused before a byte is read.
+ */
 export async function readBytes(incoming: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const announced = incoming.headers["content-length"];
   if (announced !== undefined && Number(announced) > bytesMax) throw tooLarge(bytesMax);
@@ -21,7 +23,7 @@ export async function readBytes(incoming: IncomingMessage, bytesMax: number): Pr
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-/** Strict JSON, or undefined when there is no body at all. */
+/** Strict JSON, or undefined if there is no body. */
 export async function readJson(incoming: IncomingMessage, bytesMax: number): Promise<JsonValue | undefined> {
   const bytes = await readBytes(incoming, bytesMax);
   if (bytes.length === 0) return undefined;
@@ -43,5 +45,5 @@ function decode(bytes: Buffer): string {
 }
 
 function tooLarge(bytesMax: number): WritError {
-  return new WritError("TOO_LARGE", `the body may hold ${bytesMax} bytes`, { bytes_max: bytesMax });
+  return new WritError("TOO_LARGE", `the body may have at most ${bytesMax} bytes`, { bytes_max: bytesMax });
 }

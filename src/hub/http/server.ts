@@ -11,20 +11,24 @@ import type { KeyPair } from "../certs/make-certificate.ts";
 import type { HubSettings } from "../settings.ts";
 import type { HttpEnv } from "./call.ts";
 
-/** A request must be in within a minute, its headers within ten seconds: slow senders hold no connection for ever. */
+/**
+ * A request must arrive within a minute, its headers within ten seconds, so that slow senders do not hold connections.
+ */
 const requestTimeoutMs = 60_000;
 const headersTimeoutMs = 10_000;
-/** Longer than the keep-alive of the usual proxies, so that they and not we close idle connections. */
+/** Longer than the keep-alive of common proxies, so that they and not we close idle connections. */
 const keepAliveMs = 75_000;
-/** What open calls have to end when the hub stops. */
+/** How long open calls may take to end when the hub stops. */
 const stopGraceMs = 3_000;
 
-/** The HTTP port. TLS 1.3 when others than this machine can reach it, unless a proxy in front was announced. */
+/**
+ * The HTTP port. It uses TLS 1.3 if other machines can reach it, unless WRIT_PLAINTEXT says that a proxy is in front.
+ */
 export class HttpServer implements Service {
   readonly name = "HTTP server";
   readonly #settings: HubSettings;
   readonly #server: Server;
-  /** The same server, when it speaks TLS. */
+  /** The same server, if it uses TLS. */
   readonly #tlsServer: TlsServer | null;
 
   constructor(app: Hono<HttpEnv>, settings: HubSettings, pair: KeyPair) {
@@ -68,13 +72,13 @@ export class HttpServer implements Service {
     return urlOf(this.#settings, this.port);
   }
 
-  /** New connections are shown this pair; those that are open live on. Nothing changes for plain text. */
+  /** New connections use this pair; open ones continue. Nothing changes without TLS. */
   showPair(pair: KeyPair): void {
     this.#tlsServer?.setSecureContext(tlsContext(pair));
   }
 }
 
-/** The address under which a hub with these settings is reached. */
+/** The address of a hub with these settings. */
 export function urlOf(settings: HubSettings, port: number): string {
   const scheme = speaksTls(settings) ? "https" : "http";
   return settings.publicUrl ?? `${scheme}://${reachableHost(settings.host)}:${port}`;
@@ -84,7 +88,7 @@ function speaksTls({ tlsCert, host, plaintext }: HubSettings): boolean {
   return tlsCert !== null || !(isLoopback(host) || plaintext);
 }
 
-/** An address for all interfaces is nobody's address; from here the hub is reached by loopback. */
+/** An address for all interfaces cannot be called; on this machine the hub is reached over loopback. */
 function reachableHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;

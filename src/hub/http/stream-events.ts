@@ -12,7 +12,7 @@ export const sseHeaders = {
   "X-Accel-Buffering": "no",
 } as const;
 
-/** A comment line: keeps the connection alive and means nothing. */
+/** A comment line, which only keeps the connection alive. */
 export const ssePing = ": still here\n\n";
 
 /** Live events of the jobs that the caller may see, from Last-Event-ID on or from now. */
@@ -27,7 +27,7 @@ export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"
     isStillAllowed: stillAllowed(call),
   });
   const afterSeq = lastEventId !== null && canResume ? lastEventId : deps.feed.lastSeq;
-  // The first words carry the reader's place, so that one who is cut off before any event can still resume.
+  // The first line carries the reader's position, so that a reader that is cut off before any event can still resume.
   await stream.write(`retry: ${retryMs()}\nid: ${afterSeq}\n\n`);
   if (!canResume) await stream.write(formatSse({ id: String(afterSeq), event: "reset", data: "{}" }));
   void send(call, stream, afterSeq);
@@ -56,7 +56,7 @@ async function send(
   }
 }
 
-/** Readers that lost the hub together must not come back together. */
+/** Readers that lost the hub at the same time must not all reconnect at the same time. */
 function retryMs(): number {
   return 1000 + Math.floor(Math.random() * 2000);
 }
@@ -67,7 +67,7 @@ function parseLastEventId(header: string | undefined): number | null {
   throw invalidArgument({ path: "Last-Event-ID", message: "must be the id of an event" });
 }
 
-/** Whether the caller's token still holds, asked again and again while a stream is open. */
+/** Checks again and again, while a stream is open, whether the caller's token is still valid. */
 export function stillAllowed(
   call: Pick<Call<"streamEvents">, "deps" | "credentials" | "identity">,
 ): () => Promise<boolean> {

@@ -3,7 +3,7 @@ import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import { type Answer, type Call, type HttpContext, written } from "./call.ts";
 import { stillAllowed } from "./stream-events.ts";
 
-/** The bytes of one stream of one attempt: what is there, a range of it, or all of it as it comes. */
+/** The bytes of one stream of one attempt: what exists, a range of it, or all of it as it is written. */
 export async function readOutput(call: Call<"readOutput">): Promise<Answer<"readOutput">> {
   const { deps, identity, origin, params, query, context } = call;
   const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
@@ -28,8 +28,8 @@ function follow(call: Call<"readOutput">, output: Output, offset: number): Answe
       stream.end();
     } catch (error) {
       if (stream.signal.aborted) return;
-      deps.logger.warn({ err: error }, "a followed output broke off");
-      // An ordinary end would look as if this had been all.
+      deps.logger.warn({ err: error }, "following an output failed");
+      // A normal end would look as if this had been everything.
       context.env.outgoing.destroy();
     }
   };
@@ -83,7 +83,7 @@ function headersOf(output: Output): Record<string, string> {
   };
 }
 
-/** One range as RFC 9110 writes it; null when none is asked for. */
+/** One range as defined by RFC 9110; null if none is requested. */
 function parseRange(header: string | undefined, size: number): { start: number; end: number } | null {
   if (header === undefined) return null;
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header);

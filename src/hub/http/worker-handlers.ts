@@ -49,11 +49,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
       isStillAllowed: async () => (await isAllowed()) && !(await isBlocked(deps, params.id)),
     });
     const stopListening = deps.dispatcher.listen(params.id, (command, data) => {
-      // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not bring.
+      // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not tell it.
       void stream.write(formatSse({ event: command, data: JSON.stringify(data) }));
     });
     stream.signal.addEventListener("abort", stopListening, { once: true });
-    // What came before the stream was open was not announced to this worker: it should look once.
+    // What happened before the stream was open was not announced to this worker, so it should look once.
     await stream.write(formatSse({ event: "work", data: "{}" }));
     return { status: 200, body: written };
   },
@@ -187,7 +187,7 @@ function claimOf(body: Call<"claimJob">["body"]) {
   return { workerId: body.worker_id, types: body.types, session: body.session, waitMs: body.wait_ms ?? 0 };
 }
 
-/** Output is raw bytes, so the attempt is named in headers; a missing one is refused like a missing field. */
+/** Output is raw bytes, so the attempt is named in headers; a missing header is refused like a missing field. */
 function fenceHeaders(context: HttpContext): { worker_id: string; attempt?: number; token?: string } {
   const workerId = context.req.header("x-worker-id");
   if (workerId === undefined) throw invalidArgument({ path: "X-Worker-Id", message: "is required" });

@@ -8,13 +8,13 @@ import type { HubDeps } from "../deps.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { RpcMetrics } from "./rpc-metrics.ts";
 
-/** What the transport itself stands on, beside the use cases. */
+/** What the transport itself depends on, beside the use cases. */
 export type RpcDeps = HubDeps & { revoked: RevocationList; calls: OpenCalls; rpcMetrics: RpcMetrics };
 
-/** One TLS connection: whose certificate it showed, or why that one is not good, and where it comes from. */
+/** One TLS connection: the identity in its certificate, or why the certificate is not valid, and the address. */
 export type Connection = { peer: Peer | WritError; ipAddress: string | null };
 
-/** A call that has passed the border: who, from where, and when to give up. */
+/** A checked call: who is calling, from where, and when to give up. */
 export type RpcCall = { deps: RpcDeps; identity: Identity; origin: Origin; signal: AbortSignal };
 
 const connectionKey = createContextKey<Connection | null>(null, { description: "the connection of a call" });

@@ -7,26 +7,26 @@ import { isBehind, readPeer } from "../certs/verify-peer.ts";
 import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
 import type { Connection, RpcDeps } from "./call.ts";
 
-/** Dead peers are noticed by the kernel; a client that is only quiet may stay. */
+/** The kernel notices dead peers; a client that is only quiet may stay. */
 const keepAliveMs = 60_000;
-/** TLS verifies no longer chains than this with its usual settings. */
+/** With its default settings, TLS verifies no longer chains than this. */
 const chainLengthMax = 101;
 
-/** Who is at the other end of each connection, and what became of those who did not get that far. */
+/** The identity at the other end of each connection, and a record of refused handshakes. */
 export class Connections {
   readonly #deps: RpcDeps;
   readonly #bySession = new WeakMap<Http2Session, Connection>();
   readonly #sessions = new Set<Http2Session>();
   readonly #sockets = new Set<Socket>();
   readonly #addresses = new WeakMap<object, string>();
-  /** Null until they have changed for the first time: before that TLS alone knows. */
+  /** Null until they change for the first time; before that only TLS knows them. */
   #authorities: X509Certificate[] | null = null;
 
   constructor(deps: RpcDeps) {
     this.#deps = deps;
   }
 
-  /** A handshake that fails leaves a socket without an address, so it is noted before. */
+  /** A failed handshake leaves a socket without an address, so the address is recorded before. */
   readonly hearSocket = (socket: Socket): void => {
     socket.setKeepAlive(true, keepAliveMs);
     socket.setNoDelay(true);
@@ -35,7 +35,7 @@ export class Connections {
     if (socket.remoteAddress !== undefined) this.#addresses.set(socket, socket.remoteAddress);
   };
 
-  /** The certificate is read from the socket of this very connection; nothing is carried over from another. */
+  /** The certificate is read from the socket of this connection; nothing is carried over from another. */
   readonly hearSession = (session: Http2Session): void => {
     const socket = session.socket as TLSSocket;
     const ipAddress = plainAddress(socket.remoteAddress);
@@ -54,7 +54,7 @@ export class Connections {
       endpoint: "gRPC",
       method: "TLS",
     };
-    // Node puts what is wrong with a certificate here, and reports only that the connection was closed.
+    // Node reports the problem with a certificate only here, and elsewhere only that the connection was closed.
     const reason = socket.authorizationError as unknown as string | null;
     const details = { error: `TLS: ${reason || error.code || "handshake failed"}` };
     noteFailedLogin(this.#deps, origin, details).catch((failure) =>
@@ -66,24 +66,24 @@ export class Connections {
     return (stream?.session && this.#bySession.get(stream.session)) ?? null;
   }
 
-  /** Other authorities than before. Whoever hangs on one that is gone is refused from the next call on. */
+  /** The authorities have changed. Clients of one that was removed are refused from their next call on. */
   believe(authorityPems: string[]): void {
     this.#authorities = authorityPems.map((pem) => new X509Certificate(pem));
   }
 
-  /** Tells every client that nothing more is taken here, and lets what is under way end. */
+  /** Tells every client that no new calls are accepted, and lets current ones end. */
   closeAll(): void {
     for (const session of [...this.#sessions]) session.close();
   }
 
-  /** The sockets, not the sessions: one that has closed waits for a client that may never read or answer again. */
+  /** The sockets, not the sessions: a closed session waits for a client that may never read or answer again. */
   destroyAll(): void {
     for (const socket of [...this.#sockets]) socket.destroy();
   }
 
   /**
-   * Judges a connection anew when somebody asks after a change, because all at once would hold up the hub. That TLS
-   * has just let it in is no excuse: its handshake may have begun before the change.
+   * Checks a connection again when it is used after a change, because checking all at once would hold up the hub. It
+   * does not matter that TLS has just accepted it: its handshake may have begun before the change.
    */
   #beliefIn(session: Http2Session): () => boolean {
     let judgedBy: X509Certificate[] | null = null;
@@ -114,7 +114,7 @@ function peerOn(socket: TLSSocket, isBelieved: () => boolean): Connection["peer"
   }
 }
 
-/** What TLS has verified, from the person's own certificate up to the root, which is its own issuer. */
+/** The chain that TLS has verified, from the client's own certificate up to the root, which is its own issuer. */
 function chainOn(socket: TLSSocket): X509Certificate[] {
   const chain: X509Certificate[] = [];
   let link: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);

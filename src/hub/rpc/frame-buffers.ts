@@ -1,11 +1,11 @@
-/** A piece of 256 KiB with the heads of its messages fits into one of these. */
+/** A piece of 256 KiB with its message headers fits into one of these. */
 const bufferBytes = 260 * 1024;
-/** As many as a few dozen busy streams need; what comes back beyond that is left to the collector. */
+/** As many as a few dozen busy streams need; further returned buffers are left to the garbage collector. */
 const keptMax = 64;
 
 /**
- * Buffers that are used again. Each large one is memory straight from the system, and at hundreds of megabytes a
- * second the collector would be far behind in giving it back.
+ * Reused buffers. Each large one is allocated directly from the system, and at hundreds of megabytes a second the
+ * garbage collector would be far behind in freeing them.
  */
 export class FrameBuffers {
   readonly #kept: Buffer[] = [];

@@ -2,22 +2,22 @@ import { WritError } from "../../core/errors.ts";
 
 /** Flag and length in front of every message. */
 const prefixBytes = 5;
-/** Prefix, three tags, an offset and an attempt and a length as varints, at their longest. */
+/** Prefix, three tags, and offset, attempt and length as varints, at their longest. */
 const headBytesMax = prefixBytes + 1 + 10 + 1 + 5 + 1 + 5;
 
 const offsetTag = 0x10;
 const attemptTag = 0x18;
 const dataTag = 0x0a;
 
-/** How much room the messages of a piece need at most. */
+/** The most room that the messages of a piece need. */
 export function framedBytesMax(pieceBytes: number, chunkBytes: number): number {
   return pieceBytes + Math.ceil(pieceBytes / chunkBytes) * headBytesMax;
 }
 
 /**
- * A piece of output as StreamOutputResponse messages of at most `chunkBytes` each, written into one buffer that is
- * ready for the stream. Three fields are all that the message has, and data comes last, so a message is a short head
- * and the bytes behind it; a generic encoder would copy them twice more and hand each message over on its own.
+ * A piece of output as StreamOutputResponse messages of at most `chunkBytes` each, written into one buffer for the
+ * stream. The message has only three fields, and data comes last, so it is a short header followed by the bytes; a
+ * generic encoder would copy them twice more and pass on each message separately.
  */
 export function frameOutput(
   piece: Uint8Array,
@@ -40,22 +40,22 @@ export function frameOutput(
   return into.subarray(0, at);
 }
 
-/** The one message of a request. Compressed ones are refused: nothing here is large enough to gain by it. */
+/** The single message of a request. Compressed messages are refused: nothing here is large enough to benefit. */
 export function unframeRequest(bytes: Buffer): Buffer {
-  if (bytes.length < prefixBytes) throw broken("holds no message");
-  if (bytes[0] !== 0) throw new WritError("METHOD_NOT_ALLOWED", "compressed messages are not taken");
-  if (bytes.length !== prefixBytes + bytes.readUInt32BE(1)) throw broken("must hold exactly one message");
+  if (bytes.length < prefixBytes) throw broken("contains no message");
+  if (bytes[0] !== 0) throw new WritError("METHOD_NOT_ALLOWED", "compressed messages are not accepted");
+  if (bytes.length !== prefixBytes + bytes.readUInt32BE(1)) throw broken("must contain exactly one message");
   return bytes.subarray(prefixBytes);
 }
 
-/** Zero is what an absent field means, so it is not written. */
+/** An absent field means zero, so zero is not written. */
 function writeField(into: Buffer, at: number, tag: number, value: number): number {
   if (value === 0) return at;
   into[at] = tag;
   return writeVarint(into, at + 1, value);
 }
 
-/** By division, because an offset may need more than the 32 bits that shifts have. */
+/** By division, because an offset may need more than the 32 bits of shifts. */
 function writeVarint(into: Buffer, at: number, value: number): number {
   let rest = value;
   while (rest >= 0x80) {

@@ -6,18 +6,18 @@ import { statusMessage } from "./status-message.ts";
 
 /** The request of a stream is a few short fields. */
 const requestBytesMax = 64 * 1024;
-/** A client that takes nothing for so long is gone. */
+/** A client that accepts nothing for this long is gone. */
 const stuckMs = 120_000;
 /** How long an ending may take to reach a client that does not read. */
 const endMs = 1_000;
 
-/** A call whose messages are framed by hand: reading its request, writing with back-pressure, ending with a status. */
+/** A call whose messages are framed by hand: reads its request, writes with back-pressure, ends with a status. */
 export class GrpcStream {
   readonly #request: Http2ServerRequest;
   readonly #response: Http2ServerResponse;
   readonly #clock: Clock;
   readonly #hangUp = new AbortController();
-  /** Settled when the latest write has left; false when it never will. */
+  /** Resolves when the latest write has been sent; false if it never will be. */
   #gone: Promise<boolean> = Promise.resolve(true);
 
   constructor(request: Http2ServerRequest, response: Http2ServerResponse, clock: Clock) {
@@ -35,7 +35,7 @@ export class GrpcStream {
     return this.#hangUp.signal;
   }
 
-  /** Everything that the client sends before it closes its half. */
+  /** Everything that the client sends before it closes its side. */
   readRequest(): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const parts: Buffer[] = [];
@@ -43,7 +43,7 @@ export class GrpcStream {
     this.#request.on("data", (part: Buffer) => {
       size += part.length;
       if (size <= requestBytesMax) parts.push(part);
-      else reject(new WritError("TOO_LARGE", `a request has at most ${requestBytesMax} bytes`));
+      else reject(new WritError("TOO_LARGE", `a request may have at most ${requestBytesMax} bytes`));
     });
     this.#request.once("end", () => resolve(Buffer.concat(parts)));
     this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
@@ -59,8 +59,8 @@ export class GrpcStream {
   }
 
   /**
-   * Hands the bytes over and resolves when the ones before them are gone: one write waits while another is on its
-   * way, so the next read can happen meanwhile and a slow client still holds two and no more.
+   * Passes the bytes on and resolves when the previous ones have been sent: one write waits while another is in
+   * progress, so that the next read can happen meanwhile, and a slow client holds at most two.
    */
   async write(bytes: Uint8Array, signal: AbortSignal): Promise<{ gone: Promise<boolean> }> {
     signal.throwIfAborted();
@@ -89,7 +89,7 @@ export class GrpcStream {
     this.#response.addTrailers(trailersOf(error));
     this.#response.end();
     if (error === undefined) return;
-    // What lies before the status may not be wanted any more, and the call must end all the same.
+    // The data before the status may no longer be wanted, and the call must end anyway.
     const late = this.#clock.setTimer(() => this.#reset(), endMs);
     this.#request.stream.once("close", () => late.cancel());
   }
@@ -118,7 +118,7 @@ export class GrpcStream {
 
 const unitMs: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
-/** `grpc-timeout` as gRPC writes it, such as 1500m. One that is not readable counts as none. */
+/** `grpc-timeout` as gRPC writes it, such as 1500m. An unreadable one is ignored. */
 function deadlineMs(header: string | string[] | undefined): number | null {
   const match = /^(\d{1,8})([HMSmun])$/.exec(String(header ?? ""));
   return match === null ? null : Number(match[1]) * unitMs[match[2]!]!;

@@ -13,7 +13,7 @@ import { submissionOf } from "./start-request.ts";
 
 export const serviceName = "writ.v1.JobService";
 
-/** Every method but StreamOutput, which frames its messages itself. */
+/** Every method except StreamOutput, which frames its messages itself. */
 export function jobService(deps: RpcDeps): Partial<ServiceImpl<typeof JobService>> {
   return {
     startJob: serve(deps, "StartJob", async (call, request) => {
@@ -41,9 +41,9 @@ export function jobService(deps: RpcDeps): Partial<ServiceImpl<typeof JobService
   };
 }
 
-/** What is not an id at all names no job; nothing has to be looked up for it. */
+/** A text that is not an id names no job, so nothing has to be looked up. */
 export function jobIdIn({ jobId }: { jobId: string }): string {
-  if (jobId === "") throw invalidArgument({ path: "job_id", message: "must name a job" });
+  if (jobId === "") throw invalidArgument({ path: "job_id", message: "must not be empty" });
   if (!isJobId(jobId)) throw notFound(jobId.slice(0, idCharsShownMax));
   return jobId;
 }
@@ -71,7 +71,7 @@ function serve<I extends object, O>(
 
 export const userAgentCharsMax = 200;
 
-/** Only a real id reaches the log: it is outside text. */
+/** Only a real id is logged, because other text comes from outside. */
 export function shownId(jobId: unknown): string | undefined {
   return typeof jobId === "string" && isJobId(jobId) ? jobId : undefined;
 }

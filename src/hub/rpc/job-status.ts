@@ -9,7 +9,7 @@ import type { RpcCall } from "./call.ts";
 type View = Awaited<ReturnType<typeof jobView>>;
 type StatusFields = MessageInitShape<typeof JobStatusSchema>;
 
-/** A job as gRPC shows it: a view of the view, so that both doors hide the same. */
+/** A job as gRPC shows it, derived from the HTTP view, so that both hide the same. */
 export async function jobStatus(
   { deps, identity }: Pick<RpcCall, "deps" | "identity">,
   stored: StoredJob,
@@ -51,7 +51,7 @@ function limitsOf({ limits }: View): StatusFields["limits"] {
   };
 }
 
-/** Comes from a worker: whatever is not as expected is left out rather than believed. */
+/** Comes from a worker: whatever is not as expected is left out. */
 function isolationOf({ isolation }: View): StatusFields["isolation"] {
   if (isolation === null || typeof isolation !== "object") return undefined;
   const { level, applied, missing } = isolation as Record<string, unknown>;

@@ -7,10 +7,10 @@ import type { RpcCall } from "./call.ts";
 
 const pageSizeDefault = 50;
 const pageSizeMax = 1000;
-/** How many jobs one call looks at for a state that only a part of them is in; the next page goes on from there. */
+/** How many jobs one call examines for a state that only some of them have; the next page continues from there. */
 const looksMax = 10_000;
 
-/** One page, newest first. A page may be short and yet not the last: only an empty token says that it is. */
+/** One page, newest first. A page may be short without being the last: only an empty token means the end. */
 export async function listPage(
   { deps, identity }: RpcCall,
   request: ListJobsRequest,
@@ -48,7 +48,7 @@ function pageSizeOf({ pageSize }: ListJobsRequest): number {
 function tokenOf({ pageToken }: ListJobsRequest): string | null {
   if (pageToken === "") return null;
   if (/^\d{1,15}$/.test(pageToken)) return pageToken;
-  throw invalidArgument({ path: "page_token", message: "must be the next_page_token of the page before" });
+  throw invalidArgument({ path: "page_token", message: "must be the next_page_token of the previous page" });
 }
 
 function stateOf({ state }: ListJobsRequest): GrpcState | null {

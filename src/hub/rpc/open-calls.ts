@@ -2,12 +2,12 @@ import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 
-/** Calls look this often whether their certificate still holds; a revoked one ends within 5 s. */
+/** How often calls check whether their certificate is still valid; a call with a revoked one ends within 5 s. */
 const lookMs = 2_000;
 
 type OpenCall = { abort: AbortController; isStillAllowed: () => void };
 
-/** Every call under way, so that one whose certificate was revoked ends, and all of them when the hub stops. */
+/** Every call in progress, so that one whose certificate was revoked ends, and all of them when the hub stops. */
 export class OpenCalls {
   readonly #calls = new Set<OpenCall>();
   readonly #looks: Service;
@@ -21,7 +21,7 @@ export class OpenCalls {
     return this.#looks.start();
   }
 
-  /** Whoever waits is told to come back: a stream is taken up again by its offset. */
+  /** Callers that wait are told to call again: a stream continues from its offset. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const call of [...this.#calls]) call.abort.abort(shuttingDown());
@@ -32,7 +32,7 @@ export class OpenCalls {
     return this.#calls.size;
   }
 
-  /** `isStillAllowed` throws the reason why not. The signal ends the call; close it when it is over. */
+  /** `isStillAllowed` throws the reason if not. The signal ends the call; close it at the end of the call. */
   open(isStillAllowed: () => void): { signal: AbortSignal; close(): void } {
     if (this.#isStopping) throw shuttingDown();
     const call = { abort: new AbortController(), isStillAllowed };

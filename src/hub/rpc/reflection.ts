@@ -16,15 +16,15 @@ import { serveCall } from "./serve-call.ts";
 const services: DescService[] = [JobService, ServerReflection, ServerReflectionAlpha];
 const files: DescFile[] = [file_writ_v1_job_service, ServerReflection.file, ServerReflectionAlpha.file];
 
-/** A tool asks a handful of questions; whoever asks on and on holds no call for ever. */
+/** A tool asks a handful of questions; endless questions must not hold a call for ever. */
 const questionsMax = 1000;
 
-/** Tells tools such as grpcurl what is served here, under both names by which they ask. */
+/** Tells tools such as grpcurl what is served here, under both names that they ask for. */
 export function addReflection(router: ConnectRouter, deps: RpcDeps): void {
   router.service(ServerReflection, {
     serverReflectionInfo: (questions, context) => answerAll(deps, questions, context),
   });
-  // The two versions differ in their name only, so what is made for the one is valid for the other.
+  // The two versions differ only in their name, so what is made for one is valid for the other.
   router.service(ServerReflectionAlpha, {
     serverReflectionInfo: (questions, context) =>
       answerAll(deps, questions as unknown as AsyncIterable<ServerReflectionRequest>, context) as never,

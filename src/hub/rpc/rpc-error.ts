@@ -3,8 +3,8 @@ import { errorTable, WritError } from "../../core/errors.ts";
 import type { Logger } from "../../runtime/logger.ts";
 
 /**
- * The one place where an error becomes a status. What we did not foresee is logged and says nothing to strangers.
- * The code of our own table goes along as metadata, because gRPC has fewer.
+ * The one place where an error becomes a status. Unexpected errors are logged and tell strangers nothing. The code of
+ * our own table is sent as metadata, because gRPC has fewer codes.
  */
 export function rpcError(error: unknown, requestId: string, logger: Logger): ConnectError {
   const known = knownError(error, requestId, logger);
@@ -15,13 +15,16 @@ export function rpcError(error: unknown, requestId: string, logger: Logger): Con
 
 function knownError(error: unknown, requestId: string, logger: Logger): WritError | ConnectError {
   if (error instanceof WritError) return error;
-  // The framework's own: a deadline, a call that was cancelled, a message that is none.
+  // An error of the framework: a deadline, a cancelled call, or an invalid message.
   if (error instanceof ConnectError && error.code !== Code.Internal) return error;
-  logger.error({ err: error, request_id: requestId }, "a call failed in a way nobody foresaw");
-  return new WritError("INTERNAL", "something went wrong in the hub; its log has the request id");
+  logger.error({ err: error, request_id: requestId }, "a call failed with an unexpected error");
+  return new WritError(
+    "INTERNAL",
+    "something went wrong in the hub; its log has details under the request id",
+  );
 }
 
-/** INVALID_ARGUMENT is InvalidArgument there. */
+/** INVALID_ARGUMENT is called InvalidArgument there. */
 function codeNamed(name: string): Code {
   const key = name
     .toLowerCase()

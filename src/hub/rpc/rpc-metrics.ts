@@ -3,12 +3,12 @@ import type { HubMetrics } from "../services/metrics.ts";
 
 export type RpcMetrics = ReturnType<typeof createRpcMetrics>;
 
-/** What the gRPC port counts. */
+/** The metrics of the gRPC port. */
 export function createRpcMetrics({ registry }: HubMetrics, openCalls: () => number) {
   const registers = [registry];
   new Gauge({
     name: "writ_grpc_open_calls",
-    help: "gRPC calls under way, streams among them",
+    help: "gRPC calls in progress, including streams",
     registers,
     collect() {
       this.set(openCalls());
@@ -23,7 +23,7 @@ export function createRpcMetrics({ registry }: HubMetrics, openCalls: () => numb
     }),
     handshakesRefused: new Counter({
       name: "writ_grpc_handshakes_refused_total",
-      help: "TLS handshakes refused, most of them for want of a good certificate",
+      help: "TLS handshakes refused, mostly for lack of a valid certificate",
       registers,
     }),
   };

@@ -18,7 +18,10 @@ export type AskedCall = {
   signal: AbortSignal;
 };
 
-/** The border of every call: who is it, then what they want, then one line in the log. Throws only ConnectErrors. */
+/**
+ * The entry of every call: first who is calling, then the call itself, then one line in the log. Throws only
+ * ConnectErrors.
+ */
 export async function serveCall<T>(
   deps: RpcDeps,
   asked: AskedCall,
@@ -56,7 +59,7 @@ async function serveAdmitted<T>(
   try {
     return await act({ deps, identity, origin: caller.origin, signal });
   } catch (error) {
-    // Whoever waits on the signal rejects with its reason; which of the two it was decides what the caller hears.
+    // Code that waits on the signal rejects with its reason; which of the two it was decides what the caller is told.
     open.signal.throwIfAborted();
     if (asked.signal.aborted) throw asError(asked.signal.reason);
     throw error;
@@ -66,7 +69,7 @@ async function serveAdmitted<T>(
 }
 
 function peerOf(connection: Connection | null): Peer {
-  if (connection === null) throw new WritError("UNAUTHENTICATED", "a client certificate is needed");
+  if (connection === null) throw new WritError("UNAUTHENTICATED", "a client certificate is required");
   if (connection.peer instanceof WritError) throw connection.peer;
   return connection.peer;
 }
@@ -85,7 +88,7 @@ async function noteRefusal(deps: RpcDeps, asked: AskedCall, caller: Caller, erro
       await noteFailedLogin(deps, origin, { error: error.message, ...serialOf(asked.connection) });
     }
   } catch (failure) {
-    // The caller is refused either way; that it could not be noted is for the log.
+    // The caller is refused either way; a failure to record it goes to the log.
     deps.logger.error({ err: failure }, "a refusal could not be recorded");
   }
 }

@@ -25,17 +25,17 @@ import { serveStreamOutput, streamOutputPath } from "./stream-output.ts";
 
 type RpcTrust = {
   pair: KeyPair;
-  /** Whose client certificates are believed, as PEM. */
+  /** The authorities whose client certificates are accepted, as PEM. */
   clientAuthorities: string[];
 };
 
 const messageBytesMax = 4 * 1024 * 1024;
-/** The default window of 64 KiB would make every stream wait for its client's round trip. */
+/** With the default window of 64 KiB, every stream would wait for its client's round trip. */
 const windowBytes = 1024 * 1024;
 const streamsPerConnectionMax = 256;
 const headerBytesMax = 16 * 1024;
 const connectionsMax = 10_000;
-/** What may still be on its way when the hub stops. */
+/** How long calls may continue when the hub stops. */
 const stopGraceMs = 3_000;
 
 /** The gRPC port: TLS is our own, so that no framework's default decides who gets in. */
@@ -51,7 +51,7 @@ export class RpcServer implements Service {
     this.#hub = hub;
     this.#trust = trust;
     this.#calls = new OpenCalls(hub.clock, (error) =>
-      hub.logger.error({ err: error }, "a call could not be looked at"),
+      hub.logger.error({ err: error }, "an open call could not be checked"),
     );
     const rpcMetrics = createRpcMetrics(hub.metrics, () => this.#calls.size);
     const deps: RpcDeps = {
@@ -87,12 +87,12 @@ export class RpcServer implements Service {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** New connections are shown this pair; those that are open live on. */
+  /** New connections use this pair; open ones continue. */
   showPair(pair: KeyPair): void {
     this.#change({ ...this.#trust, pair });
   }
 
-  /** Other client authorities than before. Open connections live on, unless theirs is no longer among them. */
+  /** The client authorities have changed. Open connections continue, unless theirs was removed. */
   believe(clientAuthorities: string[]): void {
     this.#change({ ...this.#trust, clientAuthorities });
     this.#connections.believe(clientAuthorities);
@@ -135,7 +135,7 @@ function answerer(deps: RpcDeps, connections: Connections): Answer {
     grpc: true,
     grpcWeb: false,
     connect: false,
-    // A small message that unpacks to a huge one is never unpacked.
+    // A small message that decompresses to a huge one is never decompressed.
     acceptCompression: [],
     readMaxBytes: messageBytesMax,
     writeMaxBytes: messageBytesMax,
@@ -154,7 +154,7 @@ function answerer(deps: RpcDeps, connections: Connections): Answer {
   };
 }
 
-/** As gRPC wants it: a status and no body, in one block of headers. */
+/** As gRPC requires: a status and no body, in one block of headers. */
 function refuseUnknown(response: Http2ServerResponse): void {
   response.writeHead(200, {
     "content-type": "application/grpc",

@@ -3,14 +3,14 @@ import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.
 import { WritError } from "../../core/errors.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 
-/** What the hub, not the client, sets for whatever is left out. */
+/** The defaults, which the hub sets and not the client. */
 const startDefaults = {
   type: "exec",
   maxAttempts: 1,
   limits: { cpu: "500m", memory: "100M", io: "low", pids: 512, network: "host" },
 } as const;
 
-/** A StartJob as the submission that it means, checked by the same shape as one over HTTP. */
+/** A StartJob as a submission, checked by the same shape as one over HTTP. */
 export function submissionOf(request: StartJobRequest): JobSubmission {
   const { limits, requires } = request;
   const given = {
@@ -52,7 +52,7 @@ const fieldNames: readonly (readonly [RegExp, string])[] = [
   [/^run\.cwd/, "cwd"],
 ];
 
-/** Names the field as the caller's message has it. */
+/** Names the field as in the caller's message. */
 function withCallersFieldNames(error: WritError): WritError {
   const issues = (error.details?.["issues"] as Issue[] | undefined) ?? [];
   const renamed = issues.map(({ path, message }) => ({

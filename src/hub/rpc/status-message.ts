@@ -1,8 +1,8 @@
 import type { Http2ServerResponse } from "node:http2";
 
 /**
- * Text as gRPC puts it into `grpc-message`: only what is not plain ASCII, and the percent sign, is encoded. Some
- * clients decode no more than that, and would show a colon as %3A.
+ * Text as gRPC encodes it in `grpc-message`: only non-ASCII characters and the percent sign are encoded. Some clients
+ * decode no more than that, and would show a colon as %3A.
  */
 export function statusMessage(text: string): string {
   let encoded = "";
@@ -13,7 +13,7 @@ export function statusMessage(text: string): string {
   return encoded;
 }
 
-/** The framework encodes every punctuation mark; its trailers are rewritten as they pass. */
+/** The framework encodes every punctuation mark; its trailers are rewritten on the way. */
 export function withPlainStatus(response: Http2ServerResponse): Http2ServerResponse {
   const addTrailers = response.addTrailers.bind(response);
   response.addTrailers = (trailers) => {

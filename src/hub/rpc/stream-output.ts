@@ -20,8 +20,8 @@ export const streamOutputPath = `/${serviceName}/StreamOutput`;
 const chunkBytesMax = 1024 * 1024;
 
 /**
- * StreamOutput, on the same HTTP/2 server as the other methods but without the framework: this is where the bytes
- * flow, and framing three known fields by hand carries about twice as many of them.
+ * StreamOutput, on the same HTTP/2 server as the other methods but without the framework: most of the bytes pass here,
+ * and framing three known fields by hand is about twice as fast.
  */
 export async function serveStreamOutput(
   deps: RpcDeps,
@@ -75,10 +75,10 @@ async function sendOutput(call: RpcCall, grpc: GrpcStream, wanted: StreamOutputR
   if (offset === start && start > 0) await refuseBeyondEnd(call, asked, start);
 }
 
-/** Shared by all streams, so that one which has caught up and waits holds none. */
+/** Shared by all streams, so that a stream that has caught up and waits holds none. */
 const frameBuffers = new FrameBuffers();
 
-/** Tiny messages have heads larger than themselves, so fewer of them go out at once. */
+/** Tiny messages have headers larger than their data, so fewer of them are sent at once. */
 const messagesAtOnceMax = 1024;
 
 function* spansOf(piece: Buffer, chunkBytes: number): Generator<Buffer> {
@@ -86,7 +86,7 @@ function* spansOf(piece: Buffer, chunkBytes: number): Generator<Buffer> {
   for (let at = 0; at < piece.length; at += spanBytes) yield piece.subarray(at, at + spanBytes);
 }
 
-/** Somebody who asks for more than there was must not believe to have it all. */
+/** A client that asks for more than there is must not believe that it has everything. */
 async function refuseBeyondEnd(
   { deps }: RpcCall,
   asked: Parameters<typeof openOutput>[1],

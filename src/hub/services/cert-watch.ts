@@ -14,9 +14,9 @@ import type { HubDeps } from "../deps.ts";
 import type { HttpServer } from "../http/server.ts";
 import type { RpcServer } from "../rpc/server.ts";
 
-/** New files are taken over within this time. A look at their times costs next to nothing. */
+/** New files are loaded within this time. Checking their times costs almost nothing. */
 const lookMs = 10_000;
-/** A renewal that fails has 30 days left to succeed; one that helps nothing must not fill the disk. */
+/** A failed renewal has 30 days left to succeed; a renewal that does not help must not fill the disk. */
 const renewAgainMs = 3_600_000;
 
 type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
@@ -26,22 +26,22 @@ type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
 };
 
 /**
- * Follows the certificates of a hub that runs for months: renews the home's own before they end, and gives the ports
- * what has changed on disk. New connections get it, open ones live on. What cannot be used changes nothing.
+ * Follows the certificates of a hub that runs for months: renews the home's own before they expire, and passes changes
+ * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing.
  */
 export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
   const { clock, logger } = deps;
   const tls = { ...started };
   const renew = renewal(deps, tls);
   const looks = [followOwn(deps, tls), followGiven(deps, tls), followAuthorities(deps, tls)];
-  const onError = (error: unknown) => logger.error({ err: error }, "the certificates could not be looked at");
+  const onError = (error: unknown) => logger.error({ err: error }, "the certificates could not be checked");
   return repeat({ name: "certificate watch", intervalMs: lookMs, clock, onError }, async () => {
     await renew();
     for (const look of looks) await look();
   });
 }
 
-/** Does what a start does. The files that it writes are then taken over like those of anybody else. */
+/** Does what a start does. The files that it writes are then loaded like anybody else's. */
 function renewal({ home, settings, clock, logger, osUser }: CertWatchDeps, tls: HubTls): () => Promise<void> {
   let notBefore = Number.NEGATIVE_INFINITY;
   return async () => {
@@ -52,7 +52,7 @@ function renewal({ home, settings, clock, logger, osUser }: CertWatchDeps, tls: 
       await ensureCerts(home, request);
     } catch (error) {
       logger.error(
-        `the hub's certificates end soon and could not be renewed: ${reasonOf(error)}; then run: writ certs renew`,
+        `the hub's certificates expire soon and could not be renewed (${reasonOf(error)}); fix that and run: writ certs renew`,
       );
     }
   };
@@ -83,7 +83,7 @@ function followGiven(deps: CertWatchDeps, tls: HubTls): () => Promise<void> {
   });
 }
 
-/** `take` gives the pair that is shown from now on, or null when it is the same as before. */
+/** `take` returns the pair that is used from now on, or null if it is the same as before. */
 function followPair({ logger }: CertWatchDeps, paths: PairPaths, take: () => Promise<KeyPair | null>) {
   const { certPath, keyPath } = paths;
   return followFiles({
@@ -94,13 +94,13 @@ function followPair({ logger }: CertWatchDeps, paths: PairPaths, take: () => Pro
       const { serialNumber, validToDate } = new X509Certificate(pair.certPem);
       logger.info(
         { file: certPath, serial: serialNumber, ends_at: validToDate.toISOString() },
-        "a new certificate is shown to new connections",
+        "the new certificate is used for new connections",
       );
     },
     onRefused: (error) =>
       logger.error(
         { file: certPath },
-        `the new certificate is not used, the old one stays: ${reasonOf(error)}`,
+        `the new certificate cannot be used, so the old one stays: ${reasonOf(error)}`,
       ),
   });
 }
@@ -109,21 +109,24 @@ function followAuthorities(deps: CertWatchDeps, tls: HubTls): () => Promise<void
   const { logger, rpc, settings, home } = deps;
   const path = authoritiesPath(home, settings);
   return followFiles({
-    // The folder itself too: files come and go.
+    // The folder itself too, because files are added and removed.
     files: async () => [path, ...(await authorityFiles(path).catch(() => []))],
     async take() {
       const clientAuthorities = await readClientAuthorities(path);
       if (isDeepStrictEqual(clientAuthorities, tls.clientAuthorities)) return;
       rpc.believe(clientAuthorities);
       tls.clientAuthorities = clientAuthorities;
-      logger.info({ file: path, count: clientAuthorities.length }, "other client authorities are believed");
+      logger.info({ file: path, count: clientAuthorities.length }, "the client authorities have changed");
     },
     onRefused: (error) =>
       logger.error({ file: path }, `the client authorities stay as they were: ${reasonOf(error)}`),
   });
 }
 
-/** Ours name the file and what to do. Of others only the code is said: nobody knows what their text quotes. */
+/**
+ * Our own errors name the file and what to do. Of others only the code is shown, because their text may contain
+ * secrets.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof WritError) return error.message;
   return (error as NodeJS.ErrnoException).code ?? "it cannot be read";

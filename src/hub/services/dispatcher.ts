@@ -3,12 +3,12 @@ import type { Service } from "../../runtime/service.ts";
 import type { CommitNotice, ReadyJobs, Store } from "../../store/store.ts";
 import type { ParkedClaim } from "./parked-claim.ts";
 
-/** Somebody who waits for work: a parked claim, or a worker's command stream after a claim that was not filled. */
+/** Something that waits for work: a parked claim, or a worker's command stream after a claim that was not filled. */
 export type Waiter = {
   facts: WorkerFacts;
   /** How many jobs one wake-up is good for. */
   capacity: number;
-  /** Without jobs when nobody knows which: it should look in any case. */
+  /** Without jobs if it is unknown which: it should look in any case. */
   wake(ready?: ReadyJobs): void;
 };
 
@@ -18,9 +18,9 @@ type CommandListener = (command: Command, data: Record<string, unknown>) => void
 const parsedKeysMax = 10_000;
 
 /**
- * Wakes as many waiting workers as there are new jobs that fit them, the one that has waited longest first, so that
- * one job does not set off a stampede. It only ever hints: who is woken still has to claim, and a hint that is lost
- * is made good by the next `wakeAll` of the reaper.
+ * Wakes as many waiting workers as there are new jobs that fit them, the one that has waited longest first, so that one
+ * job does not wake everybody. It only gives hints: a worker that is woken still has to claim, and a lost hint is made
+ * up for by the reaper's next `wakeAll`.
  */
 export class Dispatcher implements Service {
   readonly name = "dispatcher";
@@ -36,13 +36,13 @@ export class Dispatcher implements Service {
     this.#store = store;
   }
 
-  /** Whoever waits already looks again: no commit was heard before. */
+  /** Whoever already waits looks again, because earlier commits were not announced. */
   async start(): Promise<void> {
     this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
     this.wakeAll();
   }
 
-  /** Whoever waits is woken and should not wait again. */
+  /** Everything that waits is woken and should not wait again. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopListening();
@@ -58,8 +58,8 @@ export class Dispatcher implements Service {
   }
 
   /**
-   * From here on the claim is woken. To be called before its first look: a job that is committed between the look and
-   * the wait must find somebody to wake.
+   * From here on the claim is woken. Call it before the first look: a job that is committed between the look and the
+   * wait must find somebody to wake.
    */
   park(workerId: string, claim: ParkedClaim): void {
     this.#endHint(workerId);
@@ -67,9 +67,9 @@ export class Dispatcher implements Service {
   }
 
   /**
-   * The claim goes back to its worker, which has room for so many more jobs: the next that fits is worth a hint on its
-   * command stream. A worker that is full gets none, so that no hint is wasted on it while another one idles. What
-   * the claim was woken for and has not seen goes to whoever waits now.
+   * The claim returns to its worker, which has room for this many more jobs: the next job that fits is worth a hint on
+   * its command stream. A worker that is full gets none, so that no hint is wasted on it while another one is idle.
+   * Jobs that the claim was woken for and has not seen are passed to whoever waits now.
    */
   unpark(workerId: string, claim: ParkedClaim, room: number): void {
     this.#waiters.delete(claim);
@@ -77,7 +77,7 @@ export class Dispatcher implements Service {
     for (const ready of claim.unseen) this.#wakeFor(ready);
   }
 
-  /** A worker has one command stream: a new one takes over from one whose end has not been noticed yet. */
+  /** A worker has one command stream: a new one replaces one whose end has not been noticed yet. */
   listen(workerId: string, listener: CommandListener): () => void {
     this.#listeners.set(workerId, listener);
     return () => {
@@ -91,12 +91,12 @@ export class Dispatcher implements Service {
     this.#listeners.get(workerId)?.(command, data);
   }
 
-  /** The same to every worker whose command stream is open here. */
+  /** Sends the same to every worker whose command stream is open here. */
   tellAll(command: Command, data: Record<string, unknown>): void {
     for (const listener of [...this.#listeners.values()]) listener(command, data);
   }
 
-  /** Something may have made jobs claimable without a commit saying so: everybody looks again. */
+  /** Jobs may have become claimable without a commit that says so: everybody looks again. */
   wakeAll(): void {
     for (const waiter of [...this.#waiters]) waiter.wake();
   }
@@ -133,7 +133,7 @@ export class Dispatcher implements Service {
       if (!fits(queue, waiter.facts)) continue;
       const share = Math.min(left, waiter.capacity);
       left -= share;
-      // A set keeps its order: whoever is put back at its end has its turn after all the others.
+      // A set keeps its order: what is put back at its end has its turn after all the others.
       if (this.#waiters.delete(waiter)) this.#waiters.add(waiter);
       waiter.wake({ queueKey, count: share });
     }

@@ -9,9 +9,9 @@ const pageEvents = 500;
 type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
 
 /**
- * Turns the log into live streams. Each reader has its own place in the log and reads on from there whenever a
- * commit wakes it: nothing is buffered for a slow reader, and a resumed one cannot tell that it was away. Readers
- * of one job are woken only by commits that touch it.
+ * Turns the log into live streams. Each reader has its own position in the log and reads on from there whenever a
+ * commit wakes it: nothing is buffered for a slow reader, and a reader that resumes notices no gap. Readers of one job
+ * are woken only by commits that concern it.
  */
 export class EventFeed implements Service {
   readonly name = "event feed";
@@ -58,7 +58,7 @@ export class EventFeed implements Service {
           yield page;
         }
         if (page.length === pageEvents) continue;
-        // Nothing of ours lies between the last event read and what was committed by then.
+        // No event of ours lies between the last event read and what was committed by then.
         afterSeq = Math.max(afterSeq, seenSeq);
         await wakeUp.wait({ signal });
       }
@@ -67,7 +67,7 @@ export class EventFeed implements Service {
     }
   }
 
-  /** The job once it is as wished, or null when it is gone. Rejects with the signal's reason. */
+  /** The job once it matches, or null if it was deleted. Rejects with the signal's reason. */
   async waitForJob(
     jobId: string,
     matchesFilter: (stored: StoredJob) => boolean,
@@ -87,7 +87,7 @@ export class EventFeed implements Service {
     }
   }
 
-  /** To be called before the first read, so that no commit falls between the read and the wait unnoticed. */
+  /** Call it before the first read, so that no commit is missed between the read and the wait. */
   #enter(topic: string): { wakeUp: WakeUp; leave(): void } {
     const wakeUp = new WakeUp();
     const readers = this.#readers.get(topic) ?? new Set();

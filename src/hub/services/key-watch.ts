@@ -5,17 +5,17 @@ import type { HubDeps } from "../deps.ts";
 import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/access/manage-keys.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
 
-/** What another hub on the same keys has changed is followed within this time. */
+/** A change by another hub on the same keys is noticed within this time. */
 const roundMs = 1_000;
 const dayMs = 86_400_000;
 
 /**
- * Follows the key ring: takes over what another hub has changed, ends keys whose notice is over, and reminds once a
- * day when the key has served its time.
+ * Follows the key ring: loads what another hub has changed, revokes keys whose notice has ended, and reminds once a day
+ * when the key is due for rotation.
  */
 export function createKeyWatch(deps: HubDeps): Service {
   const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the keys could not be looked at");
+  const onError = (error: unknown) => logger.error({ err: error }, "the keys could not be checked");
   let remindedAt = Number.NEGATIVE_INFINITY;
   return repeat({ name: "key watch", intervalMs: roundMs, clock, onError }, async () => {
     const nowMs = clock.nowMs();
@@ -30,11 +30,11 @@ export function createKeyWatch(deps: HubDeps): Service {
 
 async function followChange(deps: HubDeps): Promise<void> {
   announceKeys(deps);
-  // This hub may have leased with a key that another one was just ending.
+  // This hub may have leased with a key that another one was just revoking.
   for (const keyId of deps.keys.voided()) await recallLeases(deps, { keyId, origin: null });
 }
 
-/** A ring that is refused changes nothing: the hub goes on with the keys that it has, and says so. */
+/** A ring that is refused changes nothing: the hub continues with the keys that it has, and logs it. */
 async function takeOver(deps: HubDeps, nowMs: number): Promise<boolean> {
   try {
     const isChanged = deps.keys.reload(nowMs);
@@ -42,7 +42,10 @@ async function takeOver(deps: HubDeps, nowMs: number): Promise<boolean> {
     return isChanged;
   } catch (error) {
     if (!(error instanceof WritError) || error.code !== "KEY_REJECTED") throw error;
-    deps.logger.error({ err: error }, "the changed key ring is refused; the keys stay as they were");
+    deps.logger.error(
+      { err: error },
+      "the changed key ring is refused; the hub continues with its current keys",
+    );
     await recordKeyRejected(deps, null, error);
     return false;
   }
@@ -54,7 +57,7 @@ async function remind(deps: HubDeps, nowMs: number): Promise<boolean> {
   const ageDays = Math.floor((nowMs - active.not_before) / dayMs);
   deps.logger.warn(
     { key_id: active.key_id, age_days: ageDays },
-    "the signing key is due: run writ keys rotate",
+    "the signing key is due for rotation; run: writ keys rotate",
   );
   await recordEvent(deps, {
     event: "KEY_ROTATION_DUE",

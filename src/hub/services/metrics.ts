@@ -4,12 +4,12 @@ import type { Dispatcher } from "./dispatcher.ts";
 
 export type HubMetrics = ReturnType<typeof createMetrics>;
 
-/** What the hub counts, in the form that Prometheus reads. */
+/** The metrics of the hub, for Prometheus. */
 export function createMetrics(version: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "writ_" });
   const registers = [registry];
-  new Gauge({ name: "writ_info", help: "The version that runs", labelNames: ["version"], registers })
+  new Gauge({ name: "writ_info", help: "The running version", labelNames: ["version"], registers })
     .labels(version)
     .set(1);
   return {
@@ -22,7 +22,7 @@ export function createMetrics(version: string) {
     }),
     requestSeconds: new Histogram({
       name: "writ_http_request_duration_seconds",
-      help: "Time until the answer begins, by route; long polls and streams are not counted",
+      help: "Time until the response begins, by route; long polls and streams are not counted",
       labelNames: ["route"],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
       registers,
@@ -31,7 +31,7 @@ export function createMetrics(version: string) {
     claimed: new Counter({ name: "writ_jobs_claimed_total", help: "Leases given", registers }),
     finished: new Counter({
       name: "writ_jobs_finished_total",
-      help: "Endings reported by workers, by where they led",
+      help: "Outcomes reported by workers, by the resulting status",
       labelNames: ["status"],
       registers,
     }),
@@ -56,7 +56,7 @@ export function createMetrics(version: string) {
   };
 }
 
-/** Figures that are read when somebody asks for them, not kept up to date in between. */
+/** Metrics that are read on request, not kept up to date in between. */
 export function addLiveGauges(metrics: HubMetrics, deps: { store: Store; dispatcher: Dispatcher }): void {
   const registers = [metrics.registry];
   new Gauge({

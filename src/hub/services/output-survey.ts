@@ -4,13 +4,13 @@ import { StrayOutputs } from "./stray-outputs.ts";
 
 type Deps = Pick<HubDeps, "store" | "outputs" | "outputTally" | "logger">;
 
-/** At most 500 jobs each. A million jobs are looked at in some minutes. */
+/** At most 500 jobs each. A million jobs take some minutes. */
 const pagesPerStep = 8;
 
 /**
- * Looks once at every job that has output, some with each step, for what the store has not noted: output from before
- * sizes were kept, or of a moment in which the hub was killed. Output that was to go when that happened goes now; that
- * of jobs which the store does not know goes when all has been looked at.
+ * Examines every job that has output once, a few with each step, for what the store has not recorded: output from
+ * before sizes were kept, or from the moment in which the hub was killed. Output whose removal was interrupted is
+ * removed now; output of jobs that the store does not know is removed once everything has been examined.
  */
 export class OutputSurvey {
   readonly #deps: Deps;
@@ -39,7 +39,7 @@ export class OutputSurvey {
     try {
       return (await this.#pages.next()).value;
     } catch (error) {
-      // On half a list nobody can tell some strays from the wrong database: the next start looks again.
+      // With an incomplete list, a few strays cannot be told from the wrong database: the next start looks again.
       this.#isGivenUp = true;
       throw error;
     }

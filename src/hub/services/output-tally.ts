@@ -1,18 +1,18 @@
 import type { OutputName } from "../../output/outputs.ts";
 import type { AttemptOutput, OutputStore } from "../../store/output-store.ts";
 
-/** Of how many attempts the store hears in one act, so that none holds up the others for long. */
+/** How many attempts are recorded in one act, so that none holds up the others for long. */
 const attemptsPerAct = 500;
 
 /**
- * Remembers how much attempts have said until the store has noted it: with their ending, or within seconds by the
- * storage service. So the sum of all outputs is known without a look at the files. What a crash takes from here is
- * noted with the next chunk of the attempt, or with its ending.
+ * Remembers how much attempts have written until the store has recorded it: with their ending, or within seconds by the
+ * storage service. So the total of all outputs is known without looking at files. What a crash loses here is recorded
+ * with the next chunk of the attempt, or with its ending.
  */
 export class OutputTally {
   readonly #store: Pick<OutputStore, "noteOutputs">;
   readonly #unnoted = new Map<string, Map<number, AttemptOutput>>();
-  /** What the store last said. Jobs that were forgotten since then may still be in it. */
+  /** The store's last answer. Jobs that were deleted since may still be included. */
   keptBytes = 0;
   #isAsked = false;
 
@@ -24,17 +24,17 @@ export class OutputTally {
     const ofJob = this.#unnoted.get(jobId) ?? new Map<number, AttemptOutput>();
     this.#unnoted.set(jobId, ofJob);
     const known = ofJob.get(attempt);
-    // Two who tell of one stream at the same time may come in the wrong order; outputs only grow.
+    // Two reports about one stream at the same time may arrive in the wrong order; outputs only grow.
     ofJob.set(attempt, { jobId, attempt, ...known, [stream]: Math.max(size, known?.[stream] ?? 0) });
   }
 
-  /** Has the store note what these jobs have said. One that has said nothing new costs nothing. */
+  /** Has the store record what these jobs have written. A job with nothing new costs nothing. */
   async noteJobs(jobIds: Iterable<string>): Promise<void> {
     const outputs = [...jobIds].flatMap((jobId) => this.#take(jobId));
     if (outputs.length > 0) await this.#note(outputs);
   }
 
-  /** Has the store note everything, and asks it for the sum when that is not known yet. */
+  /** Has the store record everything, and asks it for the total if that is not known yet. */
   async noteAll(): Promise<void> {
     if (!this.#isAsked) await this.#note([]);
     const jobIds = [...this.#unnoted.keys()];

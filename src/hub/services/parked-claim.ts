@@ -22,7 +22,7 @@ export class ParkedClaim implements Waiter {
     this.#wakeUp.wake();
   }
 
-  /** To be called before each look: it finds whatever the claim was woken for so far. */
+  /** Call it before each look, which finds everything that the claim was woken for so far. */
   beginLook(): void {
     this.#unseen.clear();
     this.#wakeUp.clear();
@@ -32,7 +32,7 @@ export class ParkedClaim implements Waiter {
     return this.#wakeUp.wait(bounds);
   }
 
-  /** Jobs that it was woken for since its last look began. When it leaves, somebody else has to hear of them. */
+  /** Jobs that it was woken for since its last look began. When it leaves, somebody else has to be told about them. */
   get unseen(): ReadyJobs[] {
     return [...this.#unseen].map(([queueKey, count]) => ({ queueKey, count }));
   }

@@ -5,8 +5,8 @@ type Bucket = { tokens: number; at: number };
 const bucketsMax = 100_000;
 
 /**
- * Token buckets by name. A bucket holds one second's worth unless another burst is asked for, so a few calls at
- * once pass and a flood does not; it is this hub's own memory, and with several hubs each allows its share.
+ * Token buckets by name. By default a bucket holds one second's worth, so that a few calls at once pass and a flood
+ * does not. It is this hub's own memory; with several hubs, each allows its share.
  */
 export class RateLimits {
   readonly #clock: Clock;
@@ -16,10 +16,10 @@ export class RateLimits {
     this.#clock = clock;
   }
 
-  /** Takes `count` from the bucket; answers 0, or after how many milliseconds it may be tried again. */
+  /** Takes `count` from the bucket; returns 0, or after how many milliseconds it may be tried again. */
   take(name: string, perSecond: number, count = 1, burst = Math.max(1, perSecond)): number {
     const bucket = this.#refill(name, perSecond, burst);
-    // A batch larger than the bucket is let through when that is full, and leaves a debt.
+    // A batch larger than the bucket is let through when the bucket is full, and leaves a debt.
     const needed = Math.min(count, burst);
     if (bucket.tokens >= needed) {
       bucket.tokens -= count;

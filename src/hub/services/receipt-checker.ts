@@ -6,12 +6,12 @@ import { checkReceipts, type ReceiptBatch } from "../use-cases/workers/check-rec
 
 type Deps = Pick<HubDeps, "store" | "clock" | "outputs"> & { logger: Logger };
 
-/** More batches than this wait for nobody: whoever brings the next one waits until it is checked. */
+/** If more batches than this are waiting, whoever brings the next one waits until it is checked. */
 const waitingMax = 1_000;
 
 /**
- * Checks receipts behind the worker's back: an answer never waits for it. A receipt that does not hold leaves the
- * job as it is and writes an event that names the worker.
+ * Checks receipts after the worker has been answered. A receipt that does not verify does not change the job; it is
+ * recorded as an event with the worker's name.
  */
 export class ReceiptChecker implements Service {
   readonly name = "receipt checker";
@@ -23,7 +23,7 @@ export class ReceiptChecker implements Service {
     this.#deps = deps;
   }
 
-  /** Resolves at once as long as not too much waits. */
+  /** Resolves at once as long as not too many are waiting. */
   async add(batch: ReceiptBatch): Promise<void> {
     if (batch.receipts.length === 0) return;
     this.#waiting++;
@@ -39,7 +39,7 @@ export class ReceiptChecker implements Service {
   /** Nothing has to run before there are receipts. */
   async start(): Promise<void> {}
 
-  /** Resolves when everything that waits is checked. */
+  /** Resolves when everything that waits has been checked. */
   async stop(): Promise<void> {
     await this.#tail;
   }

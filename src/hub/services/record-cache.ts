@@ -1,12 +1,12 @@
 import type { Clock } from "../../runtime/clock.ts";
 
-/** What another hub changed is noticed within this time; what this hub changed, at once. */
+/** A change by another hub is noticed within this time; a change by this hub at once. */
 const freshMs = 1_000;
 const entriesMax = 20_000;
 
 /**
- * Small records that many requests need and few change: workers, quotas. Asking the store each time would double
- * the price of a small call.
+ * Small records that many requests need and few change: workers, quotas. Asking the store each time would double the
+ * cost of a small call.
  */
 export class RecordCache<Value> {
   readonly #read: (key: string) => Promise<Value>;
@@ -23,7 +23,7 @@ export class RecordCache<Value> {
     if (entry !== undefined && this.#clock.monotonicMs() - entry.readAt <= freshMs) return entry.value;
     const value = await this.#read(key);
     if (this.#entries.size >= entriesMax) this.#entries.clear();
-    // What is not there is not kept: a worker that registers a moment later must not be turned away.
+    // A missing record is not cached, because a worker that registers a moment later must not be turned away.
     if (value !== null) this.#entries.set(key, { value, readAt: this.#clock.monotonicMs() });
     return value;
   }

@@ -6,7 +6,7 @@ const dayMs = 86_400_000;
 const roundMs = 600_000;
 const itemsPerTurn = 500;
 
-/** Forgets what has been kept long enough: finished jobs with their output, dead letters, receipts, records of the audit. */
+/** Deletes what has been kept long enough: finished jobs with their output, dead letters, receipts, audit records. */
 export function createRetention(deps: HubDeps): Service {
   const { clock, logger, settings } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "old jobs could not be removed");
@@ -19,7 +19,7 @@ export function createRetention(deps: HubDeps): Service {
       for (const jobId of removed) await deps.outputs.remove(jobId);
       if (removed.length < itemsPerTurn) break;
     }
-    // A job that is kept longer than the audit keeps the signature behind its receipt.
+    // A job that is kept longer than the audit trail keeps the signature behind its receipt.
     const signedBefore = nowMs - Math.max(settings.auditColdDays, settings.jobRetentionDays) * dayMs;
     const turn = { before: signedBefore, limit: itemsPerTurn };
     await pruneAll(signal, () => deps.store.pruneReceipts(turn));
@@ -28,7 +28,7 @@ export function createRetention(deps: HubDeps): Service {
   });
 }
 
-/** Turn after turn, so that no transaction is long, until one finds less than it may take. */
+/** In turns, so that no transaction is long, until one finds less than it may take. */
 async function pruneAll(signal: AbortSignal, prune: () => Promise<{ removed: number }>): Promise<void> {
   while (!signal.aborted) {
     if ((await prune()).removed < itemsPerTurn) return;

@@ -3,13 +3,15 @@ import { type RepeatedService, repeat, type Service } from "../../runtime/servic
 import type { HubDeps } from "../deps.ts";
 
 const jobsPerTurn = 1_000;
-/** A job whose retry or start is nearer than this gets a timer of its own; the others are found by the round. */
+/**
+ * A job whose retry or start is nearer than this gets a timer of its own; the others are found by the periodic round.
+ */
 const roundMs = 1_000;
 
-/** Makes delayed jobs claimable when their time has come; the commit that does so wakes the workers. */
+/** Makes delayed jobs claimable when they are due; the commit that does so wakes the workers. */
 export function createScheduler(deps: HubDeps): Service {
   const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the scheduler could not do its round");
+  const onError = (error: unknown) => logger.error({ err: error }, "a round of the scheduler failed");
   let timer: Timer | null = null;
   const rounds: RepeatedService = repeat(
     { name: "scheduler", intervalMs: roundMs, clock, onError },

@@ -3,11 +3,11 @@ import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 import { OutputSurvey } from "./output-survey.ts";
 
-/** Also how much is forgotten about sizes when the hub is killed. */
+/** This is also how much is unrecorded about sizes when the hub is killed. */
 const roundMs = 5_000;
-/** Of the disk, when no ceiling is set. */
+/** The share of the disk, if no ceiling is set. */
 const shareOfDisk = 0.8;
-/** How far below the ceiling it goes, so that not every round finds something to remove. */
+/** How far below the ceiling it goes, so that not every round has to remove something. */
 const marginShare = 0.05;
 /** A turn is one transaction; a round that removes this much leaves the rest to the next one. */
 const jobsPerTurn = 100;
@@ -15,7 +15,10 @@ const turnsPerRound = 50;
 
 type Deps = Pick<HubDeps, "store" | "clock" | "logger" | "settings" | "outputs" | "outputTally">;
 
-/** Notes how much jobs have written, and keeps the sum below the ceiling: finished jobs lose their output, oldest first. */
+/**
+ * Records how much jobs have written, and keeps the total below the ceiling by removing the output of finished jobs,
+ * oldest first.
+ */
 export function createStorage(deps: Deps): Service {
   const { clock, logger, outputTally } = deps;
   const onError = (error: unknown) =>
@@ -37,7 +40,7 @@ export function createStorage(deps: Deps): Service {
   });
   return {
     ...service,
-    // What was written last is noted at the stop, or the next start would not know of it.
+    // What was written last is recorded at the stop; otherwise the next start would not know it.
     stop: async () => {
       await service.stop();
       await outputTally.noteAll().catch(onError);
@@ -61,7 +64,7 @@ async function makeRoom(
     const nowMs = deps.clock.nowMs();
     const { dropped, keptBytes } = await deps.store.dropOutputs({ downToBytes, limit: jobsPerTurn, nowMs });
     deps.outputTally.keptBytes = keptBytes;
-    // The store first: output that is listed and gone would be a lie; output that is left over is only a waste.
+    // The store first: output that is listed but gone would be wrong, while leftover output only wastes space.
     for (const { jobId, attempts } of dropped) {
       await deps.outputs.removeAttempts(jobId, attempts);
     }

@@ -2,18 +2,20 @@ import type { HubDeps } from "../deps.ts";
 
 type Deps = Pick<HubDeps, "store" | "outputs" | "logger">;
 
-/** Retention forgets 500 jobs in one act and then removes their folders; so many are left when it is killed between. */
+/**
+ * Retention deletes 500 jobs in one act and then removes their folders; as many are left if it is killed in between.
+ */
 const straysMax = 1_000;
-/** Each may hold gigabytes, and others wait for the disk too. */
+/** Each may contain gigabytes, and others wait for the disk too. */
 const removedPerTurn = 50;
 
 /**
- * Folders of outputs that belong to no job: the hub was killed, or lost power, after it had forgotten the jobs and
- * before their folders were gone for good.
+ * Folders of outputs that belong to no job: the hub was killed, or lost power, after it had deleted the jobs and before
+ * their folders were removed.
  *
- * A job's row is written when it is submitted, and its folder is made by its first chunk, which only an attempt of a
- * stored job may send. So whoever first sees a folder and then asks for its row, and finds none, sees one whose row has
- * gone, never one whose row is still to come.
+ * A job's row is written when it is submitted, and its folder is created by its first chunk, which only an attempt of a
+ * stored job may send. So a folder that is seen first, and whose row is then not found, belongs to a deleted job, never
+ * to one whose row is still to be written.
  */
 export class StrayOutputs {
   readonly #deps: Deps;
@@ -34,12 +36,14 @@ export class StrayOutputs {
     if (this.#strayCount <= straysMax) this.#strays.push(...strays);
   }
 
-  /** Removes some, when every folder has been sorted. Each is tried once; what fails is met again after the next start. */
+  /**
+   * Removes some, once every folder has been sorted. Each is tried once; failures are found again after the next start.
+   */
   async removeSome(signal: AbortSignal): Promise<void> {
     if (!this.#isJudged) this.#judge();
     const turn = this.#strays.splice(0, removedPerTurn);
     if (turn.length === 0) return;
-    // Asked again, because the listing is minutes old and a producer may choose an id that was used before.
+    // Checked again, because the list is minutes old, and a producer may choose an id that was used before.
     const notes = await this.#deps.store.getOutputNotes({ jobIds: turn });
     const known = new Set(notes.map(({ jobId }) => jobId));
     const removed: string[] = [];
@@ -48,12 +52,12 @@ export class StrayOutputs {
       if (!known.has(jobId) && (await this.#remove(jobId))) removed.push(jobId);
     }
     if (removed.length > 0)
-      this.#deps.logger.info({ job_ids: removed }, "outputs of jobs that are gone were removed");
+      this.#deps.logger.info({ job_ids: removed }, "outputs of deleted jobs were removed");
   }
 
   /**
-   * With the wrong database nearly every folder is a stray, and to remove them would destroy what the right one knows.
-   * A kill leaves few beside many.
+   * With the wrong database nearly every folder is a stray, and removing them would destroy what the right database
+   * knows. A kill leaves few among many.
    */
   #judge(): void {
     this.#isJudged = true;
@@ -62,7 +66,7 @@ export class StrayOutputs {
     this.#strays = [];
     this.#deps.logger.warn(
       facts,
-      "outputs/ holds many folders of jobs that the database does not know; they are left alone: is it the right database?",
+      "outputs/ contains many folders of jobs that the database does not know; they are kept: is it the right database?",
     );
   }
 
@@ -72,7 +76,7 @@ export class StrayOutputs {
       await outputs.remove(jobId);
       return true;
     } catch (error) {
-      logger.error({ err: error, job_id: jobId }, "the output of a job that is gone could not be removed");
+      logger.error({ err: error, job_id: jobId }, "the output of a deleted job could not be removed");
       return false;
     }
   }

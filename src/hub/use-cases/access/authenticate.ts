@@ -21,10 +21,10 @@ export async function authenticate(deps: HubDeps, given: Credentials, origin: Or
       retry_after_sec: Math.ceil(waitMs / 1000),
     });
   }
-  throw new WritError("UNAUTHENTICATED", "a valid token is needed: Authorization: Bearer sk_…");
+  throw new WritError("UNAUTHENTICATED", "a valid token is required: Authorization: Bearer sk_…");
 }
 
-/** Null when the credentials are not, or no longer, good. */
+/** Null if the credentials are not valid, or no longer valid. */
 export async function identityOf(deps: HubDeps, given: Credentials): Promise<Identity | null> {
   const nowMs = deps.clock.nowMs();
   if (given.bearer !== null) {
@@ -42,7 +42,7 @@ function identityFrom(token: TokenRecord): Identity {
   return { tokenId: id, role, tenantId, userId, workerId };
 }
 
-/** Logs a person in: the session's secret goes into a cookie. */
+/** Logs a person in: the secret of the session goes into a cookie. */
 export async function createSession(
   deps: HubDeps,
   call: { identity: Identity; origin: Origin },

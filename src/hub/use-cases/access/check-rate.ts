@@ -7,13 +7,13 @@ import { noteRateLimit, type RateHit } from "./note-rate-limit.ts";
 export type CheckedRate = RateHit & {
   perSecond: number;
   count?: number;
-  /** What the caller is told, such as `a worker may claim 2000 times a second`. */
+  /** The message to the caller, such as `a worker may claim 2000 times a second`. */
   refusal: string;
 };
 
 type Deps = Pick<HubDeps, "store" | "clock" | "limits">;
 
-/** Lets a call pass that is within its rate. Any other is refused, and the log hears of the first in each minute. */
+/** Lets a call pass that is within its rate. Any other is refused, and the first in each minute is recorded. */
 export async function checkRate(deps: Deps, rate: CheckedRate): Promise<void> {
   const waitMs = deps.limits.take(`${rate.limit} ${rate.subject}`, rate.perSecond, rate.count);
   if (waitMs === 0) return;
@@ -21,7 +21,7 @@ export async function checkRate(deps: Deps, rate: CheckedRate): Promise<void> {
   throw new WritError("RATE_LIMITED", rate.refusal, { retry_after_sec: Math.ceil(waitMs / 1000) });
 }
 
-/** The same for a call of a worker, by whose name it is counted and recorded. */
+/** The same for a call of a worker, which is counted and recorded by its name. */
 export function checkWorkerRate(
   deps: Deps,
   { identity, origin, workerId }: { identity: Identity; origin: Origin; workerId: string },

@@ -8,16 +8,16 @@ import { isHidden } from "./tenant-wall.ts";
 
 type LockdownRequest = {
   reason: string;
-  /** Null when the hub itself decided. */
+  /** Null if the hub itself decided. */
   userId: string | null;
   origin: Origin | null;
-  /** New keys at once, for when the old ones may be in other hands. */
+  /** New keys at once, in case the old ones have leaked. */
   rotate: boolean;
 };
 
 /**
- * Nothing is claimed, every worker is offline, and what runs is taken back without charge. It lasts, over restarts,
- * until a person lifts it.
+ * Stops all claims, takes every worker offline and takes back running jobs without charging them. It lasts, even over
+ * restarts, until an administrator lifts it.
  */
 export async function lockDown(deps: HubDeps, request: LockdownRequest): Promise<boolean> {
   const { reason, userId, origin } = request;
@@ -28,21 +28,21 @@ export async function lockDown(deps: HubDeps, request: LockdownRequest): Promise
   return isNew;
 }
 
-/** Takes back every lease that there is. New ones cannot come: the act that leases asks first. */
+/** Takes back every lease. New ones are not possible, because the act that leases checks for the lockdown first. */
 export async function enforceLockdown(deps: HubDeps): Promise<void> {
   deps.workers.forgetAll();
   await recallLeases(deps, { keyId: null, origin: null, reason: "the hub is locked" });
-  // Claims that wait find out at once.
+  // Waiting claims find out at once.
   deps.dispatcher.wakeAll();
 }
 
 /**
- * Workers take a new key only on the word of one that they trust. Were the old one gone at once, each of them would have
- * to be enrolled anew; nothing is leased under it meanwhile, and a person may end it sooner.
+ * Workers accept a new key only if a key that they trust has signed it. If the old key were gone at once, each of them
+ * would have to be enrolled again. Nothing is leased under it meanwhile, and an administrator can end it sooner.
  */
 const noticeMs = 3_600_000;
 
-/** A lockdown must stand even when no new key can be made; then a person has to see to it. */
+/** A lockdown must hold even if no new key can be made; then an administrator has to fix that. */
 async function startEmergencyRotation(deps: HubDeps): Promise<void> {
   try {
     await rotate(deps, { emergency: true, graceMs: noticeMs, origin: null });
@@ -52,8 +52,8 @@ async function startEmergencyRotation(deps: HubDeps): Promise<void> {
 }
 
 /**
- * Nothing of one tenant is claimed until a person lifts it. Nothing that runs is stopped, and no key is changed: a tenant
- * can bring this about alone, so it must cost nobody else anything.
+ * Stops all claims of one tenant's jobs until somebody lifts it. Running jobs are not stopped, and no key is changed: a
+ * tenant can cause this alone, so it must not affect anybody else.
  */
 export async function lockTenant(
   deps: HubDeps,
@@ -62,7 +62,7 @@ export async function lockTenant(
   const isNew = await deps.store.lockTenant({ ...request, nowMs: deps.clock.nowMs() });
   if (!isNew) return false;
   deps.logger.error({ tenant: request.tenantId, reason: request.reason }, "a tenant is locked");
-  // Claims that wait find out at once.
+  // Waiting claims find out at once.
   deps.dispatcher.wakeAll();
   return true;
 }
@@ -75,13 +75,13 @@ export async function liftLockdown(
   const { identity, origin, tenantId } = call;
   if (tenantId !== undefined && (identity.tenantId === null || identity.tenantId === tenantId)) {
     if (!(await deps.store.liftTenant({ tenantId, nowMs: deps.clock.nowMs(), origin }))) return;
-    deps.logger.warn({ tenant: tenantId, user: identity.userId }, "the lockdown of a tenant is lifted");
+    deps.logger.warn({ tenant: tenantId, user: identity.userId }, "the lockdown of a tenant was lifted");
     deps.dispatcher.wakeAll();
     return;
   }
   requireHubAdmin(identity);
   if (await deps.store.liftLockdown({ nowMs: deps.clock.nowMs(), origin: call.origin })) {
-    deps.logger.warn({ user: call.identity.userId }, "the lockdown is lifted");
+    deps.logger.warn({ user: call.identity.userId }, "the lockdown was lifted");
     deps.workers.forgetAll();
     deps.dispatcher.wakeAll();
   }
@@ -99,8 +99,11 @@ export async function listLockedTenants(
   return (await deps.store.listLockedTenants()).filter((one) => !isHidden(identity, one));
 }
 
-/** It concerns all tenants, so no tenant's administrator decides it. */
+/** It concerns all tenants, so the administrator of one tenant cannot decide it. */
 export function requireHubAdmin({ tenantId }: Identity): void {
   if (tenantId === null) return;
-  throw new WritError("PERMISSION_DENIED", "a lockdown concerns all tenants, so it is not for one of them");
+  throw new WritError(
+    "PERMISSION_DENIED",
+    "only an administrator of the hub can change a lockdown: it concerns all tenants",
+  );
 }

@@ -7,12 +7,12 @@ import { recordEvent } from "../audit/record-event.ts";
 
 type Caller = { identity: Identity; origin: Origin };
 
-/** So many leases are taken back in one transaction; more wait for the next, so that nobody else does. */
+/** How many leases are taken back in one transaction; the rest wait for the next, so that nobody else has to. */
 const leasesPerTurn = 500;
 
 /**
- * Makes a new key. The old one signs on beside it until the grace is over. In an emergency the grace is the notice,
- * and what was leased with the old key is void when it ends: at once when there is none.
+ * Creates a new key. The old one also signs until the grace period ends. In an emergency the grace period is the
+ * notice, and when it ends every lease that the old key signed is void: at once if there is no notice.
  */
 export async function rotateKeys(
   deps: HubDeps,
@@ -21,7 +21,7 @@ export async function rotateKeys(
   checkOperator(call.identity);
   const { emergency = false, noticeSec = 0 } = call;
   if (!emergency && call.noticeSec !== undefined) {
-    throw invalidArgument({ path: "notice_sec", message: "only an emergency has a notice" });
+    throw invalidArgument({ path: "notice_sec", message: "is allowed only with emergency" });
   }
   return rotate(deps, {
     emergency,
@@ -30,7 +30,7 @@ export async function rotateKeys(
   });
 }
 
-/** The same without a caller, for the hub's own answer to a key that others may know. */
+/** The same without a caller, for the hub's own response to a leaked key. */
 export async function rotate(
   deps: HubDeps,
   how: { emergency: boolean; graceMs: number; origin: Origin | null },
@@ -41,7 +41,7 @@ export async function rotate(
   const made = await guarded(deps, origin, () => {
     const nowMs = deps.clock.nowMs();
     const fresh = deps.keys.rotate({ nowMs, graceMs, emergency });
-    // In the same breath: in between, whoever ends keys whose notice is over would find this one and end it too.
+    // In the same step: otherwise the service that revokes keys whose notice has ended could find this one first.
     if (isAtOnce) deps.keys.revoke(previous, { nowMs, emergency });
     return fresh;
   });
@@ -55,7 +55,7 @@ export async function rotate(
   return made;
 }
 
-/** Ends a key that was replaced. With `now`, what was leased with it is void and its workers are told to stop. */
+/** Revokes a replaced key. With `now`, every lease that it signed is void, and the workers are told to stop. */
 export async function revokeKey(
   deps: HubDeps,
   call: Caller & { keyId: string; now?: boolean },
@@ -75,7 +75,7 @@ export async function revoke(deps: HubDeps, revocation: Revocation): Promise<Key
   return record;
 }
 
-/** What a revoked key leaves to be done: its leases are void, the log and the workers hear of it. */
+/** What follows from a revoked key: its leases are void, and the log and the workers are told. */
 async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Revocation): Promise<void> {
   const recalled = emergency ? await recallLeases(deps, { keyId, origin }) : 0;
   await recordEvent(deps, {
@@ -86,12 +86,12 @@ async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Rev
   announceKeys(deps);
 }
 
-/** Takes back what was leased with a key, or everything. Their workers are told; no attempt is charged. */
+/** Takes back the leases made with a key, or all leases. The workers are told; no attempt is charged. */
 export async function recallLeases(
   deps: Pick<HubDeps, "store" | "clock" | "settings">,
   { keyId, origin, reason }: { keyId: string | null; origin: Origin | null; reason?: string },
 ): Promise<number> {
-  const why = reason ?? `the key ${keyId} that signed its lease is not trusted any more`;
+  const why = reason ?? `the key ${keyId} that signed its lease is no longer trusted`;
   let recalled = 0;
   // Each turn leaves fewer, because a job that was taken back is no longer held.
   for (;;) {
@@ -107,7 +107,7 @@ export async function recallLeases(
   }
 }
 
-/** Workers look at the keys when they hear this, and trust only what their own keys have signed. */
+/** Workers fetch the keys when they are told this, and trust only what their own keys have signed. */
 export function announceKeys(deps: HubDeps): void {
   deps.dispatcher.tellAll("keys", { version: deps.keys.version });
 }
@@ -130,8 +130,11 @@ async function guarded<T>(deps: HubDeps, origin: Origin | null, act: () => T): P
   }
 }
 
-/** The keys sign for every tenant, so an administrator of one does not change them. */
+/** The keys sign for every tenant, so the administrator of one tenant cannot change them. */
 function checkOperator({ tenantId }: Identity): void {
   if (tenantId === null) return;
-  throw new WritError("PERMISSION_DENIED", "the keys sign for all tenants, so not one of them changes them");
+  throw new WritError(
+    "PERMISSION_DENIED",
+    "only an administrator of the hub can change keys: they sign for all tenants",
+  );
 }

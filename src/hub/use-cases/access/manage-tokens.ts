@@ -16,16 +16,16 @@ type TokenRequest = {
 
 type IssuedToken = { id: string; secret: string };
 
-/** Makes a token. Its secret is answered once and kept only as a hash. */
+/** Issues a token. Its secret is returned once and stored only as a hash. */
 export async function createToken(
   deps: HubDeps,
   call: { identity: Identity; request: TokenRequest; origin: Origin },
 ): Promise<IssuedToken> {
   const { request, identity } = call;
-  // An administrator of one tenant cannot make itself one of all.
+  // An administrator of one tenant cannot create a token for all tenants.
   const tenantId = request.tenantId ?? identity.tenantId ?? (request.role === "user" ? defaultTenant : null);
   if (identity.tenantId !== null && tenantId !== identity.tenantId) {
-    throw new WritError("PERMISSION_DENIED", `this token administers tenant ${identity.tenantId} only`);
+    throw new WritError("PERMISSION_DENIED", `this token may administer only tenant ${identity.tenantId}`);
   }
   const userId = request.userId ?? (request.role === "worker" ? "worker" : identity.userId);
   const { token, secret } = makeToken(deps, {
@@ -62,8 +62,8 @@ function makeToken(
 }
 
 /**
- * The calling token makes way for a new one with the same rights, in one act: of two that ask at the same moment one
- * gets the new token, and the other hears that the old one is no longer good.
+ * Replaces the caller's token with a new one with the same rights, in one act: of two calls at the same moment, one
+ * gets the new token, and the other is told that the old one is no longer valid.
  */
 export async function refreshToken(
   deps: HubDeps,
@@ -77,18 +77,19 @@ export async function refreshToken(
   const nowMs = token.createdAt;
   const isDone = await deps.store.refreshToken({ tokenId, token, nowMs, origin: call.origin });
   deps.tokens.forgetAll();
-  if (!isDone) throw new WritError("UNAUTHENTICATED", "the token has been exchanged or has ended already");
+  if (!isDone)
+    throw new WritError("UNAUTHENTICATED", "the token was already exchanged, revoked or has expired");
   return { id: token.id, secret };
 }
 
-/** A token that was made to end cannot make itself one that lives longer. */
+/** A token with an expiry time cannot create one that lives longer. */
 function lifetimeSec(own: TokenRecord, asked: number | undefined): number | undefined {
   if (own.expiresAt === null) return asked;
   const given = Math.max(1, Math.round((own.expiresAt - own.createdAt) / 1000));
   return Math.min(given, asked ?? given);
 }
 
-/** Ends a token at once; streams that were opened with it end with their next look. */
+/** Revokes a token at once; streams that were opened with it end at their next check. */
 export async function revokeToken(
   deps: HubDeps,
   call: { identity: Identity; tokenId: string; origin: Origin },

@@ -3,12 +3,12 @@ import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 import { noteRateLimit } from "./note-rate-limit.ts";
 
-/** From one address; a forgotten token in a loop must not look like an attack for ever. */
+/** From one address; a forgotten token in a loop must not look like an endless attack. */
 const failedLoginsPerMinute = 20;
 
 /**
- * Somebody was refused before any rule about jobs could be asked. Answers 0, or after how many milliseconds that
- * address may try again.
+ * Records that somebody was refused before any rule about jobs was checked. Returns 0, or after how many milliseconds
+ * that address may try again.
  */
 export async function noteFailedLogin(
   deps: Pick<HubDeps, "store" | "clock" | "limits">,

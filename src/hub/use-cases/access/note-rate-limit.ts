@@ -12,7 +12,7 @@ export type RateHit = {
   details?: Record<string, unknown>;
 };
 
-/** The flood itself must not flood the log: one record a minute for each limit and each who hits it says enough. */
+/** The flood must not fill the log: one record a minute for each limit and each caller is enough. */
 const notesPerSecond = 1 / 60;
 
 export async function noteRateLimit(

@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import { type FieldIssue, invalidArgument } from "../../../core/errors.ts";
 
-/** More would not help the person who reads it, and a hostile body could make many. */
+/** More would not help the reader, and a hostile body could cause many. */
 const issuesMax = 20;
 
-/** Outside data in its shape, or INVALID_ARGUMENT that names every field at fault and what it may be. */
+/** Parses outside data by its shape, or throws INVALID_ARGUMENT with every wrong field and what is allowed. */
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -16,7 +16,7 @@ function issuesOf(issue: z.core.$ZodIssue): FieldIssue[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
       path: pathText([...issue.path, key]),
-      message: "is not a known field",
+      message: "is an unknown field",
     }));
   }
   return [{ path: pathText(issue.path), message: issue.message }];

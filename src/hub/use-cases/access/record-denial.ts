@@ -4,7 +4,7 @@ import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 
-/** Whatever forbids a call, the audit trail hears of it, and once: a transport calls this where errors pass. */
+/** Records every denial in the audit trail once: a transport calls this where errors pass. */
 export async function recordDenial(
   deps: Pick<HubDeps, "store" | "clock">,
   call: { identity: Identity; origin: Origin },
@@ -23,7 +23,9 @@ export async function recordDenial(
   });
 }
 
-/** A token that was made for one worker is in other hands, or its worker lies: either is held against that worker. */
+/**
+ * A token that was made for one worker has leaked, or its worker is lying: both count as evidence against that worker.
+ */
 async function recordStrayToken(
   deps: Pick<HubDeps, "store" | "clock">,
   { identity, origin }: { identity: Identity; origin: Origin },

@@ -10,17 +10,17 @@ type AuditSearch = AuditTraits & {
   limit: number;
 };
 
-/** How many records of the table one act looks at: a rare thing is found in many short acts. */
+/** How many records of the table one act examines: rare records are found in many short acts. */
 const window = 5_000;
 
-/** Records that fit, newest first, out of the database and then out of the files. `next` is where to go on. */
+/** Matching records, newest first, from the database and then from the files. `next` is where to continue. */
 export async function readAudit(
   deps: HubDeps,
   call: { identity: Identity; search: AuditSearch; signal: AbortSignal },
 ): Promise<{ records: SealedRecord[]; next: number | null }> {
   const search = { ...call.search, tenantId: call.identity.tenantId ?? call.search.tenantId };
   if (call.identity.tenantId !== null && call.search.tenantId !== undefined) {
-    // What belongs to another tenant looks like nothing.
+    // What belongs to another tenant looks as if it did not exist.
     if (call.search.tenantId !== call.identity.tenantId) return { records: [], next: null };
   }
   const records = await searchHot(deps, search, call.signal);
@@ -42,7 +42,7 @@ async function searchHot(deps: HubDeps, search: AuditSearch, signal: AbortSignal
   return records;
 }
 
-/** Each file is read from its beginning; of what fits only as much is kept as is still wanted. */
+/** Each file is read from its beginning; only as many matches are kept as are still wanted. */
 async function searchCold(
   deps: HubDeps,
   search: AuditSearch,
@@ -79,14 +79,14 @@ async function searchDay(
       if (matches.length > wanted) matches.shift();
     }
   } catch (error) {
-    // It has become too old since the files were listed, and is found no more than it would be in a moment.
+    // It has become too old since the files were listed, so it is left out.
     if (!isGone(error)) throw error;
   }
   return matches;
 }
 
 function isWithin(day: string, { since, until }: AuditSearch): boolean {
-  // A clock that was set back may have left a record in the file of a later day, so only the end is exact.
+  // If the clock was set back, a record may be in the file of a later day, so only the end is exact.
   return (
     (since === undefined || day >= dayOf(since)) && (until === undefined || day <= dayOf(until + 86_400_000))
   );

@@ -14,15 +14,15 @@ type RecordedRequest = {
   outcome: string;
 };
 
-/** A worker that is watched must not fill the log either. */
+/** Not even a watched worker may fill the log. */
 const recordsPerSecond = 50;
 const fieldsMax = 50;
 const charsMax = 2_000;
 
 /**
- * Records a request of somebody who is watched: who, from where, what for, how it ended. Of the body it keeps the
- * names of the fields and a hash, never the values: an environment or a result may hold secrets, and the audit trail
- * must not.
+ * Records a request of somebody who is watched: the caller, the address, the route and the outcome. Of the body it
+ * keeps the field names and a hash, never the values: an environment or a result may contain secrets, and the audit
+ * trail must not.
  */
 export async function recordRequest(deps: HubDeps, request: RecordedRequest): Promise<void> {
   if (deps.watched.isEmpty) return;
@@ -31,7 +31,7 @@ export async function recordRequest(deps: HubDeps, request: RecordedRequest): Pr
   try {
     await write(deps, request, subject);
   } catch (error) {
-    // What the request has changed has events of its own; an answer that is true must not become an error here.
+    // What the request has changed has events of its own; a successful response must not become an error here.
     deps.logger.error({ err: error }, "a watched request could not be recorded");
   }
 }
@@ -67,7 +67,7 @@ function fieldOf(part: unknown, name: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Ids and numbers that the route's own shape has let through. */
+/** Ids and numbers that passed the route's own shape. */
 function shown(part: unknown): string | null {
   return part === undefined ? null : redactText(JSON.stringify(part)).slice(0, charsMax);
 }

@@ -3,7 +3,7 @@ import type { JobRecord } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 
-/** Somebody has edited the database. The trail tells of it; the caller gets nothing that was signed over the edit. */
+/** Somebody has edited the database. It is recorded, and the caller gets nothing that was signed over the edit. */
 export async function brokenSeal(
   deps: HubDeps,
   job: Pick<JobRecord, "id" | "tenantId">,

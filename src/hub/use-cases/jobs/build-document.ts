@@ -13,7 +13,7 @@ import { sha256Hex } from "../../../signing/mac.ts";
 
 type Author = { tenantId: string; userId: string };
 
-/** Turns what a producer sent into the document that will be signed, and the record that the store keeps beside it. */
+/** Turns a submission into the document that will be signed, and the record that the store keeps beside it. */
 export function buildDocument(
   submission: JobSubmission,
   author: Author,
@@ -72,7 +72,7 @@ function describe(
     queue_ttl_sec: submission.queue_ttl_sec,
     steps: submission.steps,
     metadata: submission.metadata,
-    // Some kinds take the params inside `run`; a job of any other may carry some for its own use.
+    // Some kinds have the params inside `run`; a job of any other kind may carry some for its own use.
     params: rulesOf(run.kind).takesParams ? undefined : submission.params,
     output_location: submission.output_location,
     storage_access_policy: submission.storage_access_policy,
@@ -95,7 +95,7 @@ function timeoutOf(submission: JobSubmission, max: number): number {
   return submission.timeout_sec ?? Math.min(documentDefaults.timeoutSec, max);
 }
 
-/** Keys are kept as hashes of one shape; a producer's own words are hashed with its tenant. */
+/** Keys are stored as hashes of one form; a producer's own key is hashed together with its tenant. */
 function idempotencyKeyOf(given: string | undefined, tenantId: string, jobId: string): string {
   if (given === undefined) return `sha256:${sha256Hex(jobId)}`;
   if (/^sha256:[0-9a-f]{64}$/.test(given)) return given;

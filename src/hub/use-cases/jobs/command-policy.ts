@@ -8,8 +8,8 @@ import type { HubSettings } from "../../settings.ts";
 const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
 /**
- * Refuses a command that `commands` in writ.yaml keeps from this user, whichever door it came through. What is
- * denied stays denied whoever allows it; a user with an allow list may run nothing else.
+ * Refuses a command that `commands` in writ.yaml does not allow this user, over HTTP and gRPC alike. A denied command
+ * stays denied even if another entry allows it; a user with an allow list may run nothing else.
  */
 export function checkCommand(
   commands: HubSettings["commands"],

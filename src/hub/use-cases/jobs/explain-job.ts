@@ -5,10 +5,10 @@ import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { mayServe } from "../access/tenant-wall.ts";
 
-/** So many workers are judged one by one; with more, those that come closest to fitting are shown. */
+/** How many workers are judged one by one; if there are more, those that come closest to fitting are shown. */
 const workersShownMax = 50;
 
-/** Why a job is where it is, in a sentence and as data. */
+/** Why a job is in its current state, as a sentence and as data. */
 export async function explainJob(deps: HubDeps, job: JobRecord): Promise<WhyView> {
   if (job.status !== "pending") return { ...nothingHolds(job), summary: summaryOfHeld(job) };
   const position = await deps.store.getQueuePosition({ jobId: job.id });

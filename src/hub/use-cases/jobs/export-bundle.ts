@@ -14,9 +14,9 @@ import { brokenSeal } from "./broken-seal.ts";
 import { checkAccess, notFound } from "./find-job.ts";
 
 /**
- * The receipt of the last attempt that reported one, with all that it takes to check it without the hub, also when the
- * job itself is gone. The hub signs the document and the grant now; what it signs must still agree with the seals, or
- * somebody with access to the database could have anything signed.
+ * The receipt of the last attempt that has one, with everything needed to check it without the hub, even if the job was
+ * deleted. The hub signs the document and the grant now; both must still match their seals, or somebody with access to
+ * the database could have anything signed.
  */
 export async function exportBundle(
   deps: HubDeps,
@@ -29,7 +29,7 @@ export async function exportBundle(
   await checkSeals(deps, job, kept);
   const signature = await deps.store.getReceiptSignature({ id: kept.signed });
   if (signature === null)
-    throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt is gone`);
+    throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt was deleted`);
 
   const { attempt, worker_id } = parseReceipt(kept.text);
   const key = deps.keys.signing;

@@ -5,7 +5,10 @@ import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordDenial } from "../access/record-denial.ts";
 
-/** The job, if this caller may read or change it. One of another tenant answers exactly like one that is not there. */
+/**
+ * The job, if this caller may read or change it. A job of another tenant is answered exactly like one that does not
+ * exist.
+ */
 export async function findJob(
   deps: HubDeps,
   input: { identity: Identity; jobId: string; to: "read" | "change"; origin: Origin },
@@ -16,7 +19,7 @@ export async function findJob(
   return stored;
 }
 
-/** Throws unless this caller may do that to a job of this owner. */
+/** Throws if this caller may not do this to a job of this owner. */
 export async function checkAccess(
   deps: HubDeps,
   input: { identity: Identity; jobId: string; to: "read" | "change"; origin: Origin },
@@ -28,7 +31,7 @@ export async function checkAccess(
   throw new WritError("PERMISSION_DENIED", "the job belongs to another user", { job_id: input.jobId });
 }
 
-/** Nobody but the audit trail can tell this from a job that does not exist. */
+/** Only the audit trail can tell this from a job that does not exist. */
 export async function hidden(
   deps: HubDeps,
   asked: { identity: Identity; jobId: string; origin: Origin },

@@ -14,7 +14,7 @@ type ListRequest = {
   cursor?: string;
 };
 
-/** Jobs that the caller may see, newest first, with the cursor of the next page when there may be one. */
+/** The jobs that the caller may see, newest first, with the cursor of the next page if there may be one. */
 export async function listJobs(
   deps: HubDeps,
   request: ListRequest,
@@ -32,7 +32,7 @@ export async function listJobs(
   return { jobs, nextCursor: jobs.length < limit ? null : String(jobs.at(-1)!.job.seq) };
 }
 
-/** A user sees its own jobs, others all of their tenant, or of every tenant when they have none. */
+/** A user sees its own jobs, others all of their tenant, or of every tenant if they are bound to none. */
 export function visibleTo(identity: Identity): { tenantId?: string; userId?: string } {
   return {
     tenantId: identity.tenantId ?? undefined,
@@ -44,6 +44,6 @@ function parseCursor(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw invalidArgument({
     path: "cursor",
-    message: "must be the value of X-Next-Cursor of the page before",
+    message: "must be the value of X-Next-Cursor of the previous page",
   });
 }

@@ -12,24 +12,24 @@ type OutputRequest = {
   origin: Origin;
   jobId: string;
   stream: OutputStream;
-  /** The latest when it is not named. */
+  /** The latest by default. */
   attempt?: number;
 };
 
 export type Output = {
   attempt: number;
   size: number;
-  /** The bytes that are there, from `start` to before `end`. */
+  /** The existing bytes, from `start` to before `end`. */
   read(start: number, end: number): AsyncGenerator<Buffer>;
   /** Everything from `start` on, until the attempt has ended and all is sent. */
   follow(start: number, signal: AbortSignal): AsyncGenerator<Buffer>;
 };
 
-/** One stream of one attempt, for somebody who may read the job. */
+/** One stream of one attempt, for a caller who may read the job. */
 export async function openOutput(deps: HubDeps, request: OutputRequest): Promise<Output> {
   const stored = await findJob(deps, { ...request, to: "read" });
   const { job } = stored;
-  // A job that nobody has claimed yet has no attempt; whoever follows it means the first.
+  // A job that nobody has claimed yet has no attempt; a follower means the first one.
   const attempt = request.attempt ?? Math.max(1, job.attempt);
   const output = { jobId: job.id, attempt, stream: request.stream };
   refuseDropped(stored, output);
@@ -69,7 +69,7 @@ async function attemptOver(
   await deps.feed.waitForJob(waiting.jobId, ({ job }) => isAttemptOver(job, waiting.attempt), waiting.signal);
 }
 
-/** An attempt is over when a later one exists, when nobody holds it any more, or when it will never come. */
+/** An attempt has ended when a later one exists, when nobody holds it any more, or when it will never start. */
 function isAttemptOver(job: JobRecord, attempt: number): boolean {
   if (job.attempt > attempt || isEnded(job.status)) return true;
   return job.attempt === attempt && !isActive(job.status);

@@ -6,12 +6,12 @@ import type { HubDeps } from "../../deps.ts";
 import { cancelJob } from "./end-jobs.ts";
 import { findJob } from "./find-job.ts";
 
-/** What a cancelled job may take beyond one lease: the worker's stop grace, and a look of the reaper. */
+/** How long a cancelled job may take beyond one lease: the worker's stop grace, and a round of the reaper. */
 const beyondLeaseMs = 5_000;
 
 /**
- * Cancels a job and waits until it is over: its process tree is dead, or its worker has had all the time that a
- * silent one gets. Then the job is given as it stands.
+ * Cancels a job and waits until it has ended: its process tree is dead, or a silent worker has had all its time.
+ * Returns the job as it is then.
  */
 export async function stopJob(
   deps: HubDeps,

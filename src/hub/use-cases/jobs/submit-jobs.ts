@@ -45,7 +45,7 @@ export async function submitJobs(
     return outcome.jobs;
   }
   if (outcome.kind === "mismatch") {
-    throw new WritError("IDEMPOTENCY_MISMATCH", "the same key was used before for another job", {
+    throw new WritError("IDEMPOTENCY_MISMATCH", "the same key was already used for a different job", {
       job_id: outcome.jobId,
       index: outcome.index,
     });
@@ -57,7 +57,7 @@ export async function submitJobs(
     origin,
     details: { pending, max_pending: maxPending },
   });
-  throw new WritError("QUOTA_EXCEEDED", `the tenant has ${pending} pending jobs of ${maxPending} allowed`, {
+  throw new WritError("QUOTA_EXCEEDED", `the tenant has ${pending} of ${maxPending} allowed pending jobs`, {
     retry_after_sec: 5,
   });
 }

@@ -4,7 +4,7 @@ import type { HubDeps } from "../../deps.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findHeldJob } from "./find-held-job.ts";
 
-/** Appends what an attempt has written, if it still holds its lease and continues exactly where it stopped. */
+/** Appends output of an attempt, if it still holds its lease and continues exactly at the end. */
 export async function appendOutput(
   deps: HubDeps,
   call: AttemptCall & { stream: OutputStream; offset: number; bytes: Uint8Array },
@@ -22,7 +22,7 @@ async function checkSize(deps: HubDeps, output: { tenantId: string; end: number 
   const quota = await deps.quotas.get(output.tenantId);
   const bytesMax = Math.min(deps.settings.maxOutputBytes, quota.max_output_bytes ?? Number.MAX_SAFE_INTEGER);
   if (output.end <= bytesMax) return;
-  throw new WritError("TOO_LARGE", `an attempt may write ${bytesMax} bytes to each stream`, {
+  throw new WritError("TOO_LARGE", `an attempt may write at most ${bytesMax} bytes to each stream`, {
     bytes_max: bytesMax,
   });
 }

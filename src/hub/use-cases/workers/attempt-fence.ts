@@ -3,15 +3,18 @@ import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
-/** A worker names its attempt and token; only an administrator of the hub, by hand, may mean "the current one". */
+/**
+ * A worker must give its attempt and token; only an administrator of the hub may leave them out to mean the current
+ * one.
+ */
 export function fenceOf(
   identity: Identity,
   given: { worker_id: string; attempt?: number; token?: string },
 ): Fence {
-  // An administrator of one tenant could otherwise speak for an attempt of another without knowing its token.
+  // Otherwise an administrator of one tenant could act for an attempt of another without knowing its token.
   if (identity.role !== "admin" || identity.tenantId !== null) {
     const missing = (["attempt", "token"] as const).filter((field) => given[field] === undefined);
-    const [first, ...others] = missing.map((path) => ({ path, message: "is required: it is in the lease" }));
+    const [first, ...others] = missing.map((path) => ({ path, message: "is required; it is in the lease" }));
     if (first !== undefined) throw invalidArgument(first, ...others);
   }
   return {

@@ -22,7 +22,7 @@ export type AttemptCall = {
 
 type Given = { progress?: number; detail?: string };
 
-/** The attempt begins; a second time, or as the job's own heartbeat, it only renews. */
+/** The attempt starts; a second start, or a heartbeat for the job, only renews the lease. */
 export async function startJob(
   deps: HubDeps,
   call: AttemptCall & Given & { isolation?: unknown },
@@ -113,8 +113,8 @@ async function noteConflict(deps: HubDeps, { jobId, change }: JobChange, job: Jo
 }
 
 /**
- * A worker that was handed a replayed or stolen claim says so for an attempt that is not its own, and the job must not
- * suffer for it. What it saw is worth knowing all the same.
+ * A worker that received a replayed or stolen claim reports it for an attempt that is not its own; the job must not
+ * suffer for it, but the report is recorded.
  */
 async function noteViolation(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
   if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;

@@ -8,8 +8,8 @@ import { type HubDeps, rulesNow } from "../../deps.ts";
 type ReportedEnd = { jobId: string; change: Extract<Change, { act: "result" | "fail" }> };
 
 /**
- * Refuses the end of an attempt that lists files which its job could not have written: whoever may read a job may read
- * its files, so a worker must not be able to list somebody else's.
+ * Refuses the end of an attempt that lists files which its job could not have written: people who may read a job may
+ * read its files, so a worker must not be able to list somebody else's.
  */
 export async function checkOutputFiles(
   deps: Pick<HubDeps, "store" | "clock" | "settings">,
@@ -18,7 +18,7 @@ export async function checkOutputFiles(
   if (change.outputFiles === null) return;
   const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId });
-  // An end that does not count, or has counted before, is answered as ever.
+  // An end that is refused, or was accepted before, is answered as usual.
   if (stored === null || decideChange(stored.job, change, rules).kind !== "moved") return;
 
   const policy = storagePolicyOf(JSON.parse(stored.document) as JobDocument) ?? [];

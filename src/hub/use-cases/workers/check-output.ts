@@ -8,35 +8,35 @@ type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputs">;
 type ReportedEnd = {
   jobId: string;
   change: Extract<Change, { act: "result" | "fail" }>;
-  /** What the attempt has sent, if the worker says so. */
+  /** What the attempt has sent, if the worker reports it. */
   output: OutputSizes | undefined;
 };
 
 /**
- * Refuses the end of an attempt while the hub has less of its output than it had answered for: a power cut has taken
- * what was not synced yet. The worker still has its copy, sends the rest again and repeats the end.
+ * Refuses the end of an attempt while the hub has less of its output than it had confirmed: a power cut has lost what
+ * was not synced yet. The worker still has its copy, sends the rest again and repeats the end.
  */
 export async function checkOutput(deps: Deps, end: ReportedEnd): Promise<void> {
   const { jobId, change, output } = end;
-  // Most functions write nothing, and then nobody looks.
+  // Most functions write nothing, so nothing has to be checked.
   if (output === undefined || output.stdout + output.stderr === 0) return;
   const { attempt } = change.fence;
   if (attempt !== null && hasAll(await deps.outputs.sizes({ jobId, attempt }), output)) return;
 
   const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId });
-  // Of an end that does not count, or has counted before, the output may have gone for good: it is answered as ever.
+  // The output of an end that is refused, or was accepted before, may have been removed: it is answered as usual.
   if (stored === null || decideChange(stored.job, change, rules).kind !== "moved") return;
   const has = await deps.outputs.sizes({ jobId, attempt: stored.job.attempt });
   if (hasAll(has, output)) return;
   throw new WritError(
     "OUTPUT_INCOMPLETE",
-    `the hub has ${has.stdout} of ${output.stdout} bytes of stdout and ${has.stderr} of ${output.stderr} bytes of stderr; send the rest, then this again`,
+    `the hub has ${has.stdout} of ${output.stdout} bytes of stdout and ${has.stderr} of ${output.stderr} bytes of stderr; send the rest, then repeat this call`,
     { output: has },
   );
 }
 
-/** More than was told is no loss: the answer to the last chunk may not have reached the worker. */
+/** More than was reported is not a loss: the response to the last chunk may not have reached the worker. */
 function hasAll(has: OutputSizes, told: OutputSizes): boolean {
   return has.stdout >= told.stdout && has.stderr >= told.stderr;
 }

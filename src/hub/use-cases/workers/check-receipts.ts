@@ -9,7 +9,7 @@ import { emptySha256, parseReceipt, type Receipt } from "../../../signing/receip
 import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 
-/** What a worker has signed for, with the jobs as they were written when it said so. */
+/** What a worker has signed, with the jobs as they were stored when it reported them. */
 export type ReceiptBatch = {
   workerId: string;
   publicKey: string | null;
@@ -32,12 +32,12 @@ type ReceiptRefusal = { workerId: string; job: JobBrief; reason: string };
 
 type Deps = Pick<HubDeps, "outputs" | "store">;
 
-/** Compares receipts with the key of their worker and with what the hub itself has seen. Empty when all is well. */
+/** Compares receipts with the key of their worker and with what the hub itself has. Empty if everything matches. */
 export async function checkReceipts(deps: Deps, batch: ReceiptBatch): Promise<ReceiptRefusal[]> {
   const { workerId, receipts } = batch;
   const [first] = receipts;
   if (first === undefined) return [];
-  // The signature covers them all, so one that does not verify is told of once.
+  // The signature covers them all, so one that does not verify is reported once.
   const problem = signatureProblem(batch);
   if (problem !== null) return [{ workerId, job: first.job, reason: problem }];
   const refusals: ReceiptRefusal[] = [];
@@ -78,15 +78,15 @@ async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceip
     (field) => receipt[field] !== expected[field],
   );
   if (wrong === undefined) return filesProblem(receipt, outputFiles);
-  // Under a low ceiling output may be gone before it was looked at, and that is not the worker's doing.
+  // With a low ceiling, output may be removed before it was compared; that is not the worker's fault.
   const isOutput = wrong === "stdout_sha256" || wrong === "stderr_sha256";
   if (isOutput && (await isOutputDropped(deps, job))) return null;
-  return `its ${wrong} is not what the hub has`;
+  return `its ${wrong} does not match what the hub has`;
 }
 
 function filesProblem(receipt: Receipt, outputFiles: string | null): string | null {
   const isSame = canonicalize(receipt.output_files) === (outputFiles ?? "[]");
-  return isSame ? null : "its output_files are not those that the worker reported";
+  return isSame ? null : "its output_files do not match those that the worker reported";
 }
 
 async function isOutputDropped({ store }: Deps, job: JobBrief): Promise<boolean> {

@@ -18,20 +18,20 @@ type ClaimRequest = {
   session?: string;
   max: number;
   waitMs: number;
-  /** Aborted when the caller has gone: nothing may be leased to nobody. */
+  /** Aborted when the caller has hung up: nothing may be leased to nobody. */
   signal: AbortSignal;
 };
 
-/** With the keys that the worker named when it registered. */
+/** With the keys that the worker registered. */
 type Claiming = ClaimRequest & { keyIds: readonly string[] };
 
 const claimsPerSecondMax = 2_000;
-/** Below the 8 MiB of an answer, with room for the leases and for escaping. */
+/** Below the 8 MiB of a response, with room for the leases and for escaping. */
 const claimBytesMax = 3 * 1024 ** 2;
 
 /**
- * Leases the best jobs for a worker, waiting for some when asked to. Empty when there are none, when the worker
- * drains, or when the caller has hung up.
+ * Leases the best jobs for a worker, and waits for some if requested. Empty if there are none, if the worker drains, or
+ * if the caller has hung up.
  */
 export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<ClaimedJob[]> {
   const worker = await findActingWorker(deps, request);
@@ -54,7 +54,7 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<C
   }
 }
 
-/** What a claim names for itself counts for that claim; the rest is as the worker registered. */
+/** What a claim specifies applies to that claim; the rest is as registered. */
 function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
   return {
     ...worker.facts,
@@ -99,7 +99,7 @@ async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): P
   await deps.failpoint("claim.afterCommit");
   deps.metrics.claimed.inc(claimed.length);
   if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
-  else if (!maySign(deps, signer)) await giveBack(deps, claimed, "the key was revoked in the same moment");
+  else if (!maySign(deps, signer)) await giveBack(deps, claimed, "the key was revoked at the same moment");
   else return claimed;
   return [];
 }
@@ -108,7 +108,7 @@ function maySign(deps: HubDeps, { keyId }: SigningKey): boolean {
   return deps.keys.signers(deps.clock.nowMs()).some((key) => key.keyId === keyId);
 }
 
-/** Nobody will hear of these leases, so they need not run out. */
+/** Nobody will use these leases, so they need not wait to expire. */
 async function giveBack(deps: HubDeps, claimed: ClaimedJob[], reason: string): Promise<void> {
   const changes = claimed.map(({ job, leaseToken }) => {
     const fence = { workerId: job.workerId!, attempt: job.attempt, tokenHash: sha256Hex(leaseToken) };

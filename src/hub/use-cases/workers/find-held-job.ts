@@ -7,7 +7,7 @@ import { fenceOf } from "./attempt-fence.ts";
 import { type AttemptCall, settled } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
 
-/** The job, when the call speaks for the attempt that holds its lease. Nothing is changed, not even the lease. */
+/** The job, if the call is about the attempt that holds its lease. Nothing is changed, not even the lease. */
 export async function findHeldJob(deps: HubDeps, call: AttemptCall): Promise<StoredJob> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const change = { act: "renew" as const, fence: fenceOf(call.identity, call) };

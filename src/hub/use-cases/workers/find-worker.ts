@@ -7,9 +7,9 @@ import { isHidden } from "../access/tenant-wall.ts";
 type Acting = { identity: Identity; workerId: string };
 
 /**
- * The worker, or null when it is not registered. A token that is bound to a worker speaks for that worker only, one
- * that is bound to a tenant for workers of that tenant only, and an administrator of the hub for any. A token that is
- * bound to both needs both: who may issue tokens of one tenant must not reach a worker of another, or a shared one.
+ * The worker, or null if it is not registered. A token that is bound to a worker may act only for that worker, one that
+ * is bound to a tenant only for workers of that tenant, and an administrator of the hub for any. A token that is bound
+ * to both needs both: somebody who may issue tokens of one tenant must not reach a worker of another, or a shared one.
  */
 export async function checkActsAs(
   deps: HubDeps,
@@ -19,7 +19,7 @@ export async function checkActsAs(
   if (isBound && identity.workerId !== workerId) {
     throw new WritError(
       "PERMISSION_DENIED",
-      `this token speaks for worker ${identity.workerId}, not for ${workerId}`,
+      `this token is for worker ${identity.workerId}, not for ${workerId}`,
       (await isForOwnWorker(deps, identity)) ? { token_worker_id: identity.workerId } : undefined,
     );
   }
@@ -39,16 +39,19 @@ export function notYours({ tenantId }: Identity, workerId: string): WritError {
   return new WritError("PERMISSION_DENIED", `worker ${workerId} does not belong to tenant ${tenantId}`);
 }
 
-/** The registered worker that this call speaks for, unless it is blocked. */
+/** The registered worker that this call is for, unless it is blocked. */
 export async function findActingWorker(deps: HubDeps, input: Acting): Promise<WorkerRecord> {
   const worker = await checkActsAs(deps, input);
   if (worker === null) {
     throw new WritError(
       "WORKER_UNKNOWN",
-      `worker ${input.workerId} is not registered: POST /workers/register first`,
+      `worker ${input.workerId} is not registered; call POST /workers/register first`,
     );
   }
   if (worker.blocked)
-    throw new WritError("WORKER_BLOCKED", `worker ${input.workerId} is blocked by an administrator`);
+    throw new WritError(
+      "WORKER_BLOCKED",
+      `worker ${input.workerId} is blocked; an administrator can unblock it`,
+    );
   return worker;
 }

@@ -29,7 +29,7 @@ import { syncOutput } from "./sync-output.ts";
 type Caller = { identity: Identity; origin: Origin };
 type Call = Caller & { jobId: string };
 
-/** How an attempt ended, as the store takes it. The text of its receipt is for whoever checks that afterwards. */
+/** How an attempt ended, for the store. The text of its receipt is for the check afterwards. */
 type Ending = {
   jobId: string;
   change: ResultChange | FailChange;
@@ -39,7 +39,7 @@ type Ending = {
 type ResultChange = Extract<Change, { act: "result" }>;
 type FailChange = Extract<Change, { act: "fail" }>;
 
-/** The attempt succeeded. The same result again is answered as a duplicate and changes nothing. */
+/** Reports that the attempt succeeded. The same result again is answered as a duplicate and changes nothing. */
 export async function finishJob(
   deps: HubDeps,
   call: Call & { body: ResultRequest; idempotencyKey: string | null },
@@ -51,7 +51,7 @@ export async function finishJob(
   return finish(deps, { ...call, signed }, endingOf(call, change, signed?.text));
 }
 
-/** The attempt failed; core decides whether it is tried again. */
+/** Reports that the attempt failed; core decides whether it is retried. */
 export async function failJob(deps: HubDeps, call: Call & { body: FailRequest }): Promise<JobBrief> {
   const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
   const signed = signedReceipt(worker, call.body.receipt);
@@ -71,7 +71,7 @@ type ItemAnswer =
   | { jobId: string; job: JobBrief; duplicate: boolean }
   | { jobId: string | null; error: WritError };
 
-/** Many endings in one call, each judged alone: a bad item spoils nobody else's. */
+/** Several outcomes in one call, each judged by itself: a bad item does not affect the others. */
 export async function finishJobs(
   deps: HubDeps,
   call: Caller & { workerId: string; items: unknown[]; receiptSignature?: string },
@@ -106,7 +106,7 @@ async function durably(deps: HubDeps, asked: Ending | WritError): Promise<Ending
   }
 }
 
-/** A worker removes its copy when the ending is answered, so the hub's must be whole and on the disk by then. */
+/** A worker removes its copy when the end is answered, so the hub's must be complete and on the disk by then. */
 async function secureOutput(deps: HubDeps, ending: Ending): Promise<void> {
   await checkOutputFiles(deps, ending);
   await checkOutput(deps, ending);
@@ -168,7 +168,7 @@ async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): P
   const rules = rulesNow(deps);
   const changes = endings.map(({ jobId, change }) => ({ jobId, change }));
   const receiptSignature = signed && { ...signed, createdAt: rules.nowMs };
-  // In the same group of writes, and before the result makes the row large. Should it fail, it is noted later.
+  // In the same group of writes, and before the result makes the row large. If it fails, it is recorded later.
   const noted = deps.outputTally.noteJobs(changes.map(({ jobId }) => jobId)).catch(() => {});
   const answers = await deps.store.changeJobs({ changes, rules, origin: null, receiptSignature });
   await noted;
@@ -180,7 +180,7 @@ async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): P
   return answers;
 }
 
-/** What is to be checked of an ending: nothing unless it counted and came with a receipt. */
+/** What has to be checked of an outcome: nothing unless it was accepted and came with a receipt. */
 function toCheck({ change, receiptText }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
   if (answer.kind !== "moved" || receiptText === undefined) return [];
   const { exitCode, outputFiles } = change;
@@ -247,7 +247,7 @@ function reportOf(body: ReportFields): AttemptReport {
   };
 }
 
-/** Canonical text, as the receipt has it; null when there are none. */
+/** Canonical text, as in the receipt; null if there are none. */
 function outputFilesOf(files: ReportFields["output_files"] = []): string | null {
   if (files.length === 0) return null;
   return canonicalize(files.map((file) => ({ ...file, sha256: file.sha256.replace(/^sha256:/, "") })));

@@ -11,8 +11,8 @@ import { findHeldJob } from "./find-held-job.ts";
 type IssuedJobToken = { token: string; expiresAt: number };
 
 /**
- * A fresh job token for an attempt that holds its lease. It lives as long as the lease does now and does not renew it:
- * that a job lives is for heartbeats to say.
+ * A new job token for an attempt that holds its lease. It expires when the lease, as it is now, expires, and does not
+ * renew it; only heartbeats do that.
  */
 export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<IssuedJobToken> {
   const held = await findHeldJob(deps, call);
@@ -23,13 +23,13 @@ export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<I
   if (issued === null) {
     throw new WritError(
       "STATE_CONFLICT",
-      `job ${call.jobId} has no output_location, so there is nothing that a job token would open`,
+      `job ${call.jobId} has no output_location, so it needs no job token`,
     );
   }
   return issued;
 }
 
-/** The token of the attempt that holds this job now; null when the job has nowhere to put files. */
+/** The token of the attempt that holds this job now; null if the job has nowhere to put files. */
 export function jobTokenFor(
   { keys, metrics, clock }: Pick<HubDeps, "keys" | "metrics" | "clock">,
   { job, document }: { job: JobBrief; document: string },
@@ -51,7 +51,7 @@ export function jobTokenFor(
   return { token, expiresAt: expiresAtTs * 1000 };
 }
 
-/** Most documents have no such field, may be large, and are claimed by the hundred: only the others are parsed. */
+/** Most documents have no such field, may be large, and are claimed by the hundred, so only the others are parsed. */
 function policyIn(document: string) {
   if (!document.includes('"output_location":')) return null;
   return storagePolicyOf(JSON.parse(document) as JobDocument);

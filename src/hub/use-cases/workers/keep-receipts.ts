@@ -4,10 +4,10 @@ import type { ReceiptSignature } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 
-/** What a worker signed in one call: one receipt, or the list of the hashes of many. */
+/** What a worker signed in one call: one receipt, or the list of hashes of several. */
 export type Signed = Omit<ReceiptSignature, "createdAt">;
 
-/** A receipt as the job keeps it: which signature stands behind it, by which key, and the hub's own seal. */
+/** A receipt as the job stores it: its signature, the key, and the hub's own seal. */
 export type KeptReceipt = { text: string; signed: string; public_key: string | null; mac: string };
 
 export function signedReceipt(
@@ -17,7 +17,7 @@ export function signedReceipt(
   return receipt === undefined ? null : signedBy(worker, receipt.text, receipt.signature);
 }
 
-/** The list is made from the items as they came: one that is refused is still part of what was signed. */
+/** The list is made from the items as they arrived: a refused item is still part of what was signed. */
 export function signedList(
   worker: WorkerRecord,
   { items, receiptSignature = "" }: { items: unknown[]; receiptSignature?: string },

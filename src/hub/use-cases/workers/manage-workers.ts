@@ -12,7 +12,7 @@ import { checkActsAs, findActingWorker, notYours } from "./find-worker.ts";
 
 const heartbeatsPerSecondMax = 2_000;
 
-/** A worker says what it is. Its key, once known, is not replaced by a word of the worker alone. */
+/** Registers a worker. A known key is not replaced just because the worker asks for it. */
 export async function registerWorker(
   deps: HubDeps,
   call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
@@ -29,7 +29,7 @@ export async function registerWorker(
   if (outcome === "not_yours") throw notYours(call.identity, call.worker.id);
   throw new WritError(
     "WORKER_KEY_CONFLICT",
-    `worker ${call.worker.id} is known with another key: remove it first (DELETE /workers/${call.worker.id}) if that is meant`,
+    `worker ${call.worker.id} is registered with another key; to replace it, remove the worker first (DELETE /workers/${call.worker.id})`,
   );
 }
 
@@ -46,13 +46,13 @@ type HeartbeatCall = {
   identity: Identity;
   origin: Origin;
   workerId: string;
-  /** A worker that stops says so: it must be given nothing more. */
+  /** A worker that stops reports it, and must be given nothing more. */
   isDraining: boolean;
   capabilities?: Capability[];
   leases: { jobId: string; attempt: number; token: string }[];
 };
 
-/** The worker lives. Exactly the leases it names are renewed; it is told which of them it has lost. */
+/** The worker is alive. Exactly the leases that it lists are renewed; it is told which of them it has lost. */
 export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
   const known = await checkActsAs(deps, call);
   await checkWorkerRate(deps, call, {
@@ -68,7 +68,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
   const answer = await deps.store.heartbeatWorker({
     workerId: call.workerId,
     capabilities: call.capabilities ?? null,
-    // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases run out.
+    // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases expire.
     leases: (known?.blocked === true ? [] : call.leases).map(({ jobId, attempt, token }) => ({
       jobId,
       fence: { workerId: call.workerId, attempt, tokenHash: sha256Hex(token) },
@@ -78,7 +78,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
   if (answer === null) {
     throw new WritError(
       "WORKER_UNKNOWN",
-      `worker ${call.workerId} is not registered: POST /workers/register first`,
+      `worker ${call.workerId} is not registered; call POST /workers/register first`,
     );
   }
   if (call.capabilities !== undefined) deps.workers.forget(call.workerId);

@@ -21,7 +21,7 @@ type SignedBatch = {
 
 type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
 
-/** One claimed job: the document and its lease each carry a signature, in the days of a rotation one by each key. */
+/** One claimed job: the document and its lease are each signed, during a rotation by each key. */
 export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
   const lease = leaseText(leaseOf(claimed));
   const [first, ...others] = signersOf(deps, claimed).map((key) => ({
@@ -33,7 +33,7 @@ export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
   return { document: claimed.document, lease, ...first!, ...all, ...tokenOf(deps, claimed) };
 }
 
-/** Many claimed jobs under one signature, over the hashes of all documents and leases. */
+/** Several claimed jobs under one signature, over the hashes of all documents and leases. */
 export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): SignedBatch {
   const jobs = claimed.map((one) => ({
     id: one.job.id,
@@ -56,13 +56,13 @@ export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): 
   return { jobs, batch: { ...first!, ...all } };
 }
 
-/** Not under the batch's signature: it is the hub that will check it, and it carries one of its own. */
+/** Not covered by the batch's signature: only the hub checks it, and it has a signature of its own. */
 function tokenOf(deps: Deps, claimed: ClaimedJob): { job_token?: string } {
   const issued = jobTokenFor(deps, claimed);
   return issued === null ? {} : { job_token: issued.token };
 }
 
-/** The key under which the lease was noted comes first: it is the newest that this worker trusts. */
+/** The key recorded for the lease comes first: it is the newest that this worker trusts. */
 function signersOf({ keys, clock }: Deps, { job }: ClaimedJob): SigningKey[] {
   const signers = keys.signers(clock.nowMs());
   const first = signers.find(({ keyId }) => keyId === job.leaseKeyId) ?? signers[0]!;

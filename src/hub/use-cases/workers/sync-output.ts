@@ -2,8 +2,8 @@ import { isJobId } from "../../../core/ids.ts";
 import type { HubDeps } from "../../deps.ts";
 
 /**
- * Makes what a job has written survive a power failure. A failure is told to the worker, which tries again and keeps its
- * copy until then, and to the log, because a disk that does not sync is about to fail.
+ * Makes a job's output survive a power failure. A failure is reported to the worker, which tries again and keeps its
+ * copy until then, and is logged, because a disk that does not sync is about to fail.
  */
 export async function syncOutput(
   { outputs, logger }: Pick<HubDeps, "outputs" | "logger">,
