@@ -166,6 +166,8 @@ test("a job that waits longer than its queue_ttl_sec expires", async () => {
 
 test("a silent worker counts as inactive and loses its jobs; its next heartbeat makes it active", async () => {
   const other = await startTestHub({
+    // No worker counts as silent before one lease has passed since the start.
+    WRIT_LEASE_MS: "5000",
     WRIT_WORKER_INACTIVE_MS: "3000",
     WRIT_REAPER_INTERVAL_MS: "100",
     WRIT_BACKOFF_SCALE: "0",
