@@ -329,6 +329,7 @@ function fullRegistration(): Record<string, unknown> {
     session: "u",
     containers: ["image-worker"],
     document_format: 2,
+    sandbox_problem: "no launcher",
     capabilities: [{ provider: "OPENROUTER", model: "m" }],
     key_ids: ["0123456789abcdef"],
     public_key: publicKey.export({ type: "spki", format: "pem" }),
