@@ -63,7 +63,7 @@ async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct):
 
 type Asked = JobChange & { identity: Identity; origin: Origin };
 
-/** The job after the change, or the refusal as an error. A stale call, or a second result, is noted. */
+/** The job after the change, or the refusal as an error. A stale call, or a second result, is recorded. */
 export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobBrief> {
   if (answer.kind === "unknown") throw notFound(asked.jobId);
   if (answer.kind !== "refused") return answer.job;
@@ -73,7 +73,7 @@ export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer)
   throw new WritError(answer.code, answer.message);
 }
 
-/** One note a minute for one attempt: a worker that repeats itself must not fill the log. */
+/** One record a minute for one attempt, so that a worker that repeats itself does not fill the log. */
 const notesPerSecond = 1 / 60;
 
 async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
@@ -94,7 +94,7 @@ async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBr
   });
 }
 
-/** The first result stays; that somebody with the same lease sent another one must be known all the same. */
+/** The first result stays, but a different one that was sent with the same lease is recorded. */
 async function noteConflict(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
   if (change.act !== "result") return;
   if (deps.limits.take(`conflict ${jobId} ${job.attempt}`, notesPerSecond) > 0) return;
