@@ -22,7 +22,7 @@
 /* A healthy host takes about 2 ms. A source on a dead network disk would otherwise hold up every other job. */
 #define BUILD_MS_MAX 10000
 
-/* What the builder says when it is done. */
+/* What the builder reports when it has finished. */
 struct outcome {
   bool is_built;
   struct failure failure;
@@ -49,11 +49,11 @@ bool build_template(const struct plan *plan, int *namespace_fd, struct failure *
   return is_ok;
 }
 
-/* The child: it builds, says how it went, and waits to be ended, which keeps its namespace alive until then. */
+/* The child: it builds, reports the outcome, and waits to be killed, which keeps its namespace alive until then. */
 static void run_builder(const struct plan *plan, pid_t launcher, int outcome_fd) {
   struct outcome outcome;
   memset(&outcome, 0, sizeof outcome);
-  // Whoever is our parent now if the launcher died before it could send us a death signal, it is not the launcher.
+  // If the launcher died before it could send us a death signal, our parent is now another process.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launcher) _exit(1);
   outcome.is_built = build(plan, &outcome.failure);
   if (write(outcome_fd, &outcome, sizeof outcome) != sizeof outcome) _exit(1);
@@ -129,7 +129,7 @@ static bool open_namespace(pid_t builder, int *namespace_fd, struct failure *fai
   return true;
 }
 
-/* Reaped with the jobs when it is gone: on a dead disk that may be never, and nobody shall wait for it here. */
+/* It is reaped with the jobs. On a dead disk it may never end, so nothing here waits for it. */
 static void end_builder(pid_t builder) {
   if (kill(builder, SIGKILL) != 0 && errno != ESRCH) fatal("ending the builder of the shared mounts");
 }

@@ -34,7 +34,7 @@ void run_cage(const struct cage *cage) {
   memset(&report, 0, sizeof report);
   if (!build_cage(cage, &report.failure) || !start_job_process(cage, &job, &report.failure)) {
     report.kind = REPORT_FAILED;
-    // When even this cannot be said, the launcher sees a cage that ended without a word.
+    // If this cannot be written either, the launcher sees a cage that ended without a report.
     ssize_t wrote = write(cage->report_fd, &report, sizeof report);
     _exit(wrote == (ssize_t)sizeof report ? 0 : 1);
   }

@@ -19,7 +19,7 @@ static void close_job(struct job *job);
 
 void hear_report(struct launcher *launcher, struct job *job) {
   struct report report;
-  // Three at most come in a cage's life.
+  // A cage sends three reports at most.
   while (job->report_fd >= 0) {
     ssize_t got = read(job->report_fd, &report, sizeof report);
     if (got == (ssize_t)sizeof report) {
@@ -28,7 +28,7 @@ void hear_report(struct launcher *launcher, struct job *job) {
     }
     if (got < 0 && errno == EAGAIN) return;
     if (got != 0) fatal("hearing of a cage");
-    // The end of a cage's words; its process is reaped when it has gone.
+    // The cage reports no more; its process is reaped when it has ended.
     close_report(job);
   }
 }
@@ -42,7 +42,7 @@ void reap_jobs(struct launcher *launcher) {
     if (pid < 0 && errno != ECHILD) fatal("reaping");
     if (pid <= 0) return;
     struct job *job = job_by_pid(pid);
-    // The builder of a template is nobody's job.
+    // The builder of a template is not a job.
     if (job != NULL) end_job(launcher, job, &usage);
   }
 }
@@ -76,7 +76,7 @@ static void say_started(struct launcher *launcher, struct job *job, uint64_t at_
   reply_end(wire);
 }
 
-/* All processes of the job are gone, so what lies in the pipes now is all that it will ever say. */
+/* All processes of the job are gone, so what is in the pipes now is the rest of its output. */
 static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage) {
   hear_report(launcher, job);
   if (!job->is_failed) {
@@ -91,7 +91,7 @@ static void end_job(struct launcher *launcher, struct job *job, const struct rus
   job_remove(job);
 }
 
-/* Its pid 1 went without a word, as it does when the cage is killed: whether the job ran is not known, so it did. */
+/* Its pid 1 ended without a report, as when the cage is killed. Whether the job ran is unknown, so it counts as run. */
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage) {
   uint64_t now_us = monotonic_us();
   if (!job->is_started) say_started(launcher, job, now_us);

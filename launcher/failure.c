@@ -11,7 +11,7 @@ bool fail(struct failure *failure, const char *step, const char *format, ...) {
 
   va_list args;
   va_start(args, format);
-  // A message that is too long is cut; it is for people, the step and the number are for programs.
+  // A message that is too long is cut: it is for people, while programs use the step and the number.
   (void)vsnprintf(failure->message, sizeof failure->message, format, args);
   va_end(args);
   return false;

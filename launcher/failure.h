@@ -30,7 +30,7 @@
 #define STEP_SECCOMP "seccomp"
 #define STEP_EXEC "exec"
 
-/* Why a start came to nothing. Small and flat, because it travels through a pipe in one atomic write. */
+/* Why a start failed. Small and flat, because it travels through a pipe in one atomic write. */
 struct failure {
   int error;
   char step[24];

@@ -3,7 +3,7 @@
 
 /*
  * Ends the launcher with one line on stderr. Whatever it started dies with it by the death signal of each cage,
- * so this is always a safe answer to "this cannot be".
+ * so this is always a safe answer to "this cannot happen".
  */
 _Noreturn void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

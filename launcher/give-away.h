@@ -6,7 +6,7 @@
 
 #include "failure.h"
 
-/* Gives a directory and all that lies in it to a user and a group, never through a symbolic link. */
+/* Gives a directory and everything in it to a user and a group, never through a symbolic link. */
 bool give_away(const char *directory, uid_t uid, gid_t gid, struct failure *failure);
 
 #endif

@@ -44,8 +44,8 @@ bool start_job_process(const struct cage *cage, pid_t *job, struct failure *fail
   static _Alignas(16) char stack[STACK_BYTES];
   struct start start = {.cage = cage, .parent = getpid(), .failure = failure};
   failure->step[0] = '\0';
-  // We share our memory and stand still until it has become the job's program or is gone: that spares the copy of
-  // our memory, and tells us the outcome without a pipe. Credentials, descriptors and signals are its own.
+  // It shares our memory, and we wait until it has become the job's program or has ended: that saves the copy of
+  // our memory and gives us the outcome without a pipe. Credentials, descriptors and signals are its own.
   *job = clone(run_job, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
   if (*job < 0) return fail(failure, STEP_CLONE, "starting the job's process");
   return failure->step[0] == '\0';
@@ -58,7 +58,7 @@ static int run_job(void *argument) {
   return 127;
 }
 
-/* The order matters: what needs a privilege comes before the privilege goes, and seccomp comes last of all. */
+/* The order matters: what needs a privilege comes before the privilege is dropped, and seccomp comes last. */
 static bool become_job(const struct start *start) {
   const struct cage *cage = start->cage;
   const struct plan *plan = cage->plan;
@@ -91,7 +91,7 @@ static bool connect_stdio(const struct cage *cage, struct failure *failure) {
   return true;
 }
 
-/* Also those that the launcher itself was born with and forgot: nothing of the host stays open in a job. */
+/* Also those that the launcher inherited and did not close: nothing of the host stays open in a job. */
 static bool close_descriptors(struct failure *failure) {
   return kernel_close_range(3, UINT_MAX) == 0 || fail(failure, STEP_DESCRIPTORS, "closing descriptors");
 }
@@ -122,7 +122,7 @@ static bool die_with_parent(const struct start *start, struct failure *failure) 
 
 /* As the job's own user: a directory that it may not enter is not opened for it by our privilege. */
 static bool enter_cwd(const struct plan *plan, struct failure *failure) {
-  // The launcher's own is 0, so anything else is an answer that cannot be.
+  // The launcher's own umask is 0, so no other value is possible.
   if (umask(022) != 0) return fail(failure, STEP_CWD, "setting the umask");
   return chdir(plan->cwd) == 0 || fail(failure, STEP_CWD, "entering %s", plan->cwd);
 }

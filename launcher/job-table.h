@@ -14,7 +14,7 @@
 
 struct job {
   bool is_used;
-  bool is_failed; /* FAILED was said, the id is free again; only its pid has yet to be reaped */
+  bool is_failed; /* FAILED was sent and the id is free again; only its pid has yet to be reaped */
   bool is_started, is_ended;
   bool has_pid_namespace;
   uint32_t id, generation;

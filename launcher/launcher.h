@@ -9,17 +9,17 @@
 /* The descriptor that the worker gave us. */
 #define WIRE_FD 3
 
-/* What the launcher holds as long as it lives. */
+/* What the launcher keeps for its whole life. */
 struct launcher {
   struct wire wire;
   int signal_fd;
-  int own_pidfd; /* each cage looks at it to see whether we are still there */
+  int own_pidfd; /* readable in each cage once the launcher has died */
   struct rlimit files_limit;
   bool can_drop_capabilities;
   const struct sock_fprog *filter;
 };
 
-/* The first thing of all: ties our life to the worker's and leaves nothing of it open. */
+/* Comes first: makes us end with the worker, and closes every descriptor inherited from it. */
 void prepare_process(struct launcher *launcher);
 /* Answers the worker until it goes (0) or breaks the protocol (2); then everything that was started is dead. */
 int serve(struct launcher *launcher);

@@ -3,7 +3,7 @@
 
 #include "failure.h"
 
-/* In a new network namespace even 127.0.0.1 is down; programs that talk to themselves need it. */
+/* In a new network namespace even 127.0.0.1 is down; programs that connect to themselves need it. */
 bool raise_loopback(struct failure *failure);
 
 #endif

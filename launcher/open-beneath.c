@@ -138,7 +138,7 @@ static int check_base(int dir_fd, struct stat *base) {
 
 static int open_resolved(int dir_fd, const struct request *request, uid_t owner) {
   uint64_t resolve = (request->how & OPEN_SAME_MOUNT) != 0 ? KERNEL_RESOLVE_NO_XDEV : 0;
-  // Non-blocking, or a FIFO that lies in wait would stop the launcher and every job with it.
+  // Non-blocking, or a FIFO put there by a job would stop the launcher and every other job.
   uint64_t flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
   uint64_t mode = 0;
   if ((request->how & OPEN_DIRECTORY) != 0) flags = O_RDONLY | O_DIRECTORY;

@@ -20,7 +20,7 @@
 #include "fatal.h"
 #include "kernel.h"
 
-/* Jobs come before the rubbish of earlier jobs. */
+/* Running jobs come before what earlier jobs have left. */
 #define NICENESS 10
 #define FLAGS_IN_THE_WAY (FS_IMMUTABLE_FL | FS_APPEND_FL)
 

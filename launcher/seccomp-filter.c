@@ -90,7 +90,7 @@ static void make_stretches(void) {
   add_stretch(FIRST_UNKNOWN_CALL, ENOSYS, CHECK_NONE);
 }
 
-/* Takes the place of a stretch that would be empty, and goes on with one that says the same. */
+/* Replaces a stretch that would be empty, and extends the one before it if both have the same result. */
 static void add_stretch(uint32_t first, uint16_t error, uint16_t check) {
   struct stretch next = {first, error, check};
   if (stretches_used > 0 && stretches[stretches_used - 1].first == first) stretches_used--;
@@ -113,7 +113,7 @@ static void answer(uint32_t value) { add(BPF_RET | BPF_K, value, 0, 0); }
 /* Skips the next instruction unless the value that was loaded is `operand`. */
 static void when_equal(uint32_t operand) { add(BPF_JMP | BPF_JEQ | BPF_K, operand, 0, 1); }
 
-/* i386 calls have other numbers, so no rule would fit them: whoever makes one is ended. */
+/* i386 calls have other numbers, so no rule would fit them: a process that makes one is killed. */
 static void add_entry(void) {
   load(offsetof(struct seccomp_data, arch));
   add(BPF_JMP | BPF_JEQ | BPF_K, FILTER_ARCH, 1, 0);
@@ -196,7 +196,7 @@ static void add_check(const struct stretch *stretch) {
         when_equal(families[i]);
         answer(ANSWER_ALLOW);
       }
-      // getifaddrs asks the routing part, protocol 0; the others lead into corners of the kernel.
+      // getifaddrs asks the routing part, protocol 0; the others reach parts of the kernel that jobs do not need.
       add(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0);
       answer(refusal);
       load_argument(2);

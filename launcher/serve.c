@@ -17,7 +17,7 @@
 #include "watch.h"
 
 #define EVENTS_MAX 256
-/* How long the killed may take to go. A process in an uninterruptible wait dies with us as soon as it can. */
+/* How long killed processes may take to end. A process in an uninterruptible wait dies with us as soon as it can. */
 #define LAST_WAIT_MS 10000
 
 /* Why the loop ends: the status that the launcher exits with. */
@@ -46,7 +46,7 @@ int serve(struct launcher *launcher) {
   reply_u32(&launcher->wire, TAG_VERSION, PROTOCOL_VERSION);
   reply_end(&launcher->wire);
 
-  // As long as the worker lives: its end, or a frame that cannot be, is the only way out.
+  // Until the worker ends or sends an invalid frame.
   while (verdict == GO_ON) {
     verdict = send_answers(launcher);
     if (verdict == GO_ON) verdict = take_frames(launcher);
@@ -63,7 +63,7 @@ static enum verdict handle(struct launcher *launcher, const struct epoll_event *
   enum source source = event_source(event);
   if (source == SOURCE_SIGNALS) return take_signals(launcher);
   if (source == SOURCE_WIRE) return (event->events & ~(uint32_t)EPOLLOUT) != 0 ? hear_worker(launcher) : GO_ON;
-  // The place may have changed hands since the event was noted.
+  // The slot may belong to another job since the event was noted.
   struct job *job = job_by_slot(event_slot(event), event_generation(event));
   if (job == NULL) return GO_ON;
   if (source == SOURCE_REPORT) hear_report(launcher, job);
@@ -79,7 +79,7 @@ static enum verdict hear_worker(struct launcher *launcher) {
   return GO_ON;
 }
 
-/* Frames that have come but wait, because until now the worker did not read its answers. */
+/* Frames that have arrived but wait, because the worker did not read its answers until now. */
 static bool has_work(struct launcher *launcher) {
   struct frame frame;
   return !wire_is_congested(&launcher->wire) && wire_next(&launcher->wire, &frame) == WIRE_OK;
@@ -103,7 +103,7 @@ static enum verdict take_frame(struct launcher *launcher, const struct frame *fr
   bool is_fine = true;
   const char *why = "a frame is malformed";
   switch (frame->type) {
-    // A broken plan says itself what is wrong with it.
+    // An invalid plan carries its own reason.
     case FRAME_START: return take_start(launcher, frame) ? GO_ON : PROTOCOL_BROKEN;
     case FRAME_SIGNAL: is_fine = take_signal(frame); break;
     case FRAME_KILL: is_fine = take_kill(frame); break;
@@ -144,7 +144,7 @@ static bool take_signal(const struct frame *frame) {
   if (wire_field(frame, &position, &field) != WIRE_EMPTY) return false;
   struct job *job = job_by_id(frame->id);
   if (job == NULL) return true;
-  // Its pid 1 passes it on, by a number that can mean nobody outside the cage.
+  // Its pid 1 passes it on, by a pid that means nothing outside the cage.
   union sigval order = {.sival_int = (int)signo};
   if (sigqueue(job->pid, SIGNAL_ORDER, order) != 0 && errno != ESRCH && errno != EAGAIN) fatal("signalling a cage");
   return true;
@@ -192,7 +192,7 @@ static void say_broken(struct launcher *launcher, const char *why) {
   (void)fprintf(stderr, "writ-launcher: protocol error: %s\n", why);
 }
 
-/* Nothing that we started may outlive us. Their death signal would see to it as well; this waits until it is so. */
+/* Nothing that we started may outlive us. The death signal would kill it as well; this waits until it has ended. */
 static void end_all(struct launcher *launcher) {
   uint64_t until_us = monotonic_us() + LAST_WAIT_MS * 1000u;
   kill_all_jobs();
@@ -202,6 +202,6 @@ static void end_all(struct launcher *launcher) {
     (void)take_signals(launcher);
     reap_jobs(launcher);
   }
-  // The worker may be there still, after an error of its own; if not, nobody misses these.
+  // The worker may still be there after an error of its own; otherwise nobody needs these.
   (void)wire_flush(&launcher->wire);
 }

@@ -59,7 +59,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
   return false;
 }
 
-/* Everything that can fail on our side comes before the process exists, so no failure has to take one back. */
+/* Everything that can fail on our side comes before the process exists, so no failure has to undo one. */
 static bool prepare(struct start *start, struct failure *failure) {
   struct plan *plan = start->plan;
   return open_streams(start, failure)                                                                          //

@@ -10,10 +10,10 @@ enum source { SOURCE_WIRE = 1, SOURCE_SIGNALS = 2, SOURCE_REPORT = 3, SOURCE_STD
 
 void watch_open(void);
 
-/* Hears of `fd` until unwatch. Slot and generation say which job it belongs to. */
+/* Reports events of `fd` until unwatch. Slot and generation say which job it belongs to. */
 bool watch(int fd, enum source source, uint32_t slot, uint32_t generation);
 /*
- * Has to come before close: a cage that is being born holds copies of our descriptors, and for the kernel a
+ * Has to come before close: a cage that is being started holds copies of our descriptors, and for the kernel a
  * watch lasts as long as any copy is open.
  */
 void unwatch(int fd);

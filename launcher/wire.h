@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The socket to the worker with what has come and what has yet to go. */
+/* The socket to the worker, with what has been received and what has yet to be sent. */
 struct wire {
   int fd;
   uint8_t *in;
@@ -33,9 +33,9 @@ enum wire_result { WIRE_OK, WIRE_EMPTY, WIRE_CLOSED, WIRE_BROKEN };
 
 void wire_open(struct wire *wire, int fd);
 
-/* Takes what the socket has. WIRE_CLOSED at its end, WIRE_BROKEN when reading fails. */
+/* Reads what the socket has. WIRE_CLOSED at its end, WIRE_BROKEN when reading fails. */
 enum wire_result wire_fill(struct wire *wire);
-/* The next whole frame, WIRE_EMPTY while it has not come in full, WIRE_BROKEN when it can never be valid. */
+/* The next whole frame, WIRE_EMPTY while it has not arrived in full, WIRE_BROKEN when it can never be valid. */
 enum wire_result wire_next(struct wire *wire, struct frame *frame);
 /* Forgets the frame and overwrites it, since a plan's environment may hold secrets and children copy our memory. */
 void wire_done(struct wire *wire, const struct frame *frame);
@@ -55,7 +55,7 @@ void reply_u32(struct wire *wire, uint8_t tag, uint32_t value);
 void reply_u64(struct wire *wire, uint8_t tag, uint64_t value);
 void reply_end(struct wire *wire);
 
-/* Sends what the socket takes; WIRE_EMPTY when all is gone, WIRE_OK when some has to wait. */
+/* Sends what the socket accepts; WIRE_EMPTY when everything is sent, WIRE_OK when some has to wait. */
 enum wire_result wire_flush(struct wire *wire);
 /* While the worker does not read its answers, no more questions are taken, so what waits stays bounded. */
 bool wire_is_congested(const struct wire *wire);
