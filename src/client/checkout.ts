@@ -3,8 +3,8 @@ import { basename, dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The checkout that a source file belongs to, or undefined when the package was installed. A checkout keeps its
- * own home, so that trying Writ out leaves nothing in the user's.
+ * The checkout that a source file belongs to, or undefined if the package was installed. A checkout has its own home,
+ * so that trying out Writ leaves nothing in the user's.
  */
 export function findCheckout(fileUrl: string): string | undefined {
   const sources = dirname(dirname(fileURLToPath(fileUrl)));

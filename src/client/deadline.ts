@@ -2,7 +2,7 @@ import type { Clock } from "../runtime/clock.ts";
 
 type Deadline = { signal: AbortSignal; release(): void };
 
-/** A signal that is aborted by the caller's own or when the time is over. `release` frees both. */
+/** A signal that is aborted by the caller's own signal or when the time is up. `release` frees both. */
 export function openDeadline(
   clock: Clock,
   { signal, timeoutMs }: { signal?: AbortSignal | undefined; timeoutMs?: number | undefined },
@@ -20,12 +20,12 @@ export function openDeadline(
     release() {
       timer?.cancel();
       signal?.removeEventListener("abort", onAbort);
-      // Whatever still runs for this caller, such as a stream nobody reads to its end, is over too.
+      // Ends whatever still runs for this caller, such as a stream that nobody reads to its end.
       controller.abort();
     },
   };
 }
 
 function timeIsOver(timeoutMs: number): DOMException {
-  return new DOMException(`not over after ${timeoutMs} ms`, "TimeoutError");
+  return new DOMException(`not finished after ${timeoutMs} ms`, "TimeoutError");
 }

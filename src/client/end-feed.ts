@@ -34,7 +34,7 @@ export class EndFeed {
     const group = this.#subscribers.get(jobId) ?? new Set();
     this.#subscribers.set(jobId, group.add(subscriber));
     if (this.#following === undefined) void this.#follow();
-    // What happened before the subscription has been missed, so the job has to be read once in any case.
+    // What happened before the subscription was missed, so the job has to be read once in any case.
     else if (this.#isLive) subscriber.wake();
     return () => {
       group.delete(subscriber);
@@ -55,13 +55,13 @@ export class EndFeed {
         this.#pass(event);
       }
     } catch {
-      // The subscribers read their jobs now and meet the same error there, if it is one of theirs.
+      // The subscribers read their jobs now and get the same error there, if it concerns them.
     }
     if (this.#following !== following) return;
     this.#following = undefined;
     this.#isLive = false;
     this.#wakeAll();
-    // Somebody came between the last leaving and the end of the stream.
+    // Somebody subscribed between the last unsubscription and the end of the stream.
     if (following.signal.aborted && this.#subscribers.size > 0) void this.#follow();
   }
 

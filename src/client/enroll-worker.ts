@@ -5,20 +5,20 @@ import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
 import type { Writ } from "./writ.ts";
 
 export type EnrollOptions = {
-  /** The worker's id. The token acts as this worker only. */
+  /** The worker's id. The token is valid only for this worker. */
   name: string;
   hubUrls: readonly string[];
-  /** PEM of the authority that signed the hub's certificate, when it is not a public one. */
+  /** PEM of the authority that signed the hub's certificate, if it is not a public one. */
   caPem?: string | undefined;
-  /** Where the agents.yaml goes. What a person has written into an older one stays. */
+  /** Where the agents.yaml goes. Settings that a person has added to an existing one stay. */
   file: string;
-  /** A token that the worker has already; without it a new one is made. */
+  /** A token that the worker already has; by default a new one is issued. */
   token?: string | undefined;
 };
 
 export type EnrolledWorker = { workerId: string; file: string };
 
-/** Writes the one file that a worker needs: where the hub is, who the worker is, and whose signatures count. */
+/** Writes the one file that a worker needs: where the hub is, who the worker is, and which keys to trust. */
 export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<EnrolledWorker> {
   const { name, file } = options;
   const named = workerId.safeParse(name);
@@ -45,7 +45,7 @@ export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<
   return { workerId: name, file };
 }
 
-/** The keys that a worker is to trust, as PEM. A revoked one is not among them. */
+/** The keys that a worker should trust, as PEM, without revoked ones. */
 async function trustedKeys(writ: Writ): Promise<string[]> {
   const keys = await writ.keys();
   return keys.filter(({ status }) => status !== "revoked").map((key) => key.public_key);
@@ -58,7 +58,7 @@ function agentsYaml(older: string, { name, hubUrls, caPem, token, keys }: Agents
   if (document.errors.length > 0) {
     throw new WritError(
       "CONFIG_INVALID",
-      `the older agents.yaml cannot be read: ${document.errors[0]?.message}`,
+      `the existing agents.yaml is not valid YAML: ${document.errors[0]?.message}`,
     );
   }
   document.setIn(["server", "url"], hubUrls.join(","));

@@ -11,7 +11,7 @@ export type HubTarget = {
   allowInsecure: boolean;
 };
 
-/** Where the hub is and what to show it: what was given, and the rest from the home that a running hub fills. */
+/** Where the hub is, and the credentials for it: from the options, and otherwise from the home of a running hub. */
 export async function findHub(options: WritOptions): Promise<HubTarget> {
   const given = options.url === undefined ? undefined : listUrls(options.url);
   const homeUrl = options.home === undefined ? undefined : await readHubUrl(options.home);
@@ -41,12 +41,12 @@ async function readHubUrl(home: string): Promise<string | undefined> {
   } catch {
     throw new WritError(
       "CONFIG_INVALID",
-      `${path} does not name a hub; stop the hub, remove the file, start it`,
+      `${path} does not contain the address of a hub; stop the hub, remove the file, and start it again`,
     );
   }
 }
 
-/** The home's token belongs to the home's hub: it is never shown to another one that somebody has named. */
+/** The home's token belongs to the home's hub: it is never sent to another one. */
 async function readHomeToken(options: WritOptions, homeUrl: string | undefined): Promise<string | undefined> {
   if (options.home === undefined) return undefined;
   if (options.url !== undefined && !listUrls(options.url).every((url) => isSameHub(url, homeUrl))) {
@@ -78,7 +78,6 @@ async function readAuthority(options: WritOptions, urls: string[]): Promise<stri
 }
 
 function noHub(home: string | undefined): WritError {
-  if (home === undefined)
-    return new WritError("CONFIG_INVALID", "neither a hub's address nor a home was given");
+  if (home === undefined) return new WritError("CONFIG_INVALID", "no hub address and no home was given");
   return new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`, { home });
 }

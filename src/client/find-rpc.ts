@@ -4,10 +4,10 @@ import type { Clock } from "../runtime/clock.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
 
 export type RpcOptions = {
-  /** host:port of a hub's gRPC door. Without it, the hub that runs in `home`. */
+  /** host:port of a hub's gRPC port. By default the hub that runs in `home`. */
   address?: string | undefined;
   home?: string | undefined;
-  /** Whose certificate of the home is shown. */
+  /** Whose certificate in the home is used. */
   user: string;
   caFile?: string | undefined;
   certFile?: string | undefined;
@@ -16,10 +16,10 @@ export type RpcOptions = {
   random?: (() => number) | undefined;
 };
 
-/** Where the hub is, whom to take for it, and what to show it. */
+/** Where the hub is, which authority to trust, and which certificate to present. */
 export type RpcTarget = { host: string; port: number; ca: string; cert: string; key: string };
 
-/** What was given, and the rest from the home: the hub's own, or one that `writ certs issue` has filled. */
+/** From the options, and otherwise from the home: the hub's own, or a folder written by `writ certs issue`. */
 export async function findRpc(options: RpcOptions): Promise<RpcTarget> {
   const address =
     options.address === undefined ? await readHubFile(options.home) : parseAddress(options.address);
@@ -41,17 +41,20 @@ function parseAddress(text: string): Address {
 
 async function readHubFile(home: string | undefined): Promise<Address> {
   if (home === undefined) {
-    throw new WritError("CONFIG_INVALID", "neither a hub's gRPC address nor a home was given");
+    throw new WritError("CONFIG_INVALID", "no gRPC address and no home was given");
   }
   const path = join(home, "hub.json");
   const text = await readSmallFile(path, { mustBePrivate: false });
   if (text === null) throw new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`, { home });
   const address = addressIn(text);
   if (address !== undefined) return address;
-  throw new WritError("CONFIG_INVALID", `${path} names no gRPC port; stop the hub and start it again`);
+  throw new WritError(
+    "CONFIG_INVALID",
+    `${path} does not contain a gRPC port; stop the hub and start it again`,
+  );
 }
 
-/** Checked by hand: a schema library would double the time that a short command takes. */
+/** Checked by hand, because a schema library would double the time that a short command takes. */
 function addressIn(text: string): Address | undefined {
   try {
     const { url, grpc_port: port } = JSON.parse(text) as { url?: unknown; grpc_port?: unknown };
@@ -75,7 +78,7 @@ async function readAuthority({ caFile, home }: RpcOptions): Promise<string> {
 async function readCertificate(options: RpcOptions): Promise<{ cert: string; key: string }> {
   const { certFile, keyFile, home, user } = options;
   refuseWrongUser(user);
-  // A name that somebody gave is a folder of that name; without one, the home may hold a single certificate itself.
+  // A given name is a folder of that name; otherwise the home itself may contain a single certificate.
   const certPlaces = placesOf(certFile, home, [["certs", user, "client.crt"], ["client.crt"]]);
   const keyPlaces = placesOf(keyFile, home, [["certs", user, "client.key"], ["client.key"]]);
   for (const [index, path] of certPlaces.entries()) {
@@ -86,14 +89,15 @@ async function readCertificate(options: RpcOptions): Promise<{ cert: string; key
     if (key !== null) return { cert, key };
     throw missing("key of the certificate", keyPath === undefined ? [] : [keyPath], "give it with --key");
   }
-  const advice = "an administrator makes one with `writ certs issue`; then give --home, or --cert and --key";
+  const advice =
+    "an administrator can issue one with `writ certs issue`; then use --home, or --cert and --key";
   throw missing(`certificate of user ${user}`, certPlaces, advice);
 }
 
-/** The user's name becomes a part of a path. */
+/** The user's name becomes part of a path. */
 function refuseWrongUser(user: string): void {
   if (/^[^/\0]+$/.test(user) && user !== "." && user !== "..") return;
-  throw new WritError("CONFIG_INVALID", `user ${JSON.stringify(user)} is not the name of a user`);
+  throw new WritError("CONFIG_INVALID", `${JSON.stringify(user)} is not a user name`);
 }
 
 function besides(certFile: string): string {

@@ -8,15 +8,15 @@ import { Pace } from "./pace.ts";
 import type { JobEvent } from "./shapes.ts";
 
 export type FollowEventsOptions = {
-  /** Begins after this event; without it, with the events that come from now on. */
+  /** Begins after this event; by default with events from now on. */
   lastEventId?: string | undefined;
   jobId?: string | undefined;
   signal?: AbortSignal | undefined;
-  /** Told each time that the hub has begun to send. */
+  /** Called each time that the hub has begun to send. */
   onOpen?: (() => void) | undefined;
 };
 
-/** The live events of jobs. A broken connection is taken up where it broke, without a gap. */
+/** The live events of jobs. After a broken connection it continues where it stopped, without a gap. */
 export async function* followEvents(
   hub: HubConnection,
   options: FollowEventsOptions,
@@ -35,7 +35,7 @@ export async function* followEvents(
         const { body } = await hub.stream(jobRoutes.streamEvents, { query, headers }, signal);
         pace.answered();
         options.onOpen?.();
-        // Nothing tells a hub where to go on when no event had come before the break.
+        // Without an event before the break, nothing tells the hub where to continue.
         if (hasOpened && lastId === undefined) yield { id: undefined, event: "reset", data: null };
         hasOpened = true;
         const noted = noteFirstId(body, (id) => {
@@ -47,7 +47,7 @@ export async function* followEvents(
           const known = readEvent(event);
           if (known !== undefined) yield known;
         }
-        // The hub ends a stream when it stops or has to shed load; both want a moment before the next try.
+        // The hub ends a stream when it stops or has to shed load; both need a moment before the next try.
         await pace.pause(signal);
       } catch (error) {
         await pace.pauseAfter(error, signal);
@@ -58,12 +58,12 @@ export async function* followEvents(
   }
 }
 
-// The hub's first words are two short lines.
+// The hub begins a stream with two short lines.
 const headCharsMax = 1024;
 
 /**
- * The hub's first words name the reader's place before any event has come, so that one who is cut off early can
- * resume too. A parser of events does not show them, because they are none.
+ * The first lines contain the reader's position before any event has arrived, so that a reader that is cut off early
+ * can resume too. An event parser does not show them, because they are not events.
  */
 async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => void): AsyncGenerator<Buffer> {
   let words: string | null = "";
@@ -79,7 +79,7 @@ async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => v
   }
 }
 
-/** Events that this version does not know are skipped, so that an older client survives a newer hub. */
+/** Unknown events are skipped, so that an older client works with a newer hub. */
 function readEvent({ id, event, data }: SseEvent): JobEvent | undefined {
   if (event === "reset") return { id, event, data: null };
   if (!event.startsWith("job:")) return undefined;

@@ -13,7 +13,7 @@ export type Exchange = {
 // HTTP/2's own code for "nobody waits for this any more".
 const cancelCode = 8;
 
-/** One call: sends a message and gives out the bytes of those that come back, until the hub says how it ended. */
+/** One call: sends a message and yields the bytes of the responses, until the hub reports how it ended. */
 export async function* exchange(sessions: Http2SessionManager, call: Exchange): AsyncGenerator<Buffer> {
   const patience = new Patience(call);
   try {
@@ -31,7 +31,7 @@ export async function* exchange(sessions: Http2SessionManager, call: Exchange): 
 async function* answersOf(stream: ClientHttp2Stream, message: Uint8Array): AsyncGenerator<Buffer> {
   let headers: IncomingHttpHeaders = {};
   let trailers: IncomingHttpHeaders = {};
-  // Whoever reads it hears of an error there; one that comes after the end concerns nobody.
+  // The reader gets an error there; an error after the end concerns nobody.
   stream.on("error", () => {});
   stream.on("response", (received) => {
     headers = received;
@@ -42,12 +42,12 @@ async function* answersOf(stream: ClientHttp2Stream, message: Uint8Array): Async
   stream.end(frame(message));
   const unframer = new Unframer();
   for await (const piece of stream) yield* unframer.push(piece as Buffer);
-  // A refusal without any message has its status among the headers.
+  // A refusal without any message has its status in the headers.
   const status = trailers["grpc-status"] ?? headers["grpc-status"];
   if (status === "0" && unframer.isEmpty) return;
   if (status === undefined || status === "0") {
     const found = headers[":status"] === undefined ? "" : ` (HTTP status ${headers[":status"]})`;
-    throw new ConnectError(`the answer broke off${found}`, Code.Unavailable);
+    throw new ConnectError(`the response ended too early${found}`, Code.Unavailable);
   }
   throw refusal(Number(status), trailers["grpc-status"] === undefined ? headers : trailers);
 }
@@ -57,12 +57,12 @@ function headersOf({ timeoutMs }: Exchange): Record<string, string> {
     "content-type": "application/grpc+proto",
     te: "trailers",
     "user-agent": "writ",
-    // Told to the hub, so that it does not work for somebody who has left.
+    // Tells the hub, so that it does not work for a caller that has left.
     ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` }),
   };
 }
 
-/** What the hub answered, as the library's own transport would give it. */
+/** The hub's response, as the library's own transport would return it. */
 function refusal(status: number, said: IncomingHttpHeaders): ConnectError {
   const code = Code[status] === undefined ? Code.Unknown : (status as Code);
   const metadata: [string, string][] = Object.entries(said).flatMap(([name, value]) =>
@@ -91,7 +91,7 @@ function hangUp(stream: ClientHttp2Stream): void {
   if (!stream.readableEnded) stream.close(cancelCode);
 }
 
-/** Ends a call when its caller has had enough: by the signal, or by the clock. */
+/** Ends a call when its caller wants it to: by the signal, or by the deadline. */
 class Patience {
   reason: ConnectError | undefined;
   readonly #signal: AbortSignal | undefined;
@@ -104,14 +104,14 @@ class Patience {
     this.#signal = signal;
     this.#ended.promise.catch(() => {});
     if (timeoutMs !== undefined) {
-      const message = `no answer within ${Math.round(timeoutMs / 1000)} s`;
+      const message = `no response within ${Math.round(timeoutMs / 1000)} s`;
       this.#timer = setTimeout(() => this.#end(new ConnectError(message, Code.DeadlineExceeded)), timeoutMs);
     }
     if (signal?.aborted) this.#onAbort();
     signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Waits for the thing, but no longer than the caller does; what comes too late is disposed of. */
+  /** Waits for a value, but no longer than the caller does; a value that arrives too late is disposed of. */
   async until<T>(coming: Promise<T>, dispose: (late: T) => void): Promise<T> {
     try {
       return await Promise.race([coming, this.#ended.promise]);

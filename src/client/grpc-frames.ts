@@ -3,7 +3,7 @@ import { WritError } from "../core/errors.ts";
 
 /** Flag and length in front of every message. */
 const prefixBytes = 5;
-// A page of a thousand jobs with long commands stays far below; what claims to be larger is no answer of a hub.
+// A page of a thousand jobs with long commands is far smaller; anything larger is not a response of a hub.
 const messageBytesMax = 256 * 1024 * 1024;
 
 export function frame(message: Uint8Array): Buffer {
@@ -14,12 +14,12 @@ export function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** Puts the messages of a gRPC answer together from the pieces that the network made of them. */
+/** Assembles the messages of a gRPC response from the pieces in which they arrive. */
 export class Unframer {
   #pieces: Buffer[] = [];
   #held = 0;
 
-  /** The messages that are complete with this piece. Most lie inside it and are not copied. */
+  /** The messages that are complete with this piece. Most are inside it and are not copied. */
   push(piece: Buffer): Buffer[] {
     this.#pieces.push(piece);
     this.#held += piece.length;
@@ -37,7 +37,7 @@ export class Unframer {
     if (this.#held < prefixBytes) return undefined;
     const prefix = this.#first(prefixBytes);
     if (prefix[0] !== 0)
-      throw new WritError("HTTP_ERROR", "the hub sent a compressed message; nobody asked for one");
+      throw new WritError("HTTP_ERROR", "the hub sent a compressed message, which was not requested");
     const size = prefix.readUInt32BE(1);
     if (size > messageBytesMax)
       throw new WritError("HTTP_ERROR", `the hub announced a message of ${size} bytes`);
@@ -47,7 +47,7 @@ export class Unframer {
     return whole.subarray(prefixBytes);
   }
 
-  /** Joins the pieces only when the bytes that are needed lie in more than one. */
+  /** Joins the pieces only if the bytes that are needed are in more than one. */
   #first(size: number): Buffer {
     if (this.#pieces[0]!.length < size) this.#pieces = [Buffer.concat(this.#pieces)];
     return this.#pieces[0]!.subarray(0, size);

@@ -11,11 +11,13 @@ import type { WritOptions } from "./options.ts";
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
 const callMsMax = 30_000;
-// An event stream says something at least every 15 s, so three silent turns mean that the connection is dead. An
-// output may be silent for as long as its job is; then it is taken up again, which costs a request.
+// An event stream sends something at least every 15 s, so three silent periods mean that the connection is dead. An
+// output may be silent for as long as its job is; then it is reopened, which costs one request.
 const streamSilenceMsMax = 45_000;
 
-/** Calls the rows of the contract. It finds its hub at the first call, and again after one could not be reached. */
+/**
+ * Calls the routes of the contract. It finds its hub at the first call, and again after the hub could not be reached.
+ */
 export class HubConnection {
   readonly clock: Clock;
   readonly random: () => number;
@@ -41,7 +43,7 @@ export class HubConnection {
     );
   }
 
-  /** Opens a route whose answer is a stream. */
+  /** Opens a route whose response is a stream. */
   stream<R extends Route>(route: R, input: RouteInput<R>, signal: AbortSignal): Promise<HttpStream> {
     const idleTimeoutMs = streamSilenceMsMax;
     return this.#with((client) =>
@@ -69,7 +71,7 @@ export class HubConnection {
     }
   }
 
-  /** A hub that comes back may have another port or token; both are in its home, so that is read again. */
+  /** A hub that comes back may have another port or token; both are in its home, so they are read again. */
   async #open(): Promise<HttpClient> {
     if (this.#current !== undefined && !(this.#mayHaveMoved && this.#options.home !== undefined)) {
       return this.#current.client;

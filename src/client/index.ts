@@ -1,4 +1,4 @@
-/** The door of the client: `import { Writ } from "writ/client"`. */
+/** The entry point of the client: `import { Writ } from "writ/client"`. */
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-worker.ts";
 export type { RpcOptions } from "./find-rpc.ts";

@@ -47,7 +47,7 @@ test.each(["hub", "hub:0", "hub:99999", "https://hub:1", "a b:1", "x@hub:1"])(
 
 test.each(["..", "a/b", "."])("%j is no user", async (user) => {
   const { hub } = await open({});
-  await expect(connect({ home: hub.home, user }).status(id)).rejects.toThrow("not the name of a user");
+  await expect(connect({ home: hub.home, user }).status(id)).rejects.toThrow("not a user name");
 });
 
 test("without a certificate it says where it looked and who makes one", async () => {

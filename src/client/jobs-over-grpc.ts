@@ -7,7 +7,7 @@ import { type AttemptChunk, type StreamAttemptsOptions, streamAttempts } from ".
 
 export type StartInput = {
   command: readonly string[];
-  /** What is left out, the hub sets. */
+  /** The hub sets the default of what is left out. */
   limits?: { [K in keyof LimitsText]?: K extends "pids" ? number : string };
   env?: Record<string, string>;
   cwd?: string | undefined;
@@ -24,10 +24,10 @@ type CallOptions = { signal?: AbortSignal | undefined };
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
 const callMsMax = 30_000;
-// A stop waits for the tree to die: the longest grace that a worker may be given, and the way there and back.
+// A stop waits until the processes are dead: the longest grace that a worker may have, and the round trip.
 const stopMsMax = 600_000;
 
-/** Commands as jobs of a hub, over gRPC with a client certificate. Every refusal is a WritError. */
+/** Commands as jobs on a hub, over gRPC with a client certificate. Every refusal is a WritError. */
 export class JobsOverGrpc {
   readonly #rpc: RpcConnection;
 
@@ -35,7 +35,7 @@ export class JobsOverGrpc {
     this.#rpc = new RpcConnection(options, deps);
   }
 
-  /** Starts a command and gives the id of its job; it is durable once this resolves. */
+  /** Starts a command and returns the id of its job; it is durable once this resolves. */
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
     const { command, limits, env, cwd, timeoutSec, tags, session, idempotencyKey, maxAttempts } = input;
     const request = {
@@ -65,7 +65,7 @@ export class JobsOverGrpc {
     return rpcJob(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
   }
 
-  /** The bytes of a job's output, each once, also across broken connections and restarts of the hub. */
+  /** The bytes of a job's output, each once, even across broken connections and restarts of the hub. */
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
     return streamAttempts(
       { rpc: this.#rpc, status: (signal) => this.status(jobId, { signal }) },
@@ -74,7 +74,7 @@ export class JobsOverGrpc {
     );
   }
 
-  /** All jobs that fit, newest first, read page by page as they are used. */
+  /** All matching jobs, newest first, read page by page as they are used. */
   async *list(
     filter: RpcListFilter = {},
     { pageSize = 200, signal }: CallOptions & { pageSize?: number } = {},
@@ -111,7 +111,7 @@ export class JobsOverGrpc {
     return (await this.listPage({}, { pageSize: count })).jobs.map(({ job_id }) => job_id);
   }
 
-  /** Closes the connection; whatever is called after it is refused. */
+  /** Closes the connection; later calls are refused. */
   close(): void {
     this.#rpc.close();
   }

@@ -7,17 +7,17 @@ import { type Exchange, exchange } from "./grpc-exchange.ts";
 import type { CallLimits, OpenClient, RpcClient } from "./rpc-connection.ts";
 import { decodeMessage, encodeMessage, type Plain } from "./wire-message.ts";
 
-// A connection that has said nothing for this long is asked, and given up when it does not answer: a stream of a
-// silent job would otherwise wait for ever on a machine that was switched off.
+// A connection that has been silent for this long is pinged, and given up if there is no answer: otherwise a stream of
+// a silent job would wait for ever on a machine that was switched off.
 const pingMs = 20_000;
 const pingAnswerMsMax = 10_000;
-// So much may be under way to us: on a fast line with a long way, less would hold an output back.
+// How much may be in flight to us: on a fast connection with high latency, less would slow down an output.
 const windowBytes = 8 * 1024 * 1024;
 
 /**
- * gRPC over TLS 1.3 with a client certificate. Nothing is compressed: the line is rarely the slow part. Frames and
- * messages are ours and not the libraries': a transport of theirs loads what the platform has for fetch, and their
- * messages begin with descriptors, and either takes a short command as long as all the rest.
+ * gRPC over TLS 1.3 with a client certificate. Nothing is compressed, because the network is rarely the slow part.
+ * Frames and messages are ours and not the libraries': their transport loads the platform's fetch, and their messages
+ * begin with descriptors, and each of these takes a short command as long as everything else.
  */
 export function openClient({ host, port, ca, cert, key }: RpcTarget): OpenClient {
   const sessions = new WideSessions(
@@ -28,7 +28,7 @@ export function openClient({ host, port, ca, cert, key }: RpcTarget): OpenClient
   return { client: createClient(sessions), close: () => sessions.abort(new Error("closed")) };
 }
 
-/** Every method of the table; which message belongs to which is what the table and the type agree on. */
+/** Every method of the table; the table and the type agree on which message belongs to which method. */
 function createClient(sessions: Http2SessionManager): RpcClient {
   const { streamOutput, ...others } = jobMethods;
   const calls = Object.entries(others).map(([name, { path, input, output }]) => {
@@ -49,13 +49,13 @@ function createClient(sessions: Http2SessionManager): RpcClient {
 
 async function onlyAnswer(answers: AsyncGenerator<Buffer>): Promise<Buffer> {
   const { value: first } = await answers.next();
-  if (first === undefined) throw new ConnectError("an answer without a message", Code.Internal);
-  // The status comes behind the message, and decides whether it counts.
+  if (first === undefined) throw new ConnectError("a response without a message", Code.Internal);
+  // The status follows the message, and decides whether it is valid.
   await answers.next();
   return first;
 }
 
-/** Widens the window of each connection; the settings above are about its streams only. */
+/** Widens the window of each connection; the settings above concern only its streams. */
 class WideSessions extends Http2SessionManager {
   readonly #widened = new WeakSet<object>();
 

@@ -5,7 +5,7 @@ import { resolveHome } from "../runtime/home.ts";
 import { findCheckout } from "./checkout.ts";
 
 export type WritOptions = {
-  /** One address, or several of hubs that serve the same queue. Without it, the hub that runs in `home`. */
+  /** One address, or several of hubs that serve the same queue. By default the hub that runs in `home`. */
   url?: string | readonly string[] | undefined;
   token?: string | undefined;
   /** A hub's home: its address and the administrator's token are read from there. */
@@ -21,7 +21,7 @@ export type WritOptions = {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The options that the environment gives: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE. */
+/** The options from the environment: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE. */
 export function optionsFromEnvironment(env: Environment): WritOptions {
   return {
     url: env["WRIT_HUB_URL"] || undefined,

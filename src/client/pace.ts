@@ -2,14 +2,14 @@ import { isRetryable } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-/** A restart of the hub, or an upgrade with its migrations, is over by then. */
+/** A restart of the hub, or an upgrade with its migrations, is finished by then. */
 const outageMsMax = 300_000;
 
 type PaceDeps = { clock: Clock; random: () => number };
 
 /**
- * Paces the attempts to reach a hub again: short pauses first, then longer ones, and an end. Until it has worked
- * once there is no second attempt, because then the address is more likely wrong than the hub away.
+ * Paces the attempts to reach a hub again: short pauses first, then longer ones, and finally an error. Before the first
+ * success there is no second attempt, because then the address is more likely wrong than the hub away.
  */
 export class Pace {
   readonly #deps: PaceDeps;
@@ -21,18 +21,18 @@ export class Pace {
     this.#deps = deps;
   }
 
-  /** The hub has answered: an outage, if there was one, is over. */
+  /** The hub has answered: an outage, if there was one, has ended. */
   answered(): void {
     this.#hasWorked = true;
     this.#failedSinceMs = undefined;
   }
 
-  /** Something has come of it: the next pause is a short one again. */
+  /** There was progress: the next pause is a short one again. */
   progressed(): void {
     this.#pauses = 0;
   }
 
-  /** Pauses before the next attempt, or throws the error when there should be none. */
+  /** Pauses before the next attempt, or throws the error if there should be none. */
   async pauseAfter(error: unknown, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (!this.#hasWorked || !isRetryable(error)) throw error;

@@ -13,10 +13,10 @@ export type RpcDeps = {
   open(target: RpcTarget): Promise<OpenClient>;
 };
 
-/** The client that the library would make. Ours answers with the fields alone, without the names of their messages. */
+/** The client that the library would make. Ours returns only the fields, without the names of their messages. */
 export type RpcClient = Client<typeof JobService>;
 
-// The library is loaded by whoever connects, not by whoever asks for help.
+// The library is loaded when a connection is opened, not for `--help`.
 const realDeps: RpcDeps = {
   find: findRpc,
   open: async (target) => (await import("./open-client.ts")).openClient(target),
@@ -24,7 +24,7 @@ const realDeps: RpcDeps = {
 
 type Current = { target: RpcTarget; client: RpcClient; close(): void };
 
-/** Calls a hub's JobService. It finds its hub at the first call, and again after one could not be reached. */
+/** Calls a hub's JobService. It finds its hub at the first call, and again after the hub could not be reached. */
 export class RpcConnection {
   readonly clock: Clock;
   readonly random: () => number;
@@ -52,7 +52,7 @@ export class RpcConnection {
     }
   }
 
-  /** As `call`, for an answer that comes in parts. */
+  /** Like `call`, for a response that arrives in parts. */
   async *stream<T>(act: (client: RpcClient) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
     signal.throwIfAborted();
     const current = await this.#open();
@@ -75,14 +75,14 @@ export class RpcConnection {
     return understood;
   }
 
-  /** A hub that comes back may have another port or authority; both are in its home, so that is read again. */
+  /** A hub that comes back may have another port or authority; both are in its home, so they are read again. */
   async #open(): Promise<Current> {
     if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
     if (this.#current !== undefined && !this.#mayHaveMoved) return this.#current;
     this.#mayHaveMoved = false;
     const before = this.#current;
     this.#current = this.#reopen(before);
-    // A failed attempt must not be kept, or every later call would meet it again.
+    // A failed attempt must not be kept, or every later call would fail with it again.
     this.#current.catch(() => {
       this.#current = undefined;
     });

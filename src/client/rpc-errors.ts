@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, errorTable, isErrorCode, WritError } from "../core/errors.ts";
 import type { RpcTarget } from "./find-rpc.ts";
 
-/** The code that stands for a status when the hub does not name its own. */
+/** The code for a status when the hub does not send its own. */
 const codes: Partial<Record<Code, ErrorCode>> = {
   [Code.InvalidArgument]: "INVALID_ARGUMENT",
   [Code.NotFound]: "NOT_FOUND",
@@ -19,10 +19,10 @@ const codes: Partial<Record<Code, ErrorCode>> = {
   [Code.Unauthenticated]: "UNAUTHENTICATED",
 };
 
-/** Metadata in which a hub names the row of the table of errors. */
+/** The metadata in which a hub sends the code of its error table. */
 const codeHeader = "writ-code";
 
-/** An error of a call as the house knows it: the hub's refusal, or a connection that did not come about. */
+/** An error of a call as a WritError: the hub's refusal, or a failed connection. */
 export function rpcError(error: unknown, target: RpcTarget): unknown {
   if (!(error instanceof ConnectError)) return error;
   if (!error.isWireError) return connectionError(error, target);
@@ -33,13 +33,13 @@ export function rpcError(error: unknown, target: RpcTarget): unknown {
 }
 
 const certificateAdvice = {
-  UNAUTHENTICATED: "an administrator makes a valid certificate with `writ certs issue`",
+  UNAUTHENTICATED: "an administrator can issue a valid certificate with `writ certs issue`",
   PERMISSION_DENIED: "ask the job's user or an administrator",
 } as const;
 
 function codeOf(error: ConnectError): ErrorCode {
   const named = error.metadata.get(codeHeader) ?? "";
-  // The status decides; the name only says which of its rows is meant.
+  // The status decides; the code only says which of its rows is meant.
   if (isErrorCode(named) && Code[error.code] === camelCase(errorTable[named].grpc)) return named;
   return codes[error.code] ?? "INTERNAL";
 }
@@ -48,7 +48,7 @@ function camelCase(name: string): string {
   return name.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** No answer came from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
+/** There was no response from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
 function connectionError(error: ConnectError, target: RpcTarget): WritError {
   const where = `${target.host}:${target.port}`;
   const found = nodeCodes(error);
@@ -63,15 +63,16 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
   }
   const distrust = found.find((code) => distrusted.test(code));
   if (distrust !== undefined) {
-    const message = `what answers at ${where} does not show a certificate of the hub (${distrust})`;
+    const message = `the server at ${where} does not have the hub's certificate (${distrust})`;
     return new WritError("HUB_UNREACHABLE", message, {
-      advice: "check the address and the authority (--grpc, --ca or --home)",
+      advice: "check the address (--grpc) and the authority (--ca or --home)",
     });
   }
   if (found.some((code) => code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN")) {
     return new WritError("HUB_UNREACHABLE", `no hub answers at ${where} (${found[0]})`);
   }
-  const advice = "if it runs, it may have refused the certificate; `writ certs list` shows which are valid";
+  const advice =
+    "if it is running, it may have refused the certificate; `writ certs list` shows which are valid";
   return new WritError("HUB_UNREACHABLE", `the hub at ${where} hung up (${found[0] ?? error.rawMessage})`, {
     advice,
   });
@@ -90,10 +91,10 @@ function nodeCodes(error: unknown): string[] {
   return found;
 }
 
-/** Node's server hangs up on a certificate without saying why, so the client looks at its own. */
+/** Node's server hangs up on a certificate without a reason, so the client checks its own. */
 function validityProblem(pem: string): string | undefined {
   try {
-    // Loaded only here: it takes a while, and most calls meet no trouble.
+    // Loaded only here, because it takes a while and most calls succeed.
     const { X509Certificate } = process.getBuiltinModule("node:crypto");
     const { validFromDate, validToDate } = new X509Certificate(pem);
     const now = Date.now();

@@ -4,7 +4,7 @@ import { wireStates } from "../contract/job-wire.ts";
 export const rpcStates = ["QUEUED", "RUNNING", "EXITED", "STOPPED", "FAILED"] as const;
 export type RpcState = (typeof rpcStates)[number];
 
-/** A job as the gRPC door shows it, under the names of the proto file. What is not there yet is null. */
+/** A job as gRPC shows it, with the names of the proto file. What does not exist yet is null. */
 export type RpcJob = {
   job_id: string;
   user: string;
@@ -12,7 +12,7 @@ export type RpcJob = {
   state: RpcState | "UNKNOWN";
   exit_code: number | null;
   reason: string;
-  /** Why it did not succeed, in the words of the failure table: the class and, where there is one, the detail. */
+  /** Why it did not succeed, in the codes of the failure table: the class and, if there is one, the detail. */
   fail_code: string | null;
   fail_detail: string | null;
   type: string;
@@ -66,7 +66,7 @@ function stateName(state: State): RpcJob["state"] {
   return rpcStates.find((name) => wireStates[name] === state) ?? "UNKNOWN";
 }
 
-/** The library's messages hold more than their fields. */
+/** The library's messages contain more than their fields. */
 function limitsOf(limits: NonNullable<JobStatus["limits"]>): RpcJob["limits"] {
   const { cpu, memory, io, pids, network } = limits;
   return { cpu, memory, io, pids, network };

@@ -38,8 +38,8 @@ export type AuditFilter = {
 export type ListFilter = { status?: JobState; type?: string; workerId?: string };
 
 /**
- * One live event. `reset` (without data) says that events may be missing before it, because the hub no longer
- * has them: whoever keeps a picture of the jobs has to read it anew.
+ * One live event. `reset` (without data) means that events may be missing before it, because the hub no longer has
+ * them: a program that keeps a copy of the jobs has to read them again.
  */
 export type JobEvent =
   | { id: string | undefined; event: "reset"; data: null }

@@ -12,25 +12,25 @@ export type AttemptChunk = { attempt: number; offset: number; data: Uint8Array }
 export type StreamAttemptsOptions = {
   stream?: OutputStream | undefined;
   offset?: number | undefined;
-  /** The latest attempt unless told. */
+  /** Default: the latest attempt. */
   attempt?: number | undefined;
-  /** Stays until the attempt has ended. True unless told. */
+  /** Whether to follow until the attempt has ended (default: true). */
   follow?: boolean | undefined;
-  /** Goes on with the next attempt, until the job has ended. */
+  /** Continues with the next attempt, until the job has ended. */
   goOn?: boolean | undefined;
-  /** Told when an attempt is over and another one follows or may follow. */
+  /** Called when an attempt has ended and another one follows or may follow. */
   onNext?: ((next: { attempt: number; job: RpcJob }) => void) | undefined;
   signal?: AbortSignal | undefined;
 };
 
 type StreamDeps = { rpc: RpcConnection; status(signal: AbortSignal): Promise<RpcJob> };
 
-// What we ask for: the largest that a hub sends, because each chunk costs the same few microseconds.
+// The largest chunk that a hub sends, because each chunk costs the same few microseconds.
 const chunkBytesMax = 1024 * 1024;
 
 /**
  * The bytes of a job's output, each exactly once, with the attempt they belong to. After a broken connection or a
- * restart of the hub it asks for the rest, from the first byte that it has not given out yet.
+ * restart of the hub it asks for the rest, from the first byte that it has not yielded yet.
  */
 export async function* streamAttempts(
   deps: StreamDeps,
@@ -50,7 +50,7 @@ export async function* streamAttempts(
   try {
     const first = await deps.status(signal);
     source.pace.answered();
-    // A job that nobody has claimed yet has no attempt; whoever follows it means the first.
+    // A job that nobody has claimed yet has no attempt; a follower means the first one.
     const position: StreamPosition = {
       attempt: options.attempt ?? Math.max(1, first.attempt),
       offset: options.offset ?? 0,
@@ -77,7 +77,7 @@ type AttemptStream = {
   pace: Pace;
 };
 
-/** Reads an attempt to its end and answers with the job as it was then. */
+/** Reads an attempt to its end and returns the job as it was then. */
 async function* readAttempt(
   source: AttemptStream,
   position: StreamPosition,
@@ -134,14 +134,14 @@ async function* readOn(source: AttemptStream, position: StreamPosition): AsyncGe
     const fresh = withoutKnown(data, Number(offset), position);
     if (fresh.length === 0) continue;
     const from = position.offset;
-    // Counted before it is given out: a reader that stops and comes back must not get it twice.
+    // Counted before it is yielded: a reader that stops and comes back must not get it twice.
     position.offset += fresh.length;
     pace.progressed();
     yield { attempt: position.attempt, offset: from, data: fresh };
   }
 }
 
-/** What of a chunk has not been given out yet. */
+/** The part of a chunk that has not been yielded yet. */
 function withoutKnown(data: Uint8Array, offset: number, position: StreamPosition): Uint8Array {
   if (data.length === 0 || offset + data.length <= position.offset) return data.subarray(0, 0);
   if (offset <= position.offset) return data.subarray(position.offset - offset);
@@ -151,7 +151,7 @@ function withoutKnown(data: Uint8Array, offset: number, position: StreamPosition
   );
 }
 
-/** A stream's end in good order is believed only when the job agrees, so that a stopping hub cannot cut it short. */
+/** The normal end of a stream is trusted only if the job agrees, so that a stopping hub cannot cut it short. */
 function isComplete(source: AttemptStream, position: StreamPosition, job: RpcJob): boolean {
   if (job.attempt !== position.attempt) return job.attempt > position.attempt || isOver(job);
   return job.state !== "RUNNING" && position.offset >= sizeOf(source, job);

@@ -10,16 +10,16 @@ import { Pace } from "./pace.ts";
 export type StreamOutputOptions = {
   stream?: OutputStream | undefined;
   offset?: number | undefined;
-  /** The latest attempt unless told. */
+  /** Default: the latest attempt. */
   attempt?: number | undefined;
-  /** Stays until the attempt has ended. True unless told. */
+  /** Whether to follow until the attempt has ended (default: true). */
   follow?: boolean | undefined;
   signal?: AbortSignal | undefined;
 };
 
 /**
- * The bytes of one attempt's output, each exactly once. After a broken connection it asks for the rest of the
- * same attempt, from the first byte that it has not given out yet.
+ * The bytes of one attempt's output, each exactly once. After a broken connection it asks for the rest of the same
+ * attempt, from the first byte that it has not yielded yet.
  */
 export async function* streamOutput(
   hub: HubConnection,
@@ -70,10 +70,10 @@ async function* readOn(
   const query = { offset: position.offset, attempt: position.attempt, follow };
   const answer = await hub.stream(jobRoutes.readOutput, { params, query }, signal);
   pace.answered();
-  // From here on it is this attempt, even when another one begins before the connection breaks.
+  // From here on it is this attempt, even if another one begins before the connection breaks.
   position.attempt ??= attemptOf(answer);
   for await (const chunk of answer.body) {
-    // Counted before it is given out: a reader that stops and comes back must not get it twice.
+    // Counted before it is yielded: a reader that stops and comes back must not get it twice.
     position.offset += chunk.length;
     pace.progressed();
     yield chunk;
@@ -86,8 +86,8 @@ function attemptOf({ header }: HttpStream): number | undefined {
 }
 
 /**
- * A hub that stops may end a stream in good order before the attempt is over, so its end alone proves nothing.
- * Once the attempt is over there is nothing left to follow, and one more read gives whatever is missing.
+ * A hub that stops may end a stream normally before the attempt has ended, so the end of the stream proves nothing.
+ * Once the attempt has ended, there is nothing left to follow, and one more read returns whatever is missing.
  */
 async function isComplete(hub: HubConnection, jobId: string, position: StreamPosition): Promise<boolean> {
   const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } });

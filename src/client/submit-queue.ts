@@ -7,23 +7,23 @@ import { uuidV7 } from "../core/ids.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
 
-// The hub takes 8 MiB; the rest is room for brackets and commas.
+// The hub accepts 8 MiB; the rest is room for brackets and commas.
 const batchBytesMax = 7 * 1024 ** 2;
 // Enough to keep the hub's group commit busy; more would only queue there instead of here.
 const batchesInFlightMax = 4;
 const batchWorthACall = 100;
-// When a batch was refused, its jobs go alone, so many at a time.
+// When a batch was refused, its jobs are sent one by one, this many at a time.
 const singlesInFlightMax = 8;
-// A producer that never awaits would fill the memory; this is far beyond one that does.
+// A producer that never awaits would fill the memory; this is far more than one that does needs.
 const waitingBytesMax = 256 * 1024 ** 2;
-// A batch that is wrong somewhere: one of its jobs is to blame, the others are not.
+// Refusals of a batch that one of its jobs may have caused.
 const spoiledStatuses: readonly unknown[] = [400, 409, 413];
 
 type Waiting = { text: string; bytes: number; resolve(job: Accepted): void; reject(error: unknown): void };
 
 /**
- * Jobs submitted in the same turn of the event loop travel as one batch. Each caller still gets the answer for
- * its own job only: when the hub refuses the batch because of one job, each is sent alone.
+ * Jobs submitted in the same turn of the event loop are sent as one batch. Each caller still gets only the answer for
+ * its own job: when the hub refuses the batch because of one job, each is sent alone.
  */
 export class SubmitQueue {
   readonly #hub: HubConnection;
@@ -43,7 +43,7 @@ export class SubmitQueue {
       if (this.#waitingBytes + bytes > waitingBytesMax) {
         throw new WritError(
           "RATE_LIMITED",
-          "too many jobs wait to be sent; await some of them before the next",
+          "too many jobs are waiting to be sent; await some of them before you submit more",
         );
       }
       this.#waiting.push({ text, bytes, resolve, reject });
@@ -66,15 +66,15 @@ export class SubmitQueue {
       this.#inFlight++;
       void this.#sendBatch(this.#takeBatch()).finally(() => {
         this.#inFlight--;
-        // Not at once: those who were just answered may submit again in this very turn, and should travel together.
+        // Not at once: callers that were just answered may submit again in this very turn, and should share a batch.
         if (this.#waiting.length > 0) this.#schedule();
       });
     }
   }
 
   /**
-   * A few jobs wait for the batch before them: measured with 16 producers, they are sent faster together after it
-   * than apart beside it. A batch that is worth a call of its own need not wait.
+   * A few jobs wait for the batch before them: measured with 16 producers, they are sent faster together after it than
+   * separately beside it. A batch that is large enough for a call of its own need not wait.
    */
   #mayLeave(): boolean {
     const { length } = this.#waiting;
@@ -86,7 +86,7 @@ export class SubmitQueue {
     let count = 0;
     let bytes = 0;
     for (const job of this.#waiting) {
-      // A single job that is too large still goes out: the hub's refusal says so better than we could.
+      // A single job that is too large is still sent, because the hub's refusal explains it best.
       if (count === batchJobsMax || (count > 0 && bytes + job.bytes + 1 > batchBytesMax)) break;
       bytes += job.bytes + 1;
       count++;
@@ -97,7 +97,7 @@ export class SubmitQueue {
     return batch;
   }
 
-  /** Settles every job of the batch and never rejects. */
+  /** Resolves or rejects every job of the batch, and never rejects itself. */
   async #sendBatch(batch: Waiting[]): Promise<void> {
     if (batch.length === 1) return this.#sendAlone(batch[0]!);
     try {
@@ -143,8 +143,8 @@ async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<A
 }
 
 /**
- * A job without a name gets an id here, so that sending it again over a connection that broke in the middle is the same
- * job and not a second one.
+ * A job without a name gets an id here, so that sending it again after a broken connection is the same job and not a
+ * second one.
  */
 function jobText(job: JobInput): string {
   const isNamed = job.idempotency_key !== undefined || job.job_id !== undefined;

@@ -11,20 +11,20 @@ import type { JobEvent } from "./shapes.ts";
 
 export type WaitOptions = {
   signal?: AbortSignal | undefined;
-  /** A day unless told. When it is over, the wait is rejected with a TimeoutError; the job goes on. */
+  /** Default: one day. After that the wait is rejected with a TimeoutError; the job continues. */
   timeoutMs?: number | undefined;
-  /** Told of the job's live events while it waits. */
+  /** Called with the job's live events while it waits. */
   onEvent?: ((event: JobEvent) => void) | undefined;
 };
 
 const waitMsMax = 86_400_000;
-// A few waits have a stream each, which carries their job only; many share one that carries all.
+// A few waits have a stream each, which carries only their job; many share one that carries all.
 const ownFeedsMax = 8;
-// Events say when to look; this look is for the event that never comes, on a connection that only seems alive.
+// Events say when to look; this look is for an event that never arrives, on a connection that only seems alive.
 const livePollMs = 60_000;
 const pollPause = { firstMs: 250, maxMs: 5_000 };
 
-/** Waits for jobs to end. It subscribes first and reads the job then, so an end in between is never missed. */
+/** Waits for jobs to end. It subscribes first and then reads the job, so an end in between is never missed. */
 export class JobWaits {
   readonly #hub: HubConnection;
   readonly #shared: EndFeed;

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { WireField, WireKind, WireMessage } from "../contract/job-wire.ts";
 import { WritError } from "../core/errors.ts";
 
-/** A message under the names of its table. Numbers of 64 bits are bigint, and what was not sent has its default. */
+/** A message with the names of its table. 64-bit numbers are bigint, and what was not sent has its default. */
 export type Plain = Record<string, unknown>;
 
 const varintType = 0;
@@ -13,13 +13,13 @@ const fourBytesType = 5;
 const varintBytesMax = 10;
 const doubleBytes = 8;
 
-// Both are sent even when they are empty.
+// Both are sent even if they are empty.
 const mapEntry = {
   key: { number: 1, kind: "string", count: "optional" },
   value: { number: 2, kind: "string", count: "optional" },
 } as const satisfies WireMessage;
 
-/** A message as protobuf writes it. Defaults and what is undefined are left out. */
+/** Encodes a message as protobuf. Defaults and undefined values are left out. */
 export function encodeMessage(table: WireMessage, message: Readonly<Plain>): Buffer {
   const parts: Uint8Array[] = [];
   for (const [name, field] of Object.entries(table)) {
@@ -67,7 +67,7 @@ function encodeVarint(value: bigint): Uint8Array {
   return Uint8Array.from([...bytes, Number(rest)]);
 }
 
-/** Reads a message that protobuf has written. Fields that the table does not know are passed over. */
+/** Decodes a protobuf message. Unknown fields are skipped. */
 export function decodeMessage(table: WireMessage, bytes: Buffer): Plain {
   const fields = fieldsOf(table);
   const message = emptyMessage(table);
@@ -82,7 +82,7 @@ export function decodeMessage(table: WireMessage, bytes: Buffer): Plain {
 
 type Known = { name: string; field: WireField };
 
-// A page of jobs holds each kind of message a thousand times.
+// A page of jobs contains each kind of message a thousand times.
 const fieldsByTable = new WeakMap<WireMessage, ReadonlyMap<number, Known>>();
 
 function fieldsOf(table: WireMessage): ReadonlyMap<number, Known> {
@@ -100,7 +100,7 @@ function emptyMessage(table: WireMessage): Plain {
   return message;
 }
 
-// Only requests hold a map, and nobody here reads those.
+// Only requests contain a map, and nothing here reads those.
 const defaults: Record<WireKind | "map", unknown> = {
   map: undefined,
   string: "",

@@ -49,12 +49,12 @@ export class Writ {
     return new Writ({ home });
   }
 
-  /** A client as WRIT_HUB_URL, WRIT_TOKEN and WRIT_HOME say; without them, of the hub in the default home. */
+  /** A client from WRIT_HUB_URL, WRIT_TOKEN and WRIT_HOME; by default of the hub in the default home. */
   static fromEnvironment(env: Readonly<Record<string, string | undefined>>): Writ {
     return new Writ(optionsFromEnvironment(env));
   }
 
-  /** Submits a job; it is durable once this resolves. Calls made together travel together. */
+  /** Submits a job; it is durable once this resolves. Calls made together are sent together. */
   submit(job: JobInput): Promise<Accepted> {
     return this.#queue.submit(job);
   }
@@ -68,7 +68,7 @@ export class Writ {
     return (await this.#hub.call(jobRoutes.getJob, { params: { id } })).body;
   }
 
-  /** All jobs that fit, newest first, read page by page as they are used. */
+  /** All matching jobs, newest first, read page by page as they are used. */
   async *list(filter: ListFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<Job> {
     let cursor: string | undefined;
     do {
@@ -102,12 +102,12 @@ export class Writ {
     return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body;
   }
 
-  /** What a completed job has given back. Of any other job it is refused with STATE_CONFLICT. */
+  /** The result of a completed job. For any other job it is refused with STATE_CONFLICT. */
   async result(id: string): Promise<unknown> {
     return resultOf(await this.get(id));
   }
 
-  /** Resolves with the job once it has ended, well or badly. */
+  /** Resolves with the job once it has ended, successfully or not. */
   wait(id: string, options: WaitOptions = {}): Promise<Job> {
     return this.#waits.wait(id, options);
   }
@@ -117,7 +117,7 @@ export class Writ {
     return followEvents(this.#hub, options);
   }
 
-  /** What has happened to a job, oldest first. */
+  /** The events of a job, oldest first. */
   async *timeline(id: string): AsyncGenerator<TimelineEvent> {
     let after = 0;
     for (;;) {
@@ -130,12 +130,12 @@ export class Writ {
     }
   }
 
-  /** The bytes of an attempt's output, each once, also across broken connections. */
+  /** The bytes of an attempt's output, each once, even across broken connections. */
   streamOutput(id: string, options: StreamOutputOptions = {}): AsyncGenerator<Buffer> {
     return streamOutput(this.#hub, id, options);
   }
 
-  /** Why the job is where it is. */
+  /** Explains why the job is in its current state. */
   async why(id: string): Promise<Why> {
     return (await this.#hub.call(jobRoutes.explainJob, { params: { id } })).body;
   }
@@ -144,7 +144,7 @@ export class Writ {
     return (await this.#hub.call(adminRoutes.listWorkers, {})).body;
   }
 
-  /** The new token's secret is in this answer and nowhere else. */
+  /** The secret of the new token is only in this response. */
   async createToken(token: TokenInput): Promise<NewToken> {
     return (await this.#hub.call(adminRoutes.createToken, { body: token })).body;
   }
@@ -162,22 +162,22 @@ export class Writ {
     return (await this.#hub.call(adminRoutes.listKeys, {})).body.keys;
   }
 
-  /** Makes a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
+  /** Creates a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
   async rotateKeys(options: { emergency?: boolean; notice_sec?: number } = {}): Promise<SigningKey> {
     return (await this.#hub.call(adminRoutes.rotateKeys, { body: options })).body;
   }
 
-  /** Ends a key that was replaced; `now` also voids what was leased with it. */
+  /** Revokes a replaced key; with `now`, every lease that it signed is void too. */
   async revokeKey(id: string, options: { now?: boolean } = {}): Promise<SigningKey> {
     return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: options })).body;
   }
 
-  /** The receipt of the last attempt that reported one, with all that it takes to check it. */
+  /** The receipt of the last attempt that has one, with everything needed to check it. */
   async receipt(id: string): Promise<ReceiptView> {
     return (await this.#hub.call(jobRoutes.getReceipt, { params: { id } })).body;
   }
 
-  /** Records of the audit trail that fit, newest first, out of the hub's database and its files. */
+  /** Matching records of the audit trail, newest first, from the hub's database and its files. */
   async *audit(filter: AuditFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<AuditRecord> {
     let cursor: number | undefined;
     do {
@@ -193,7 +193,7 @@ export class Writ {
     return (await this.#hub.call(auditRoutes.getLockdown, {})).body;
   }
 
-  /** Nothing is claimed any more, and what runs is stopped and put back, until somebody lifts it. */
+  /** Stops all claims, and stops running jobs and puts them back, until somebody lifts the lockdown. */
   async lockDown(reason: string): Promise<void> {
     await this.#hub.call(auditRoutes.lockDown, { body: { reason } });
   }
@@ -212,7 +212,7 @@ export class Writ {
     return this.#hub.urls();
   }
 
-  /** Closes the kept connections; whatever is called after it is refused. */
+  /** Closes the idle connections; later calls are refused. */
   close(): void {
     this.#hub.close();
   }
@@ -221,7 +221,7 @@ export class Writ {
 function resultOf(job: Job): unknown {
   if (job.status === "completed") return job.result;
   const why = isEnded(job.status) ? `${job.status}: ${job.fail_reason ?? "no reason given"}` : job.status;
-  throw new WritError("STATE_CONFLICT", `the job has no result, it is ${why}`, {
+  throw new WritError("STATE_CONFLICT", `the job has no result: it is ${why}`, {
     job_status: job.status,
     fail_code: job.fail_code,
     fail_reason: job.fail_reason,

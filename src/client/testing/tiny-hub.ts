@@ -14,7 +14,7 @@ export type Answer = (seen: Seen, response: ServerResponse) => void | Promise<vo
 
 export type TinyHub = { url: string; seen: Seen[]; [Symbol.asyncDispose](): Promise<void> };
 
-/** A server that answers as a test says and remembers what it was asked. Only tests use it. */
+/** A server that answers as a test says and records what it was asked. Only tests use it. */
 export async function startTinyHub(answer: Answer): Promise<TinyHub> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -54,7 +54,7 @@ export function sendError(response: ServerResponse, status: number, code: string
 export const jobIdNumber = (number: number): string =>
   `01890000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`;
 
-/** A job as a hub shows it: pending unless told. */
+/** A job as a hub shows it; pending by default. */
 export function jobView(fields: Partial<Job> = {}): Job {
   return {
     id: jobIdNumber(1),
