@@ -12,20 +12,20 @@ export type RunnersDeps = RunnerDeps & {
 export type Runners = {
   /** The kinds that this worker can run. */
   readonly kinds: readonly RunKind[];
-  /** Throws a RunFailure for a kind that is not among them. */
+  /** Throws a RunFailure for a kind that this worker does not run. */
   runnerFor(kind: RunKind): Runner;
   /**
    * Ends what the runners keep between jobs. Call it after the last job; a second call waits for the first. Resolves
-   * when everything is over, at the latest when its time is up, and never rejects: what a runner could not end is
-   * logged, and the sandbox kills it.
+   * when everything has ended, or when its time is up, and never rejects: what a runner could not end is logged, and
+   * the sandbox kills it.
    */
   close(hurry: AbortSignal): Promise<void>;
 };
 
-/** Beyond the grace that processes get when they are stopped. */
+/** In addition to the grace that processes get when they are stopped. */
 const closeMarginMs = 10_000;
 
-/** To add a kind, write its runner and name it here. */
+/** To add a kind, write its runner and add it here. */
 export function createRunners(deps: RunnersDeps): Runners {
   return runnersOf(deps, [execRunner(deps), handlerRunner(deps, deps.functions)]);
 }

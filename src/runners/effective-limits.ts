@@ -9,7 +9,7 @@ const fields = {
   network: "network",
 } as const satisfies Record<keyof LimitsText, keyof Limits>;
 
-/** What the job asks for, else the worker's default, and never more than the worker's ceiling. */
+/** The limits that the job asks for, else the worker's defaults, and never more than the worker's ceiling. */
 export function effectiveLimits(
   asked: LimitsText,
   worker: { limits: LimitsText; maxLimits: LimitsText },
@@ -20,14 +20,14 @@ export function effectiveLimits(
     cpuMillis: smaller(wanted.cpuMillis, ceiling.cpuMillis),
     memoryBytes: smaller(wanted.memoryBytes, ceiling.memoryBytes),
     ioBytesPerSec: smaller(wanted.ioBytesPerSec, ceiling.ioBytesPerSec),
-    // A ceiling that says nothing about processes is none, although a job that says nothing gets the default.
+    // A ceiling without a process limit sets none, although a job without one gets the default.
     pidsMax: worker.maxLimits.pids === undefined ? wanted.pidsMax : smaller(wanted.pidsMax, ceiling.pidsMax),
     network: ceiling.network === "none" ? "none" : wanted.network,
   };
   return { limits, asked: insistedOn(asked, worker.maxLimits) };
 }
 
-/** A ceiling is an order as much as what a job asks for; a default is only what happens when nobody says anything. */
+/** A ceiling is as binding as what a job asks for; a default only applies if nothing else is set. */
 function insistedOn(asked: LimitsText, maxLimits: LimitsText): (keyof Limits)[] {
   const names = Object.keys(fields) as (keyof LimitsText)[];
   return names
@@ -35,7 +35,7 @@ function insistedOn(asked: LimitsText, maxLimits: LimitsText): (keyof Limits)[] 
     .map((name) => fields[name]);
 }
 
-/** Null is "no limit". */
+/** Null means no limit. */
 function smaller(left: number | null, right: number | null): number | null {
   if (left === null || right === null) return left ?? right;
   return Math.min(left, right);

@@ -1,7 +1,7 @@
 import { runProcess } from "./run-process.ts";
 import type { RunContext, Runner, RunnerDeps, RunOutcome } from "./runner.ts";
 
-/** Runs the command that the document names. */
+/** Runs the command in the document. */
 export function execRunner(deps: RunnerDeps): Runner {
   return {
     kind: "exec",

@@ -62,7 +62,7 @@ function failureOf(exit: ProcessExit, result: ReadResult): Failed | undefined {
   return undefined;
 }
 
-/** The codes are those that shells use: 127 for what is not there, 126 for what cannot be executed. */
+/** The codes that shells use: 127 if the command is not found, 126 if it cannot be executed. */
 function spawnFailure(argv: readonly string[], error: SpawnError): Failed {
   const command = argv[0] ?? "";
   if (error.code === "ENOENT") {

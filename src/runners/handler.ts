@@ -29,19 +29,19 @@ export type HandlerJob = {
 export type HandlerContext = {
   /** Aborted when the job is cancelled, has run too long, or when the worker stops or loses the job. */
   signal: AbortSignal;
-  /** 0 to 100, and a few words. */
+  /** 0 to 100, with an optional short text. */
   progress(percent: number, detail?: string): void;
   /** One more line of the job's stdout. */
   log(text: string): void;
 };
 
-/** What it returns is the job's result; what it throws fails the attempt. */
+/** Its return value is the job's result; an error fails the attempt. */
 export type HandlerFunction = (job: HandlerJob, context: HandlerContext) => unknown;
 
 const inProcess: Isolation = { level: "in-process", applied: [], missing: [] };
 const reasonCharsMax = 2000;
 
-/** Runs `handler` jobs: a function of this program for the type, else the command that is configured for it. */
+/** Runs `handler` jobs: the function of this program for the type, else the command configured for it. */
 export function handlerRunner(deps: RunnerDeps, functions: ReadonlyMap<string, HandlerFunction>): Runner {
   return {
     kind: "handler",
@@ -76,7 +76,7 @@ async function runFunction(
     const outcome = await Promise.race([callFunction(context, handle), stop.abandoned]);
     if (!signal.aborted) return outcome;
     const reason = stopReasonOf(signal);
-    // Work that was done in spite of a drain is done; after a cancel the hub keeps it as what came too late.
+    // Work that was done in spite of a drain is done; after a cancel, the hub keeps it as a late result.
     const isDone = outcome.kind === "succeeded" && (reason === "drain" || reason === "cancelled");
     return isDone ? outcome : stoppedOutcome(reason, context);
   } finally {
@@ -118,7 +118,7 @@ function succeeded(result: unknown): RunOutcome {
   return { kind: "failed", code: "EXECUTION_ERROR", reason: problem, isolation: inProcess };
 }
 
-/** An error may name a failure code of its own, such as INVALID_JOB for what no retry can cure. */
+/** An error may have a failure code of its own, such as INVALID_JOB if a retry cannot help. */
 function thrownOutcome(error: unknown): RunOutcome {
   const { code, detail } = classify(failureCodeOf(error) ?? "EXECUTION_ERROR");
   const message = error instanceof Error ? error.message : String(error);
@@ -133,7 +133,7 @@ function failureCodeOf(error: unknown): FailureClass | FailureDetail | undefined
   return failureCodes.find((known) => known === code);
 }
 
-/** A function cannot be killed. One that does not heed its signal is left behind after the grace. */
+/** A function cannot be killed. One that ignores its signal is abandoned after the grace. */
 function watchStop(
   { settings, clock, logger }: RunnerDeps,
   context: RunContext,
@@ -153,7 +153,7 @@ function watchStop(
   const onStop = (): void => {
     timer = clock.setTimer(abandon, settings.stopGraceMs);
   };
-  // Even then the function gets the rest of this turn, to heed the signal that has just been given.
+  // Even then the function gets the rest of this turn to react to the signal.
   const onHurry = (): void => void setImmediate(abandon);
   signal.addEventListener("abort", onStop);
   hurry.addEventListener("abort", onHurry);

@@ -2,7 +2,7 @@ type EnvironmentFacts = {
   jobId: string;
   attempt: number;
   type: string;
-  /** Paths as the process sees them. */
+  /** Paths as seen by the process. */
   inputFile: string;
   resultFile: string;
   outputDir: string;
@@ -10,17 +10,17 @@ type EnvironmentFacts = {
   secrets: Readonly<Record<string, string>>;
 };
 
-/** The system's default, not the worker's own, which may lead into somebody's home. */
+/** The system's default, not the worker's own, which may contain somebody's home. */
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** The whole environment of a process. It begins empty: nothing of the worker's own environment is in it. */
+/** The whole environment of a process. It starts empty: nothing of the worker's own environment is in it. */
 export function processEnvironment(facts: EnvironmentFacts): Record<string, string> {
   return {
     PATH: systemPath,
     HOME: "/tmp",
     ...facts.jobEnv,
     ...facts.secrets,
-    // Last, so that a job can trust what they say whatever its own environment holds.
+    // Last, so that a job can trust these whatever its own environment contains.
     JOB_ID: facts.jobId,
     JOB_ATTEMPT: String(facts.attempt),
     JOB_TYPE: facts.type,

@@ -7,21 +7,21 @@ import { parseJson } from "../signing/parse-json.ts";
 export type ReadResult =
   | { kind: "found"; json: string }
   | { kind: "none" }
-  /** The job did write a result, and it cannot be used. */
+  /** The job wrote a result that cannot be used. */
   | { kind: "unusable"; problem: string };
 
 const resultBytesMax = 1024 * 1024;
 
-/** The hub takes 64 levels; some of them are the message's own. */
+/** The hub accepts 64 levels; some of them belong to the message itself. */
 const resultDepthMax = 56;
 
-/** What a process leaves as its result: the file it was told of, else the last line that it said. */
+/** The result of a process: the content of its result file, else the last line of its stdout. */
 export async function readResult(files: { resultFile: string; stdoutFile: string }): Promise<ReadResult> {
   const fromFile = await readResultFile(files.resultFile);
   return fromFile.kind === "none" ? readLastLine(files.stdoutFile) : fromFile;
 }
 
-/** Checks that a text is JSON which the hub will take; gives why not. */
+/** Checks that a text is JSON that the hub will accept; returns why not. */
 export function resultProblem(json: string): string | null {
   if (Buffer.byteLength(json) > resultBytesMax) return `the result is larger than ${resultBytesMax} bytes`;
   try {
@@ -56,13 +56,13 @@ async function readResultFile(path: string): Promise<ReadResult> {
   }
 }
 
-/** Most programs print for people, so a last line that is no JSON is simply no result. */
+/** Most programs print for people, so a last line that is not JSON simply means no result. */
 async function readLastLine(path: string): Promise<ReadResult> {
   const file = await openPlain(path);
   if (typeof file === "string") return { kind: "none" };
   try {
     const { size } = await file.stat();
-    // One byte more than a line may have, to see where it begins, and some for the empty lines behind it.
+    // One byte more than a line may have, to see where it begins, and some for empty lines after it.
     const length = Math.min(size, resultBytesMax + 1024);
     const line = lastLine(await readAt(file, size - length, length), length === size);
     const text = line === null ? null : decodeUtf8(line);
@@ -77,7 +77,7 @@ function lastLine(tail: Buffer, isWhole: boolean): Buffer | null {
   while (end > 0 && isSpace(tail[end - 1]!)) end--;
   if (end === 0) return null;
   const lineBreak = tail.lastIndexOf(0x0a, end - 1);
-  // Without a line break in sight the line began before what was read, and is too long.
+  // Without a line break, the line began before what was read, and is too long.
   if (lineBreak === -1 && !isWhole) return null;
   return tail.subarray(lineBreak + 1, end);
 }

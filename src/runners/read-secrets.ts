@@ -2,7 +2,7 @@ import { WritError } from "../core/errors.ts";
 import { readPrivateFile } from "../runtime/private-file.ts";
 import { RunFailure, type RunnerSettings } from "./runner.ts";
 
-/** The secrets that a job asks for. What is missing and what is another tenant's look the same to the job. */
+/** The secrets that a job asks for. A missing secret and one of another tenant look the same to the job. */
 export async function readSecrets(
   known: RunnerSettings["secrets"],
   names: readonly string[],
@@ -20,10 +20,10 @@ export async function readSecrets(
 
 async function readSecret(file: string): Promise<string | null> {
   try {
-    // Editors and `echo` end a file with a line break that nobody means as a part of the secret.
+    // Editors and `echo` end a file with a line break that is not part of the secret.
     return (await readPrivateFile(file))?.replace(/\r?\n$/, "") ?? null;
   } catch (error) {
-    // Why the file is refused is the operator's business and stays out of the job's record.
+    // Why the file is refused is for the operator only and stays out of the job's record.
     if (error instanceof WritError) return null;
     throw error;
   }

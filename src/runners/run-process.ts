@@ -39,7 +39,7 @@ const inputName = "input.json";
 const resultName = "result.json";
 const outputName = "output";
 
-/** The story of one process, the same for every kind of job that is one: prepare, announce, start, wait, judge. */
+/** The story of one process, the same for every kind of job that runs one: prepare, announce, start, wait, judge. */
 export async function runProcess(
   deps: RunnerDeps,
   context: RunContext,
@@ -56,7 +56,7 @@ export async function runProcess(
   return exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation: running.isolation });
 }
 
-/** The process, or why there is none: somebody has ended the attempt, or the host cannot cage it as it must. */
+/** The process, or why there is none: the attempt was ended, or the host cannot cage it as required. */
 async function startInSandbox(
   { sandbox }: RunnerDeps,
   context: RunContext,
@@ -66,7 +66,7 @@ async function startInSandbox(
   const stopped = (): RunOutcome => stoppedOutcome(stopReasonOf(signal), context);
   if (signal.aborted) return stopped();
   try {
-    // Before the hub hears of a start: what cannot be caged is given back as if it had never been begun.
+    // Before the start is reported: a job that cannot be caged is given back as if it had never started.
     const isolation = await sandbox.probe(plan);
     await context.onStarted(isolation);
     if (signal.aborted) return stopped();
@@ -122,7 +122,7 @@ async function waitForExit(
   const terminator = createTerminator<StopReason>(running, deps.clock);
   const stop = (): void =>
     void stopProcess(deps, context, { terminator, graceMs: deps.settings.stopGraceMs });
-  // Somebody else may be running the job already when the lease is lost: then nobody can be polite.
+  // When the lease is lost, somebody else may already be running the job, so there is no grace.
   const stopAtOnce = (): void => void stopProcess(deps, context, { terminator, graceMs: 0 });
   context.onProcess(running.pid);
   signal.addEventListener("abort", stop, { once: true });

@@ -12,19 +12,19 @@ import type { Lease } from "../signing/lease.ts";
 /** The code that knows how to run one kind of job. */
 export type Runner = {
   readonly kind: RunKind;
-  /** True when the job runs inside the worker: then nothing is prepared on disk and no process is announced. */
+  /** True if the job runs inside the worker: then nothing is prepared on disk and no process is announced. */
   isInProcess(document: JobDocument): boolean;
   /** Nothing of the job is still running when it resolves, whatever the outcome. */
   run(context: RunContext): Promise<RunOutcome>;
   /**
    * For runners that keep something between jobs, such as a process that serves many of them. Called once, after the
-   * last run has ended or was given up; resolves when everything that the runner kept is over. When `hurry` is aborted
-   * there is no time left for any grace.
+   * last run has ended or was given up; resolves when everything that the runner kept has ended. When `hurry` is
+   * aborted, there is no time left for any grace.
    */
   close?(hurry: AbortSignal): Promise<void>;
 };
 
-/** What a runner is made with and keeps for its whole life; what belongs to one attempt is in the RunContext. */
+/** What a runner is created with and keeps; what belongs to one attempt is in the RunContext. */
 export type RunnerDeps = {
   settings: RunnerSettings;
   sandbox: Sandbox;
@@ -38,10 +38,10 @@ export type StopReason = "cancelled" | "timeout" | "lost" | "drain" | "output";
 /** One attempt of one job. */
 export type RunContext = {
   document: JobDocument;
-  /** The same document as it was parsed from the signed bytes, its decimals as they were written. */
+  /** The same document as parsed from the signed bytes, with its decimals as they were written. */
   signed: JsonObject;
   lease: Lease;
-  /** Holds stdout.log and stderr.log. */
+  /** Contains stdout.log and stderr.log. */
   attemptDir: string;
   /** The job's own directory, below the attempt's. */
   workDir: string;
@@ -51,9 +51,9 @@ export type RunContext = {
   hurry: AbortSignal;
   /** For the job's files at the hub; undefined when the document has no output_location. */
   jobToken: JobTokenSource | undefined;
-  /** Tells the hub that the attempt begins. When it rejects, nothing may be executed. */
+  /** Reports to the hub that the attempt starts. If it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
-  /** Tells whoever guards the lease which process, or group of them, dies with it; 0 when there is none any more. */
+  /** Tells the lease keeper which process, or process group, dies with the lease; 0 when there is none any more. */
   onProcess(pid: number): void;
   reportProgress(percent: number, detail?: string): void;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
@@ -61,21 +61,21 @@ export type RunContext = {
 };
 
 /**
- * Job tokens: whoever has one can act on the job's files until it expires. It belongs in request headers, and on the
+ * Job tokens: anybody who has one can use the job's files until it expires. It belongs in request headers, and on the
  * standard input of a program that needs it; never in a log, a command line, or an environment that the job can read.
  */
 export type JobTokenSource = {
-  /** A token that is valid for a while yet. Rejects when the lease is lost. */
+  /** A token that is valid for some time yet. Rejects when the lease is lost. */
   get(): Promise<string>;
-  /** One that is made now, for when the hub has refused the last one, for example because its key was revoked. */
+  /** A newly issued token, for when the hub has refused the last one, for example because its key was revoked. */
   renew(): Promise<string>;
 };
 
-/** What of a worker's settings concerns a runner. */
+/** The part of a worker's settings that concerns runners. */
 export type RunnerSettings = {
   stopGraceMs: number;
   outputBytesMax: number;
-  /** For jobs that say nothing, and the ceiling for those that do. */
+  /** The limits for jobs that set none, and the ceiling for those that do. */
   limits: LimitsText;
   maxLimits: LimitsText;
   /** Commands for types of `handler` jobs. */
@@ -88,11 +88,11 @@ type EndFacts = {
   exitCode?: number;
   usage?: Usage;
   isolation?: Isolation;
-  /** What it has put into storage, whether or not it succeeded; each place at most once. */
+  /** The files that it has put into storage, whether or not it succeeded; each key at most once. */
   outputFiles?: readonly OutputFile[];
 };
 
-/** Results are JSON text that was parsed strictly once, so that it can be passed on to the byte. */
+/** Results are JSON text that was parsed strictly once, so that it can be passed on byte for byte. */
 export type RunOutcome =
   | (EndFacts & { kind: "succeeded"; resultJson: string })
   | (EndFacts & {
@@ -109,7 +109,7 @@ export type RunOutcome =
       isHostDown?: boolean;
     };
 
-/** Raised by a runner or its helpers; it becomes the outcome `failed`. */
+/** Thrown by a runner or its helpers; it becomes the outcome `failed`. */
 export class RunFailure extends Error {
   readonly code: FailureClass;
   readonly detail: FailureDetail | undefined;
@@ -138,9 +138,9 @@ export function stoppedOutcome(reason: StopReason, context: Pick<RunContext, "le
   }
 }
 
-export const outputLimitReason = "said more than the output limit allows";
+export const outputLimitReason = "wrote more than the output limit allows";
 
-/** The reason of a signal that this house has aborted. */
+/** The reason of a signal that the worker has aborted. */
 export function stopReasonOf(signal: AbortSignal): StopReason {
   return signal.reason as StopReason;
 }

@@ -70,7 +70,7 @@ test("paths that the cage cannot show are refused with a reason", () => {
   expect(visiblePathProblem("/data/")).toContain("without . and ..");
   expect(visiblePathProblem("/")).toContain("cannot be shown");
   for (const path of ["/proc", "/proc/1", "/dev/sda", "/sys", "/work", "/tmp/x"]) {
-    expect(visiblePathProblem(path)).toContain("the cage's own");
+    expect(visiblePathProblem(path)).toContain("reserved for the cage");
   }
   expect(visiblePathProblem("/data/models")).toBeNull();
 });

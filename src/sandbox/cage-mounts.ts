@@ -6,12 +6,12 @@ export const workDirInCage = "/work";
 export const tmpDir = "/tmp";
 const tmpBytesDefault = 256 * 1024 ** 2;
 
-/** Names of the root directory that hold programs and libraries. Others may hold secrets and stay out. */
+/** Names in the root directory that contain programs and libraries. Others may contain secrets and stay out. */
 export function isProgramDir(name: string): boolean {
   return ["usr", "bin", "sbin", "opt"].includes(name) || /^lib[a-z0-9]*$/.test(name);
 }
 
-/** What a program needs of /etc to find names, hosts and certificates. */
+/** What a program needs of /etc to resolve users, hosts and certificates. */
 const etcNames = [
   "hosts",
   "resolv.conf",
@@ -25,7 +25,7 @@ const etcNames = [
 const passwd = "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/tmp:/usr/sbin/nologin\n";
 const group = "root:x:0:\nnogroup:x:65534:\n";
 
-/** Places that the cage makes itself; the host's own must not be put over them. */
+/** Paths that the cage makes itself; the host's own must not be mounted over them. */
 export const cageDirs = ["/proc", "/dev", tmpDir, workDirInCage];
 
 type MountInput = {
@@ -38,7 +38,7 @@ type MountInput = {
   jobMounts: readonly MountStep[];
 };
 
-/** Everything that a job sees of a file system. The order is that in which it is mounted. */
+/** Everything that a job sees of the file system, in the order in which it is mounted. */
 export function cageMounts(input: MountInput): MountStep[] {
   const { rootEntries, visiblePaths, workDir, memoryBytes, jobMounts } = input;
   return [
@@ -49,14 +49,14 @@ export function cageMounts(input: MountInput): MountStep[] {
     ...addedPaths(visiblePaths, rootEntries).map(optional),
     { kind: mountKind.DEV, target: "/dev" },
     { kind: mountKind.PROC, target: "/proc" },
-    // What is written there counts as memory, so a job with little memory has as little there.
+    // What is written there counts as memory, so a job with little memory has little room there.
     { kind: mountKind.TMPFS, target: tmpDir, mode: 0o1777, sizeBytes: memoryBytes ?? tmpBytesDefault },
     { kind: mountKind.BIND_RW, target: workDirInCage, source: workDir },
     ...jobMounts,
   ];
 }
 
-/** May a process start there? Only in what it can see. */
+/** Whether a process may start there: only in what it can see. */
 export function isVisibleInCage(
   path: string,
   { rootEntries, visiblePaths, jobMounts }: Pick<MountInput, "rootEntries" | "visiblePaths" | "jobMounts">,
@@ -67,21 +67,21 @@ export function isVisibleInCage(
   return places.some((place) => isBeneath(normal, place));
 }
 
-/** Why a path cannot be shown to jobs; null when it can. */
+/** Why a path cannot be shown to jobs; null if it can. */
 export function visiblePathProblem(path: string): string | null {
   if (!path.startsWith("/")) return "it must be an absolute path";
   if (posix.normalize(path).replace(/(?<=.)\/$/, "") !== path)
     return "it must be written without . and .. and //";
-  if (path === "/") return "all of the host cannot be shown";
+  if (path === "/") return "the whole host cannot be shown";
   const taken = [...cageDirs, "/sys"].find((dir) => isBeneath(path, dir) || isBeneath(dir, path));
-  return taken === undefined ? null : `${taken} is the cage's own`;
+  return taken === undefined ? null : `${taken} is reserved for the cage`;
 }
 
-/** What lies in a directory that is shown anyway needs no mount of its own, and has no place to put one. */
+/** A path inside a directory that is shown anyway needs no mount of its own, and has no place to put one. */
 function addedPaths(visiblePaths: readonly string[], rootEntries: readonly RootEntry[]): string[] {
   const shown = rootEntries.map((entry) => entry.path);
   const added: string[] = [];
-  // Outer ones first, so that they are known when their inner ones come.
+  // Outer ones first, so that they are known when the inner ones are added.
   for (const path of [...visiblePaths].sort((left, right) => left.length - right.length)) {
     if (![...shown, ...added].some((place) => isBeneath(path, place))) added.push(path);
   }

@@ -9,7 +9,7 @@ import type { Isolation, ProcessExit, RunningProcess, Usage } from "./sandbox.ts
 
 type Cage = { job: LaunchedJob; cgroup: JobCgroup | null; isolation: Isolation };
 
-/** A caged process as runners know it. Its end comes when its cgroup is gone too. */
+/** A caged process as runners see it. It has ended when its cgroup is gone too. */
 export function superviseCage(
   { logger }: { logger: Logger },
   { job, cgroup, isolation }: Cage,
@@ -26,7 +26,7 @@ export function superviseCage(
     isolation,
     signalGroup: (signal) => job.signal(constants.signals[signal]),
     killTree: async () => {
-      // Its first process takes all the others with it; the cgroup also reaches what waits in throttled i/o.
+      // Its first process takes all the others with it; the cgroup also reaches processes that wait in throttled I/O.
       job.kill();
       cgroup?.kill();
     },
@@ -49,7 +49,7 @@ function exitOf(end: JobEnd, usage: Usage): ProcessExit {
   return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...unwritten };
 }
 
-/** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that were waited for. */
+/** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that it waited for. */
 function usageOf(report: ExitReport | null, counted: CgroupCounts | undefined): Usage {
   const cpuUs = counted?.cpuUs ?? report?.cpuUs;
   const peakBytes = counted?.memoryPeakBytes ?? report?.rssBytesMax;

@@ -37,7 +37,7 @@ import {
 type FailedStart = Extract<StartAnswer, { kind: "failed" }>;
 
 export type CageOptions = {
-  /** Undefined: the best that the host can give. */
+  /** Undefined: the best that the host supports. */
   level?: Exclude<IsolationLevel, "none"> | undefined;
   /** Where jobs have their files: `jobs/<job id>/…` in it. It must exist. */
   workDir: string;
@@ -47,7 +47,7 @@ export type CageOptions = {
   /** Of this process. */
   pid: number;
   uid: number;
-  /** May this process move itself into a cgroup of its own, where limits need that? */
+  /** Whether this process may move itself into a cgroup of its own, where limits need that. */
   mayMove: boolean;
   launcherFile?: string;
 };
@@ -83,7 +83,7 @@ export class CagedSandbox implements Sandbox {
     return this.#facts;
   }
 
-  /** Opens files beneath a directory, whatever somebody does to the names on the way. */
+  /** Opens files beneath a directory, even while somebody changes the names on the way. */
   get launcher(): Pick<Launcher, "openBeneath"> {
     return this.#launcher;
   }
@@ -114,7 +114,7 @@ export class CagedSandbox implements Sandbox {
 
   async recheck(): Promise<string | null> {
     const facts = await probe(this.#options, this.#launcher);
-    // A job that is being prepared now counts on the place that it was told of, so a jail is not lost in between.
+    // A job that is being prepared relies on the path that it was given, so a jail is not lost in between.
     if (this.level === "strict" || facts.parts.jail.had === this.#facts.parts.jail.had) this.#facts = facts;
     return hostObstacle(this.level, facts);
   }
@@ -140,7 +140,7 @@ export class CagedSandbox implements Sandbox {
     try {
       cgroup = new JobCgroups(jobsDir, this.#options.clock).create(plan.jobId);
     } catch (error) {
-      const why = `no cgroup can be made: ${codeOf(error)}`;
+      const why = `no cgroup can be created: ${codeOf(error)}`;
       const limits = limitParts.filter((part) => decision.isolation.applied.includes(part));
       const lacking = ["cgroup" as const, ...limits].map((part) => ({ part, why }));
       return { decision: decideWithout(decision, plan, lacking), cgroup: null };
@@ -174,7 +174,7 @@ export class CagedSandbox implements Sandbox {
   }
 }
 
-/** The error when the job itself is at fault: its command, working directory or mounts. Throws for faults of the host. */
+/** The error if the job itself is at fault: its command, working directory or mounts. Throws for faults of the host. */
 function startError(plan: LaunchPlan, { step, code, message }: FailedStart): SpawnError {
   switch (step) {
     case "exec":

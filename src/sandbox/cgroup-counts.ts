@@ -1,9 +1,9 @@
 import { countIn } from "./cgroup-files.ts";
 
-/** What the kernel counts for a cgroup. Out of memory is what it counted, not what an exit code suggests. */
+/** What the kernel counts for a cgroup. "Out of memory" is what it counted, not what an exit code suggests. */
 export type CgroupCounts = { cpuUs: number | null; memoryPeakBytes: number | null; oomKills: number };
 
-/** From the files as they are read; null for those that the kernel does not have. */
+/** From the files as they were read; null for those that the kernel does not have. */
 export function cgroupCounts(texts: {
   cpuStat: string | null;
   memoryPeak: string | null;

@@ -2,14 +2,14 @@ import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } 
 import { join } from "node:path";
 
 /**
- * These are not files on a disk but questions and orders to the kernel, answered in some microseconds: a trip through
- * the thread pool for each of them would take ten times as long.
+ * These are not files on a disk but calls to the kernel, answered in microseconds: a trip through the thread pool for
+ * each of them would take ten times as long.
  */
 export function readCgroupFile(cgroup: string, file: string): string {
   return readFileSync(join(cgroup, file), "utf8").trim();
 }
 
-/** Null when the kernel does not have the file. */
+/** Null if the kernel does not have the file. */
 export function tryReadCgroupFile(cgroup: string, file: string): string | null {
   try {
     return readCgroupFile(cgroup, file);
@@ -18,9 +18,9 @@ export function tryReadCgroupFile(cgroup: string, file: string): string | null {
   }
 }
 
-/** Throws with the kernel's code when it refuses the value. */
+/** Throws with the kernel's code if it refuses the value. */
 export function writeCgroupFile(cgroup: string, file: string, value: string): void {
-  // Neither created nor cut: where the file is not there, ENOENT says so.
+  // Neither created nor truncated: if the file does not exist, ENOENT says so.
   const fd = openSync(join(cgroup, file), constants.O_WRONLY);
   try {
     writeSync(fd, value);
@@ -29,7 +29,7 @@ export function writeCgroupFile(cgroup: string, file: string, value: string): vo
   }
 }
 
-/** One number of a file of "name number" lines, such as memory.events or cpu.stat. */
+/** One number of a file with "name number" lines, such as memory.events or cpu.stat. */
 export function countIn(text: string | null, name: string): number | null {
   const value = new RegExp(`^${name} (\\d+)$`, "m").exec(text ?? "")?.[1];
   return value === undefined ? null : Number(value);

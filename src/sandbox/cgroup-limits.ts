@@ -1,6 +1,6 @@
 import type { Limits } from "../core/limits.ts";
 
-/** One order to the kernel, and how it must look when it is read back. */
+/** One write to the kernel, and how it must look when it is read back. */
 export type LimitWrite = { part: LimitPart; file: string; value: string; isTaken(readBack: string): boolean };
 
 export const limitParts = ["cpu", "memory", "io", "pids"] as const;
@@ -11,8 +11,8 @@ const periodUs = 100_000;
 const pageBytesMax = 65_536;
 
 /**
- * The files of a job's cgroup for its limits. `disk` is the "major:minor" of the whole disk that holds its files. The
- * kernel takes some wrong values for right ones and keeps an old one beside them, so each is read back.
+ * The files of a job's cgroup for its limits. `disk` is the "major:minor" of the whole disk that contains its files.
+ * The kernel accepts some wrong values and keeps an old one beside them, so each is read back.
  */
 export function limitWrites(limits: Limits, disk: string | null): LimitWrite[] {
   const writes: LimitWrite[] = [];
@@ -42,12 +42,12 @@ export function limitWrites(limits: Limits, disk: string | null): LimitWrite[] {
   return writes;
 }
 
-/** What lets a throttled writer go: the kernel refuses 0 for "unlimited". */
+/** What releases a throttled writer: the kernel refuses 0 for "unlimited". */
 export function ioLift(disk: string): string {
   return `${disk} rbps=max wbps=max riops=max wiops=max`;
 }
 
-/** The cage's own first process counts too; with less than this a job could not even begin. */
+/** The cage's own first process counts too; with less than this a job could not even start. */
 const pidsMin = 2;
 
 function exactly(part: LimitPart, file: string, value: string): LimitWrite {

@@ -21,13 +21,13 @@ export type Decision = {
   isolation: Isolation;
   /** PROTECT_… bits for the launcher. */
   protections: number;
-  /** Those that the host can give. */
+  /** Those that the host supports. */
   limits: Limits;
 };
 
 const limitKeys = { cpu: "cpuMillis", memory: "memoryBytes", io: "ioBytesPerSec", pids: "pidsMax" } as const;
 
-/** Strict where the host has everything that it takes, else best-effort. */
+/** Strict if the host supports everything, else best-effort. */
 export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> {
   const hasAll =
     facts.isRoot &&
@@ -37,7 +37,7 @@ export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> 
   return hasAll ? "strict" : "best-effort";
 }
 
-/** What a process gets on this host. Throws SandboxUnavailable when the level does not allow that little. */
+/** What a process gets on this host. Throws SandboxUnavailable if the level does not allow that little. */
 export function decideIsolation(
   level: Exclude<IsolationLevel, "none">,
   facts: HostFacts,
@@ -59,7 +59,7 @@ export function decideIsolation(
   };
 }
 
-/** The decision without what turned out not to be had after all. Throws as above. */
+/** The decision without what turned out to be unavailable. Throws as above. */
 export function decideWithout(
   decision: Decision,
   { asked }: AskedLimits,
@@ -106,7 +106,7 @@ function isLimit(part: PartName): part is LimitPart {
   return (limitParts as readonly PartName[]).includes(part);
 }
 
-/** A protection may never be missing; a limit may when nobody asked for it. */
+/** A protection may never be missing; a limit may if nobody asked for it. */
 function refuseIfNeeded(
   lacking: readonly { part: PartName; why: string }[],
   asked: AskedLimits["asked"],

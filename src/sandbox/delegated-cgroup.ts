@@ -5,9 +5,9 @@ import { tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import { findOwnCgroup, type OwnCgroup } from "./own-cgroup.ts";
 
-/** The part of the hierarchy that is ours: `<root>/writ/jobs`, and which limits can be set below it. */
+/** The part of the cgroup tree that is ours: `<root>/writ/jobs`, and which limits can be set below it. */
 export type DelegatedCgroup = {
-  /** Null when no job can have a cgroup of its own; `why` says so. */
+  /** Null if no job can have a cgroup of its own; `why` says why not. */
   jobsDir: string | null;
   why: string | null;
   limits: Record<LimitPart, { had: boolean; why: string | null }>;
@@ -16,15 +16,15 @@ export type DelegatedCgroup = {
 type DelegationOptions = {
   pid: number;
   /**
-   * May this process move itself into a cgroup of its own? Needed where it sits in the very cgroup that is delegated:
-   * the kernel gives no limits below a cgroup that holds processes. A command that only looks must not.
+   * Whether this process may move itself into a cgroup of its own. This is needed if it is in the very cgroup that is
+   * delegated: the kernel allows no limits below a cgroup that contains processes. A command that only looks must not.
    */
   mayMove: boolean;
   mountinfo?: string;
   selfCgroup?: string;
 };
 
-/** Takes the place where jobs get their cgroups, and turns the limits on there. Touches no process but our own. */
+/** Prepares the cgroup below which jobs get theirs, and enables the limits there. Touches no process but our own. */
 export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
   const place = findOwnCgroup(
     options.mountinfo ?? readProc("/proc/self/mountinfo"),
@@ -41,8 +41,8 @@ export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
 }
 
 /**
- * First our own cgroup: a service with Delegate=yes owns it. Where other processes live in it too, as in the session
- * of a terminal, nothing can be delegated there; then the root of the whole hierarchy, which only root may write to.
+ * First our own cgroup: a service with Delegate=yes owns it. If other processes are in it too, as in a terminal
+ * session, nothing can be delegated there; then the root of the whole tree, which only root may write to.
  */
 function candidateRoots({ mount, own }: OwnCgroup): string[] {
   const suffix = "/writ/worker";
@@ -50,7 +50,9 @@ function candidateRoots({ mount, own }: OwnCgroup): string[] {
   return isHierarchyRoot(mount) && root !== mount ? [root, mount] : [root];
 }
 
-/** The root of the hierarchy itself has no type; the root that a container sees has one, and may hold processes of others. */
+/**
+ * The root of the tree itself has no type; the root that a container sees has one, and may contain processes of others.
+ */
 function isHierarchyRoot(cgroup: string): boolean {
   return !existsSync(join(cgroup, "cgroup.type"));
 }
@@ -61,7 +63,7 @@ function takeRoot(root: string, options: DelegationOptions): DelegatedCgroup {
   try {
     mkdirSync(jobsDir, { recursive: true });
   } catch (error) {
-    return nowhere(`${jobsDir} cannot be made: ${codeOf(error)}`);
+    return nowhere(`${jobsDir} cannot be created: ${codeOf(error)}`);
   }
   const crowd = isHierarchyRoot(root) ? null : leaveRoot(root, options);
   for (const cgroup of [root, writ, jobsDir]) enableLimits(cgroup);
@@ -80,12 +82,12 @@ function takeRoot(root: string, options: DelegationOptions): DelegatedCgroup {
   return { jobsDir, why: null, limits };
 }
 
-/** Gives why the root cannot be emptied of processes, or null when none is in it any more. */
+/** Returns why the root cannot be emptied of processes, or null if there are none in it any more. */
 function leaveRoot(root: string, { pid, mayMove }: DelegationOptions): string | null {
   const inside = wordsIn(tryReadCgroupFile(root, "cgroup.procs")).map(Number);
   if (inside.length === 0) return null;
-  if (inside.some((other) => other !== pid)) return `${root} holds processes of others`;
-  if (!mayMove) return `${root} holds this process, and a worker would move itself`;
+  if (inside.some((other) => other !== pid)) return `${root} contains other processes`;
+  if (!mayMove) return `${root} contains this process; a worker would move itself`;
   const ownDir = join(root, "writ/worker");
   try {
     mkdirSync(ownDir, { recursive: true });
@@ -96,7 +98,7 @@ function leaveRoot(root: string, { pid, mayMove }: DelegationOptions): string | 
   }
 }
 
-/** One by one, because a single one that cannot be had would take the others with it. */
+/** One by one, because a single one that is unavailable would make all fail. */
 function enableLimits(cgroup: string): void {
   const enabled = wordsIn(tryReadCgroupFile(cgroup, "cgroup.subtree_control"));
   const offered = wordsIn(tryReadCgroupFile(cgroup, "cgroup.controllers"));
@@ -105,7 +107,7 @@ function enableLimits(cgroup: string): void {
     try {
       writeCgroupFile(cgroup, "cgroup.subtree_control", `+${part}`);
     } catch {
-      // What could not be enabled is seen by whoever looks at the cgroup below.
+      // What could not be enabled is found when the cgroup below is examined.
     }
   }
 }

@@ -24,9 +24,12 @@ function makeSys(isPartition: boolean): string {
 }
 
 test("what has no disk says so", () => {
-  expect(diskOf("/proc")).toMatchObject({ device: null, why: expect.stringContaining("no disk of its own") });
+  expect(diskOf("/proc")).toMatchObject({
+    device: null,
+    why: expect.stringContaining("not on a disk of its own"),
+  });
   const { major } = numbersOf(statSync(dir).dev);
-  const why = major === 0 ? "no disk of its own" : "cannot be read: ENOENT";
+  const why = major === 0 ? "not on a disk of its own" : "cannot be read: ENOENT";
   expect(diskOf(dir, join(dir, "no-such-sys"))).toMatchObject({
     device: null,
     why: expect.stringContaining(why),

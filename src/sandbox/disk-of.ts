@@ -2,14 +2,14 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 
-/** The whole disk under a directory as io.max takes it, or why there is none. */
+/** The whole disk that contains a directory, in the form of io.max, or why there is none. */
 type DiskOf = { device: string; why: null } | { device: null; why: string };
 
-/** io.max knows whole disks only: a partition is refused, and so is whatever has no disk of its own. */
+/** io.max accepts only whole disks: a partition is refused, and so is a file system without a disk of its own. */
 export function diskOf(dir: string, sysDir = "/sys"): DiskOf {
   const { major, minor } = numbersOf(statSync(dir).dev);
   if (major === 0)
-    return { device: null, why: `${dir} lies on no disk of its own (overlay, tmpfs or btrfs)` };
+    return { device: null, why: `${dir} is not on a disk of its own (overlay, tmpfs or btrfs)` };
   const block = join(sysDir, "dev/block", `${major}:${minor}`);
   try {
     // The directory above that of a partition is its disk's; the kernel's links lead through both.
@@ -20,7 +20,7 @@ export function diskOf(dir: string, sysDir = "/sys"): DiskOf {
   }
 }
 
-/** As glibc takes a device number apart. */
+/** As glibc splits a device number. */
 export function numbersOf(dev: number): { major: number; minor: number } {
   const bits = BigInt(dev);
   return {

@@ -9,14 +9,14 @@ import { probeHost } from "./probe-host.ts";
 import type { IsolationLevel } from "./sandbox.ts";
 
 type CageReport = {
-  /** What a worker would choose here by itself. */
+  /** The level that a worker would choose here by default. */
   level: IsolationLevel;
   /** Why it would start no process at all; null when it would. */
   obstacle: string | null;
   parts: (PartFinding & { part: PartName | "launcher" })[];
 };
 
-/** What this host can give, for people. Tries a cage once and leaves everything as it was. */
+/** What this host supports, for people to read. Tries a cage once and leaves everything as it was. */
 export async function examineCage(input: { workDir: string; pid: number; uid: number }): Promise<CageReport> {
   const launcher = new Launcher({ file: builtLauncherFile, clock: systemClock });
   const scratchDir = await makeScratchDir(input.workDir);

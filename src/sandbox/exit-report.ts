@@ -9,15 +9,15 @@ export type ExitReport = {
   cpuUs: number;
   rssBytesMax: number;
   isOutputLimited: boolean;
-  /** Why the output could not be written down; the job was killed for it. */
+  /** Why the output could not be written; the job was killed because of it. */
   outputFailure: string | null;
-  /** What the kernel counted for the job's cgroup; null when it had none. */
+  /** What the kernel counted for the job's cgroup; null if it had none. */
   counted: CgroupCounts | null;
-  /** Its cgroup is gone; otherwise it is to be removed, which may have to wait. */
+  /** Whether its cgroup is gone; otherwise it still has to be removed, which may have to wait. */
   isCgroupRemoved: boolean;
 };
 
-/** What an EXITED frame says. */
+/** The content of an EXITED frame. */
 export function exitReport(one: Frame): ExitReport {
   const ends = [tag.STDOUT_END, tag.STDERR_END].map((name) => one.fields.get(name));
   const failed = ends.find((end) => end?.readUInt32LE(0) === outputEnd.WRITE_FAILED);

@@ -2,9 +2,9 @@ import { protocol } from "./launcher-protocol.ts";
 
 const bytesFirst = 4096;
 
-/** A plan that the launcher would take for a broken frame, for which it ends every job: it must not be sent. */
+/** A plan that the launcher would take for a broken frame, for which it ends every job, so it must not be sent. */
 export class PlanRefused extends Error {
-  /** E2BIG or EINVAL, as execve would say. */
+  /** E2BIG or EINVAL, as from execve. */
   readonly code: "E2BIG" | "EINVAL";
 
   constructor(code: "E2BIG" | "EINVAL", message: string) {
@@ -14,7 +14,7 @@ export class PlanRefused extends Error {
   }
 }
 
-/** Writes one frame into one piece of memory: each start of a job writes some fifty fields. */
+/** Writes one frame into one buffer: each start of a job writes about fifty fields. */
 export class FrameWriter {
   #bytes = Buffer.allocUnsafe(bytesFirst);
   #used = 0;
@@ -40,7 +40,7 @@ export class FrameWriter {
     return this.u32(value % 2 ** 32).u32(Math.floor(value / 2 ** 32));
   }
 
-  /** Any bytes: the content of a file may hold a zero. */
+  /** Any bytes: the content of a file may contain a zero. */
   content(value: string): this {
     this.#reserve(Buffer.byteLength(value));
     this.#used += this.#bytes.write(value, this.#used);
@@ -49,11 +49,11 @@ export class FrameWriter {
 
   text(value: string): this {
     if (value.includes("\0"))
-      throw new PlanRefused("EINVAL", "an argument, variable or path holds a zero byte");
+      throw new PlanRefused("EINVAL", "an argument, variable or path contains a zero byte");
     return this.content(value);
   }
 
-  /** What is written until `endField` is the field's value. */
+  /** Everything that is written until `endField` is the field's value. */
   startField(tag: number): this {
     this.u8(tag).u32(0);
     this.#fieldStart = this.#used;
@@ -77,7 +77,7 @@ export class FrameWriter {
     return this.startField(tag).u64(value).endField();
   }
 
-  /** The whole frame. Throws PlanRefused when it is longer than the protocol allows. */
+  /** The whole frame. Throws PlanRefused if it is longer than the protocol allows. */
   finish(): Buffer {
     const length = this.#used - 4;
     if (length > protocol.FRAME_BYTES_MAX) throw tooLarge();

@@ -1,7 +1,7 @@
 import { limitParts } from "./cgroup-limits.ts";
 import { type HostFacts, type PartName, partNames } from "./host-facts.ts";
 
-/** A host that can give everything, but for the parts named. */
+/** A host that supports everything except the parts listed. */
 export function hostFacts(lacking: readonly PartName[] = [], changes: Partial<HostFacts> = {}): HostFacts {
   const parts = Object.fromEntries(
     partNames.map((part) => {

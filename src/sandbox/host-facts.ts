@@ -1,7 +1,7 @@
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import { protect } from "./launcher-protocol.ts";
 
-/** The parts of a cage, in the order in which one would look at them. Their names are recorded on jobs. */
+/** The parts of a cage, in the order in which one would check them. Their names are recorded on jobs. */
 export const protectionParts = [
   "cgroup",
   "namespaces",
@@ -20,7 +20,7 @@ export const partNames: readonly PartName[] = [...protectionParts, "network", "i
 /** A job with idmapped mounts acts as a user of the host, so none of these may be missing. */
 export const idmapParts = ["jail", "user", "capabilities", "no_new_privs", "seccomp", "idmap"] as const;
 
-/** Which bits of a plan stand for a part. The cgroup and the limits are not the launcher's. */
+/** The bits of a plan for each part. The cgroup and the limits are not the launcher's. */
 export const protectionBits: Partial<Record<PartName, number>> = {
   namespaces: protect.PID_NS | protect.IPC_NS | protect.UTS_NS | protect.CGROUP_NS,
   jail: protect.MOUNT_NS,
@@ -33,36 +33,36 @@ export const protectionBits: Partial<Record<PartName, number>> = {
 
 export type PartFinding = {
   had: boolean;
-  /** Why it is missing; empty when it is there. */
+  /** Why it is missing; empty if it is not. */
   why: string;
-  /** What to do about it. */
+  /** How to fix it. */
   advice: string;
 };
 
 /** One name in the host's root directory that jobs see. */
 export type RootEntry = { path: string; linkTarget: string | null };
 
-/** All that is known about a host before a job is started on it. */
+/** Everything that is known about a host before a job is started on it. */
 export type HostFacts = {
   parts: Readonly<Record<PartName, PartFinding>>;
-  /** Why processes can only be started plainly; null when there is a launcher. */
+  /** Why processes can only be started without a cage; null if there is a launcher. */
   launcherObstacle: string | null;
   isRoot: boolean;
   kernel: string;
   rootEntries: readonly RootEntry[];
   /** The worker's own limit; not even root can always raise it. */
   openFilesMax: number;
-  /** Where jobs get their cgroups; null when they get none. */
+  /** Where jobs get their cgroups; null if they get none. */
   jobsDir: string | null;
   /** Those that the kernel can count and limit below `jobsDir`, whether or not there is a disk for io. */
   controllers: readonly LimitPart[];
-  /** The whole disk under the work dir, as io.max takes it. */
+  /** The whole disk that contains the work dir, in the form of io.max. */
   disk: string | null;
 };
 
 export const kernelMin = { major: 5, minor: 14 } as const;
 
-/** cgroup.kill and mount_setattr are as old as this. */
+/** cgroup.kill and mount_setattr exist since this version. */
 export function isKernelNewEnough(release: string): boolean {
   const [major = 0, minor = 0] = release.split(/[.-]/).map(Number);
   return major > kernelMin.major || (major === kernelMin.major && minor >= kernelMin.minor);

@@ -7,16 +7,16 @@ import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
 import { childCgroups, countIn, readCgroupFile, tryReadCgroupFile, writeCgroupFile } from "./cgroup-files.ts";
 import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
 
-/** A limit that the kernel did not take. */
+/** A limit that the kernel did not accept. */
 type RefusedLimit = { part: LimitPart; why: string };
 
-/** How long killed processes may take to go; what is stuck longer is left for the next start of the worker. */
+/** How long killed processes may take to end; one that is stuck longer is left for the next start of the worker. */
 const emptyMs = 10_000;
-/** For a moment after the last process has gone the kernel may still say EBUSY. */
+/** For a moment after the last process has ended, the kernel may still report EBUSY. */
 const removeRetryMs = 5;
 const removeTries = 200;
 
-/** The cgroup of one job: its limits, what it used, and its end. */
+/** The cgroup of one job: its limits, its usage, and its end. */
 export class JobCgroup {
   readonly path: string;
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class JobCgroup {
     this.#clock = clock;
   }
 
-  /** Writes limits and reads them back; gives those that the kernel did not take exactly. */
+  /** Writes limits and reads them back; returns those that the kernel did not accept exactly. */
   limit(writes: readonly LimitWrite[]): RefusedLimit[] {
     const refused: RefusedLimit[] = [];
     this.#disks = writes.filter(({ part }) => part === "io").map(({ value }) => value.split(" ")[0]!);
@@ -38,7 +38,7 @@ export class JobCgroup {
         const readBack = readCgroupFile(this.path, file);
         if (!isTaken(readBack)) refused.push({ part, why: `${file} took ${value} for ${readBack}` });
       } catch (error) {
-        // A kernel that knows no swap has no file for it either.
+        // A kernel without swap has no file for it either.
         if (file === "memory.swap.max" && hasCode(error, "ENOENT") && !hasSwap()) continue;
         refused.push({ part, why: `${file} refused ${value}: ${codeOf(error)}` });
       }
@@ -46,12 +46,12 @@ export class JobCgroup {
     return refused;
   }
 
-  /** What lifts the limits that were written here; empty when none of them is of i/o. */
+  /** What lifts the limits that were written here; empty if none of them is for I/O. */
   get ioLift(): string {
     return (this.#disks ?? []).map(ioLift).join("\n");
   }
 
-  /** Asked for while the cgroup still exists. */
+  /** Called while the cgroup still exists. */
   counts(): CgroupCounts {
     return cgroupCounts({
       cpuStat: tryReadCgroupFile(this.path, "cpu.stat"),
@@ -64,18 +64,18 @@ export class JobCgroup {
     return countIn(tryReadCgroupFile(this.path, "cgroup.events"), "populated") === 1;
   }
 
-  /** Kills everything in it, at once and whatever it ignores. */
+  /** Kills everything in it at once. */
   kill(): void {
     try {
       writeCgroupFile(this.path, "cgroup.kill", "1");
     } catch (error) {
       if (!hasCode(error, "ENOENT")) throw error;
     }
-    // A process that waits in throttled i/o does not die before it is let go.
+    // A process that waits in throttled I/O does not die before the throttle is lifted.
     this.#liftIo();
   }
 
-  /** Kills what is left, waits until all of it is gone and removes the cgroup. False when something would not go. */
+  /** Kills what is left, waits until all of it has ended and removes the cgroup. False if something did not end. */
   async remove(): Promise<boolean> {
     if (!existsSync(this.path)) return true;
     if (this.isPopulated()) {
@@ -104,7 +104,7 @@ export class JobCgroup {
     return lines.filter((line) => line !== "").map((line) => line.split(" ")[0]!);
   }
 
-  /** The kernel tells when the last process has gone; nothing is polled. */
+  /** The kernel reports when the last process has ended; nothing is polled. */
   async #untilEmpty(): Promise<boolean> {
     const wakeUp = new WakeUp();
     const watcher = this.#watchEvents(wakeUp.wake);
@@ -145,7 +145,7 @@ export class JobCgroup {
   }
 }
 
-/** A job cannot make cgroups below its own, but whoever looks at a host with root's rights can. */
+/** A job cannot create cgroups below its own, but somebody with root's rights on the host can. */
 function removeLeafFirst(path: string): void {
   try {
     rmdirSync(path);

@@ -19,8 +19,8 @@ export class JobCgroups {
   }
 
   /**
-   * Always a fresh one. Another worker on this host may still be ending an earlier attempt of the same job: its cgroup
-   * is its own, so the name gets a number then.
+   * Always a new one. Another worker on this host may still be ending an earlier attempt of the same job: its cgroup is
+   * its own, so the name gets a number then.
    */
   create(jobId: string): JobCgroup {
     for (let number = 1; ; number++) {
@@ -34,7 +34,10 @@ export class JobCgroups {
     }
   }
 
-  /** Ends what an earlier process of this worker left behind of these jobs. Gives the cgroups that would not go. */
+  /**
+   * Ends what an earlier process of this worker left behind of these jobs. Returns the cgroups that could not be
+   * removed.
+   */
   async sweep(jobIds: readonly string[]): Promise<string[]> {
     if (jobIds.length === 0) return [];
     const mine = new Set(jobIds);
@@ -44,7 +47,7 @@ export class JobCgroups {
   }
 }
 
-/** Job ids hold dashes themselves, but end with twelve digits; a number at the end is shorter. */
+/** Job ids contain dashes themselves, but end with twelve digits; a number at the end is shorter. */
 function jobIdOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1).replace(/-\d{1,2}$/, "");
 }

@@ -24,9 +24,9 @@ describe("mounts are refused", () => {
     [{ target: "/" }, "below /"],
     [{ target: "/srv/./repo" }, "without . and .."],
     [{ target: "/srv//repo" }, "without . and .."],
-    [{ target: "/proc/1" }, "/proc is the cage's own"],
-    [{ target: "/dev/sda" }, "/dev is the cage's own"],
-    [{ target: "/sys" }, "/sys is the cage's own"],
+    [{ target: "/proc/1" }, "/proc is reserved for the cage"],
+    [{ target: "/dev/sda" }, "/dev is reserved for the cage"],
+    [{ target: "/sys" }, "/sys is reserved for the cage"],
     [{ target: "/work" }, "/work is the job's own"],
     [{ target: "/tmp" }, "/tmp is the job's own"],
     [{ idmapped: { uid: -1, gid: 0 } }, "idmapped -1:0"],
@@ -54,7 +54,7 @@ describe("mounts are refused", () => {
     execFileSync("mkfifo", [join(dir, "pipe")]);
     const steps = (name: string) => jobMountSteps([mount({ source: join(dir, name) })]);
     await expect(steps("link")).rejects.toMatchObject({ name: "PlanRefused", code: "EINVAL" });
-    await expect(steps("link")).rejects.toThrow("is a symbolic link; name the path that it leads to");
+    await expect(steps("link")).rejects.toThrow("is a symbolic link; use the path that it leads to");
     await expect(steps("pipe")).rejects.toThrow("is neither a directory nor a plain file");
     await expect(steps("none")).rejects.toThrow("cannot be used: ENOENT");
   });

@@ -29,7 +29,7 @@ export function jobMountsProblem(mounts: readonly JobMount[]): string | null {
       pathProblem("target", mount.target) ??
       placeProblem(mount.target) ??
       ownerProblem(mount) ??
-      (covered === undefined ? null : `it would cover ${covered.target}, which comes before it`);
+      (covered === undefined ? null : `it would cover ${covered.target}, which is mounted before it`);
     if (problem !== null) return `mount ${mount.target}: ${problem}`;
   }
   return null;
@@ -45,11 +45,12 @@ function pathProblem(field: "source" | "target", path: string): string | null {
 
 /** Mounts may be placed in /work and /tmp, beside the job's own files, but not in the other directories of the cage. */
 function placeProblem(target: string): string | null {
-  if (target === workDirInCage || target === tmpDir) return `${target} is the job's own; use a name in it`;
+  if (target === workDirInCage || target === tmpDir)
+    return `${target} is the job's own folder; use a path inside it`;
   const taken = [...cageDirs, "/sys"].find(
     (dir) => dir !== workDirInCage && dir !== tmpDir && isBeneath(target, dir),
   );
-  return taken === undefined ? null : `${taken} is the cage's own`;
+  return taken === undefined ? null : `${taken} is reserved for the cage`;
 }
 
 function ownerProblem({ idmapped }: JobMount): string | null {
@@ -80,7 +81,7 @@ async function isPlainFile(source: string, target: string): Promise<boolean> {
   const found = await lstat(source).catch((error: NodeJS.ErrnoException) =>
     refuse(`cannot be used: ${error.code}`),
   );
-  if (found.isSymbolicLink()) refuse("is a symbolic link; name the path that it leads to");
+  if (found.isSymbolicLink()) refuse("is a symbolic link; use the path that it leads to");
   if (!found.isFile() && !found.isDirectory()) refuse("is neither a directory nor a plain file");
   return found.isFile();
 }

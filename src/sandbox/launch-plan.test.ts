@@ -41,8 +41,8 @@ test("a working directory that the job could not see is refused before anything 
 });
 
 test("a variable without a name is refused", () => {
-  expect(() => plan({ env: { "": "x" } })).toThrow("no name of a variable");
-  expect(() => plan({ env: { "A=B": "x" } })).toThrow("no name of a variable");
+  expect(() => plan({ env: { "": "x" } })).toThrow("is not the name of a variable");
+  expect(() => plan({ env: { "A=B": "x" } })).toThrow("is not the name of a variable");
 });
 
 test("a full cage has every protection but the network's, nobody's ids, and a name of its own", () => {

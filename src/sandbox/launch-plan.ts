@@ -18,12 +18,12 @@ type PlanInput = {
   facts: HostFacts;
   decision: Decision;
   visiblePaths: readonly string[];
-  /** The job's own mounts, as `jobMountSteps` makes them. */
+  /** The job's own mounts, as made by `jobMountSteps`. */
   jobMounts: readonly MountStep[];
   cgroup: CgroupPlan | null;
 };
 
-/** The launcher's plan for a job. Throws PlanRefused for what no process can be started from. */
+/** The launcher's plan for a job. Throws PlanRefused if no process can be started from it. */
 export function launchPlan(input: PlanInput): LauncherPlan {
   const { job, facts, decision, visiblePaths, jobMounts, cgroup } = input;
   const { protections } = decision;
@@ -53,14 +53,14 @@ export function launchPlan(input: PlanInput): LauncherPlan {
   };
 }
 
-/** Where a process finds its own directory: in a jail at a place that tells nothing about the host. */
+/** Where a process finds its own directory: in a jail, at a path that reveals nothing about the host. */
 export function workDirSeen(workDir: string, protections: number): string {
   return (protections & protect.MOUNT_NS) !== 0 ? workDirInCage : workDir;
 }
 
 function environmentEntry(name: string, value: string): string {
   if (name === "" || name.includes("="))
-    throw new PlanRefused("EINVAL", `"${name}" is no name of a variable`);
+    throw new PlanRefused("EINVAL", `"${name}" is not the name of a variable`);
   return `${name}=${value}`;
 }
 

@@ -3,7 +3,7 @@ import { frame, type LauncherPlan, type MountStep, protocol, tag } from "./launc
 
 export type Frame = { type: number; id: number; fields: Map<number, Buffer> };
 
-/** Throws PlanRefused when the plan does not fit the protocol. */
+/** Throws PlanRefused if the plan does not fit the protocol. */
 export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   refuseTooMany(plan);
   const writer = new FrameWriter(frame.START, id);
@@ -43,18 +43,18 @@ export function encodeClose(id: number, fd: number): Buffer {
   return new FrameWriter(frame.CLOSE, id).u32Field(tag.FD, fd).finish();
 }
 
-/** Cuts a stream of bytes into frames. Throws when they cannot be frames. */
+/** Splits a stream of bytes into frames. Throws if they cannot be frames. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** The frames that are complete by now. */
+  /** The frames that are complete so far. */
   push(bytes: Buffer): Frame[] {
     this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     const frames: Frame[] = [];
     while (this.#rest.length >= 4) {
       const length = this.#rest.readUInt32LE(0);
       if (length < protocol.FRAME_HEAD_BYTES || length > protocol.FRAME_BYTES_MAX) {
-        throw new Error(`a frame of ${length} bytes cannot be`);
+        throw new Error(`a frame of ${length} bytes is not possible`);
       }
       if (this.#rest.length < 4 + length) break;
       frames.push(decodeFrame(this.#rest.subarray(4, 4 + length)));
@@ -113,6 +113,6 @@ function writeMount(
     .u32(uid ?? 0)
     .u32(gid ?? 0);
   writer.u32(Buffer.byteLength(target)).text(target);
-  // The content of a file may hold anything; paths and links may not, and the launcher looks at those itself.
+  // The content of a file may contain anything; paths and links may not, and the launcher checks those itself.
   writer.u32(Buffer.byteLength(source)).content(source).endField();
 }

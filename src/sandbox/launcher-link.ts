@@ -15,7 +15,7 @@ import {
 } from "./launcher-frames.ts";
 import { frame, type LauncherPlan, openHow, protocol, tag } from "./launcher-protocol.ts";
 
-/** The end of a job: what the launcher says of it, or why nobody can say. */
+/** The end of a job: the launcher's report, or why there is none. */
 export type JobEnd = { kind: "exited"; report: ExitReport } | { kind: "lost"; reason: string };
 
 export type StartAnswer =
@@ -24,7 +24,7 @@ export type StartAnswer =
   | { kind: "failed"; step: string; code: string; message: string };
 
 export type LaunchedJob = {
-  /** The cage's pid 1, as the host numbers it. */
+  /** The cage's pid 1, as numbered on the host. */
   readonly pid: number;
   readonly ended: Promise<JobEnd>;
   signal(signo: number): void;
@@ -51,10 +51,10 @@ type Waiting = {
 };
 
 const readyMs = 5_000;
-/** The launcher itself gives its jobs 10 s to die; then it may be taken from them. */
+/** The launcher itself gives its jobs 10 s to die; after that it may be killed. */
 const stopMs = 12_000;
 const stderrCharsMax = 2_000;
-/** Only for a launcher whose last words somebody else holds back; else its end is known long before. */
+/** Only for a launcher whose last messages are held up; otherwise its end is known long before. */
 const finalMessagesMs = 2_000;
 
 /** One running launcher process, and the jobs that it serves. When it dies, all of them are lost. */
@@ -73,10 +73,10 @@ export class LauncherLink {
   #stderr = "";
   #hasServed = false;
 
-  /** Resolves when the launcher has said that it is ready, and that it speaks our version. */
+  /** Resolves when the launcher has reported that it is ready, and that it uses our protocol version. */
   static async open(file: string): Promise<LauncherLink> {
     const link = new LauncherLink(file);
-    const timer = setTimeout(() => link.#die(`it did not say READY within ${readyMs} ms`), readyMs);
+    const timer = setTimeout(() => link.#die(`it was not ready within ${readyMs} ms`), readyMs);
     try {
       await link.#ready.promise;
       return link;
@@ -86,7 +86,7 @@ export class LauncherLink {
   }
 
   private constructor(file: string) {
-    // Nothing of the worker's environment: the launcher reads none, and so nobody can hand it any.
+    // Nothing of the worker's environment: the launcher reads none, so nobody can pass it any.
     this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
     this.#socket = this.#child.stdio[3] as Socket;
     this.#ready.promise.catch(() => {});
@@ -107,7 +107,7 @@ export class LauncherLink {
     return this.#child.pid ?? 0;
   }
 
-  /** Comes with the reason when this launcher serves no more. */
+  /** Resolves with the reason when this launcher serves no more. */
   get gone(): Promise<string> {
     return this.#gone.promise;
   }
@@ -116,12 +116,12 @@ export class LauncherLink {
     return this.#deathReason !== undefined;
   }
 
-  /** Has any job come to its end here? A launcher that never served is not worth another try at once. */
+  /** Whether any job has ended here. A launcher that never served one is not restarted at once. */
   get hasServed(): boolean {
     return this.#hasServed;
   }
 
-  /** Rejects with PlanRefused when the plan cannot be said, with LauncherLost when there is nobody to say it to. */
+  /** Rejects with PlanRefused if the plan cannot be encoded, and with LauncherLost if there is no launcher. */
   async start(plan: LauncherPlan): Promise<StartAnswer> {
     const id = this.#nextId();
     const bytes = encodeStart(id, plan);
@@ -133,7 +133,7 @@ export class LauncherLink {
     return waiting.start.promise;
   }
 
-  /** Opens a file that lies beneath a directory, whatever links are put in its way. Rejects with the kernel's code. */
+  /** Opens a file beneath a directory, whatever links are put in its way. Rejects with the kernel's code. */
   async openBeneath(dir: string, path: string, how: number): Promise<FileHandle> {
     if (this.#deathReason !== undefined) throw new LauncherLost(this.#deathReason);
     const id = this.#nextId();
@@ -150,7 +150,7 @@ export class LauncherLink {
     }
   }
 
-  /** Ends the launcher and everything that it started; returns when it is gone. */
+  /** Ends the launcher and everything that it started; resolves when it is gone. */
   async stop(): Promise<void> {
     this.#child.ref();
     const exited = new Promise<void>((resolve) => {
@@ -180,7 +180,7 @@ export class LauncherLink {
     else if (one.type === frame.EXITED) this.#takeExited(one);
     else if (one.type === frame.OPENED || one.type === frame.OPEN_FAILED) this.#takeOpened(one);
     else if (one.type === frame.PROTOCOL_ERROR) this.#die(`protocol error: ${fieldText(one, tag.MESSAGE)}`);
-    else this.#die(`it said something unknown (${one.type})`);
+    else this.#die(`it sent an unknown message (${one.type})`);
   }
 
   #takeReady(one: Frame): void {
@@ -188,7 +188,10 @@ export class LauncherLink {
     if (version === protocol.PROTOCOL_VERSION) {
       this.#socket.unref();
       this.#ready.resolve();
-    } else this.#die(`it speaks version ${version} and not ${protocol.PROTOCOL_VERSION}; run set-up again`);
+    } else
+      this.#die(
+        `it uses protocol version ${version} and not ${protocol.PROTOCOL_VERSION}; run \`npm run setup\``,
+      );
   }
 
   #takeStarted(one: Frame): void {
@@ -253,14 +256,14 @@ export class LauncherLink {
   }
 
   #nextId(): number {
-    // An id comes back after four thousand million starts; by then its first owner is long gone.
+    // An id is reused after four billion starts; by then its first owner is long gone.
     this.#lastId = (this.#lastId % 0xffff_ffff) + 1;
     return this.#lastId;
   }
 
-  /** It is over, but what it said last, and how it ended, may still be on the way. */
+  /** It has ended, but its last messages, and its exit status, may still be on the way. */
   #fade(reason: string): void {
-    // One more turn of the loop: one that stood still for so long has not read yet what lies there for it.
+    // One more turn of the event loop: if the loop was blocked for that long, it has not read yet what has arrived.
     this.#fadeTimer ??= setTimeout(() => setImmediate(() => this.#die(this.#fadeReason!)), finalMessagesMs);
     this.#fadeReason = reason;
   }

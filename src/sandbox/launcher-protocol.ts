@@ -1,10 +1,10 @@
 /**
- * The numbers of launcher/protocol.h, under the same names. A test reads that file and compares, so that the two
- * sides of the wire cannot drift apart.
+ * The numbers of launcher/protocol.h, under the same names. A test reads that file and compares, so that the two sides
+ * cannot drift apart.
  */
 export const protocol = {
   PROTOCOL_VERSION: 3,
-  /** Of all that follows a frame's first length. */
+  /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
   FIELD_HEAD_BYTES: 5,
@@ -130,7 +130,7 @@ export type MountStep = {
   source?: string;
 };
 
-/** `ioLift` is what lifts its limit of i/o before it is removed, or empty where there is none. */
+/** `ioLift` is what lifts its I/O limit before it is removed, or empty if there is none. */
 export type CgroupPlan = { path: string; ioLift: string };
 
 /** Everything that the launcher is told about a job. */
@@ -141,9 +141,9 @@ export type LauncherPlan = {
   cwd: string;
   protections: number;
   ids?: { uid: number; gid: number };
-  /** A fresh directory that is given to these ids with all that lies in it. */
+  /** A new directory that is given to these ids with everything in it. */
   giveDir?: string;
-  /** The job's own: it goes with the job. */
+  /** The job's own: it is removed with the job. */
   cgroup?: CgroupPlan;
   mounts: readonly MountStep[];
   hostname?: string;

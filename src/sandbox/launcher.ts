@@ -15,7 +15,7 @@ export type OpenHow = "read" | "create" | "directory";
 type LauncherDeps = {
   file: string;
   clock: Clock;
-  /** Hears of each launcher that died without being told to. */
+  /** Called for each launcher that died unexpectedly. */
   onDeath?(reason: string): void;
 };
 
@@ -23,9 +23,9 @@ const startPause = { firstMs: 100, maxMs: 30_000 };
 const howBits = { read: openHow.READ, create: openHow.CREATE, directory: openHow.DIRECTORY } as const;
 
 /**
- * The one resident launcher of a worker. It is started when it is first needed; when it dies, whoever needs it next
- * starts a new one. One that dies without having served anybody is not tried again before some time has passed,
- * longer after each failure, so that a launcher that cannot work here costs no more than a message now and then.
+ * The one resident launcher of a worker. It is started when it is first needed; when it dies, the next call starts a
+ * new one. One that dies without having served anything is not restarted before some time has passed, longer after each
+ * failure, so that a launcher that cannot work here costs only a message from time to time.
  */
 export class Launcher {
   readonly #deps: LauncherDeps;
@@ -39,7 +39,7 @@ export class Launcher {
     this.#deps = deps;
   }
 
-  /** Why there can be no launcher, or null when one is there to be started. */
+  /** Why there can be no launcher, or null if one can be started. */
   async obstacle(): Promise<string | null> {
     try {
       await access(this.#deps.file, constants.X_OK);
@@ -55,8 +55,8 @@ export class Launcher {
   }
 
   /**
-   * Opens a file that lies beneath a directory: never through a symbolic link, never outside, even while somebody
-   * moves things about. Rejects with the kernel's code (ENOENT, ELOOP, EXDEV, EEXIST …).
+   * Opens a file beneath a directory: never through a symbolic link, never outside, even while somebody moves things
+   * about. Rejects with the kernel's code (ENOENT, ELOOP, EXDEV, EEXIST …).
    */
   async openBeneath(
     dir: string,
@@ -68,7 +68,7 @@ export class Launcher {
     return (await this.#current()).openBeneath(dir, path, bits);
   }
 
-  /** Ends the launcher and with it every job. Returns when it is gone. */
+  /** Ends the launcher and with it every job. Resolves when it is gone. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     const link = await this.#link?.catch(() => undefined);
@@ -80,7 +80,7 @@ export class Launcher {
     if (this.#link !== undefined) return this.#link;
     const waitMs = this.#notBeforeMs - this.#deps.clock.monotonicMs();
     if (waitMs > 0) throw new LauncherLost(`${this.#lastReason}; the next try is in ${Math.ceil(waitMs)} ms`);
-    // All who need one at the same time wait for the same one.
+    // All callers that need one at the same time wait for the same one.
     this.#link = this.#open();
     return this.#link;
   }

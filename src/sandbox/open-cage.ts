@@ -16,15 +16,15 @@ import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./s
 import { createTerminator, type Terminator } from "./terminate.ts";
 
 export type OpenCageOptions = {
-  /** Where jobs have their files; a directory of its own is made in it and removed at the end. */
+  /** Where jobs have their files; a directory is created in it and removed at the end. */
   dir: string;
-  /** Strict where the host has all that it takes, else best-effort, unless told. */
+  /** Default: strict if the host supports everything, else best-effort. */
   isolation?: IsolationLevel;
-  /** Paths of the host that jobs may read, beside its programs and libraries. */
+  /** Paths of the host that jobs may read, in addition to its programs and libraries. */
   visiblePaths?: readonly string[];
-  /** Of each of the two streams; a job that says more is ended. 1 GiB unless told. */
+  /** For each of the two streams; a job that writes more is ended (default: 1 GiB). */
   outputBytesMax?: number;
-  /** Between SIGTERM and the end; 5 s unless told. */
+  /** The time between SIGTERM and SIGKILL (default: 5 s). */
   stopGraceMs?: number;
   logger?: Logger;
 };
@@ -32,21 +32,21 @@ export type OpenCageOptions = {
 export type JobStatus = {
   id: string;
   state: "running" | "ended";
-  /** Null while it runs, and when a signal ended it. */
+  /** Null while it runs, and if a signal ended it. */
   exitCode: number | null;
   signal: string | null;
-  /** Why it ended, when it did not end by itself. */
+  /** Why it ended, if it did not end by itself. */
   reason: "stopped" | "out of memory" | "output limit" | "lost" | null;
   usage: Usage;
   isolation: Isolation;
 };
 
-/** Processes in cages, for programs that want them without a hub. */
+/** Processes in cages, for programs that do not use a hub. */
 export type Cage = {
   readonly level: IsolationLevel;
-  /** Resolves with the job's id once its program runs; rejects when it cannot be executed or caged. */
+  /** Resolves with the job's id once its program runs; rejects if it cannot be executed or caged. */
   startJob(command: readonly string[], limits?: LimitsText): Promise<string>;
-  /** SIGTERM, some grace, then everything that it started is killed. Returns when all of it is gone. */
+  /** SIGTERM, some grace, then everything that it started is killed. Resolves when all of it has ended. */
   stopJob(id: string): Promise<void>;
   getStatus(id: string): JobStatus;
   /** From the first byte, and live until the job has ended; as often and as late as you like. */
@@ -64,7 +64,7 @@ type Job = {
 
 const outputBytesMaxDefault = 1024 ** 3;
 const stopGraceMsDefault = 5_000;
-/** Of jobs that have ended only so many are remembered; the files of older ones go. */
+/** Only this many ended jobs are remembered; the files of older ones are removed. */
 const endedMax = 1_000;
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const limitFields = {
@@ -74,7 +74,7 @@ const limitFields = {
   pids: "pidsMax",
 } as const;
 
-/** Opens a place to run processes in cages. Needs Linux; root and cgroup v2 for all of it. */
+/** Opens a sandbox for processes in cages. Needs Linux; for the full cage also root and cgroup v2. */
 export async function openCage(options: OpenCageOptions): Promise<Cage> {
   await mkdir(options.dir, { recursive: true });
   const root = await mkdtemp(join(options.dir, `cage-${process.pid}-`));
@@ -139,7 +139,7 @@ async function startJob(
   { sandbox, root }: { sandbox: Sandbox; root: string },
   { command, limits }: { command: readonly string[]; limits: LimitsText },
 ): Promise<{ id: string; job: Job }> {
-  if (command.length === 0) throw new WritError("INVALID_ARGUMENT", "a command has at least one word");
+  if (command.length === 0) throw new WritError("INVALID_ARGUMENT", "command: must have at least one word");
   checkLimits(limits);
   const id = uuidV7(Date.now(), randomBytes(16));
   const dir = join(root, "jobs", id);
@@ -213,7 +213,7 @@ function forgetOldest(jobs: Map<string, Job>): void {
   }
 }
 
-/** What a program left behind that was killed: its processes died with it, its files and cgroups did not. */
+/** What a killed program left behind: its processes died with it, its files and cgroups did not. */
 async function sweepDeadCages(options: OpenCageOptions, sandbox: Sandbox): Promise<void> {
   for (const name of await readdir(options.dir)) {
     const pid = /^cage-(\d+)-\w+$/.exec(name)?.[1];

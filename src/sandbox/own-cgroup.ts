@@ -1,12 +1,12 @@
-/** Where the unified hierarchy is mounted, and which part of it this process is in. All paths are of this host. */
+/** Where cgroup v2 is mounted, and which part of it this process is in. All paths are of this host. */
 export type OwnCgroup = {
   /** The directory of the mount. */
   mount: string;
-  /** The directory of our own cgroup; the mount itself when we are in its root. */
+  /** The directory of our own cgroup; the mount itself if we are in its root. */
   own: string;
 };
 
-/** Finds both in the texts of /proc/self/mountinfo and /proc/self/cgroup; null when there is no unified hierarchy. */
+/** Finds both in the texts of /proc/self/mountinfo and /proc/self/cgroup; null if there is no cgroup v2. */
 export function findOwnCgroup(mountinfo: string, selfCgroup: string): OwnCgroup | null {
   const inside = /^0::(\/.*)$/m.exec(selfCgroup)?.[1];
   if (inside === undefined) return null;
@@ -17,7 +17,7 @@ export function findOwnCgroup(mountinfo: string, selfCgroup: string): OwnCgroup 
   return null;
 }
 
-/** On hosts with both kinds of cgroup it is mounted beside the old ones, elsewhere in their place. */
+/** On hosts with both versions of cgroups it is mounted beside the old ones, elsewhere in their place. */
 function* unifiedMounts(mountinfo: string): Generator<{ root: string; mountPoint: string }> {
   for (const line of mountinfo.split("\n")) {
     const [before = "", after = ""] = line.split(" - ");
@@ -27,7 +27,7 @@ function* unifiedMounts(mountinfo: string): Generator<{ root: string; mountPoint
   }
 }
 
-/** A mount may show only a part of the hierarchy; then our cgroup has to lie in that part. */
+/** A mount may show only a part of the tree; then our cgroup has to be in that part. */
 function pathBelow(root: string, path: string): string | null {
   if (root === "/") return path === "/" ? "" : path;
   if (path === root) return "";

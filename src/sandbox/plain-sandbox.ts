@@ -18,7 +18,7 @@ import { watchSizes } from "./watch-sizes.ts";
 const noCage = "the worker runs processes without a cage";
 const noParts: readonly PartName[] = [...protectionParts, ...limitParts];
 
-/** Starts processes as children of the worker, in a session of their own and with nothing else around them. */
+/** Starts processes as children of the worker, in a session of their own and without a cage. */
 export const plainSandbox: Sandbox = {
   level: "none",
   obstacle: null,
@@ -39,7 +39,7 @@ export function plainIsolation(applied: readonly PartName[] = []): Isolation {
   return { level: "none", applied: [...applied], missing };
 }
 
-/** A process without a cage, for those who know what they do without. */
+/** A process without a cage, for those who accept that. */
 export async function startPlain(
   plan: LaunchPlan,
   isolation: Isolation,
@@ -50,7 +50,7 @@ export async function startPlain(
   const outputs = await openOutputs(plan);
   try {
     const child = spawnChild(plan, outputs, ids);
-    // Node does not throw for a missing command: it gives a child without a pid, and says why a moment later.
+    // Node does not throw for a missing command: it returns a child without a pid, and reports why a moment later.
     if (child.pid === undefined) return neverStarted(await spawnErrorOf(child), isolation);
     return superviseChild(plan, isolation, child, child.pid);
   } catch (error) {
@@ -91,7 +91,7 @@ function spawnChild(
   const [command = "", ...args] = plan.argv;
   return spawn(command, args, {
     cwd: plan.cwd,
-    // Node adds this one variable of its own to every child; a name with no value keeps it out.
+    // Node adds this one variable of its own to every child; an empty value keeps it out.
     env: { ...plan.env, NODE_V8_COVERAGE: undefined },
     stdio: ["ignore", stdout.fd, stderr.fd],
     detached: true,
@@ -107,7 +107,7 @@ function superviseChild(
   child: ChildProcess,
   pid: number,
 ): RunningProcess {
-  // Once the process has been waited for, its number may belong to somebody else.
+  // Once the process has been waited for, its number may belong to another one.
   let isOver = false;
   let outputLimited = false;
   const limitOutput = (): void => {
@@ -138,7 +138,7 @@ function superviseChild(
   };
 }
 
-/** Leaves exactly the allowed bytes, and says whether there were more. */
+/** Truncates to the allowed bytes, and returns whether there were more. */
 async function cutOutputs(plan: LaunchPlan): Promise<boolean> {
   const cuts = [plan.stdoutFile, plan.stderrFile].map(async (path) => {
     const { size } = await stat(path);
@@ -159,7 +159,7 @@ function asSpawnError(error: unknown): SpawnError {
   return { code: code ?? "UNKNOWN", message };
 }
 
-/** What there is to say about a process that never was. */
+/** The report about a process that was never started. */
 export function neverStarted(spawnError: SpawnError, isolation: Isolation): RunningProcess {
   return {
     pid: 0,

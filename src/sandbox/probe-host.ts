@@ -24,16 +24,16 @@ export type ProbeOptions = {
   launcher: Launcher;
   /** Where jobs have their files. */
   workDir: string;
-  /** Must exist; what the try needs is made in it and removed again. */
+  /** Must exist; what the attempt needs is created in it and removed again. */
   scratchDir: string;
   visiblePaths: readonly string[];
   pid: number;
   uid: number;
-  /** May this process move itself into a cgroup of its own? Only a worker that is about to run jobs should. */
+  /** Whether this process may move itself into a cgroup of its own. Only a worker that is about to run jobs should. */
   mayMove: boolean;
 };
 
-/** Looks what this host can give, and tries it once with a process that does nothing. */
+/** Finds out what this host supports, and tries it once with a process that does nothing. */
 export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
   const cgroups = delegateCgroup(options);
   const kernel = release();
@@ -64,7 +64,7 @@ class Tried extends Map<PartName, PartFinding> {
   obstacle: string | null = null;
 }
 
-/** Each round that fails at a part is repeated without it, so that one missing part does not hide the others. */
+/** A round that fails at a part is repeated without it, so that one missing part does not hide the others. */
 async function tryParts(
   base: HostFacts,
   options: ProbeOptions,
@@ -93,12 +93,12 @@ async function tryParts(
   return tried;
 }
 
-/** It is recorded on every job that does without the part. */
+/** It is recorded on every job that runs without the part. */
 const whyCharsMax = 400;
 const found: PartFinding = { had: true, why: "", advice: "" };
 const launcherParts = [...(Object.keys(protectionBits) as PartName[]), "idmap" as const, "cgroup" as const];
 
-/** Without one of the parts that idmapped mounts need, they are missing too. */
+/** If one of the parts that idmapped mounts need is missing, they are missing too. */
 function withDependents(parts: readonly PartName[]): PartName[] {
   const needsIdmap = parts.some((part) => (idmapParts as readonly PartName[]).includes(part));
   return needsIdmap ? [...parts, "idmap"] : [...parts];
@@ -106,7 +106,7 @@ function withDependents(parts: readonly PartName[]): PartName[] {
 
 type LimitFacts = { base: HostFacts; cgroup: PartFinding; cgroups: DelegatedCgroup; options: ProbeOptions };
 
-/** A limit is one of a cgroup, so where there is none there is no limit either. */
+/** A limit belongs to a cgroup, so without one there is no limit either. */
 function limitFinding(part: LimitPart, { base, cgroup, cgroups, options }: LimitFacts): PartFinding {
   if (!cgroup.had) return missing(base, part, cgroup.why);
   const { had, why } = cgroups.limits[part];
@@ -122,12 +122,12 @@ function missing(base: HostFacts, part: PartName, why: string): PartFinding {
 
 function adviceFor(base: HostFacts, part: PartName): string {
   const isLaunchers = protectionBits[part] !== undefined || part === "idmap";
-  if (base.launcherObstacle !== null && isLaunchers) return "install gcc and run npm run setup";
+  if (base.launcherObstacle !== null && isLaunchers) return "install gcc and run: npm run setup";
   if (!isKernelNewEnough(base.kernel)) return `use Linux ${kernelMin.major}.${kernelMin.minor} or newer`;
   if (!base.isRoot) return "run the worker as root, best as a service of its own with Delegate=yes";
   if (part === "idmap")
-    return "keep what jobs write for its owner on a file system such as ext4, xfs or btrfs";
-  if (isLaunchers) return "give the worker the rights of root on the host, not those of a container";
+    return "put what jobs write for its owner on a file system such as ext4, xfs or btrfs";
+  if (isLaunchers) return "run the worker with the rights of root on the host, not those of a container";
   return "boot with systemd.unified_cgroup_hierarchy=1, and run the worker as a service of its own with Delegate=yes";
 }
 
@@ -150,5 +150,5 @@ function readOpenFilesMax(): number {
   }
 }
 
-/** What every Linux gives to everybody. */
+/** What every Linux offers to everybody. */
 const openFilesLeast = 4096;

@@ -1,10 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { hasCode } from "../core/errors.ts";
 
-// Each round kills what was born while the one before was looking; a fork bomb needs a cgroup to be beaten.
+// Each round kills what was started while the one before was looking; a fork bomb can only be stopped with a cgroup.
 const roundsMax = 20;
 
-/** Signals a process group; one that is gone is no error. */
+/** Signals a process group; one that is gone is not an error. */
 export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
@@ -14,7 +14,7 @@ export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Kills the group, and whatever else of its session or of its descendants can still be found. A process that has
+ * Kills the group, and everything else of its session or its descendants that can still be found. A process that has
  * left the session and lost its parent cannot be found this way: only a cage holds those.
  */
 export async function killProcessTree(pid: number): Promise<void> {
@@ -32,7 +32,7 @@ type ProcessRow = { pid: number; parent: number; session: number; isZombie: bool
 async function findTree(pid: number): Promise<number[]> {
   const rows = await readProcessTable();
   const family = new Set([pid]);
-  // A child may be listed before its parent, so look until nobody new is found; each turn adds a generation.
+  // A child may be listed before its parent, so look until nothing new is found; each turn adds a generation.
   for (let size = 0; size !== family.size; ) {
     size = family.size;
     for (const row of rows) if (row.session === pid || family.has(row.parent)) family.add(row.pid);
@@ -49,7 +49,7 @@ async function readProcessTable(): Promise<ProcessRow[]> {
 async function readRow(pid: string): Promise<ProcessRow | undefined> {
   try {
     const text = await readFile(`/proc/${pid}/stat`, "utf8");
-    // The name of the program stands in parentheses and may hold anything, so count from its end.
+    // The name of the program is in parentheses and may contain anything, so count from its end.
     const [state, parent, , session] = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return {
       pid: Number(pid),

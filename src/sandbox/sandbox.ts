@@ -5,17 +5,17 @@ export const isolationLevels = ["strict", "best-effort", "none"] as const;
 /** How much of a cage a worker insists on. */
 export type IsolationLevel = (typeof isolationLevels)[number];
 
-/** How far apart a job is kept from its host, as it is recorded on the job. */
+/** How far a job is separated from its host, as it is recorded on the job. */
 export type Isolation = {
   level: IsolationLevel | "in-process";
   applied: string[];
   missing: { part: string; why: string }[];
 };
 
-/** The limits of a process, and which of them may not be left out because somebody insists on them. */
+/** The limits of a process, and which of them may not be left out. */
 export type AskedLimits = {
   limits: Limits;
-  /** Asked for by the job or set as the worker's ceiling; the others came only by default. */
+  /** Asked for by the job or set as the worker's ceiling; the others are only defaults. */
   asked: readonly (keyof Limits)[];
 };
 
@@ -48,9 +48,9 @@ export type LaunchPlan = Asked & {
   argv: string[];
   /** The whole environment, not an addition to one. */
   env: Record<string, string>;
-  /** As the process sees it. */
+  /** As seen by the process. */
   cwd: string;
-  /** On the host, and not there yet; what the process says is written into them and it cannot name them. */
+  /** On the host, and must not exist yet; the output of the process is written into them, and it cannot access them. */
   stdoutFile: string;
   stderrFile: string;
   /** For each of the two streams. */
@@ -62,19 +62,19 @@ export type LaunchPlan = Asked & {
 export type Usage = { cpu_ms?: number; memory_peak_bytes?: number; oom?: boolean };
 
 export type SpawnError = {
-  /** ENOENT, EACCES … as the kernel gave it. */
+  /** ENOENT, EACCES … as reported by the kernel. */
   code: string;
   message: string;
 };
 
 export type ProcessExit = {
-  /** Null when a signal ended the process, or when there never was one. */
+  /** Null if a signal ended the process, or if it was never started. */
   exitCode: number | null;
   signal: string | null;
   usage: Usage;
   /** The process could not be started at all. */
   spawnError?: SpawnError;
-  /** It said more than it may and was ended for that. */
+  /** It wrote more than it may and was ended for that. */
   outputLimited: boolean;
   /** Nobody knows how it ended, or even whether it began, because what watched over it died. */
   lost?: string;
@@ -83,40 +83,43 @@ export type ProcessExit = {
 };
 
 export type RunningProcess = {
-  /** Whoever kills it, or the group that it leads, ends the process; 0 when it could not be started. */
+  /** Killing it, or the group that it leads, ends the process; 0 if it could not be started. */
   readonly pid: number;
-  /** Comes when the process and all that it left behind are gone; never rejects. */
+  /** Resolves when the process and everything that it left behind are gone; never rejects. */
   readonly exited: Promise<ProcessExit>;
   readonly isolation: Isolation;
-  /** A process that has gone already is no error. */
+  /** A process that has already ended is not an error. */
   signalGroup(signal: NodeJS.Signals): void;
-  /** Ends everything that the process started, and returns when it was told to; `exited` says that it is over. */
+  /**
+   * Ends everything that the process started, and returns when the signal was sent; `exited` resolves when it has
+   * ended.
+   */
   killTree(): Promise<void>;
 };
 
-/** The way a worker starts processes. Runners know only this, so a cage can take the place of a plain start. */
+/** How a worker starts processes. Runners know only this, so that a cage can replace a plain start. */
 export type Sandbox = {
   readonly level: IsolationLevel;
   /** Why no process can be started here, as far as is known; null when one can. */
   readonly obstacle: string | null;
-  /** What a process would get, known before it is started. Rejects with SandboxUnavailable when that is too little. */
+  /** What a process would get, known before it is started. Rejects with SandboxUnavailable if that is too little. */
   probe(asked: Asked): Promise<Isolation>;
   /** Where a process finds its own directory. */
   workDirInside(workDir: string): string;
-  /** Rejects with SandboxUnavailable when the process cannot be kept apart as it must be; then nothing was executed. */
+  /** Rejects with SandboxUnavailable if the process cannot be isolated as required; then nothing was executed. */
   start(plan: LaunchPlan): Promise<RunningProcess>;
-  /** Tries the host anew: null when processes can be started here, else why not. */
+  /** Tries the host again: null if processes can be started here, else why not. */
   recheck(): Promise<string | null>;
   /** Ends what an earlier worker left behind of these jobs. */
   sweep(jobIds: readonly string[]): Promise<void>;
-  /** Ends whatever still runs. */
+  /** Ends everything that still runs. */
   close(): Promise<void>;
 };
 
-/** The hub takes no longer reason. */
+/** The hub accepts no longer reason. */
 const reasonCharsMax = 500;
 
-/** This host cannot keep a process apart as it must be. The job is given back: it can do nothing for it. */
+/** This host cannot isolate a process as required. The job is given back, because it is not at fault. */
 export class SandboxUnavailable extends Error {
   /** No process is to be claimed here until the host has been tried again; otherwise it is a matter of this job alone. */
   readonly isHostDown: boolean;

@@ -4,11 +4,14 @@ import type { RunningProcess } from "./sandbox.ts";
 export type Terminator<R extends string> = {
   /** Why the process was ended; the first reason wins, and undefined means that it ended by itself. */
   readonly reason: R | undefined;
-  /** Returns when the process is gone. A later call can only hurry: `graceMs: 0` ends the grace of an earlier one. */
+  /**
+   * Resolves when the process is gone. A later call can only make it faster: `graceMs: 0` ends the grace of an earlier
+   * one.
+   */
   stop(reason: R, options: { graceMs: number }): Promise<void>;
 };
 
-/** Ends a process in the way that lets it tidy up: SIGTERM to its group, some grace, then the whole tree is killed. */
+/** Ends a process in a way that lets it clean up: SIGTERM to its group, some grace, then the whole tree is killed. */
 export function createTerminator<R extends string>(running: RunningProcess, clock: Clock): Terminator<R> {
   let reason: R | undefined;
   let isOver = false;

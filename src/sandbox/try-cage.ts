@@ -23,7 +23,7 @@ type Try = {
   round: number;
 };
 
-/** Which parts a step of the launcher stands for. */
+/** The parts that a step of the launcher stands for. */
 const partsOfStep: Record<string, readonly PartName[]> = {
   cgroup: ["cgroup"],
   clone: ["namespaces"],
@@ -40,7 +40,7 @@ const partsOfStep: Record<string, readonly PartName[]> = {
   seccomp: ["seccomp"],
 };
 
-/** Runs `true` in a cage of these parts. */
+/** Runs `true` in a cage with these parts. */
 export async function tryCage(attempt: Try): Promise<TryResult> {
   const { parts, scratch, round, base } = attempt;
   const workDir = join(scratch, `work-${round}`);
@@ -49,7 +49,7 @@ export async function tryCage(attempt: Try): Promise<TryResult> {
   try {
     if (parts.includes("cgroup")) cgroup = makeCgroup(base, scratch);
   } catch (error) {
-    return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be made: ${codeOf(error)}` };
+    return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be created: ${codeOf(error)}` };
   }
   try {
     mkdirSync(workDir, { mode: 0o700 });
@@ -95,7 +95,7 @@ function idmappedMount(dir: string): MountStep {
   return { kind: mountKind.JOB, target: "/tmp/owned", source, flags, uid, gid };
 }
 
-/** Named like the scratch directory, so that whoever sweeps that one up finds this one too. */
+/** Named like the scratch directory, so that whatever removes that one finds this one too. */
 function makeCgroup(base: HostFacts, scratch: string): JobCgroup {
   return new JobCgroups(base.jobsDir!, systemClock).create(basename(scratch));
 }
@@ -104,7 +104,7 @@ async function run({ options, parts: tried }: Try, plan: LauncherPlan): Promise<
   const answer = await options.launcher.start(plan);
   if (answer.kind === "failed") {
     const why = `${answer.step}: ${answer.code}: ${answer.message}`;
-    // A new namespace is refused with EPERM; any other trouble of a birth is with the cgroup that it is born into.
+    // A new namespace is refused with EPERM; any other failure of a clone is with the cgroup that it is created in.
     const isCgroups = answer.step === "clone" && answer.code !== "EPERM" && tried.includes("cgroup");
     const parts = isCgroups ? (["cgroup"] as const) : partsOfStep[answer.step];
     return parts === undefined ? { kind: "launcher", why } : { kind: "fails", parts, why };

@@ -1,6 +1,8 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 
-/** Calls `onExceeded` once when one of the files has grown beyond the limit. The kernel tells; nothing is polled. */
+/**
+ * Calls `onExceeded` once when one of the files has grown beyond the limit. The kernel reports it; nothing is polled.
+ */
 export function watchSizes(
   paths: readonly string[],
   bytesMax: number,
@@ -18,14 +20,14 @@ export function watchSizes(
   for (const path of paths) {
     try {
       const watcher = watch(path, () => look(path));
-      // A watch that breaks leaves the check at the end, which cuts what is too much.
+      // If a watch breaks, the check at the end still cuts off what is too much.
       watcher.on("error", () => {});
       watchers.push(watcher);
     } catch {
-      // As above: the host is out of watches, and the job should not pay for that.
+      // As above: the host has no watches left, and the job should not suffer for that.
     }
   }
-  // What was written before the watch began made no event.
+  // What was written before the watch began caused no event.
   for (const path of paths) look(path);
   return { close };
 }

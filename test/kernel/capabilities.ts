@@ -107,6 +107,6 @@ function findSwap(): Capability {
 }
 
 function findDisk(): Capability {
-  const obstacle = findScratchDevice() === null ? "the scratch folder lies on no disk of its own" : null;
+  const obstacle = findScratchDevice() === null ? "the scratch folder is not on a disk of its own" : null;
   return { name: "whole disk for io.max", obstacle };
 }

@@ -55,12 +55,12 @@ test("a launcher that is not there says so", async () => {
 test("a launcher of another version is not used", async () => {
   const launcher = launcherThat(`${ready(9)}; exec sleep 60`);
   await expect(launcher.start(plan)).rejects.toThrow(
-    `it speaks version 9 and not ${protocol.PROTOCOL_VERSION}; run set-up again`,
+    `it uses protocol version 9 and not ${protocol.PROTOCOL_VERSION}; run \`npm run setup\``,
   );
 });
 
 test("one that says what no launcher says is not used", async () => {
-  await expect(launcherThat("echo hello >&3; exec sleep 60").start(plan)).rejects.toThrow("cannot be");
+  await expect(launcherThat("echo hello >&3; exec sleep 60").start(plan)).rejects.toThrow("is not possible");
 });
 
 test("the last words of one that dies are told", async () => {

@@ -314,7 +314,7 @@ test("strict gives back a job whose limit the host cannot give", needs("io.max")
   try {
     assert.equal(onMemory.level, "strict");
     const asked = { limits: resolveLimits({ io: "low" }), asked: ["ioBytesPerSec" as const] };
-    await assert.rejects(onMemory.probe(asked), /SANDBOX_UNAVAILABLE: io: .*no disk of its own/);
+    await assert.rejects(onMemory.probe(asked), /SANDBOX_UNAVAILABLE: io: .*not on a disk of its own/);
     const byDefault = await onMemory.probe({ ...asked, asked: [] });
     assert.deepEqual(
       byDefault.missing.map(({ part }) => part),
