@@ -53,7 +53,7 @@ const agent = z.strictObject({
   validate: command.optional(),
 });
 
-/** Each is a mount of its own, of which the launcher takes 256. */
+/** Each is a mount of its own; the launcher accepts 256. */
 const visiblePathsMax = 200;
 const visiblePath = text.superRefine((path, refinement) => {
   const problem = visiblePathProblem(path);
@@ -103,7 +103,7 @@ const agentsFile = z.strictObject({
 
 export type AgentsFile = z.infer<typeof agentsFile>;
 
-/** Reads agents.yaml. It holds a token, so others must not be able to read it. */
+/** Reads agents.yaml. It contains a token, so others must not be able to read it. */
 export async function loadAgentsFile(path: string): Promise<AgentsFile> {
   const file = await loadYamlFile(path, { mustBePrivate: true });
   const parsed = agentsFile.safeParse(file.data);
@@ -111,7 +111,7 @@ export async function loadAgentsFile(path: string): Promise<AgentsFile> {
   throw refusal(file, parsed.error.issues[0]!);
 }
 
-/** One line that names the place, the key, and what is allowed; never a value, which may be the token. */
+/** One line with the place, the key, and what is allowed; never a value, which may be the token. */
 function refusal(file: YamlFile, issue: z.core.$ZodIssue): WritError {
   const isUnknown = issue.code === "unrecognized_keys";
   const path = [...issue.path, ...(isUnknown ? issue.keys.slice(0, 1) : [])] as (string | number)[];
@@ -120,7 +120,7 @@ function refusal(file: YamlFile, issue: z.core.$ZodIssue): WritError {
   return new WritError("CONFIG_INVALID", `${file.path}:${lineNear(file, path)}: ${what}`, { key });
 }
 
-/** A key that is missing has no line; then the section that should hold it has. */
+/** A missing key has no line, so the line of its section is used. */
 function lineNear(file: YamlFile, path: (string | number)[]): number {
   for (let length = path.length; length > 0; length--) {
     const line = file.lineOf(path.slice(0, length));

@@ -7,14 +7,14 @@ import type { OutputStream } from "../core/output-stream.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
 
-/** Calls a route of the hub, within the worker's usual timeout unless another is given. */
+/** Calls a route of the hub, by default with the worker's usual timeout. */
 export type Call = <R extends Route>(
   route: R,
   input: RouteInput<R>,
   options: { signal: AbortSignal; timeoutMs?: number },
 ) => Promise<RouteAnswer<R>>;
 
-/** What a worker says about one attempt while it holds it. */
+/** The calls of a worker about one attempt while it holds it. */
 export function createAttemptCalls(call: Call, workerId: string) {
   const fence = ({ attempt, token }: Lease) => ({ worker_id: workerId, attempt, token });
   const jobOf = ({ job_id: id }: Lease) => ({ id });
@@ -44,7 +44,7 @@ export function createAttemptCalls(call: Call, workerId: string) {
       return (await call(workerRoutes.issueJobToken, input, { signal })).body.job_token;
     },
 
-    /** Gives the size that the stream has at the hub afterwards, also when it was not what the offset said. */
+    /** Returns the size of the stream at the hub afterwards, even if it was not what the offset assumed. */
     async appendOutput(
       lease: Lease,
       chunk: { stream: OutputStream; offset: number; bytes: Uint8Array },
@@ -70,5 +70,5 @@ export function createAttemptCalls(call: Call, workerId: string) {
 
 function sizeIn(size: unknown): number {
   if (Number.isSafeInteger(size) && (size as number) >= 0) return size as number;
-  throw new WritError("HTTP_ERROR", "the hub's answer to an output chunk names no size");
+  throw new WritError("HTTP_ERROR", "the hub's response to an output chunk contains no size");
 }

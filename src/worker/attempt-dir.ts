@@ -4,8 +4,8 @@ import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Lease } from "../signing/lease.ts";
 
 /**
- * Where an attempt lives on disk: its output, and below it the directory that the job itself sees. No claim is
- * accepted whose job id is not one, so the path stays where it should.
+ * The directory of an attempt: its output, and below it the directory that the job itself sees. No claim with an
+ * invalid job id is accepted, so the path stays inside the work directory.
  */
 export function attemptDirOf(workDir: string, lease: Lease): string {
   return `${workDir}/jobs/${lease.job_id}/${lease.attempt}`;
@@ -26,6 +26,6 @@ export async function removeAttemptDir(
 ): Promise<void> {
   const jobDir = dirname(attemptDir);
   await discards.discard(attemptDir, `${basename(jobDir)}.${basename(attemptDir)}`);
-  // Another attempt of the job may live beside it; then its directory stays.
+  // Another attempt of the job may be beside it; then its directory stays.
   await rmdir(jobDir).catch(() => {});
 }

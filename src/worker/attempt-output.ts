@@ -11,7 +11,7 @@ import { StreamHash } from "./stream-hash.ts";
 
 type OutputDeps = ShipDeps & { logger: Logger };
 
-/** What one attempt says: where it is written, and its way to the hub. */
+/** The output of one attempt: where it is written, and how it is sent to the hub. */
 export class AttemptOutput {
   readonly #deps: OutputDeps;
   readonly #held: HeldJob;
@@ -22,7 +22,7 @@ export class AttemptOutput {
   #file: number | undefined;
   #writtenBytes = 0;
   #isOver = false;
-  /** Made for the first stream that is followed: most functions say nothing. */
+  /** Created for the first stream that is followed, because most functions write nothing. */
   #ended: AbortController | undefined;
 
   constructor(deps: OutputDeps, held: HeldJob, options: { dir: string; bytesMax: number }) {
@@ -32,7 +32,7 @@ export class AttemptOutput {
     this.#bytesMax = options.bytesMax;
   }
 
-  /** Has the attempt left anything on disk? */
+  /** Whether the attempt has left anything on disk. */
   get hasFiles(): boolean {
     return this.#shipments.size > 0;
   }
@@ -52,7 +52,7 @@ export class AttemptOutput {
     if (bytes.length > left) stopJob(this.#held, "output");
   }
 
-  /** Nothing more will be said. Comes when the hub has everything, or when it does not count any more. */
+  /** Nothing more will be written. Resolves when the hub has everything, or when the output no longer matters. */
   async finish(): Promise<void> {
     this.#isOver = true;
     this.#ended?.abort();
@@ -61,22 +61,22 @@ export class AttemptOutput {
     await Promise.all(this.#shipments.values());
   }
 
-  /** How much the hub has answered for; nothing when nothing was said. After `finish`. */
+  /** How much the hub has confirmed; undefined if nothing was written. Valid after `finish`. */
   get sizes(): OutputSizes | undefined {
     const [stdout, stderr] = [this.#keptBytes("stdout"), this.#keptBytes("stderr")];
     return stdout + stderr === 0 ? undefined : { stdout, stderr };
   }
 
   /**
-   * Sends again what the hub has taken and lost; `has` is what it says to have, nothing if it does not say. Comes when
-   * it has all of that again, or takes no more: `sizes` are true either way.
+   * Sends again what the hub has accepted and then lost; `has` is what it reports to have, undefined if it does not
+   * report it. Resolves when the hub has all of it again, or accepts no more: `sizes` are correct either way.
    */
   async shipAgain(has: OutputSizes = { stdout: 0, stderr: 0 }): Promise<void> {
     const again = (["stdout", "stderr"] as const).filter((stream) => has[stream] < this.#keptBytes(stream));
     await Promise.all(again.map((stream) => this.#mend(stream, has[stream])));
   }
 
-  /** The SHA-256 of what the hub has of a stream. After `finish`. */
+  /** The SHA-256 of what the hub has of a stream. Valid after `finish`. */
   hashOf(stream: OutputStream): Promise<string> {
     return this.#hashes.get(stream)?.digest() ?? Promise.resolve(emptySha256);
   }
@@ -89,7 +89,7 @@ export class AttemptOutput {
     const { job_id, attempt } = this.#held.lease;
     const bytesMax = this.#keptBytes(stream);
     const facts = { job_id, attempt, stream, bytes: bytesMax, at_hub: offset };
-    this.#deps.logger.warn(facts, "the hub has lost output that it had taken; it is sent again");
+    this.#deps.logger.warn(facts, "the hub has lost output that it had accepted; sending it again");
     this.#hashes.get(stream)?.jump(offset);
     await this.#ship(stream, { offset, bytesMax });
     const left = this.#keptBytes(stream);

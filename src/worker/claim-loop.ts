@@ -19,18 +19,18 @@ type ClaimLoopDeps = RetryDeps & {
 };
 
 const longPollMs = 20_000;
-/** A hint that was lost is made good by looking now and then, however quiet the hub is. */
+/** A lost hint is made up for by looking from time to time, however quiet the hub is. */
 const lookAnywayMs = 30_000;
 const streamOpensMs = 2_000;
 const troubleMs = 5_000;
-/** The hub cuts a batch that grows too large; then there is more, although less came than was asked for. */
+/** The hub cuts off a batch that grows too large; then there are more jobs, although fewer came than were asked for. */
 const largeBatchBytes = 2 * 1024 ** 2;
 const lastClaimMs = 2_000;
 
 /**
  * Claims as many jobs as there is room for, as soon as there may be some: when the hub says so, when a claim was
- * filled, when a slot is free again. Without the hub's hints it waits in long polls, and without those it asks now
- * and then. It never rests without a time at which it looks again.
+ * filled, when a slot is free again. Without the hub's hints it waits in long polls, and without those it asks from
+ * time to time. It never waits without a time at which it looks again.
  */
 export class ClaimLoop implements Service {
   readonly name = "claim loop";
@@ -50,7 +50,7 @@ export class ClaimLoop implements Service {
   constructor(deps: ClaimLoopDeps) {
     this.#deps = deps;
     deps.slots.onChange(() => {
-      // A slot that becomes free does not bring back a hub that is away.
+      // A free slot does not bring back a hub that is away.
       if (!this.#isRecovering) this.#wakeUp.wake();
     });
   }
@@ -59,12 +59,12 @@ export class ClaimLoop implements Service {
     this.#over = this.#run();
   }
 
-  /** Resolves when no claim is under way any more. */
+  /** Resolves when no claim is in progress any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const claiming = this.#claiming;
-    // A claim in flight may bring jobs, and jobs that nobody hears of wait for their lease to end. A long poll brings
-    // none as long as it waits, and the hub notices when it is hung up.
+    // A claim in progress may bring jobs, and jobs that nobody handles would wait for their lease to expire. A long
+    // poll brings none while it waits, and the hub notices when it is closed.
     if (claiming?.isLongPoll) claiming.abort.abort();
     const timer = this.#deps.clock.setTimer(() => claiming?.abort.abort(), lastClaimMs);
     await this.#over;
@@ -79,21 +79,21 @@ export class ClaimLoop implements Service {
 
   set isRegistered(value: boolean) {
     this.#isRegistered = value;
-    // The stream comes right behind the registration, so it is not yet time for a long poll.
+    // The stream is opened right after the registration, so it is too early for a long poll.
     if (value && this.#stream === "none") this.#stream = "opening";
     if (value) this.wake();
   }
 
   /**
-   * With a stream the hub says when there is work; the claim that follows tells it that we listen. A long poll that
-   * still waits is left alone: hanging up on it could lose the jobs that are on their way.
+   * With a stream, the hub says when there is work; the claim that follows tells it that we listen. A long poll that
+   * still waits is left alone: closing it could lose jobs that are on their way.
    */
   set hasStream(value: boolean) {
     this.#stream = value ? "open" : "none";
     this.wake();
   }
 
-  /** Claims only jobs of these types; undefined means all, and none at all is a pause. */
+  /** Claims only jobs of these types; undefined means all, and an empty list is a pause. */
   set onlyTypes(types: readonly string[] | undefined) {
     this.#onlyTypes = types;
     this.wake();
@@ -121,7 +121,7 @@ export class ClaimLoop implements Service {
   async #claim(max: number, waitMs: number): Promise<void> {
     const abort = new AbortController();
     this.#claiming = { isLongPoll: waitMs > 0, abort };
-    // Before the call: a hint that comes while it is under way must not be forgotten.
+    // Before the call, because a hint that arrives while it is in progress must not be forgotten.
     this.#mayHaveWork = false;
     this.#lookedAtMs = this.#deps.clock.monotonicMs();
     try {
@@ -156,19 +156,19 @@ export class ClaimLoop implements Service {
     else this.#deps.logger.error({ err: error }, "the hub refuses this worker's claims");
     const { pollIntervalMs, random } = this.#deps;
     this.#isRecovering = true;
-    // What came while the claim was failing says nothing about the next one.
+    // Hints that arrived while the claim was failing say nothing about the next one.
     this.#wakeUp.clear();
     await this.#rest(withJitter(Math.max(pollIntervalMs, troubleMsOf(error)), random));
     this.#isRecovering = false;
   }
 
-  /** Rests until something may have changed since the last look, but not for ever. True when something has. */
+  /** Waits until something may have changed since the last look, but not for ever. Returns true if something has. */
   #rest(ms: number): Promise<boolean> {
     return this.#wakeUp.wait({ signal: this.#stopping.signal, timeout: { clock: this.#deps.clock, ms } });
   }
 }
 
-/** What is refused is not asked for again as soon as what only failed. */
+/** After a refusal it waits longer than after a failure. */
 function troubleMsOf(error: unknown): number {
   return mayComeBack(error) ? 0 : troubleMs;
 }

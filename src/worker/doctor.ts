@@ -3,13 +3,13 @@ import { availableParallelism, totalmem } from "node:os";
 import { codeOf } from "../core/errors.ts";
 import { examineCage } from "../sandbox/examine-cage.ts";
 
-/** One thing that a worker needs of its host: what was found, and what to do when that is not enough. */
+/** One thing that a worker needs of its host: what was found, and what to do if that is not enough. */
 type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
 
 const nodeMajorMin = 26;
 const diskFreeBytesMin = 1024 ** 3;
 
-/** What this host can give to a worker, in the order in which one would look at it. */
+/** What this host can offer a worker, in the order in which one would check it. */
 export async function probeWorkerHost(input: {
   workDir: string;
   nodeVersion: string;
@@ -38,7 +38,7 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
       "work dir",
       freeBytes >= diskFreeBytesMin,
       had,
-      "make room, or set WRIT_WORK_DIR to a larger disk",
+      "free some space, or set WRIT_WORK_DIR to a folder on a larger disk",
     );
   } catch (error) {
     const had = `${workDir}: ${codeOf(error)}`;
@@ -46,7 +46,7 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
   }
 }
 
-/** Each part of the cage by itself, so that one sees what a job would do without and what to do about it. */
+/** Each part of the cage by itself, to show what a job would do without and how to fix it. */
 async function probeCage(workDir: string): Promise<HostFinding[]> {
   const { level, obstacle, parts } = await examineCage({
     workDir,
@@ -56,10 +56,10 @@ async function probeCage(workDir: string): Promise<HostFinding[]> {
   const isStrict = level === "strict";
   const advice =
     obstacle === null
-      ? "jobs run with the parts that there are; each job says which those were"
+      ? "jobs run with the parts that are available; each job records which"
       : "no process jobs are claimed here: a worker that runs as root never runs a job as root";
   return [
-    finding("isolation", isStrict, `${level} unless agents.yaml says otherwise`, advice),
+    finding("isolation", isStrict, `${level} by default; agents.yaml can change it`, advice),
     ...parts.map(({ part, had, why, advice: whatToDo }) =>
       finding(`cage: ${part}`, had, had ? "there" : `missing: ${why}`, whatToDo),
     ),

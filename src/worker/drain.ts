@@ -6,18 +6,18 @@ type DrainDeps = {
   clock: Clock;
   settings: { drainMs: number; stopGraceMs: number };
   held: HeldJobs;
-  /** Gives back what has not begun. */
+  /** Gives back what has not started. */
   giveBackWaiting(): void;
 };
 
-/** For the last bytes and words to the hub, once everything has been ended. */
+/** For the last output and reports to the hub, once everything has ended. */
 const finalCallsMs = 10_000;
-/** When somebody is in a hurry. */
+/** The same after `stopNow`. */
 const finalCallsInHurryMs = 2_000;
 
 /**
- * The end of the jobs of a worker: what runs may end by itself for a while, then it is stopped and given back, so that
- * it costs no job an attempt. Each step has its time, whatever the hub and the jobs do.
+ * The end of the jobs of a worker: running jobs may end by themselves for a while, then they are stopped and given
+ * back, so that it costs no job an attempt. Each step has its time limit, whatever the hub and the jobs do.
  */
 export class Drain implements Service {
   readonly name = "drain";
@@ -34,14 +34,14 @@ export class Drain implements Service {
     return this.#over.signal;
   }
 
-  /** Takes away the time that jobs have to end by themselves. */
+  /** Ends the time that jobs have to end by themselves. */
   hurry(): void {
     this.#hurry.abort();
   }
 
   async start(): Promise<void> {}
 
-  /** Claims have stopped before, so that nothing is added. */
+  /** Claims have stopped before, so nothing is added. */
   async stop(): Promise<void> {
     const { held, settings, giveBackWaiting } = this.#deps;
     giveBackWaiting();
@@ -50,7 +50,7 @@ export class Drain implements Service {
     for (const job of held.all()) stopJob(job, "drain");
     await this.#empty(settings.stopGraceMs + finalCallsMs);
 
-    // Either somebody is in a hurry, or the time is over.
+    // Either `stopNow` was called, or the time is up.
     for (const job of held.all()) job.hurry.abort();
     await this.#emptyWithin(finalCallsInHurryMs, new AbortController().signal);
     for (const job of held.all()) giveUpJob(job);

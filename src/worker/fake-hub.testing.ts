@@ -63,15 +63,15 @@ export function signedBatch(key: SigningKey, jobs: TestJob[], workerId = "w1") {
   return { jobs, batch: { key_id: key.keyId, signature } };
 }
 
-/** As much of a hub as a worker can be tested against without one; the whole way is tested with the real hub. */
+/** As much of a hub as a worker can be tested against without one; the whole path is tested with the real hub. */
 export class FakeHub {
   readonly key = generateSigningKey().signingKey;
   readonly calls: Call[] = [];
   readonly endings: Ending[] = [];
   readonly outputs = new Map<string, Buffer>();
-  /** Handed out by the next claims. */
+  /** Given out by the next claims. */
   queue: TestJob[] = [];
-  /** Answered instead, while it gives something. */
+  /** Used as the response while it returns something. */
   intercept: (call: Call) => { status: number; body?: unknown } | undefined = () => undefined;
   leaseMs = 60_000;
   lost: string[] = [];
@@ -102,7 +102,7 @@ export class FakeHub {
     this.#commands?.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** Comes when the condition holds; it is looked at after every call. */
+  /** Resolves when the condition is true; it is checked after every call. */
   until(condition: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {

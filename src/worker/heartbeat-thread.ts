@@ -8,8 +8,8 @@ import { LeaseKeeper } from "./lease-keeper.ts";
 import { machineMonotonicMs } from "./machine-clock.ts";
 
 /**
- * The thread that renews leases. It has its own event loop and its own connection, so a main loop that is busy with
- * somebody's handler never makes the worker look dead.
+ * The thread that renews leases. It has its own event loop and its own connection, so that a main loop that is busy
+ * with a handler never makes the worker look dead.
  */
 const data = workerData as HeartbeatThreadData;
 const port = parentPort!;
@@ -45,14 +45,14 @@ port.on("message", (order: HeartbeatOrder) => {
 });
 keeper.start();
 
-/** A plain process leads a group. The first process of a cage leads none, but takes all of its cage with it. */
+/** A plain process leads a group. The first process of a cage leads none, but its death ends the whole cage. */
 function killGroup(pid: number): void {
   for (const target of [-pid, pid]) {
     try {
       process.kill(target, "SIGKILL");
       return;
     } catch {
-      // There is no such group, or it has gone by itself: then there is nothing left to end here.
+      // There is no such group, or it has already ended: there is nothing left to kill.
     }
   }
 }

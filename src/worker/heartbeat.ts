@@ -34,20 +34,20 @@ type HeartbeatOptions = Omit<HeartbeatThreadData, "status" | "messages"> & {
   onMessage(message: KeeperMessage): void;
 };
 
-/** A lease lives at least a second, so a thread that hears of it this late has time enough. */
+/** A lease lasts at least a second, so a thread that learns of it this late has enough time. */
 const flushMs = 50;
 const restartMs = 500;
 
 /**
  * The main thread's side of the heartbeat. What is held and dropped is passed on a few times a second, because most
- * jobs of a fast worker come and go in between and never need to be known; process ids are passed on at once.
+ * jobs of a fast worker start and end in between and never need to be known; process ids are passed on at once.
  */
 export class Heartbeat implements Service {
   readonly name = "heartbeat";
   readonly #options: HeartbeatOptions;
   readonly #leases = new Map<string, KeptLease>();
   readonly #changed = new Set<string>();
-  /** What the thread knows of. */
+  /** What the thread knows. */
   #known = new Set<string>();
   #thread: Thread | undefined;
   #messages: MessagePort | undefined;
@@ -102,8 +102,8 @@ export class Heartbeat implements Service {
   }
 
   /**
-   * Hears at once what the thread has said so far. The thread says that a lease is lost before it kills the process, but
-   * the end of the process may reach this loop first.
+   * Receives at once what the thread has sent so far. The thread reports that a lease is lost before it kills the
+   * process, but the end of the process may reach this loop first.
    */
   catchUp(): void {
     if (this.#messages === undefined) return;
@@ -189,7 +189,7 @@ function shortestLeaseMs(lease: Lease): number {
   return Math.max(1_000, (lease.expires_at_ts - lease.issued_at_ts - 2) * 1_000);
 }
 
-/** From a checkout the source itself runs; the published package holds it compiled. */
+/** In a checkout the source itself runs; the published package contains it compiled. */
 function threadUrl(): URL {
   const isSource = import.meta.url.endsWith(".ts");
   return isSource

@@ -4,16 +4,16 @@ import type { Lease } from "../signing/lease.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { AcceptedClaim } from "./verify-claims.ts";
 
-/** One attempt that this worker holds the lease of, from the claim to the last word about it. */
+/** One attempt whose lease this worker holds, from the claim to the last report about it. */
 export type HeldJob = {
   readonly key: string;
   readonly claim: AcceptedClaim;
   readonly lease: Lease;
   /** Ends the run; its reason is a StopReason. */
   readonly stop: AbortController;
-  /** Takes away what grace the run has. */
+  /** Ends the grace period of the run. */
   readonly hurry: AbortController;
-  /** Nothing that is said about this attempt can still count: shipping and reporting end. */
+  /** Reports about this attempt are no longer accepted: sending and reporting end. */
   readonly gone: AbortController;
   phase: "waiting" | "running" | "ending";
 };
@@ -64,7 +64,7 @@ export class HeldJobs {
     return this.#jobs.get(key);
   }
 
-  /** For commands that name only the job. A worker seldom holds two attempts of one, and then both are meant. */
+  /** For commands that contain only the job. A worker rarely holds two attempts of one job, and then both are meant. */
   *ofJob(jobId: string): Generator<HeldJob> {
     for (const held of this.#jobs.values()) if (held.lease.job_id === jobId) yield held;
   }
@@ -73,7 +73,7 @@ export class HeldJobs {
     return [...this.#jobs.values()];
   }
 
-  /** Comes when nothing is held any more. */
+  /** Resolves when nothing is held any more. */
   whenEmpty(): Promise<void> {
     if (this.#jobs.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onEmpty.push(resolve));
@@ -86,8 +86,8 @@ export function stopJob(held: HeldJob, reason: StopReason): void {
 }
 
 /**
- * The lease is over. When the hub says so, nothing about the attempt counts any more. When only this worker believes
- * so, because the hub is away, the process must die, but what has already ended may still be accepted.
+ * The lease has ended. If the hub says so, no report about the attempt is accepted any more. If only this worker
+ * assumes so, because the hub is away, the process must die, but what has already ended may still be accepted.
  */
 export function loseJob(held: HeldJob, saidBy: "hub" | "fence"): void {
   if (saidBy === "fence" && held.phase === "ending") return;
@@ -96,7 +96,7 @@ export function loseJob(held: HeldJob, saidBy: "hub" | "fence"): void {
   if (saidBy === "hub") giveUpJob(held);
 }
 
-/** Nothing more will be said about this attempt. */
+/** Nothing more will be reported about this attempt. */
 export function giveUpJob(held: HeldJob): void {
-  held.gone.abort(new WritError("LEASE_LOST", "this attempt does not count any more"));
+  held.gone.abort(new WritError("LEASE_LOST", "this attempt is no longer valid"));
 }

@@ -16,7 +16,7 @@ import type { HttpClient, HttpStream } from "../runtime/http-client.ts";
 import { type Call, createAttemptCalls } from "./attempt-calls.ts";
 
 /**
- * A signature that is missing or is not even text is passed on as an empty one, so that it is refused and reported
+ * A signature that is missing, or not even a string, is passed on as an empty one, so that it is refused and reported
  * like any other that does not verify.
  */
 const receivedSignature = z
@@ -27,7 +27,7 @@ const receivedSignature = z
   })
   .catch({ key_id: "", signature: "" });
 
-/** The route as it is, but for the signature, which is looked at afterwards. */
+/** The route as it is, except for the signature, which is checked afterwards. */
 const claimRoute = {
   ...workerRoutes.claimJobs,
   answers: {
@@ -40,7 +40,7 @@ export type Registration = z.input<typeof workerRegistration>;
 export type WorkerMetrics = z.input<typeof workerMetrics>;
 export type ResultAnswer = z.output<typeof resultBatchAnswer>["items"][number];
 
-/** The hub sends a comment every 15 s; three of them missed is a stream that only looks alive. */
+/** The hub sends a comment every 15 s; if three of them are missing, the stream is dead. */
 const commandsIdleMs = 45_000;
 
 export type HubCalls = ReturnType<typeof createHubCalls>;
@@ -48,19 +48,19 @@ export type HubCalls = ReturnType<typeof createHubCalls>;
 type ClaimAsk = {
   max: number;
   waitMs: number;
-  /** Jobs of these types only; without it, whatever the worker is registered for. */
+  /** Jobs of these types only; by default those that the worker is registered for. */
   types?: readonly string[] | undefined;
   signal: AbortSignal;
 };
 
-/** Every call that a worker makes, but for the heartbeat, which has a thread and a connection of its own. */
+/** Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. */
 export function createHubCalls(client: HttpClient, me: { workerId: string; timeoutMs: number }) {
   const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
     callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
   return { ...createOwnCalls(client, call, me), ...createAttemptCalls(call, me.workerId) };
 }
 
-/** What a worker says and asks for itself, or for many attempts at once. */
+/** The calls of a worker for itself, or for several attempts at once. */
 function createOwnCalls(
   client: HttpClient,
   call: Call,
@@ -75,7 +75,7 @@ function createOwnCalls(
       await call(workerRoutes.registerWorker, { body: registration }, { signal });
     },
 
-    /** Null when there is nothing to do. */
+    /** Null if there is nothing to do. */
     async claim(ask: ClaimAsk): Promise<ClaimedBatch | null> {
       const { max, waitMs, types, signal } = ask;
       const body = { worker_id: workerId, max, wait_ms: waitMs, types: types && [...types] };
@@ -84,7 +84,7 @@ function createOwnCalls(
       return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };
     },
 
-    /** The items are JSON text already, because results must arrive as they were written. */
+    /** The items are already JSON text, because results must arrive as they were written. */
     async finishJobs(
       items: readonly string[],
       signal: AbortSignal,
@@ -94,7 +94,7 @@ function createOwnCalls(
       const text = `{"worker_id":${JSON.stringify(workerId)}${receipts},"items":[${items.join(",")}]}`;
       const { body } = await call(workerRoutes.finishJobs, { body: new JsonText(text) }, { signal });
       if (body.items.length === items.length) return body.items;
-      throw new WritError("HTTP_ERROR", "the hub's answer does not have one entry for each result");
+      throw new WritError("HTTP_ERROR", "the hub's response does not have one entry for each result");
     },
 
     async pushMetrics(metrics: WorkerMetrics, signal: AbortSignal): Promise<void> {

@@ -13,18 +13,18 @@ type HubLinkDeps = RetryDeps & {
   keys: TrustedKeys;
   registration(): Omit<Registration, "key_ids">;
   onRegistered(): void;
-  /** True when commands can be heard. */
+  /** True when commands can be received. */
   onStream(isOpen: boolean): void;
   onCommand(command: string, data: Record<string, unknown>): void;
 };
 
-/** As many as a registration may name; the newest are last. */
+/** As many as a registration may contain; the newest are last. */
 const keyIdsMax = 16;
 const goodbyeMs = 2_000;
 
 /**
- * The worker's standing with the hub: whose signatures it trusts, its registration, and the stream of commands. It
- * connects again for ever, and registers anew each time, because the hub may have been replaced in between.
+ * The worker's relation to the hub: which keys it trusts, its registration, and the command stream. It reconnects for
+ * ever, and registers each time, because the hub may have been replaced in between.
  */
 export class HubLink implements Service {
   readonly name = "hub link";
@@ -38,7 +38,7 @@ export class HubLink implements Service {
     this.#deps = deps;
   }
 
-  /** Rejects when the hub answers that it will not have this worker. A hub that is away is waited for. */
+  /** Rejects if the hub refuses this worker. A hub that is away is waited for. */
   async start(): Promise<void> {
     try {
       await this.#connect();
@@ -49,7 +49,7 @@ export class HubLink implements Service {
     this.#over = this.#run();
   }
 
-  /** Says goodbye at the end. A hub that cannot be told notices by itself that the worker is silent. */
+  /** Deregisters at the end. A hub that cannot be told notices that the worker is silent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#reconnect.abort();
@@ -57,7 +57,7 @@ export class HubLink implements Service {
     await this.#deps.calls.removeWorker(AbortSignal.timeout(goodbyeMs)).catch(() => {});
   }
 
-  /** The hub has forgotten the worker: begin again. */
+  /** The hub does not know the worker any more: start again. */
   renew(): void {
     this.#reconnect.abort();
   }
@@ -72,14 +72,14 @@ export class HubLink implements Service {
     });
   }
 
-  /** The hub has other keys now. Those that may be believed are, and the hub is told which these are. */
+  /** The hub has other keys now. Those that can be trusted are, and the hub is told which these are. */
   async refreshKeys(): Promise<void> {
     const { signal } = this.#stopping;
     try {
       if (await this.#learnKeys(signal)) await this.#register(signal);
     } catch (error) {
-      // The stream that brought the news would not have been there without a hub; a new one brings them again.
-      if (!signal.aborted) this.#deps.logger.warn({ err: error }, "the hub's keys could not be looked at");
+      // The stream that announced the keys needs a hub, so a new stream will announce them again.
+      if (!signal.aborted) this.#deps.logger.warn({ err: error }, "the hub's keys could not be checked");
     }
   }
 
@@ -117,38 +117,44 @@ export class HubLink implements Service {
     await calls.register({ ...registration(), key_ids: keys.names().slice(-keyIdsMax) }, signal);
   }
 
-  /** True when other keys are trusted than before. */
+  /** True if other keys are trusted than before. */
   async #learnKeys(signal: AbortSignal): Promise<boolean> {
     const { calls, keys, logger } = this.#deps;
     const shown = await calls.listKeys(signal);
     if (!keys.hasRoots) this.#pin(shown);
     const isLess = await keys.drop(shown.revocations ?? []);
     if (isLess)
-      logger.error({ key_ids: keyIds(keys) }, "a key of the hub was revoked; these are still trusted");
+      logger.error(
+        { key_ids: keyIds(keys) },
+        "a key of the hub was revoked; the remaining keys are still trusted",
+      );
     if (shown.key_set === undefined) return isLess;
     try {
       const isNew = await keys.take(shown.key_set);
       if (isNew)
-        logger.info({ version: keys.version, key_ids: keyIds(keys) }, "these keys of the hub are trusted");
+        logger.info(
+          { version: keys.version, key_ids: keyIds(keys) },
+          "the trusted keys of the hub have changed",
+        );
       return isNew || isLess;
     } catch (error) {
       if (!(error instanceof WritError)) throw error;
       logger.error(
         { err: error, key_ids: keyIds(keys) },
-        "the hub's key set is refused; the keys stay as they were",
+        "the hub's key set is refused; the trusted keys stay the same",
       );
       return isLess;
     }
   }
 
-  /** A hub that later shows other keys, or somebody in its place, is not believed. */
+  /** Other keys that the hub, or an impostor, shows later are not trusted. */
   #pin({ keys: shown }: KeysView): void {
     const keys = shown.filter(({ status }) => status !== "revoked");
-    if (keys.length === 0) throw new WritError("KEY_NOT_TRUSTED", "the hub names no key that signs its jobs");
+    if (keys.length === 0) throw new WritError("KEY_NOT_TRUSTED", "the hub lists no signing key");
     this.#deps.keys.pin(keys.map(({ public_key }) => public_key));
     this.#deps.logger.info(
       { key_ids: keyIds(this.#deps.keys) },
-      "no signing keys were given; these of the hub are trusted until the end",
+      "no signing keys were given; the hub's current keys are trusted for as long as this worker runs",
     );
   }
 
@@ -156,7 +162,7 @@ export class HubLink implements Service {
     this.#reconnect = new AbortController();
     const signal = AbortSignal.any([this.#stopping.signal, this.#reconnect.signal]);
     const { body } = await this.#deps.calls.openCommands(signal).catch((error) => {
-      // A hub that refuses the stream refuses claims for the same reason, and those tell of it.
+      // A hub that refuses the stream refuses claims for the same reason, and those report it.
       if (!mayComeBack(error)) this.#reconnect.abort();
       throw error;
     });
@@ -171,7 +177,7 @@ export class HubLink implements Service {
       const isObject = typeof parsed === "object" && parsed !== null;
       this.#deps.onCommand(event, isObject ? (parsed as Record<string, unknown>) : {});
     } catch (error) {
-      this.#deps.logger.warn({ err: error, event }, "a command of the hub could not be read");
+      this.#deps.logger.warn({ err: error, event }, "a command of the hub is not valid");
     }
   }
 
@@ -179,7 +185,7 @@ export class HubLink implements Service {
     if (this.#stopping.signal.aborted || this.#reconnect.signal.aborted) return;
     if (mayComeBack(error)) this.#deps.presence.away(error);
     else
-      this.#deps.logger.warn({ err: error }, "the command stream is not available; asking for work instead");
+      this.#deps.logger.warn({ err: error }, "the command stream is not available; polling for work instead");
   }
 }
 

@@ -11,11 +11,11 @@ type OrderDeps = {
   slots: Pick<Slots, "endWaiting">;
   claims: Pick<ClaimLoop, "wake">;
   link: Pick<HubLink, "renew" | "refreshKeys">;
-  /** The hub wants this worker to take nothing new, or lets it again. */
+  /** The hub asks this worker to take nothing new, or allows it again. */
   onDrain(isTold: boolean): void;
 };
 
-/** What the hub tells a worker, on the command stream or in the answer to a heartbeat, and what follows from it. */
+/** What the hub tells a worker, on the command stream or in the response to a heartbeat, and what follows from it. */
 export class HubOrders {
   readonly #deps: OrderDeps;
   #isToldToDrain = false;
@@ -24,7 +24,7 @@ export class HubOrders {
     this.#deps = deps;
   }
 
-  /** An administrator's drain: what runs goes on, nothing new begins, and it can be lifted again. */
+  /** An administrator's drain: running jobs continue, nothing new starts, and it can be ended again. */
   get isToldToDrain(): boolean {
     return this.#isToldToDrain;
   }
@@ -37,7 +37,7 @@ export class HubOrders {
     else if (command === "lost") for (const job of jobs) this.#lose(job, "hub");
     else if (command === "drain") this.#setToldToDrain(true);
     else if (command === "keys") {
-      // To register anew would end a drain; it is made up for when the drain is over.
+      // Registering again would end a drain, so it is done when the drain is over.
       if (!this.#isToldToDrain) void link.refreshKeys();
     }
   }
@@ -50,7 +50,7 @@ export class HubOrders {
       return;
     }
     if (message.kind === "fenced") {
-      logger.error({ jobs: message.keys }, "the hub was not reached in time; these jobs are ended");
+      logger.error({ jobs: message.keys }, "the hub could not be reached in time; ending these jobs");
       for (const held of this.#heldOf(message.keys)) this.#lose(held, "fence");
       return;
     }

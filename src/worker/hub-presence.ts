@@ -6,7 +6,7 @@ import type { Logger } from "../runtime/logger.ts";
 /** A hub that is just going down still answers on some connections and refuses others. */
 const settledMs = 1_000;
 
-/** Says once that the hub is away and once that it is back, however many calls notice it. */
+/** Logs once that the hub is away and once that it is back, however many calls notice it. */
 export class HubPresence {
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -19,7 +19,7 @@ export class HubPresence {
     this.#clock = clock;
   }
 
-  /** How often it was away so far. */
+  /** How often it has been away so far. */
   get absences(): number {
     return this.#absences;
   }
@@ -50,7 +50,7 @@ export function hubPauseMs(failures: number, random: () => number): number {
 
 export type RetryDeps = { clock: Clock; random: () => number; presence: HubPresence };
 
-/** Repeats a call while the hub is away. Its end is the signal's, so a caller that lives for ever must bring one. */
+/** Repeats a call while the hub is away. Only the signal ends it, so a caller that runs for ever must provide one. */
 export async function retryWhileAway<T>(
   deps: RetryDeps,
   signal: AbortSignal,
@@ -71,8 +71,8 @@ export async function retryWhileAway<T>(
 }
 
 /**
- * Whether a worker makes the same call again. Beside what is retryable for everybody that is an error which the hub did
- * not expect: it may be gone after the hub's next start, and giving up would lose what a job has done.
+ * Whether a worker repeats the call. In addition to what is retryable for everybody, that includes an unexpected error
+ * of the hub: it may be gone after the hub's next start, and giving up would lose what a job has done.
  */
 export function mayComeBack(error: unknown): boolean {
   return isRetryable(error) || hasCode(error, "INTERNAL");

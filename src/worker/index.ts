@@ -13,20 +13,20 @@ export type WorkerOptions = {
   /** The hub's address, or several of the same hub. */
   hub: string | readonly string[];
   token: string;
-  /** The host's name unless told. Two programs on one host need two. */
+  /** Default: the host's name. Two programs on one host need two ids. */
   workerId?: string;
   /** How many handlers run at once. */
   concurrency?: number;
   tags?: readonly string[];
   /**
-   * The hub's public keys, as PEM. Without them those that the hub shows at the first connection are trusted, and
-   * only those, for the life of this worker.
+   * The hub's public keys, as PEM. Without them, the keys that the hub shows at the first connection are trusted, and
+   * only those, for as long as this worker runs.
    */
   signingKeys?: readonly string[];
   /** PEM of the authority that signed the hub's certificate. */
   ca?: string;
   allowInsecure?: boolean;
-  /** Where the worker keeps its key and its memory of what it has run; `~/.writ/workers/<workerId>` unless told. */
+  /** Where the worker keeps its key and its ledger (default: `~/.writ/workers/<workerId>`). */
   home?: string;
   logger?: Logger;
 };
@@ -44,24 +44,24 @@ export class Worker {
     this.#options = options;
   }
 
-  /** What to do with jobs of a type: what the function returns is the result, what it throws fails the attempt. */
+  /** Registers a function for a type of job: its return value is the result, and an error fails the attempt. */
   handle(type: string, handler: HandlerFunction): this {
     if (this.#running !== undefined) throw new Error("handlers must be registered before the worker starts");
-    if (this.#handlers.has(type)) throw new Error(`there is already a handler for ${type}`);
+    if (this.#handlers.has(type)) throw new Error(`a handler for ${type} is already registered`);
     this.#handlers.set(type, handler);
     return this;
   }
 
-  /** Resolves when the worker takes jobs, or waits for a hub that is away; rejects when the hub refuses it. */
+  /** Resolves when the worker accepts jobs, or waits for a hub that is away; rejects if the hub refuses it. */
   async start(): Promise<void> {
     if (this.#handlers.size === 0)
       throw new WritError("CONFIG_INVALID", "a worker needs at least one handler");
-    if (this.#running !== undefined) throw new Error("the worker has been started already");
+    if (this.#running !== undefined) throw new Error("the worker has already been started");
     this.#running = this.#begin();
     await this.#running;
   }
 
-  /** Lets what runs end within 30 s, gives back the rest, and returns when all is over. */
+  /** Lets running jobs end within 30 s, gives back the rest, and resolves when it has stopped. */
   async stop(): Promise<void> {
     await (await this.#running)?.stop();
   }
@@ -97,7 +97,7 @@ export class Worker {
       version,
       logger,
       handlers,
-      // A program that registers functions did not offer to run the commands of strangers.
+      // A program that registers functions has not offered to run the commands of strangers.
       createRunners: (deps) => runnersOf(deps, [handlerRunner(deps, deps.functions)]),
     });
   }

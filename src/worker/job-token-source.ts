@@ -7,10 +7,10 @@ import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
 
 /**
- * The job token of one attempt: the one that came with the claim, and later those that the hub makes on request. A
- * token lives as long as its lease did when it was made, and a heartbeat renews the lease within a third of its time,
- * so a token is used for a third of that and then has another third left. That is counted by this machine's own clock,
- * because the hub's may differ.
+ * The job token of one attempt: the one that came with the claim, and later those that the hub issues on request. A
+ * token lasts as long as its lease did when it was made, and a heartbeat renews the lease within a third of its time,
+ * so a token is used for a third of that and then has another third left. This is measured with this machine's own
+ * clock, because the hub's may differ.
  */
 export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSource {
   const { clock } = deps;
@@ -33,7 +33,7 @@ export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSourc
       renewing = undefined;
     }
   };
-  // Many files may be waiting for it: they share one call.
+  // Many files may be waiting for it; they share one call.
   const renew = (): Promise<string> => (renewing ??= askHub());
 
   return {

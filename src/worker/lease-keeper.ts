@@ -9,9 +9,9 @@ export type KeptLease = {
   jobId: string;
   attempt: number;
   token: string;
-  /** The process group that dies with the lease; 0 when there is none. */
+  /** The process group that dies with the lease; 0 if there is none. */
   pid: number;
-  /** By the monotonic clock of the machine, when the lease was last known to be renewed. */
+  /** When the lease was last known to be renewed, by the machine's monotonic clock. */
   renewedAtMs: number;
   leaseMs: number;
 };
@@ -39,8 +39,8 @@ const timeoutMsMax = 10_000;
 const retryMsMax = 1_000;
 
 /**
- * Renews leases, and ends the processes of those that could not be renewed in time: the hub gives such a job to
- * somebody else, and two processes of one job must never run. The margin is a sixth of the lease.
+ * Renews leases, and kills the processes of those that could not be renewed in time: the hub gives such a job to
+ * another worker, and two processes of one job must never run. The margin is a sixth of the lease.
  */
 export class LeaseKeeper {
   readonly #deps: KeeperDeps;
@@ -73,7 +73,7 @@ export class LeaseKeeper {
       const lease = this.#leases.get(key);
       if (lease === undefined) continue;
       lease.pid = pid;
-      // Started although the time is over: it cannot have heard of that yet.
+      // Started although the time is over: it cannot have known that yet.
       if (lease.isFenced) this.#kill(lease);
     }
     this.#planFence();
@@ -98,7 +98,7 @@ export class LeaseKeeper {
         drain: answer.drain,
         leaseMs: answer.lease_ms,
       });
-      // Told first, so that whoever sees the process end can know already why.
+      // Reported first, so that whoever sees the process end already knows why.
       for (const lease of lost) this.#kill(lease);
       this.#plan(this.#intervalMs());
     } catch (error) {
@@ -111,7 +111,10 @@ export class LeaseKeeper {
     }
   }
 
-  /** Gives the leases that are lost. The answer names jobs: it means the attempts sent, not one claimed meanwhile. */
+  /**
+   * Returns the leases that are lost. The response lists jobs: it means the attempts that were sent, not one claimed
+   * meanwhile.
+   */
   #renew(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): KeptLease[] {
     const lostJobs = new Set(answer.lost);
     const lost: KeptLease[] = [];
@@ -122,7 +125,7 @@ export class LeaseKeeper {
         lost.push(current);
         continue;
       }
-      // From when the question was sent, not from when the answer came: the hub's own count began in between.
+      // From when the call was sent, not from when the response arrived, because the hub's own time began in between.
       current.renewedAtMs = sentAtMs;
       current.leaseMs = answer.lease_ms;
       current.isFenced = false;

@@ -8,15 +8,18 @@ type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
 type Row = { attempt: number; expiresAtTs: number };
 
 const keptSec = 30 * 86_400;
-/** Twice the skew that a lease is allowed: after that its own signature keeps an old claim out. */
+/** Twice the skew that a lease may have; after that, its own signature keeps an old claim out. */
 const spareSec = 60;
-/** Above this only entries are kept whose lease could still be accepted, so that a fast worker does not fill its memory. */
+/**
+ * Above this, only entries are kept whose lease could still be accepted, so that a fast worker does not fill its
+ * memory.
+ */
 const rowsMax = 250_000;
 const linesMin = 10_000;
 
 /**
- * The attempts that this worker has already taken on, kept across restarts. A claim that is delivered a second time
- * is refused by it, even when every signature in it is right.
+ * The attempts that this worker has already accepted, kept across restarts. It refuses a claim that is delivered a
+ * second time, even if every signature in it is valid.
  */
 export class Ledger {
   readonly #path: string;
@@ -37,14 +40,14 @@ export class Ledger {
   static async open(path: string, nowMs: () => number): Promise<Ledger> {
     const rows = readRows(await readIfThere(path));
     forgetOld(rows, nowMs() / 1000);
-    // Written anew each time, so that a line which a crash has torn is not continued by the next one.
+    // Written again each time, so that a line torn by a crash is not continued by the next one.
     await writePrivateFile(path, textOf(rows));
     return new Ledger(path, nowMs, rows, await open(path, "a"));
   }
 
   /**
-   * Says for each attempt whether it is new, at once. Nothing may be started before `saved`, which comes when all of
-   * them would survive a power failure; one sync serves the whole batch.
+   * Says at once for each attempt whether it is new. Nothing may be started before `saved` resolves, when all of them
+   * would survive a power failure; one sync serves the whole batch.
    */
   admit(entries: readonly LedgerEntry[]): { isNew: boolean[]; saved: Promise<void> } {
     const isNew = entries.map((entry) => this.#note(entry));
@@ -59,9 +62,9 @@ export class Ledger {
 
   #note({ jobId, attempt, expiresAtTs }: LedgerEntry): boolean {
     const known = this.#rows.get(jobId);
-    // Attempts only ever rise, so an older one is as much a repetition as the same one.
+    // Attempt numbers only increase, so an older one is as much a repetition as the same one.
     if (known !== undefined && attempt <= known.attempt) return false;
-    // Taken out first, so that the map stays ordered by age.
+    // Removed first, so that the map stays ordered by age.
     this.#rows.delete(jobId);
     this.#rows.set(jobId, { attempt, expiresAtTs });
     return true;
@@ -101,7 +104,7 @@ function lineOf({ jobId, attempt, expiresAtTs }: LedgerEntry): string {
 
 const linePattern = /^(\S{1,100}) (\d{1,16}) (\d{1,16})$/;
 
-/** A line that a crash has torn belongs to an attempt that never began: the sync comes before the start. */
+/** A line torn by a crash belongs to an attempt that never started, because the sync comes before the start. */
 function readRows(text: string): Map<string, Row> {
   const rows = new Map<string, Row>();
   for (const line of text.split("\n")) {

@@ -7,7 +7,7 @@ const weight = 0.1;
 
 /**
  * Decides how many jobs to claim ahead. A worker whose jobs take a fraction of a millisecond would otherwise spend its
- * time asking for them; one whose jobs take long must not hoard what another worker could begin now.
+ * time asking for them; one whose jobs take long must not hoard jobs that another worker could start now.
  */
 export class LookAhead {
   #averageMs: number | undefined;

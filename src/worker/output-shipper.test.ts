@@ -32,9 +32,9 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-type Wish = { ended?: AbortSignal; bytesMax?: number; signal?: AbortSignal; presence?: HubPresence };
+type ShipOptions = { ended?: AbortSignal; bytesMax?: number; signal?: AbortSignal; presence?: HubPresence };
 
-function ship(options: Wish = {}): Promise<void> {
+function ship(options: ShipOptions = {}): Promise<void> {
   const calls = createHubCalls(client, { workerId: "w1", timeoutMs: 5_000 });
   const { presence = new HubPresence(silentLogger, systemClock) } = options;
   return shipOutput(

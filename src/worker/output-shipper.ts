@@ -10,15 +10,15 @@ type Shipment = {
   lease: Lease;
   stream: OutputStream;
   path: string;
-  /** Where to begin when the hub has said what it has; at the beginning unless told. */
+  /** Where to begin, if the hub has reported what it has (default: at the beginning). */
   offset?: number;
-  /** Never more than this reaches the hub, whatever the file holds. */
+  /** Never more than this is sent to the hub, whatever the file contains. */
   bytesMax: number;
   /** Aborted when nothing more will be written. */
   ended: AbortSignal;
-  /** Hears what the hub has taken. */
+  /** Called with what the hub has accepted. */
   hash?: StreamHash;
-  /** Aborted when the attempt's output does not count any more. */
+  /** Aborted when the attempt's output no longer matters. */
   signal: AbortSignal;
 };
 
@@ -27,9 +27,9 @@ export type ShipDeps = RetryDeps & { calls: Pick<HubCalls, "appendOutput"> };
 const chunkBytes = 256 * 1024;
 
 /**
- * Sends what a job says to the hub while it is being said, and returns when the hub has all of it. Bytes go by offset
- * and stay on disk until then: a lost answer, a hub that is away or one that has forgotten the end leaves no gap and
- * nothing twice. One chunk is in memory at a time.
+ * Sends a job's output to the hub while it is written, and returns when the hub has all of it. Bytes are sent by offset
+ * and stay on disk until then: a lost response, a hub that is away, or one that has lost the end, leaves no gap and no
+ * duplicates. Only one chunk is in memory at a time.
  */
 export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<void> {
   let { offset = 0 } = shipment;
@@ -37,11 +37,11 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
   while (true) {
     const { absences } = deps.presence;
     const { sent, isAtHub, size } = await shipFrom(deps, shipment, offset);
-    // A hub that was away may have lost power, and with it bytes that it had taken: it is asked once more.
+    // A hub that was away may have lost power, and with it bytes that it had accepted, so it is asked once more.
     const wasAway = deps.presence.absences !== absences && sent > 0;
     const atHub = isAtHub && wasAway ? await sendChunk(deps, shipment, nothingAt(sent)) : size;
     if (isAtHub && atHub === sent) return;
-    // The hub counts otherwise than we do: it had our chunk already, or it has lost some. It is right either way.
+    // The hub's count differs from ours: it already had our chunk, or it has lost some. It is right either way.
     surprises = atHub > offset ? 0 : surprises + 1;
     offset = atHub;
     shipment.hash?.jump(atHub);
@@ -51,11 +51,11 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
 
 type Shipped = { sent: number; size: number; isAtHub: boolean };
 
-/** Sends from an offset to the end; gives the hub's size as soon as that is not what was expected. */
+/** Sends from an offset to the end; returns the hub's size as soon as it is not what was expected. */
 async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promise<Shipped> {
   const { path, ended, signal, bytesMax } = shipment;
   let offset = from;
-  // The next piece is read when the hub has answered that it has this one; any other answer ends the loop.
+  // The next piece is read when the hub has confirmed this one; any other response ends the loop.
   const options = { path, offset, chunkBytes, reusesBuffer: true, ended, signal };
   for await (const chunk of followFile(options)) {
     const bytes = chunk.subarray(0, Math.max(0, bytesMax - offset));
@@ -68,7 +68,7 @@ async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promi
   return { sent: offset, size: offset, isAtHub: true };
 }
 
-/** Adds nothing, and is answered with the size like any other chunk. */
+/** Appends nothing, and is answered with the size like any other chunk. */
 function nothingAt(offset: number): { offset: number; bytes: Uint8Array } {
   return { offset, bytes: new Uint8Array() };
 }
@@ -82,7 +82,7 @@ function sendChunk(
     try {
       return await deps.calls.appendOutput(lease, { stream, ...chunk }, callSignal);
     } catch (error) {
-      // Asking again changes nothing about a quota: the job has said more than it may.
+      // Asking again does not change a limit: the job has written more than it may.
       if (error instanceof WritError && error.code === "QUOTA_EXCEEDED") {
         throw new WritError("TOO_LARGE", error.message, error.details);
       }

@@ -14,7 +14,7 @@ type PushMetricsDeps = {
   verifications(): number;
 };
 
-/** Reports now and then how loaded the machine is. A report that fails is dropped; the next one is fresher anyway. */
+/** Reports the load of the machine from time to time. A report that fails is dropped; the next one is newer anyway. */
 export function pushMetrics(deps: PushMetricsDeps): RepeatedService {
   const { clock, intervalMs } = deps;
   let before = cpuTimes();

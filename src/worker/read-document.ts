@@ -7,16 +7,22 @@ type Accepting = {
   capabilities: readonly { provider: string; model: string }[];
 };
 
-/** Reads a document whose signature has been checked; what this worker cannot take is an INVALID_JOB. */
+/** Reads a document whose signature has been checked; one that this worker cannot run is an INVALID_JOB. */
 export function readDocument(signed: JsonObject, worker: Accepting): JobDocument {
   const document = parseDocument(signed);
   if (document.execution_location !== worker.location) {
-    throw notAccepted(`the job is for ${document.execution_location}, this worker is at ${worker.location}`);
+    throw notAccepted(
+      `the job is for ${document.execution_location}, but this worker is at ${worker.location}`,
+    );
   }
   const { provider, model } = document;
   const hasModel = worker.capabilities.some((one) => one.provider === provider && one.model === model);
   if (provider !== undefined && !hasModel) {
-    throw new RunFailure("INVALID_JOB", "NO_SUCH_MODEL", `this worker has no ${provider} ${model}`);
+    throw new RunFailure(
+      "INVALID_JOB",
+      "NO_SUCH_MODEL",
+      `this worker does not have the model ${provider} ${model}`,
+    );
   }
   return document;
 }
@@ -26,7 +32,7 @@ function parseDocument(signed: JsonObject): JobDocument {
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const place = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")} `;
-  throw notAccepted(`this worker does not understand the document: ${place}${issue?.message ?? ""}`);
+  throw notAccepted(`this worker cannot read the document: ${place}${issue?.message ?? ""}`);
 }
 
 const reasonCharsMax = 2000;

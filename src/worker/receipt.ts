@@ -16,7 +16,7 @@ type AttemptFacts = {
   stderrSha256: string;
 };
 
-/** The worker's account of an attempt, as the text that it signs. */
+/** The receipt of an attempt, as the text that the worker signs. */
 export function receiptOf(
   { lease, documentSha256 }: VerifiedClaim,
   outcome: Ended,
@@ -40,7 +40,7 @@ export function receiptOf(
   });
 }
 
-/** What cannot be read has no canonical form; the hub will refuse it, and its hash with it. */
+/** A result that cannot be parsed has no canonical form; the hub will refuse it, and its hash with it. */
 function resultHash(json: string): string {
   try {
     return sha256Hex(canonicalize(parseJson(json)));
@@ -50,7 +50,7 @@ function resultHash(json: string): string {
   }
 }
 
-/** Without the fields that are undefined, as it is reported to the hub. */
+/** Without the undefined fields, as it is reported to the hub. */
 function plain(value: object | undefined): JsonValue {
   if (value === undefined) return null;
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined));

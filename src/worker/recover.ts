@@ -25,12 +25,12 @@ type RecoverDeps = {
 export async function recover(deps: RecoverDeps): Promise<Ledger> {
   const { workerDir, workDir, sandbox, discards, clock } = deps;
   const jobsDir = join(workDir, "jobs");
-  // The launcher dies with its worker, and cages with the launcher; their cgroups are left, and in them perhaps a
-  // process that takes its time. Processes go before the directories that they write to.
+  // The launcher dies with its worker, and cages with the launcher; their cgroups are left, perhaps with a process that
+  // has not ended yet. Processes are ended before the directories that they write to are removed.
   await sandbox.sweep(await readdir(jobsDir).catch(() => []));
   // A tree that cannot be removed is no reason not to start.
   await discards.discardAllIn(jobsDir);
   await mkdir(jobsDir, { recursive: true, mode: 0o700 });
-  // Half a line at its end is dropped: it belongs to an attempt that was never begun.
+  // Half a line at its end is dropped: it belongs to an attempt that was never started.
   return Ledger.open(join(workerDir, "ledger.log"), () => clock.nowMs());
 }

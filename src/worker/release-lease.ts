@@ -14,14 +14,11 @@ export async function releaseLease(
   signal: AbortSignal,
 ): Promise<void> {
   const { job_id, attempt } = lease;
-  deps.logger.info({ job_id, attempt, reason }, "a job is given back");
+  deps.logger.info({ job_id, attempt, reason }, "giving a job back");
   try {
     await retryWhileAway(deps, signal, (callSignal) => deps.calls.release(lease, reason, callSignal));
   } catch (error) {
     if (signal.aborted || hasCode(error, "LEASE_LOST")) return;
-    deps.logger.warn(
-      { err: error, job_id, attempt },
-      "a job could not be given back; its lease will run out",
-    );
+    deps.logger.warn({ err: error, job_id, attempt }, "a job could not be given back; its lease will expire");
   }
 }

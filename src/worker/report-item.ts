@@ -6,10 +6,10 @@ const reasonCharsMax = 4000;
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
-/** What the worker answers for: the text that it signs, and how much output the hub has taken. */
+/** What the worker vouches for: the text that it signs, and how much output the hub has accepted. */
 type Reported = { receipt?: string; output?: OutputSizes | undefined };
 
-/** One ending as the hub takes it, as JSON text: results go in as they were written, to the byte. */
+/** One outcome for the hub, as JSON text: results are included as they were written, to the byte. */
 export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;

@@ -21,10 +21,13 @@ type EndFacts = {
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
-/** A hub that loses what it was just sent a third time has no disk to keep it on; the outcome must not wait for that. */
+/** A hub that loses what it was just sent a third time has no working disk; the outcome must not wait for that. */
 const shipAgainMax = 3;
 
-/** Tells the hub how an attempt has ended, with a receipt. Comes when the hub has answered, or cannot care any more. */
+/**
+ * Reports to the hub how an attempt has ended, with a receipt. Resolves when the hub has answered, or when the outcome
+ * no longer matters.
+ */
 export async function reportOutcome(
   deps: OutcomeDeps,
   held: HeldJob,
@@ -43,7 +46,7 @@ export async function reportOutcome(
   const { code, message } = reported;
   deps.logger.error(
     { job_id: lease.job_id, attempt: lease.attempt, code, message },
-    "the hub refused an ending",
+    "the hub refused a report",
   );
   if (outcome.kind === "failed") return;
   const reason = `the hub refused the result: ${code}: ${message}`;
@@ -51,8 +54,8 @@ export async function reportOutcome(
 }
 
 /**
- * With the end goes how much output the hub has taken, so that one which has lost some of it without our noticing says
- * so before it takes the end. It gets the rest from our copy, and then the end again.
+ * The report contains how much output the hub has accepted, so that a hub that has lost some of it says so before it
+ * accepts the end. It then gets the rest from our copy, and the end again.
  */
 async function reportEnd(
   deps: OutcomeDeps,
@@ -93,7 +96,7 @@ async function sendEnd(
   return reporter.report(reportItem(lease, outcome, { receipt, output: sizes }), gone.signal, receipt);
 }
 
-/** A hub that is older than this worker takes only the fields that it knows. */
+/** A hub that is older than this worker accepts only the fields that it knows. */
 function isUnknownField({ code, details }: Extract<Reported, { kind: "refused" }>): boolean {
   const issues = details?.["issues"];
   return (

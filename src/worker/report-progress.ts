@@ -5,7 +5,7 @@ import type { HubCalls } from "./hub-calls.ts";
 const betweenMs = 250;
 const detailCharsMax = 2000;
 
-/** Tells the hub how far an attempt is: the latest word only, and not more than a few times a second. */
+/** Reports the progress of an attempt: only the latest, and at most a few times a second. */
 export class ProgressReporter {
   readonly #deps: { calls: Pick<HubCalls, "progress">; clock: Clock };
   readonly #held: HeldJob;
@@ -19,7 +19,8 @@ export class ProgressReporter {
   }
 
   report(percent: number, detail?: string): void {
-    if (!(percent >= 0 && percent <= 100)) throw new RangeError(`progress ${percent} is not from 0 to 100`);
+    if (!(percent >= 0 && percent <= 100))
+      throw new RangeError(`progress ${percent} is not between 0 and 100`);
     const said = detail === undefined ? {} : { detail: detail.slice(0, detailCharsMax).toWellFormed() };
     this.#latest = { progress: percent, ...said };
     if (this.#pause === undefined) this.#send();
@@ -36,7 +37,7 @@ export class ProgressReporter {
     this.#pause = undefined;
     if (report === undefined || this.#isOver) return;
     this.#pause = this.#deps.clock.setTimer(() => this.#send(), betweenMs);
-    // A word about progress that is lost is not missed; the next one says more.
+    // A lost progress report does not matter; the next one is newer.
     this.#deps.calls.progress(this.#held.lease, report, this.#held.gone.signal).catch(() => {});
   }
 }

@@ -2,10 +2,10 @@ import { hasCode, isRetryableCode, WritError } from "../core/errors.ts";
 import type { HubCalls, ResultAnswer } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 
-/** What became of an ending. */
+/** The fate of a reported outcome. */
 export type Reported =
   | { kind: "kept" }
-  /** Another attempt, or the end, came in between. */
+  /** Another attempt has started, or the job has ended, in between. */
   | { kind: "lost" }
   | { kind: "refused"; code: string; message: string; details?: Record<string, unknown> };
 
@@ -28,32 +28,36 @@ const itemsMax = 256;
 const bodyBytesMax = 7 * 1024 ** 2;
 
 /**
- * Reports how attempts have ended. One call is in flight; what ends meanwhile goes with the next one, so a busy worker
- * needs few calls and an idle one waits for nobody. How many can wait is bounded by how many jobs a worker holds.
+ * Reports how attempts have ended. Only one call is in progress; what ends meanwhile goes with the next one, so that a
+ * busy worker needs few calls and an idle one does not wait. How many can wait is bounded by how many jobs a worker
+ * holds.
  */
 export class ResultReporter {
   readonly #deps: ReporterDeps;
   readonly #signal: AbortSignal;
   #waiting: Waiting[] = [];
   #isSending = false;
-  /** Answers in a row that asked for another try of some item. */
+  /** Responses in a row that asked to try some item again. */
   #refusals = 0;
 
-  /** When the signal is aborted, whatever still waits is given up as lost. */
+  /** When the signal is aborted, everything that still waits is given up as lost. */
   constructor(deps: ReporterDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
     signal.addEventListener("abort", () => this.#giveUp(this.#waiting.splice(0)), { once: true });
   }
 
-  /** `text` is the item as JSON, with its receipt in it when there is one. Comes when the hub has answered for it; its own signal gives it up as lost. */
+  /**
+   * `text` is the item as JSON, including its receipt if there is one. Resolves when the hub has answered for it; its
+   * own signal gives it up as lost.
+   */
   report(text: string, signal: AbortSignal, receipt?: string): Promise<Reported> {
     if (signal.aborted || this.#signal.aborted) return Promise.resolve({ kind: "lost" });
     return new Promise((settle) => {
       this.#waiting.push({ text, receipt, bytes: Buffer.byteLength(text), signal, settle });
       if (this.#isSending) return;
       this.#isSending = true;
-      // What ends in the same turn of the loop shares the call.
+      // What ends in the same turn of the event loop shares the call.
       setImmediate(() => void this.#sendAll());
     });
   }
@@ -91,7 +95,7 @@ export class ResultReporter {
       await this.#settleAll(batch, answers);
     } catch (error) {
       if (this.#signal.aborted) return this.#giveUp(batch);
-      // One item that the hub cannot read spoils the body for all; alone, each is judged for itself.
+      // One item that the hub cannot read makes the whole body invalid; alone, each is judged by itself.
       if (batch.length === 1) return batch[0]!.settle(refusalOf(error));
       for (const item of batch) await this.#sendBatch([item]);
     }

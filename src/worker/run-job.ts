@@ -40,7 +40,7 @@ export type RunDeps = RetryDeps & {
   settings: WorkerSettings;
   runners: Pick<Runners, "runnerFor">;
   trusted(): VerifyingKey[];
-  /** Counts what checking claims costs. */
+  /** Counts the cost of checking claims. */
   tally: { verifications: number };
   ledger: Ledger;
   held: HeldJobs;
@@ -49,21 +49,21 @@ export type RunDeps = RetryDeps & {
   discards: Pick<DiscardFolder, "discard">;
   /** Aborted when the worker ends for good. */
   quit: AbortSignal;
-  /** Something is wrong with this machine, not with a job: do not take more work for a while. */
+  /** Something is wrong with this machine, not with a job: take no more work for a while. */
   onTrouble(error: unknown): void;
   /** No process can be caged here at present. */
   onSandboxDown(reason: string): void;
 };
 
 /**
- * A job that is over before this never needs to be announced: its result says all. The shortest time that a job may be
- * given is a second, so its time need not be watched sooner either.
+ * A job that ends before this never needs to be announced: its result is enough. The shortest timeout of a job is a
+ * second, so its time need not be watched sooner either.
  */
 const announceAfterMs = 20;
 
 /**
- * The first half of a job's way, for a whole batch at once: verify → ledger. Nothing of a claim is believed before
- * its signature has been checked, and nothing is executed before its attempt is written down for good.
+ * The first half of a job's path, for a whole batch at once: verify → ledger. Nothing in a claim is trusted before its
+ * signature has been checked, and nothing is executed before its attempt is safely recorded.
  */
 export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
   const { workerId } = deps.settings;
@@ -73,11 +73,11 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
   for (const { lease, detail, reason } of verified.refused) refuseClaim(deps, lease, { detail, reason });
   for (const { lease, reason } of verified.returned) void releaseLease(deps, lease, reason, deps.quit);
   if (verified.unreadable > 0) {
-    deps.logger.error({ count: verified.unreadable }, "claims without a readable lease were skipped");
+    deps.logger.error({ count: verified.unreadable }, "claims with an unreadable lease were skipped");
   }
   const { isNew, saved } = deps.ledger.admit(verified.accepted.map(ledgerEntry));
   const fresh = verified.accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
-  // Held before it is on disk: the heartbeat must not wait for a slow one.
+  // Held before it is on disk, because the heartbeat must not wait for a slow disk.
   const held = fresh.map((claim) => deps.held.add(claim));
   try {
     await saved;
@@ -100,7 +100,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
     held.phase = "ending";
-    // Only a process has something on disk, whose amount the slots bound; a function's end frees its slot at once.
+    // Only a process has something on disk, whose amount the slots bound; the end of a function frees its slot at once.
     if (isInProcess) freeSlot();
     if (stopReasonOf(held.stop.signal) === "lost") giveUpJob(held);
 
@@ -112,7 +112,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   } catch (error) {
     deps.logger.error(
       { err: error, job_id: lease.job_id, attempt: lease.attempt },
-      "an attempt could not be ended",
+      "an attempt could not be finished",
     );
     deps.onTrouble(error);
   } finally {
@@ -202,7 +202,9 @@ function announce(deps: RunDeps, held: HeldJob): void {
   );
 }
 
-/** Ends of a run that are no outcome of the job's own: refusals, a stop before the start, trouble of this machine. */
+/**
+ * Ends of a run that are not an outcome of the job itself: refusals, a stop before the start, trouble of this machine.
+ */
 function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcome {
   const { signal } = held.stop;
   if (hasCode(error, "LEASE_LOST")) loseJob(held, "hub");
@@ -216,7 +218,7 @@ function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcom
   return { kind: "released", reason: `the worker could not run it: ${what}`.slice(0, 500).toWellFormed() };
 }
 
-/** Gives an attempt back that was never begun. */
+/** Gives back an attempt that was never started. */
 export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string): Promise<void> {
   held.phase = "ending";
   await releaseLease(deps, held.lease, reason, held.gone.signal);
@@ -225,7 +227,7 @@ export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string):
 
 function refuseReplay(deps: RunDeps, lease: Lease): false {
   const { job_id, attempt } = lease;
-  // The very attempt that runs here now: to report it as failed would fail the one that is right.
+  // This is the very attempt that runs here now; reporting it as failed would fail the right one.
   if (deps.held.get(heldKey(job_id, attempt)) !== undefined) {
     deps.logger.error(
       { job_id, attempt, detail: "REPLAY" },

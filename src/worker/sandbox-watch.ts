@@ -41,7 +41,7 @@ export class SandboxWatch implements Service {
     if (obstacle !== null) this.down(`SANDBOX_UNAVAILABLE: ${obstacle}`);
   }
 
-  /** A process could not be caged as it must be. */
+  /** A process could not be caged as required. */
   down(reason: string): void {
     if (this.#isDown || this.#isStopped) return;
     this.#isDown = true;

@@ -71,7 +71,7 @@ test("a wrong value is refused with its line", async () => {
 test.each([
   ["isolation: loose", "execution.isolation: "],
   ["visible_paths: [data]", "execution.visible_paths.0: it must be an absolute path"],
-  ["visible_paths: [/opt/models, /proc/1]", "execution.visible_paths.1: /proc is the cage's own"],
+  ["visible_paths: [/opt/models, /proc/1]", "execution.visible_paths.1: /proc is reserved for the cage"],
 ])("of the cage, %s is refused", async (line, message) => {
   const path = agentsFile(`${server}execution:\n  ${line}\n`);
   await expect(load({}, path)).rejects.toThrow(`${path}:5: ${message}`);
@@ -89,7 +89,7 @@ test("a signing key that is none is refused at the start", async () => {
 test("a keys file without a key is refused instead of trusting whatever the hub shows", async () => {
   const path = join(dir, "keys.pem");
   writeFileSync(path, "");
-  await expect(load({ ...enough, WRIT_SIGNING_KEYS_FILE: path })).rejects.toThrow("holds no public key");
+  await expect(load({ ...enough, WRIT_SIGNING_KEYS_FILE: path })).rejects.toThrow("contains no public key");
 });
 
 test("the environment alone is enough", async () => {

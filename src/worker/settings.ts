@@ -31,11 +31,11 @@ export type WorkerSettings = RunnerSettings & {
   token: string;
   ca: string | undefined;
   allowInsecure: boolean;
-  /** PEM. Empty: the hub is asked at the first connection, and its answer is kept until the end. */
+  /** PEM. Empty: the hub is asked at the first connection, and its keys are trusted for as long as the worker runs. */
   signingKeys: string[];
   workerId: string;
   name: string | undefined;
-  /** False: registers and pushes metrics, claims nothing. */
+  /** False: registers and pushes metrics, but claims nothing. */
   enabled: boolean;
   location: ExecutionLocation;
   cores: number;
@@ -106,8 +106,8 @@ const planned = { SOLVER_CACHE_DIR: "solver jobs" } as const;
 const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/"];
 
 /**
- * From agents.yaml, or from the environment alone. What the file says stands: HUB_URL and WRIT_TOKEN are also read by
- * other programs, and a token that was meant for one of them must not take the place of the worker's own.
+ * From agents.yaml, or from the environment alone. The file overrides the environment: other programs also read HUB_URL
+ * and WRIT_TOKEN, and a token that was meant for one of them must not replace the worker's own.
  */
 export async function loadWorkerSettings(sources: SettingsSources): Promise<WorkerSettings> {
   const { configFile, home, hostName } = sources;
@@ -186,13 +186,13 @@ async function keysInPemFile(path: string | undefined): Promise<string[]> {
   const pem = await readIfNamed(path);
   if (pem === undefined) return [];
   const keys = pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
-  // An empty file must not quietly mean "trust whatever the hub shows".
+  // An empty file must not silently mean "trust whatever the hub shows".
   if (keys === null)
-    throw new WritError("CONFIG_INVALID", `WRIT_SIGNING_KEYS_FILE ${path} holds no public key`);
+    throw new WritError("CONFIG_INVALID", `WRIT_SIGNING_KEYS_FILE: ${path} contains no public key`);
   return [...keys];
 }
 
-/** A key that could never be used is refused at the start and not when the first job comes. */
+/** A key that could never be used is refused at the start and not when the first job arrives. */
 function checkKeys(pems: string[]): string[] {
   for (const pem of pems) loadVerifyingKey(pem);
   return pems;
@@ -207,7 +207,7 @@ async function readIfNamed(path: string | undefined): Promise<string | undefined
   }
 }
 
-/** Paths in a file are meant from where the file is, so that it can be copied with what it names. */
+/** Paths in a file are relative to the file, so that it can be copied together with what it names. */
 function besideConfig(configFile: string | undefined, path: string | undefined): string | undefined {
   return path === undefined || configFile === undefined ? path : resolve(dirname(configFile), path);
 }
@@ -221,5 +221,5 @@ function toMs(seconds: number | undefined): number | undefined {
 }
 
 function missing(setting: string, what: string): never {
-  throw new WritError("CONFIG_INVALID", `${setting} is not set; it must be ${what}`, { setting });
+  throw new WritError("CONFIG_INVALID", `${setting} is not set; set it to ${what}`, { setting });
 }

@@ -4,23 +4,23 @@ import { LookAhead } from "./look-ahead.ts";
 
 type SlotsOptions = {
   slots: number;
-  /** May more be claimed than can run at once? Only workers whose jobs are functions gain by it. */
+  /** Whether more may be claimed than can run at once. Only workers whose jobs are functions gain by it. */
   mayLookAhead: boolean;
   clock: Clock;
-  /** Runs one job; never rejects. Calls `free` when its slot can be used again, at the latest at its end. */
+  /** Runs one job; never rejects. Calls `free` when its slot can be used again, at its end at the latest. */
   run(held: HeldJob, free: () => void): Promise<void>;
-  /** Gives back jobs that were claimed ahead and cannot begin soon. */
+  /** Gives back jobs that were claimed ahead and cannot start soon. */
   giveBack(jobs: HeldJob[]): void;
-  /** How many attempts the worker holds in all, those included that are still being reported. */
+  /** How many attempts the worker holds in total, including those that are still being reported. */
   heldCount(): number;
 };
 
 const claimMax = 256;
-/** While the hub is slow to take results, no more than this pile up. */
+/** While the hub is slow to accept results, no more than this pile up. */
 const endingMax = 1024;
 const stuckMs = 2_000;
 
-/** What runs at once, and what waits to run next. */
+/** The jobs that run, and those that wait to run next. */
 export class Slots {
   readonly #options: SlotsOptions;
   readonly #lookAhead = new LookAhead();
@@ -39,13 +39,13 @@ export class Slots {
     return this.#used;
   }
 
-  /** How many more jobs would be welcome now. */
+  /** How many more jobs there is room for now. */
   wanted(): number {
     const { slots, heldCount } = this.#options;
     if (heldCount() >= slots + endingMax) return 0;
     const ahead = this.#ahead();
     const missing = slots + ahead - this.#used - this.#waiting.length;
-    // While every slot is busy a few more are not worth a call; half of what is kept ready is.
+    // While every slot is busy, a few more are not worth a call; half of what is kept ready is.
     if (this.#used + this.#waiting.length >= slots && missing < ahead / 2) return 0;
     return Math.max(0, Math.min(claimMax, missing));
   }
@@ -60,7 +60,7 @@ export class Slots {
     this.#fill();
   }
 
-  /** A waiting job that was cancelled or lost is over now, not when its turn would have come. */
+  /** A waiting job that was cancelled or lost ends now, not when its turn would have come. */
   endWaiting(held: HeldJob): void {
     const index = this.#waiting.indexOf(held);
     if (index === -1) return;
@@ -77,8 +77,8 @@ export class Slots {
   }
 
   /**
-   * In the next turn of the loop. Functions that take no time would otherwise run one after the other in this one, a
-   * whole batch of them, before the claim of the next batch or the first result could leave.
+   * In the next turn of the event loop. Otherwise functions that take no time would all run in this turn, a whole batch
+   * of them, before the claim of the next batch or the first result could be sent.
    */
   #fillSoon(): void {
     if (this.#isFilling || this.#waiting.length === 0) return;
@@ -113,18 +113,18 @@ export class Slots {
     };
     void run(held, free).then(() => {
       free();
-      // Also when the slot was free before: what was held has become less.
+      // Even if the slot was free before, because fewer attempts are held now.
       this.#onChange();
     });
   }
 
-  /** When no slot has become free for a while, the jobs that wait belong to a worker that has time for them. */
+  /** If no slot has become free for a while, the waiting jobs should go to a worker that has time for them. */
   #watchStuck(): void {
     this.#movedAtMs = this.#options.clock.monotonicMs();
     if (this.#waiting.length > 0) this.#stuckTimer ??= this.#armStuckTimer(stuckMs);
   }
 
-  /** One timer for many moves: it looks when the last one was, instead of being set anew by each. */
+  /** One timer for many moves: it checks when the last one was, instead of being reset by each. */
   #armStuckTimer(inMs: number): Timer {
     const { clock, giveBack } = this.#options;
     return clock.setTimer(() => {

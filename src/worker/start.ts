@@ -33,7 +33,7 @@ type StartWorkerOptions = {
   handlers?: ReadonlyMap<string, HandlerFunction>;
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
-  /** Ends the wait for another worker process on the same home. */
+  /** Ends the wait for another worker process in the same home. */
   signal?: AbortSignal;
 };
 
@@ -41,17 +41,17 @@ export type RunningWorker = {
   readonly workerId: string;
   /** What whoever started it should know about this host: one sentence each. */
   readonly warnings: readonly string[];
-  /** Claims nothing more, lets what runs end within the drain time, gives back the rest, and says goodbye. */
+  /** Claims nothing more, lets running jobs end within the drain time, gives back the rest, and deregisters. */
   stop(): Promise<void>;
-  /** The same at once: whatever runs is killed and given back. */
+  /** The same at once: running jobs are killed and given back. */
   stopNow(): Promise<void>;
   /** Resolves when the worker has stopped. */
   readonly done: Promise<void>;
 };
 
 /**
- * Starts a worker. Rejects when it cannot work here, or when the hub answers that it will not have it; a hub that is
- * away is waited for in the background.
+ * Starts a worker. Rejects if it cannot work here, or if the hub refuses it; a hub that is away is waited for in the
+ * background.
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { settings, home, logger } = options;
@@ -92,7 +92,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     "worker started",
   );
   const done = engine.over.finally(close);
-  // Whoever stops the worker hears of it there; nobody has to listen here.
+  // Whoever stops the worker gets the error there, so it is ignored here.
   done.catch(() => {});
   return {
     workerId: settings.workerId,
@@ -118,11 +118,11 @@ type WorkerResources = {
   sandbox: Sandbox;
   discards: DiscardFolder;
   runners: Runners;
-  /** In reverse of the order in which it was opened: what runners keep ends before the sandbox that it runs in. */
+  /** In reverse order of opening: what runners keep ends before the sandbox that it runs in. */
   close(): Promise<void>;
 };
 
-/** Takes possession of the worker's directories, clears up what an earlier process left there, and opens the rest. */
+/** Locks the worker's directories, clears up what an earlier process left there, and opens the rest. */
 async function openResources(
   options: StartWorkerOptions,
   clock: Clock,
@@ -138,7 +138,7 @@ async function openResources(
     for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
   try {
-    // Both, because two workers with homes of their own may have been given one work dir.
+    // Both, because two workers with homes of their own may share one work directory.
     for (const path of [dir, settings.workDir]) {
       const lock = await lockWorkerDir({ clock, logger }, path, signal);
       closers.push(() => lock.release());
@@ -170,7 +170,7 @@ async function openResources(
   }
 }
 
-/** The cage, as good as the host has it; what it lacks stands on every job. */
+/** The cage, as far as the host supports it; what is missing is recorded on every job. */
 async function openSandbox(
   { settings, logger, handlers }: StartWorkerOptions,
   clock: Clock,
@@ -189,7 +189,7 @@ async function openSandbox(
     logger,
     pid: process.pid,
     uid,
-    // A program that has a worker in it is more than a worker, and stays where it was put.
+    // A program with a worker in it is more than a worker, so it is not moved to another cgroup.
     mayMove: handlers === undefined || handlers.size === 0,
   });
   const missing = Object.entries(sandbox.facts.parts).flatMap(([part, { had }]) => (had ? [] : [part]));

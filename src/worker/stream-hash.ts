@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readRange } from "../output/folder/read-range.ts";
 
 /**
- * The SHA-256 of what the hub has of one stream, made while it is being sent. When the hub counted otherwise in
- * between, because an answer was lost or because it forgot something, the file is read once more at the end.
+ * The SHA-256 of what the hub has of one stream, computed while it is sent. If the hub's count differed in between,
+ * because a response was lost or because it lost something, the file is read once more at the end.
  */
 export class StreamHash {
   readonly #path: string;
@@ -16,12 +16,12 @@ export class StreamHash {
     this.#path = path;
   }
 
-  /** How much the hub has answered for. */
+  /** How much the hub has confirmed. */
   get keptBytes(): number {
     return this.#keptBytes;
   }
 
-  /** The hub has taken these bytes at this place. */
+  /** The hub has accepted these bytes at this offset. */
   keep(offset: number, bytes: Uint8Array): void {
     this.#keptBytes = offset + bytes.length;
     if (offset !== this.#hashedBytes) this.#isWhole = false;
@@ -30,12 +30,12 @@ export class StreamHash {
     this.#hashedBytes = this.#keptBytes;
   }
 
-  /** The hub says that it has so much. */
+  /** The hub reports that it has this much. */
   jump(size: number): void {
     this.#keptBytes = size;
   }
 
-  /** At the end; once more when the hub has lost something after it. */
+  /** At the end; once more if the hub has lost something after it. */
   async digest(): Promise<string> {
     if (this.#isWhole && this.#hashedBytes === this.#keptBytes) return this.#hash.copy().digest("hex");
     const again = createHash("sha256");

@@ -13,7 +13,7 @@ import {
 type Options = {
   /** Where the newest key set is kept. */
   path: string;
-  /** PEM; the root of all trust, given by whoever set the worker up. */
+  /** PEM; the root of trust, given when the worker was set up. */
   roots: readonly string[];
   nowMs: () => number;
 };
@@ -23,13 +23,13 @@ type Kept = { set: KeySet | null; revoked: string[] };
 /** More keys than a hub collects in twenty years. */
 const revocationsMax = 256;
 
-/** How far the clocks of hub and worker may be apart. */
+/** How far the clocks of hub and worker may differ. */
 const skewMs = 30_000;
 
 /**
- * Whose signatures this worker believes. A new key set is taken only when a key that is trusted now has signed it,
- * and only when it is newer than the one before; a key that it calls revoked is dropped at once. With roots it is
- * kept across restarts. Without them the hub's first answer stands in for them, until the end of this process.
+ * The keys that this worker trusts. A new key set is accepted only if a key that is trusted now has signed it, and only
+ * if it is newer than the one before; a key that it lists as revoked is dropped at once. With roots it is kept across
+ * restarts. Without them, the hub's first keys take their place for as long as this process runs.
  */
 export class TrustedKeys {
   readonly #options: Options;
@@ -56,18 +56,21 @@ export class TrustedKeys {
     return this.#set?.version ?? 0;
   }
 
-  /** False as long as nobody has said whom to trust first. */
+  /** False as long as there is nothing to trust first. */
   get hasRoots(): boolean {
     return this.#roots.length > 0;
   }
 
-  /** What the hub is told: the keys that are trusted. Who trusts none names those of old, and so is given nothing. */
+  /**
+   * What the hub is told: the keys that are trusted. A worker that trusts none lists the old ones, and so is given no
+   * jobs.
+   */
   names(): string[] {
     const trusted = this.trusted();
     return (trusted.length > 0 ? trusted : this.#roots).map(({ keyId }) => keyId);
   }
 
-  /** A root that the key set does not know was given since; one that it knows counts as the set says. */
+  /** A root that the key set does not contain was added since; one that it contains is treated as the set says. */
   trusted(): VerifyingKey[] {
     const nowMs = this.#options.nowMs();
     const known = this.#set?.keys ?? [];
@@ -79,19 +82,19 @@ export class TrustedKeys {
     return all.filter(({ keyId }) => !this.#revoked.has(keyId));
   }
 
-  /** Believes these, because nobody gave other ones and the channel to the hub is all there is. */
+  /** Trusts these, because no others were given and there is only the channel to the hub. */
   pin(publicKeys: readonly string[]): void {
-    if (this.#roots.length > 0) throw new Error("there are roots already");
+    if (this.#roots.length > 0) throw new Error("there are already roots");
     this.#roots = publicKeys.map(loadVerifyingKey);
   }
 
-  /** True when the set was taken. One that nobody trusted has signed is refused, an older one is left alone. */
+  /** True if the set was accepted. A set that no trusted key has signed is refused; an older one is ignored. */
   async take(signed: SignedKeySet): Promise<boolean> {
     const set = openKeySet(this.trusted(), signed);
     if (set.version < this.version) {
       throw new WritError(
         "KEY_NOT_TRUSTED",
-        `the hub shows key set ${set.version}, but this worker has seen ${this.version}: it does not go back`,
+        `the hub shows key set ${set.version}, but this worker has already seen ${this.version}; an older set is not accepted`,
       );
     }
     if (set.version === this.version) return false;
@@ -99,7 +102,7 @@ export class TrustedKeys {
     return true;
   }
 
-  /** True when a trusted key was dropped, because it says itself that it is not to be believed. */
+  /** True if a trusted key was dropped because it says itself that it is revoked. */
   async drop(revocations: readonly { key_id: string; signature: string }[]): Promise<boolean> {
     const trusted = this.trusted();
     const gone = revocations.slice(0, revocationsMax).filter(({ key_id, signature }) => {
@@ -111,7 +114,7 @@ export class TrustedKeys {
     return true;
   }
 
-  /** On disk first: what a crash forgets must not have been acted on. */
+  /** On disk first, because the worker must not act on what a crash could undo. */
   async #keep({ set, revoked }: Kept): Promise<void> {
     const text = JSON.stringify({ set: set === null ? null : keySetText(set), revoked });
     if (this.#options.roots.length > 0) await writePrivateFile(this.#options.path, `${text}\n`);
@@ -122,7 +125,7 @@ export class TrustedKeys {
 
   readonly #loaded = new Map<string, VerifyingKey>();
 
-  /** Asked for with every claim; a key is decoded once. */
+  /** Used with every claim; a key is decoded only once. */
   #load(pem: string): VerifyingKey {
     const known = this.#loaded.get(pem);
     if (known !== undefined) return known;
@@ -132,11 +135,11 @@ export class TrustedKeys {
   }
 }
 
-/** What this worker wrote itself; whatever else is there is not believed, and not quietly replaced. */
+/** Written by this worker; any other content is not trusted, and not silently replaced. */
 function readKept(path: string, text: string): Kept {
   try {
     const { set, revoked } = JSON.parse(text) as { set: string | null; revoked: string[] };
-    if (!Array.isArray(revoked)) throw new TypeError("it does not say what is revoked");
+    if (!Array.isArray(revoked)) throw new TypeError("it does not list the revoked keys");
     return { set: set === null ? null : parseKeySet(set), revoked };
   } catch (error) {
     throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${(error as Error).message}`);

@@ -8,19 +8,19 @@ import { type Lease, parseLease } from "../signing/lease.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import { type VerifiedClaim, verifyBatch } from "../signing/verify-claim.ts";
 
-/** A claim that is not run. Its lease was only read, not believed: it says whom to tell. */
+/** A claim that is not run. Its lease was only parsed, not trusted: it says to whom to report. */
 type Refusal = { lease: Lease; detail: FailureDetail; reason: string };
 
-/** Its job token is not covered by the signature: only the hub reads it, and it carries a signature of its own. */
+/** Its job token is not covered by the signature: only the hub reads it, and it has a signature of its own. */
 export type AcceptedClaim = VerifiedClaim & { jobToken: string | undefined };
 
 type VerifiedBatch = {
   accepted: AcceptedClaim[];
   /** To be reported as violations. */
   refused: Refusal[];
-  /** Not run and nobody's fault: to be given back. */
+  /** Not run, and nobody is at fault: to be given back. */
   returned: { lease: Lease; reason: string }[];
-  /** Claims whose lease cannot even be read; there is nobody to tell. */
+  /** Claims whose lease cannot even be parsed; there is nobody to report to. */
   unreadable: number;
 };
 
@@ -32,11 +32,11 @@ type Verifier = {
 };
 type Job = ClaimedBatch["jobs"][number];
 
-/** Checks a batch before anything of it is believed. Whatever does not verify is sorted by whom to tell. */
+/** Checks a batch before anything in it is trusted. What does not verify is sorted by whom to tell. */
 export function verifyClaims(verifier: Verifier, batch: ClaimedBatch): VerifiedBatch {
   try {
     const verified = verifyBatch({ ...verifier, batch: batch.batch, jobs: batch.jobs });
-    // An id becomes a path and a part of an address, so it must be one even when it is signed.
+    // An id becomes part of a path and of an address, so it must be valid even if it is signed.
     const accepted = verified
       .map((claim, index) => ({ ...claim, jobToken: batch.jobs[index]?.job_token }))
       .filter(({ lease }) => isJobId(lease.job_id));
@@ -62,7 +62,7 @@ function sortRefused(verifier: Verifier, batch: ClaimedBatch, error: WritError):
   return sorted;
 }
 
-/** Does this job say something that its signature cannot have meant? A lease that only came late does not. */
+/** Whether this job contains something that its signature cannot have covered. A lease that is only late does not. */
 function isForged({ workerId }: Verifier, job: Job, lease: Lease): boolean {
   return (
     lease.worker_id !== workerId ||

@@ -46,13 +46,13 @@ type EngineParts = {
   keys: TrustedKeys;
 };
 
-/** After trouble of its own, a worker leaves the work to others for so long. */
+/** After trouble of its own, a worker leaves the work to others for this long. */
 const troublePauseMs = 5_000;
 
-/** The parts of a worker and how they hear of one another. What each does is told in its own file. */
+/** The parts of a worker and how they are connected. What each does is explained in its own file. */
 export class WorkerEngine {
   readonly #parts: EngineParts;
-  /** What everybody needs who calls the hub. */
+  /** What everything that calls the hub needs. */
   readonly #hub: RetryDeps & { calls: HubCalls; logger: Logger };
   readonly #heartbeat: Heartbeat;
   readonly #held: HeldJobs;
@@ -65,7 +65,7 @@ export class WorkerEngine {
   readonly #sandboxWatch: SandboxWatch;
   readonly #services: readonly Service[];
   readonly #over = Promise.withResolvers<void>();
-  /** What checking claims has cost. */
+  /** The cost of checking claims so far. */
   readonly #tally = { verifications: 0 };
   /** Why no process can be caged here at present. */
   #sandboxProblem: string | null = null;
@@ -126,12 +126,12 @@ export class WorkerEngine {
     return this.stop();
   }
 
-  /** Everything that runs in a worker, in the order in which it starts. It stops in reverse. */
+  /** Everything that runs in a worker, in the order in which it starts. It stops in reverse order. */
   #listServices(): Service[] {
     return [
-      // Known before the first claim: whether this host can cage processes.
+      // Whether this host can cage processes must be known before the first claim.
       this.#sandboxWatch,
-      // Registers, and says goodbye when nobody else calls the hub any more.
+      // Registers, and deregisters when nothing else calls the hub any more.
       this.#link,
       // Renews leases until the last job has ended.
       this.#heartbeat,
@@ -246,7 +246,7 @@ export class WorkerEngine {
   }
 
   #changeDrain(isTold: boolean): void {
-    // A worker that stops has given everything back, and will not take anything again.
+    // A worker that stops has given everything back, and will take nothing again.
     if (this.#isStopping) return;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
@@ -257,7 +257,7 @@ export class WorkerEngine {
   #pauseForTrouble(error: unknown): void {
     this.#parts.logger.error(
       { err: error },
-      "this worker has trouble of its own; it claims nothing for a while",
+      "something is wrong on this machine; the worker claims nothing for a while",
     );
     if (this.#isInTrouble) return;
     this.#isInTrouble = true;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
 import { generateSigningKey, loadSigningKey, type SigningKey } from "../signing/ed25519.ts";
 
-/** The worker's own key, made at its first start. With it the worker signs for what it has done. */
+/** The worker's own key, created at its first start. The worker signs receipts with it. */
 export async function openWorkerKey(dir: string): Promise<SigningKey> {
   const path = join(dir, "worker.key");
   const pem = await readPrivateFile(path);

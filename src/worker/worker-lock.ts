@@ -10,8 +10,8 @@ type WorkerLock = { release(): Promise<void> };
 const waitMs = 60_000;
 
 /**
- * Makes sure that one process works in a directory: two would refuse each other's attempts as replays and remove each
- * other's files. A second one waits for the first, which may be draining, and then gives up.
+ * Makes sure that only one process works in a directory: two would refuse each other's attempts as replays and remove
+ * each other's files. A second one waits for the first, which may be draining, and then gives up.
  */
 export async function lockWorkerDir(
   { clock, logger }: { clock: Clock; logger: Logger },
@@ -21,7 +21,7 @@ export async function lockWorkerDir(
   const onWait = () =>
     logger.warn({ dir }, "another worker process uses this directory; waiting for it to end");
   const lock = await lockFile(join(dir, "worker.lock"), { clock, waitMs, signal, onWait });
-  // Only for people: the lock itself says whether somebody is there.
+  // Only for people: the lock itself shows whether somebody is there.
   const pidFile = join(dir, "worker.pid");
   if (lock === null) throw await isHeld(dir, pidFile);
   await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 });
@@ -37,7 +37,7 @@ async function isHeld(dir: string, pidFile: string): Promise<WritError> {
   const pid = (await readFile(pidFile, "utf8").catch(() => "")).trim() || "unknown";
   return new WritError(
     "CONFIG_INVALID",
-    `process ${pid} already works in ${dir}; stop it, or give this worker another home`,
+    `process ${pid} is already working in ${dir}; stop it, or give this worker another home`,
     { dir, pid },
   );
 }

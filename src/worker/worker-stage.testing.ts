@@ -14,13 +14,13 @@ export type Start = {
   handlers?: Record<string, HandlerFunction>;
   env?: Record<string, string>;
   signingKeys?: string[];
-  /** The one that this host can give unless told. */
+  /** By default the one that this host supports. */
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
   logger?: Logger;
 };
 
-/** What the tests of a whole worker stand on: a hub, a home, and at most one worker, made anew for each. */
+/** What the tests of a whole worker need: a hub, a home, and at most one worker, created for each test. */
 export type Stage = { hub: FakeHub; home: string; worker: RunningWorker | undefined };
 
 export function setStage(): Stage {

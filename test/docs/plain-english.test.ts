@@ -2,10 +2,17 @@ import { globSync } from "node:fs";
 import { expect, test } from "vitest";
 import { readBlock, readTable, readText, root } from "./page.ts";
 
-/** Everything that a user reads: pages, help, errors, progress lines and examples. */
-const readByUsers = ["*.md", "docs/**/*.md", "examples/*.ts", "src/cli/**/*.ts", "scripts/**/*.mjs"];
+/** Everything that a user reads, and every comment that a contributor reads. */
+const readByPeople = [
+  "*.md",
+  "docs/**/*.md",
+  "examples/*.ts",
+  "src/**/*.ts",
+  "scripts/**/*.mjs",
+  "launcher/*.c",
+];
 
-const files = globSync(readByUsers, { cwd: root, exclude: ["**/*.test.ts"] }).sort();
+const files = globSync(readByPeople, { cwd: root, exclude: ["**/*.test.ts"] }).sort();
 const phrases = readTable(readBlock("CONTRIBUTING.md", "phrases")).flatMap(([instead = ""]) =>
   [...instead.matchAll(/`([^`]+)`/g)].map(([, phrase]) => phrase!),
 );

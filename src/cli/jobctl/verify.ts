@@ -141,7 +141,7 @@ async function trustedKeys(context: CliContext, flags: Flags, fallback: Keys): P
   if (flags.keys === undefined) return fallback;
   const keys = readPublicKeys(await readText(resolve(context.cwd, flags.keys)));
   if (keys.length === 0)
-    throw new WritError("KEY_REJECTED", `--keys ${flags.keys}: the file holds no public key`);
+    throw new WritError("KEY_REJECTED", `--keys ${flags.keys}: the file contains no public key`);
   return keys;
 }
 
