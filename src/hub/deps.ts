@@ -10,6 +10,7 @@ import type { TokenRecord } from "../store/access-store.ts";
 import type { Store } from "../store/store.ts";
 import type { WorkerRecord } from "../store/worker-store.ts";
 import type { WatchList } from "./alerts/watch-list.ts";
+import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
 import type { HubMetrics } from "./services/metrics.ts";
@@ -41,6 +42,8 @@ export type HubDeps = {
   metrics: HubMetrics;
   /** Whose requests are recorded in full. */
   watched: WatchList;
+  /** Records refusals; many of one caller become few records. */
+  refusals: RefusalLog;
   home: string;
   /** The files of the audit trail, one for each day that is no longer in the database. */
   auditDir: string;

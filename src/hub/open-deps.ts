@@ -6,6 +6,7 @@ import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
 import { WatchList } from "./alerts/watch-list.ts";
+import { RefusalLog } from "./audit/refusal-log.ts";
 import type { HubDeps } from "./deps.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
@@ -36,6 +37,9 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
   const dispatcher = new Dispatcher(store);
   const metrics = createMetrics(version);
+  const refusals = new RefusalLog(store, clock, (error) =>
+    logger.error({ err: error }, "counted refusals could not be recorded"),
+  );
   addLiveGauges(metrics, { store, dispatcher });
   return {
     store,
@@ -53,7 +57,8 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     home,
     auditDir: join(home, "audit"),
     watched: new WatchList(clock),
-    receipts: new ReceiptChecker({ store, clock, logger, outputs }),
+    refusals,
+    receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
     feed: new EventFeed(store),
     limits: new RateLimits(clock),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),

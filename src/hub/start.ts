@@ -136,6 +136,8 @@ function hubServices(
     createResponder({ ...deps, channels }),
     ...createSender(deps, channels),
     ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
+    // Stops when nobody can be refused any more, and records what it has counted.
+    deps.refusals,
     // Stops when no more receipts can arrive, and checks those that have arrived.
     deps.receipts,
     // These stop at the same time: each gives its open calls the same few seconds.

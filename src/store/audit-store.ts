@@ -13,7 +13,10 @@ export type AuditStore = {
   readSealed(input: { afterSeq: number; limit: number }): Promise<SealedRecord[]>;
   /** Looks through a window of sealed records, newest first; `next` is where the next window begins. */
   searchAudit(input: AuditFilter): Promise<AuditPage>;
-  /** Counts events of these kinds in a range of the log, by tenant and user. */
+  /**
+   * Counts events of these kinds in a range of the log, by tenant and user. An event with `folded` in its details stands
+   * for that many.
+   */
   countEvents(input: { afterSeq: number; throughSeq: number; kinds: EventKind[] }): Promise<EventCount[]>;
 };
 

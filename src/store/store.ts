@@ -69,7 +69,8 @@ export type Store = AccessStore &
      */
     shiftTimes(input: { byMs: number }): Promise<{ shifted: number }>;
 
-    getJob(input: { jobId: string }): Promise<StoredJob | null>;
+    /** With a tenant, a job of another tenant is not loaded; it takes no longer than one that does not exist. */
+    getJob(input: { jobId: string; tenantId?: string | null }): Promise<StoredJob | null>;
     /** Newest first. `before` is the seq of the last job on the previous page. */
     listJobs(input: JobFilter): Promise<StoredJob[]>;
     /** How many claimable jobs of the same queue are ahead, and whether its type is paused. */

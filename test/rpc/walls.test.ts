@@ -47,8 +47,11 @@ test.each(["GetStatus", "StopJob", "StreamOutput"])(
     const unknown = await attempt(eve, method, unknownId);
     expect({ ...refusal, details: refusal.details.replace(job_id, unknownId) }).toEqual(unknown);
     expect(refusal).toMatchObject({ code: status.NOT_FOUND });
+    // A17: the trail of the tenant that asked tells them apart no more than the answer does.
+    const noted = { event: "PERMISSION_DENIED", tenant_id: "globex", job_id: null };
     expect(readEvents(hub.home, before)).toMatchObject([
-      { event: "PERMISSION_DENIED", tenant_id: "globex", job_id },
+      { ...noted, details: { job_id } },
+      { ...noted, details: { job_id: unknownId } },
     ]);
   },
 );

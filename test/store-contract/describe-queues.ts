@@ -97,6 +97,16 @@ export function describeQueues(create: () => StoreUnderTest): void {
   describe("listing", () => {
     const scene = useScene(create);
 
+    it("A17: reads one job for everybody, or only for its own tenant", async () => {
+      const jobId = await scene().submit({ tenantId: "acme" });
+      const read = async (tenantId?: string | null) =>
+        (await scene().store.getJob({ jobId, tenantId }))?.job.id;
+      expect(await read()).toBe(jobId);
+      expect(await read(null)).toBe(jobId);
+      expect(await read("acme")).toBe(jobId);
+      expect(await read("globex")).toBeUndefined();
+    });
+
     it("shows the newest first, page by page", async () => {
       const ids: string[] = [];
       for (let made = 0; made < 5; made++) ids.unshift(await scene().submit());

@@ -41,9 +41,13 @@ export function addFailure(
   return { failures: others, alarm: { tenantId: failure.tenantId, reason } };
 }
 
-/** Null for what does not count: a bad receipt is evidence against its worker alone, which is blocked for it. */
+/**
+ * Null for what does not count: a bad receipt is evidence against its worker alone, which is blocked for it, and a count of
+ * refusals tells of no new one.
+ */
 function failureOf(event: LoggedEvent, owner: WorkerOwner | null): Failure | null {
-  if (event.details["evidence_against"] !== undefined) return null;
+  const { evidence_against: against, violation_type: violation, folded } = event.details;
+  if (against !== undefined || violation === "RECEIPT" || folded !== undefined) return null;
   const { ts, jobId } = event;
   const by = workerOf(event);
   if (by === null) return { ts, by, tenantId: null, jobId };

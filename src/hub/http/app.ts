@@ -95,8 +95,8 @@ function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
       const identity = await authenticate(deps, credentialsOf(incoming), origin);
       if (identity.role !== "admin" && identity.role !== "viewer") {
         const denied = new WritError("PERMISSION_DENIED", "metrics need a viewer or admin token");
-        await recordDenial(deps, { identity, origin: { ...origin, userId: identity.userId } }, denied);
-        throw denied;
+        const caller = { identity, origin: { ...origin, userId: identity.userId } };
+        throw await recordDenial(deps, caller, denied);
       }
       const { registry } = deps.metrics;
       return new Response(await registry.metrics(), { headers: { "Content-Type": registry.contentType } });

@@ -71,8 +71,8 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
     const answer = await handler(call as Call<RouteName>);
     await recordRequest(deps, { ...request, ...caller, outcome: String(answer.status) });
     return answerResponse(route, answer);
-  } catch (error) {
-    await recordDenial(deps, caller, error);
+  } catch (thrown) {
+    const error = await recordDenial(deps, caller, thrown);
     await recordRequest(deps, { ...request, ...caller, outcome: outcomeOf(error) });
     throw error;
   } finally {

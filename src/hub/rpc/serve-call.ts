@@ -32,8 +32,8 @@ export async function serveCall<T>(
     const answer = await serveAdmitted(deps, asked, caller, act);
     logCall(deps, asked, { ...caller, code: "OK" });
     return answer;
-  } catch (error) {
-    await noteRefusal(deps, asked, caller, error);
+  } catch (thrown) {
+    const error = await noteRefusal(deps, asked, caller, thrown);
     const requestId = deps.ids.recordId();
     const refusal = rpcError(error, requestId, deps.logger);
     if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
@@ -79,18 +79,25 @@ function admit(deps: RpcDeps, peer: Peer): Identity {
   return checkPeer(peer, { nowMs: clock.nowMs(), revoked, users: settings.users });
 }
 
-async function noteRefusal(deps: RpcDeps, asked: AskedCall, caller: Caller, error: unknown): Promise<void> {
-  if (!(error instanceof WritError)) return;
+/** Returns the error to answer with: somebody who is denied too often hears of that instead. */
+async function noteRefusal(
+  deps: RpcDeps,
+  asked: AskedCall,
+  caller: Caller,
+  error: unknown,
+): Promise<unknown> {
+  if (!(error instanceof WritError)) return error;
   const { identity, origin } = caller;
   try {
-    if (identity !== null) await recordDenial(deps, { identity, origin }, error);
-    else if (error.code === "UNAUTHENTICATED") {
+    if (identity !== null) return await recordDenial(deps, { identity, origin }, error);
+    if (error.code === "UNAUTHENTICATED") {
       await noteFailedLogin(deps, origin, { error: error.message, ...serialOf(asked.connection) });
     }
   } catch (failure) {
     // The caller is refused either way; a failure to record it goes to the log.
     deps.logger.error({ err: failure }, "a refusal could not be recorded");
   }
+  return error;
 }
 
 function serialOf(connection: Connection | null): { serial?: string } {

@@ -1,10 +1,9 @@
 import type { Logger } from "../../runtime/logger.ts";
 import type { Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
-import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { checkReceipts, type ReceiptBatch } from "../use-cases/workers/check-receipts.ts";
 
-type Deps = Pick<HubDeps, "store" | "clock" | "outputs"> & { logger: Logger };
+type Deps = Pick<HubDeps, "store" | "outputs" | "refusals"> & { logger: Logger };
 
 /** If more batches than this are waiting, whoever brings the next one waits until it is checked. */
 const waitingMax = 1_000;
@@ -47,8 +46,10 @@ export class ReceiptChecker implements Service {
   async #check(batch: ReceiptBatch): Promise<void> {
     for (const { workerId, job, reason } of await checkReceipts(this.#deps, batch)) {
       this.#deps.logger.error({ worker: workerId, job_id: job.id, reason }, "a receipt is refused");
-      await recordEvent(this.#deps, {
+      await this.#deps.refusals.record({
         event: "INVALID_SIGNATURE",
+        caller: `worker ${workerId}`,
+        subject: job.id,
         tenantId: job.tenantId,
         jobId: job.id,
         origin: null,

@@ -6,8 +6,12 @@ import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
 const storedText = `SELECT ${jobColumns}, document, output_dropped_through, output_sizes
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq`;
 
-export function getJob(context: Context, { jobId }: { jobId: string }): StoredJob | null {
-  const row = context.sql.rowStatement(`${storedText} WHERE jobs.id = ?`).get(jobId) as Row | undefined;
+export function getJob(
+  context: Context,
+  { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },
+): StoredJob | null {
+  const text = `${storedText} WHERE jobs.id = ?1 AND (?2 IS NULL OR jobs.tenant_id = ?2)`;
+  const row = context.sql.rowStatement(text).get(jobId, tenantId) as Row | undefined;
   return row === undefined ? null : readStored(context, row);
 }
 

@@ -7,6 +7,8 @@ import { noteRateLimit, type RateHit } from "./note-rate-limit.ts";
 export type CheckedRate = RateHit & {
   perSecond: number;
   count?: number;
+  /** How many calls may come at once; a second's worth by default. */
+  burst?: number;
   /** The message to the caller, such as `a worker may claim 2000 times a second`. */
   refusal: string;
 };
@@ -15,7 +17,8 @@ type Deps = Pick<HubDeps, "store" | "clock" | "limits">;
 
 /** Lets a call pass that is within its rate. Any other is refused, and the first in each minute is recorded. */
 export async function checkRate(deps: Deps, rate: CheckedRate): Promise<void> {
-  const waitMs = deps.limits.take(`${rate.limit} ${rate.subject}`, rate.perSecond, rate.count);
+  const { limit, subject, perSecond, count, burst } = rate;
+  const waitMs = deps.limits.take(`${limit} ${subject}`, perSecond, count, burst);
   if (waitMs === 0) return;
   await noteRateLimit(deps, rate);
   throw new WritError("RATE_LIMITED", rate.refusal, { retry_after_sec: Math.ceil(waitMs / 1000) });

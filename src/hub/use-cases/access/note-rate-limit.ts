@@ -4,8 +4,8 @@ import { recordEvent } from "../audit/record-event.ts";
 
 export type RateHit = {
   /** Which of the limits. */
-  limit: "failed logins" | "submits_per_sec" | "claims" | "heartbeats";
-  /** Who is counted: an address, a tenant or a worker. */
+  limit: "failed logins" | "submits_per_sec" | "claims" | "heartbeats" | "denials";
+  /** Who is counted: an address, a tenant, a worker or a token. */
   subject: string;
   origin: Origin;
   tenantId?: string | null;

@@ -2,24 +2,54 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
-import { recordEvent } from "../audit/record-event.ts";
+import { checkRate } from "./check-rate.ts";
 
-/** Records every denial in the audit trail once: a transport calls this where errors pass. */
-export async function recordDenial(
-  deps: Pick<HubDeps, "store" | "clock">,
-  call: { identity: Identity; origin: Origin },
-  error: unknown,
-): Promise<void> {
-  if (!(error instanceof WritError) || error.code !== "PERMISSION_DENIED") return;
+type Deps = Pick<HubDeps, "store" | "clock" | "limits" | "refusals">;
+type Caller = { identity: Identity; origin: Origin };
+
+/** A caller that is denied more often than this is probing. */
+const denialsPerMinute = 100;
+
+/**
+ * Records every denial in the audit trail once: a transport calls this where errors pass. Returns the error to answer
+ * with, which is RATE_LIMITED once this caller has been denied too often.
+ */
+export async function recordDenial(deps: Deps, call: Caller, error: unknown): Promise<unknown> {
+  if (!(error instanceof WritError) || error.code !== "PERMISSION_DENIED") return error;
+  try {
+    await checkDenials(deps, call);
+  } catch (limited) {
+    return limited;
+  }
+  await write(deps, call, error);
+  return error;
+}
+
+function checkDenials(deps: Deps, { identity, origin }: Caller): Promise<void> {
+  return checkRate(deps, {
+    limit: "denials",
+    subject: callerOf({ identity, origin }),
+    perSecond: denialsPerMinute / 60,
+    burst: denialsPerMinute,
+    tenantId: identity.tenantId,
+    origin,
+    refusal: `a caller may be denied ${denialsPerMinute} times a minute`,
+  });
+}
+
+async function write(deps: Deps, call: Caller, error: WritError): Promise<void> {
   const jobId = (error.details?.["job_id"] as string | undefined) ?? null;
   const boundTo = (error.details?.["token_worker_id"] as string | undefined) ?? null;
   if (boundTo !== null) return recordStrayToken(deps, call, { workerId: boundTo, error: error.message });
-  await recordEvent(deps, {
+  await deps.refusals.record({
     event: "PERMISSION_DENIED",
-    tenantId: call.identity.tenantId,
+    ...whose(call, [jobId, error.message]),
     jobId,
-    origin: call.origin,
-    details: { role: call.identity.role, error: error.message, ...(jobId === null ? {} : { job_id: jobId }) },
+    details: {
+      role: call.identity.role,
+      error: error.message,
+      ...(jobId === null ? {} : { job_id: jobId }),
+    },
   });
 }
 
@@ -27,20 +57,49 @@ export async function recordDenial(
  * A token that was made for one worker has leaked, or its worker is lying: both count as evidence against that worker.
  */
 async function recordStrayToken(
-  deps: Pick<HubDeps, "store" | "clock">,
-  { identity, origin }: { identity: Identity; origin: Origin },
+  deps: Deps,
+  call: Caller,
   { workerId, error }: { workerId: string; error: string },
 ): Promise<void> {
-  await recordEvent(deps, {
+  await deps.refusals.record({
     event: "SECURITY_VIOLATION",
-    tenantId: identity.tenantId,
-    origin,
+    ...whose(call, []),
+    jobId: null,
     details: {
       violation_type: "TOKEN_OUTSIDE_WORKER",
       worker_id: workerId,
       evidence_against: workerId,
-      token_id: identity.tokenId,
+      token_id: call.identity.tokenId,
       error,
     },
   });
+}
+
+/**
+ * Somebody asked for a job that is not there, or that belongs to another tenant: for a caller of one tenant the two must not
+ * differ, in the answer, in the time that it takes, or in the caller's own audit trail. So both are recorded alike, and
+ * nothing is written to the job.
+ */
+export async function recordUnknownJob(
+  deps: Pick<HubDeps, "refusals">,
+  call: Caller & { jobId: string },
+): Promise<void> {
+  const { identity, jobId } = call;
+  if (identity.tenantId === null) return;
+  await deps.refusals.record({
+    event: "PERMISSION_DENIED",
+    ...whose(call, [jobId]),
+    jobId: null,
+    details: { role: identity.role, error: "the tenant has no such job", job_id: jobId },
+  });
+}
+
+function whose({ identity, origin }: Caller, about: (string | null)[]) {
+  const subject = [origin.method, origin.endpoint, ...about].join(" ");
+  return { caller: callerOf({ identity, origin }), subject, tenantId: identity.tenantId, origin };
+}
+
+/** Somebody without a token is known by the address. */
+function callerOf({ identity, origin }: Caller): string {
+  return identity.tokenId || `address ${origin.ipAddress}`;
 }

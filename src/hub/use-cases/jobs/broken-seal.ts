@@ -1,7 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
 import type { JobRecord } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
-import { recordEvent } from "../audit/record-event.ts";
 
 /** Somebody has edited the database. It is recorded, and the caller gets nothing that was signed over the edit. */
 export async function brokenSeal(
@@ -9,8 +8,10 @@ export async function brokenSeal(
   job: Pick<JobRecord, "id" | "tenantId">,
   what: "document" | "receipt",
 ): Promise<WritError> {
-  await recordEvent(deps, {
+  // Whoever reads it again and again must not fill the trail.
+  await deps.refusals.record({
     event: "INVALID_SIGNATURE",
+    caller: `job ${job.id}`,
     tenantId: job.tenantId,
     jobId: job.id,
     origin: null,

@@ -11,7 +11,7 @@ import type { ForgottenJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { type KeptReceipt, sealOf } from "../workers/keep-receipts.ts";
 import { brokenSeal } from "./broken-seal.ts";
-import { checkAccess, notFound } from "./find-job.ts";
+import { checkAccess, unknownJob } from "./find-job.ts";
 
 /**
  * The receipt of the last attempt that has one, with everything needed to check it without the hub, even if the job was
@@ -76,9 +76,9 @@ async function findProven(
   call: { identity: Identity; origin: Origin; jobId: string },
 ): Promise<Proven> {
   const { jobId } = call;
-  const stored = await deps.store.getJob({ jobId });
+  const stored = await deps.store.getJob({ jobId, tenantId: call.identity.tenantId });
   const found = stored?.job ?? (await deps.store.getForgottenJob({ jobId }));
-  if (found === null) throw notFound(jobId);
+  if (found === null) throw await unknownJob(deps, call);
   await checkAccess(deps, { ...call, to: "read" }, found);
   if (stored === null) {
     const forgotten = found as ForgottenJob;

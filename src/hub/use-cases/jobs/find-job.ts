@@ -3,18 +3,15 @@ import type { Origin } from "../../../core/events.ts";
 import { accessToJob, type Identity } from "../../../core/identity.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { recordDenial } from "../access/record-denial.ts";
+import { recordUnknownJob } from "../access/record-denial.ts";
 
-/**
- * The job, if this caller may read or change it. A job of another tenant is answered exactly like one that does not
- * exist.
- */
-export async function findJob(
-  deps: HubDeps,
-  input: { identity: Identity; jobId: string; to: "read" | "change"; origin: Origin },
-): Promise<StoredJob> {
-  const stored = await deps.store.getJob({ jobId: input.jobId });
-  if (stored === null) throw notFound(input.jobId);
+type Asked = { identity: Identity; jobId: string; origin: Origin };
+
+/** The job, if this caller may read or change it. One of another tenant is not even loaded: it does not exist. */
+export async function findJob(deps: HubDeps, input: Asked & { to: "read" | "change" }): Promise<StoredJob> {
+  const { identity, jobId } = input;
+  const stored = await deps.store.getJob({ jobId, tenantId: identity.tenantId });
+  if (stored === null) throw await unknownJob(deps, input);
   await checkAccess(deps, input, stored.job);
   return stored;
 }
@@ -22,24 +19,19 @@ export async function findJob(
 /** Throws if this caller may not do this to a job of this owner. */
 export async function checkAccess(
   deps: HubDeps,
-  input: { identity: Identity; jobId: string; to: "read" | "change"; origin: Origin },
+  input: Asked & { to: "read" | "change" },
   owner: { tenantId: string; userId: string },
 ): Promise<void> {
   const access = accessToJob(input.identity, owner, input.to);
   if (access === "allowed") return;
-  if (access === "hidden") throw await hidden(deps, input);
+  if (access === "hidden") throw await unknownJob(deps, input);
   throw new WritError("PERMISSION_DENIED", "the job belongs to another user", { job_id: input.jobId });
 }
 
-/** Only the audit trail can tell this from a job that does not exist. */
-export async function hidden(
-  deps: HubDeps,
-  asked: { identity: Identity; jobId: string; origin: Origin },
-): Promise<WritError> {
-  const { identity, jobId, origin } = asked;
-  const denied = new WritError("PERMISSION_DENIED", "the job belongs to another tenant", { job_id: jobId });
-  await recordDenial(deps, { identity, origin }, denied);
-  return notFound(jobId);
+/** The refusal of a job that does not exist, or not for this caller. Nobody can tell which. */
+export async function unknownJob(deps: Pick<HubDeps, "refusals">, asked: Asked): Promise<WritError> {
+  await recordUnknownJob(deps, asked);
+  return notFound(asked.jobId);
 }
 
 export function notFound(jobId: string): WritError {

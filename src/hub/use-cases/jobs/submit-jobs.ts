@@ -5,7 +5,6 @@ import { defaultTenant, type Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { checkRate } from "../access/check-rate.ts";
-import { recordEvent } from "../audit/record-event.ts";
 import { buildDocument } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
 
@@ -51,9 +50,11 @@ export async function submitJobs(
     });
   }
   const { pending, maxPending } = outcome;
-  await recordEvent(deps, {
+  await deps.refusals.record({
     event: "QUOTA_EXCEEDED",
+    caller: identity.tokenId,
     tenantId: author.tenantId,
+    jobId: null,
     origin,
     details: { pending, max_pending: maxPending },
   });

@@ -5,8 +5,7 @@ import { securityEvent } from "../../../core/outcome.ts";
 import type { ChangeAnswer, JobBrief, JobChange } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { isHidden } from "../access/tenant-wall.ts";
-import { recordEvent } from "../audit/record-event.ts";
-import { hidden, notFound } from "../jobs/find-job.ts";
+import { unknownJob } from "../jobs/find-job.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { syncOutput } from "./sync-output.ts";
@@ -41,7 +40,7 @@ export async function reportProgress(
 }
 
 export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: string }): Promise<JobBrief> {
-  await syncOutput(deps, call.jobId);
+  if (await isWithinReach(deps, call)) await syncOutput(deps, call.jobId);
   return changeAttempt(deps, call, { act: "release", reason: call.reason ?? "the worker gave it back" });
 }
 
@@ -65,23 +64,31 @@ type Asked = JobChange & { identity: Identity; origin: Origin };
 
 /** The job after the change, or the refusal as an error. A stale call, or a second result, is recorded. */
 export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobBrief> {
-  if (answer.kind === "unknown") throw notFound(asked.jobId);
+  if (answer.kind === "unknown") throw await unknownJob(deps, asked);
   if (answer.kind !== "refused") return answer.job;
-  if (isHidden(asked.identity, answer.job)) throw await hidden(deps, asked);
+  if (isHidden(asked.identity, answer.job)) throw await unknownJob(deps, asked);
   if (answer.code === "LEASE_LOST") await noteStale(deps, asked, answer.job);
   if (answer.code === "RESULT_CONFLICT") await noteConflict(deps, asked, answer.job);
   throw new WritError(answer.code, answer.message);
 }
 
-/** One record a minute for one attempt, so that a worker that repeats itself does not fill the log. */
-const notesPerSecond = 1 / 60;
+/** Whether a caller of one tenant may touch the output of this job: not even a sync may show that the job exists. */
+export async function isWithinReach(
+  deps: Pick<HubDeps, "store">,
+  { identity, jobId }: { identity: Identity; jobId: string },
+): Promise<boolean> {
+  const { tenantId } = identity;
+  return tenantId === null || (await deps.store.getJob({ jobId, tenantId })) !== null;
+}
 
-async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
+async function noteStale(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
+  const { jobId, change } = asked;
   const fence = "fence" in change ? change.fence : null;
-  if (deps.limits.take(`stale ${jobId} ${fence?.attempt}`, notesPerSecond) > 0) return;
-  await noteViolation(deps, { jobId, change }, job);
-  await recordEvent(deps, {
+  await noteViolation(deps, asked, job);
+  await deps.refusals.record({
     event: "STALE_RESULT_REJECTED",
+    caller: asked.identity.tokenId,
+    subject: jobId,
     tenantId: job.tenantId,
     jobId,
     origin: null,
@@ -95,11 +102,13 @@ async function noteStale(deps: HubDeps, { jobId, change }: JobChange, job: JobBr
 }
 
 /** The first result stays, but a different one that was sent with the same lease is recorded. */
-async function noteConflict(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
+async function noteConflict(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
+  const { jobId, change, identity } = asked;
   if (change.act !== "result") return;
-  if (deps.limits.take(`conflict ${jobId} ${job.attempt}`, notesPerSecond) > 0) return;
-  await recordEvent(deps, {
+  await deps.refusals.record({
     event: "CONFLICTING_RESULT_REJECTED",
+    caller: identity.tokenId,
+    subject: jobId,
     tenantId: job.tenantId,
     jobId,
     origin: null,
@@ -116,10 +125,13 @@ async function noteConflict(deps: HubDeps, { jobId, change }: JobChange, job: Jo
  * A worker that received a replayed or stolen claim reports it for an attempt that is not its own; the job must not
  * suffer for it, but the report is recorded.
  */
-async function noteViolation(deps: HubDeps, { jobId, change }: JobChange, job: JobBrief): Promise<void> {
+async function noteViolation(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
+  const { jobId, change, identity } = asked;
   if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;
-  await recordEvent(deps, {
+  await deps.refusals.record({
     event: securityEvent(change.detail),
+    caller: identity.tokenId,
+    subject: jobId,
     tenantId: job.tenantId,
     jobId,
     origin: null,

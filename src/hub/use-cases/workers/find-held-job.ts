@@ -1,8 +1,7 @@
 import { decideChange } from "../../../core/change.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
-import { isHidden } from "../access/tenant-wall.ts";
-import { hidden, notFound } from "../jobs/find-job.ts";
+import { unknownJob } from "../jobs/find-job.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { type AttemptCall, settled } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
@@ -11,11 +10,11 @@ import { findActingWorker } from "./find-worker.ts";
 export async function findHeldJob(deps: HubDeps, call: AttemptCall): Promise<StoredJob> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const change = { act: "renew" as const, fence: fenceOf(call.identity, call) };
+  const { identity, jobId } = call;
   // Of the moment at which the job is read: should the clock be set meanwhile, the two still belong together.
   const rules = rulesNow(deps);
-  const stored = await deps.store.getJob({ jobId: call.jobId });
-  if (stored === null) throw notFound(call.jobId);
-  if (isHidden(call.identity, stored.job)) throw await hidden(deps, call);
+  const stored = await deps.store.getJob({ jobId, tenantId: identity.tenantId });
+  if (stored === null) throw await unknownJob(deps, call);
   const held = decideChange(stored.job, change, rules);
   if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job: stored.job });
   return stored;

@@ -18,7 +18,7 @@ import type { ChangeAnswer, JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { parseShape } from "../access/parse-shape.ts";
 import { fenceOf } from "./attempt-fence.ts";
-import { settled } from "./change-attempt.ts";
+import { isWithinReach, settled } from "./change-attempt.ts";
 import { checkOutput } from "./check-output.ts";
 import { checkOutputFiles } from "./check-output-files.ts";
 import type { ReceiptBatch } from "./check-receipts.ts";
@@ -79,7 +79,7 @@ export async function finishJobs(
   const worker = await findActingWorker(deps, call);
   const signed = signedList(worker, call);
   const asked = await Promise.all(
-    call.items.map((item) => durably(deps, readItem(deps, { ...call, signed }, item))),
+    call.items.map((item) => durably(deps, call, readItem(deps, { ...call, signed }, item))),
   );
   const endings = asked.filter((one): one is Ending => !(one instanceof WritError));
   const answers = endings.length === 0 ? [] : await apply(deps, endings, signed);
@@ -95,10 +95,14 @@ export async function finishJobs(
   return items;
 }
 
-async function durably(deps: HubDeps, asked: Ending | WritError): Promise<Ending | WritError> {
+async function durably(
+  deps: HubDeps,
+  { identity }: Caller,
+  asked: Ending | WritError,
+): Promise<Ending | WritError> {
   if (asked instanceof WritError) return asked;
   try {
-    await secureOutput(deps, asked);
+    await secureOutput(deps, identity, asked);
     return asked;
   } catch (error) {
     if (error instanceof WritError) return error;
@@ -107,7 +111,8 @@ async function durably(deps: HubDeps, asked: Ending | WritError): Promise<Ending
 }
 
 /** A worker removes its copy when the end is answered, so the hub's must be complete and on the disk by then. */
-async function secureOutput(deps: HubDeps, ending: Ending): Promise<void> {
+async function secureOutput(deps: HubDeps, identity: Identity, ending: Ending): Promise<void> {
+  if (!(await isWithinReach(deps, { identity, jobId: ending.jobId }))) return;
   await checkOutputFiles(deps, ending);
   await checkOutput(deps, ending);
   await syncOutput(deps, ending.jobId);
@@ -157,7 +162,7 @@ async function finish(
   { identity, origin, signed }: Caller & { signed: Signed | null },
   ending: Ending,
 ): Promise<{ job: JobBrief; duplicate: boolean }> {
-  await secureOutput(deps, ending);
+  await secureOutput(deps, identity, ending);
   const [answer] = await apply(deps, [ending], signed);
   const job = await settle(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };

@@ -7,7 +7,6 @@ import { sha256Hex } from "../../../signing/mac.ts";
 import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
-import { recordKeyRejected } from "../access/manage-keys.ts";
 import { checkActsAs, findActingWorker, notYours } from "./find-worker.ts";
 
 const heartbeatsPerSecondMax = 2_000;
@@ -18,7 +17,7 @@ export async function registerWorker(
   call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
 ): Promise<void> {
   await checkActsAs(deps, { identity: call.identity, workerId: call.worker.id });
-  if (call.worker.publicKey !== null) await checkKey(deps, call.worker.publicKey, call.origin);
+  if (call.worker.publicKey !== null) await checkKey(deps, call.worker.publicKey, call);
   const outcome = await deps.store.registerWorker({
     worker: call.worker,
     nowMs: deps.clock.nowMs(),
@@ -33,11 +32,19 @@ export async function registerWorker(
   );
 }
 
-async function checkKey(deps: HubDeps, publicKey: string, origin: Origin): Promise<void> {
+async function checkKey(
+  deps: HubDeps,
+  publicKey: string,
+  { identity, origin }: { identity: Identity; origin: Origin },
+): Promise<void> {
   try {
     loadVerifyingKey(publicKey);
   } catch (error) {
-    if (error instanceof WritError) await recordKeyRejected(deps, origin, error);
+    if (error instanceof WritError) {
+      const { tokenId: caller, tenantId } = identity;
+      const details = { error: error.message };
+      await deps.refusals.record({ event: "KEY_REJECTED", caller, tenantId, jobId: null, origin, details });
+    }
     throw error;
   }
 }

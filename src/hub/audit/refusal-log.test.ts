@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import type { NewEvent } from "../../core/events.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { type Refusal, RefusalLog } from "./refusal-log.ts";
+
+function logOf(): { log: RefusalLog; written: NewEvent[] } {
+  const written: NewEvent[] = [];
+  const store = { recordEvents: async ({ events }: { events: NewEvent[] }) => void written.push(...events) };
+  return { log: new RefusalLog(store, systemClock, () => {}), written };
+}
+
+function refusal(caller: string, subject?: string): Refusal {
+  const details = { role: "user", error: "no", evidence_against: "w" };
+  return { event: "PERMISSION_DENIED", tenantId: "acme", jobId: "j", origin: null, details, caller, subject };
+}
+
+test("A11: of one caller's refusals the first is whole and the others are one count", async () => {
+  const { log, written } = logOf();
+  for (let count = 0; count < 500; count++) await log.record(refusal("t1"));
+  await log.record(refusal("t2"));
+  expect(written).toMatchObject([
+    { jobId: "j", details: { error: "no" } },
+    { jobId: "j", details: { error: "no" } },
+  ]);
+  await log.stop();
+  expect(written).toHaveLength(3);
+  expect(written[2]).toMatchObject({ event: "PERMISSION_DENIED", tenantId: "acme", jobId: null });
+  expect(written[2]!.details).toEqual({ role: "user", folded: 499, since: expect.any(Number) });
+});
+
+test("A11: a caller with ever new subjects has a few records and a count", async () => {
+  const { log, written } = logOf();
+  for (let count = 0; count < 500; count++) await log.record(refusal("t1", `job ${count}`));
+  await log.stop();
+  const whole = written.filter(({ details }) => details["folded"] === undefined);
+  expect(whole).toHaveLength(11);
+  expect(written).toHaveLength(12);
+  expect(written.at(-1)!.details["folded"]).toBe(489);
+});

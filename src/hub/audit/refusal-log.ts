@@ -1,0 +1,102 @@
+import type { NewEvent } from "../../core/events.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { repeat, type Service } from "../../runtime/service.ts";
+import type { Store } from "../../store/store.ts";
+
+/** A refusal to be recorded. */
+export type Refusal = Omit<NewEvent, "ts" | "ownerId"> & {
+  /** Who was refused: the id of a token, or else what a flood would have in common. */
+  caller: string;
+  /** What was refused, such as a route and a job. A caller's first few subjects have records of their own. */
+  subject?: string;
+};
+
+type Count = { refusal: Refusal; folded: number; since: number; until: number };
+
+const windowMs = 60_000;
+const roundMs = 1_000;
+/** More subjects of one caller than this in a minute are counted together. */
+const subjectsMax = 10;
+/** More counts than this at a time are kept by kind of event only. */
+const countsMax = 10_000;
+/** What a record of many refusals keeps of the first. The rest differs from one to the next, or must be acted on once. */
+const keptDetails = ["role", "token_id", "worker_id", "violation_type", "act"] as const;
+
+/**
+ * Records refusals without letting anybody fill the audit trail with them: of one caller, the first of a kind in a minute is
+ * recorded whole, and the others are counted and recorded as one when the minute is over. A hub that is killed loses at
+ * most the counts of the last minute.
+ */
+export class RefusalLog implements Service {
+  readonly name = "refusal log";
+  readonly #store: Pick<Store, "recordEvents">;
+  readonly #clock: Clock;
+  readonly #counts = new Map<string, Count>();
+  /** How many subjects each caller has for each kind of event. */
+  readonly #subjects = new Map<string, number>();
+  readonly #rounds: Service;
+
+  constructor(store: Pick<Store, "recordEvents">, clock: Clock, onError: (error: unknown) => void) {
+    this.#store = store;
+    this.#clock = clock;
+    const round = () => this.#writeCounts(({ until }) => until <= clock.monotonicMs());
+    this.#rounds = repeat({ name: this.name, intervalMs: roundMs, clock, onError }, round);
+  }
+
+  start(): Promise<void> {
+    return this.#rounds.start();
+  }
+
+  /** Resolves when everything that was counted is recorded. */
+  async stop(): Promise<void> {
+    await this.#rounds.stop();
+    await this.#writeCounts(() => true);
+  }
+
+  /** Resolves when it is recorded, or at once if it is only counted. */
+  async record(refusal: Refusal): Promise<void> {
+    const key = this.#keyOf(refusal);
+    const known = this.#counts.get(key);
+    if (known !== undefined) {
+      known.folded++;
+      return;
+    }
+    const since = this.#clock.nowMs();
+    this.#counts.set(key, { refusal, folded: 0, since, until: this.#clock.monotonicMs() + windowMs });
+    await this.#store.recordEvents({ events: [eventOf(refusal, since)] });
+  }
+
+  #keyOf({ event, caller, subject = "" }: Refusal): string {
+    const group = JSON.stringify([event, caller]);
+    const key = JSON.stringify([event, caller, subject]);
+    if (this.#counts.has(key)) return key;
+    if (this.#counts.size >= countsMax) return event;
+    const subjects = this.#subjects.get(group) ?? 0;
+    if (subjects >= subjectsMax) return group;
+    this.#subjects.set(group, subjects + 1);
+    return key;
+  }
+
+  async #writeCounts(isDue: (count: Count) => boolean): Promise<void> {
+    const due = [...this.#counts].filter(([, count]) => isDue(count));
+    for (const [key, { refusal }] of due) {
+      this.#counts.delete(key);
+      this.#subjects.delete(JSON.stringify([refusal.event, refusal.caller]));
+    }
+    const folded = due.map(([, count]) => count).filter((count) => count.folded > 0);
+    if (folded.length === 0) return;
+    const ts = this.#clock.nowMs();
+    await this.#store.recordEvents({ events: folded.map((count) => foldedEvent(count, ts)) });
+  }
+}
+
+function eventOf({ event, tenantId, jobId, details, origin }: Refusal, ts: number): NewEvent {
+  return { event, ts, tenantId, jobId, ownerId: null, details, origin };
+}
+
+function foldedEvent({ refusal, folded, since }: Count, ts: number): NewEvent {
+  const { details } = refusal;
+  const kept = keptDetails.filter((name) => details[name] !== undefined).map((name) => [name, details[name]]);
+  const counted = { ...Object.fromEntries(kept), folded, since };
+  return { ...eventOf(refusal, ts), jobId: null, details: counted };
+}
