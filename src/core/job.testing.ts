@@ -22,6 +22,7 @@ export function aJob(state: JobState, parts: Partial<JobRecord> = {}): JobRecord
       requestHash: null,
       isKeyChosen: false,
       maxAttempts: 3,
+      attemptsChosen: false,
       timeoutSec: 300,
       queueTtlSec: null,
       createdAt: 0,

@@ -42,6 +42,8 @@ export type JobRecord = {
   attempt: number;
   attempts: number;
   maxAttempts: number;
+  /** Whether the producer chose `maxAttempts`: then only the total counts, whatever the classes of the failures. */
+  attemptsChosen: boolean;
   /** The timeout of the next lease; a TIMEOUT retry doubles it. */
   timeoutSec: number;
   /** The timeout in the document; a manual retry returns to it. */
@@ -102,6 +104,7 @@ export type NewJob = Pick<
   | "idempotencyKey"
   | "requestHash"
   | "maxAttempts"
+  | "attemptsChosen"
   | "timeoutSec"
   | "queueTtlSec"
   | "createdAt"
@@ -129,6 +132,7 @@ export function newJobRecord(job: NewJob, seq: number): JobRecord {
     attempt: 0,
     attempts: 0,
     maxAttempts: job.maxAttempts,
+    attemptsChosen: job.attemptsChosen,
     timeoutSec: job.timeoutSec,
     documentTimeoutSec: job.timeoutSec,
     releases: 0,

@@ -5,7 +5,7 @@ import { decideRetry } from "./retry.ts";
 
 function aJob(parts: Partial<JobRecord>): JobRecord {
   const timeoutSec = parts.timeoutSec ?? 300;
-  const job = newJobRecord({ maxAttempts: 3, timeoutSec } as NewJob, 1);
+  const job = newJobRecord({ maxAttempts: 3, attemptsChosen: false, timeoutSec } as NewJob, 1);
   return { ...job, attempts: 1, ...parts };
 }
 
@@ -27,6 +27,33 @@ describe("a retry", () => {
     const job = aJob({ maxAttempts: 10, attempts: 2, retryCounts: { TIMEOUT: 1 } });
     expect(decideRetry(job, "TIMEOUT", 1).kind).toBe("quarantined");
     expect(decideRetry(job, "EXECUTION_ERROR", 1).kind).toBe("retry");
+  });
+
+  it("C3: counts only in the total if the job chose it, whatever the class would allow", () => {
+    for (const code of ["TIMEOUT", "EXECUTION_ERROR", "WORKER_DISCONNECTED"] as const) {
+      const job = (attempts: number) =>
+        aJob({
+          maxAttempts: 5,
+          attemptsChosen: true,
+          attempts,
+          retryCounts: attempts === 1 ? {} : { [code]: attempts - 1 },
+        });
+      const kinds = [1, 2, 3, 4, 5].map((attempts) => decideRetry(job(attempts), code, 1).kind);
+      expect(kinds).toEqual(["retry", "retry", "retry", "retry", "quarantined"]);
+    }
+  });
+
+  it("C3: is not given to a class that has none, even if the job chose many attempts", () => {
+    const job = aJob({ maxAttempts: 100, attemptsChosen: true });
+    expect(decideRetry(job, "INVALID_JOB", 1)).toEqual({ kind: "failed", reason: "INVALID_JOB" });
+  });
+
+  it("C3: waits an hour at most, however many attempts the job chose", () => {
+    const chosen = { maxAttempts: 100, attemptsChosen: true };
+    const delay = (used: number) =>
+      decideRetry(aJob({ ...chosen, retryCounts: { TIMEOUT: used } }), "TIMEOUT", 1);
+    expect(delay(58)).toMatchObject({ delayMs: 59 * 60_000 });
+    expect(delay(98)).toMatchObject({ delayMs: 3_600_000 });
   });
 
   it("was never meant for a job of one attempt, which ends plainly", () => {

@@ -7,23 +7,25 @@ type RetryDecision =
   | { kind: "quarantined"; reason: string };
 
 const timeoutSecMax = 3600;
+/** Reached only by a job that chose many attempts: the delay grows with each. */
+const delayMsMax = 3_600_000;
 
 /**
- * Whether a failed attempt is retried. Two limits apply: how often its class may be retried, and how many attempts the
- * job may have in total. A job with only one attempt was not meant to be retried, so it ends as failed and not in the
- * dead-letter queue.
+ * Whether a failed attempt is retried. Some classes never are. For the others, a job has its total of attempts; unless
+ * its producer chose that total, each class also has a limit of its own. A job with only one attempt was not meant to be
+ * retried, so it ends as failed and not in the dead-letter queue.
  */
 export function decideRetry(job: JobRecord, code: FailureClass, backoffScale: number): RetryDecision {
   const { retries, delayMs } = failureClasses[code];
   if (retries === 0) return { kind: "failed", reason: code };
 
   const used = job.retryCounts[code] ?? 0;
-  if (used < retries && job.attempts < job.maxAttempts) {
+  if ((job.attemptsChosen || used < retries) && job.attempts < job.maxAttempts) {
     const count = used + 1;
     return {
       kind: "retry",
       count,
-      delayMs: Math.round(delayMs * count * backoffScale),
+      delayMs: Math.round(Math.min(delayMs * count, delayMsMax) * backoffScale),
       timeoutSec: nextTimeoutSec(job, code),
     };
   }

@@ -10,6 +10,7 @@ type Routed = Pick<
   | "priority"
   | "queueKey"
   | "maxAttempts"
+  | "attemptsChosen"
   | "documentTimeoutSec"
   | "documentSha256"
   | "idempotencyKey"
@@ -48,8 +49,12 @@ function parseList(routing: string): unknown[] {
   }
 }
 
-/** The id is included; otherwise two rows could swap their documents. */
+/**
+ * The id is included; otherwise two rows could swap their documents. The text for rows of earlier versions must not
+ * change: newer columns follow in an object, and only with values that such a row cannot have.
+ */
 export function routingOf(job: Routed): string {
+  const newer = job.attemptsChosen ? [{ attempts_chosen: true }] : [];
   return JSON.stringify([
     job.id,
     job.tenantId,
@@ -61,5 +66,6 @@ export function routingOf(job: Routed): string {
     job.maxAttempts,
     job.documentSha256,
     job.idempotencyKey,
+    ...newer,
   ]);
 }

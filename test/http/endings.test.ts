@@ -139,7 +139,7 @@ describe("a result", () => {
 describe("a failure", () => {
   test("is tried again as often as its code allows, then quarantined", async () => {
     const workerId = await registerWorker(hub);
-    const first = await runningJob(hub, { workerId, max_attempts: 10, timeout_sec: 100 });
+    const first = await runningJob(hub, { workerId, timeout_sec: 100 });
     const again = await report(first, "fail", { reason: "late", code: "IDLE_TIMEOUT", exit_code: 137 });
     expect(again.json()).toEqual({ status: "pending", run_at: expect.any(Number) });
     expect(await view(first.id)).toMatchObject({ timeout_sec: 200, attempts: 1, worker_id: null });
@@ -154,6 +154,21 @@ describe("a failure", () => {
         { code: "TIMEOUT", detail: null, attempt: 2, worker_id: workerId, reason: "late again" },
       ],
     });
+  });
+
+  test("C3: is tried again until the attempts that the job asked for are used up, whatever its code", async () => {
+    const workerId = await registerWorker(hub);
+    const first = await runningJob(hub, { workerId, max_attempts: 5 });
+    const answers = [(await report(first, "fail", { reason: "late", code: "TIMEOUT" })).json()];
+    for (let attempt = 2; attempt <= 5; attempt++) {
+      const again = await claimJob(hub, { workerId, type: first.type });
+      answers.push((await report(again, "fail", { reason: "late", code: "TIMEOUT" })).json());
+    }
+    expect(answers.map((answer) => (answer as { status: string }).status)).toEqual([
+      ...Array.from({ length: 4 }, () => "pending"),
+      "quarantined",
+    ]);
+    expect(await view(first.id)).toMatchObject({ attempts: 5, max_attempts: 5 });
   });
 
   test("counts as EXECUTION_ERROR without a code, and ends a job of one attempt plainly", async () => {

@@ -16,8 +16,11 @@ beforeAll(async () => {
 });
 
 /** Started and in the hands of a worker; jobs of other tests that wait are ended on the way. */
-async function running(stub: Stub): Promise<HeldJob> {
-  const id = await start(stub);
+async function running(stub: Stub, request: Record<string, unknown> = {}): Promise<HeldJob> {
+  return begun(await start(stub, request));
+}
+
+async function begun(id: string): Promise<HeldJob> {
   for (;;) {
     const held = await claimJob(hub, { workerId, type: "exec" });
     if (held.id !== id) {
@@ -91,6 +94,15 @@ describe("a command", () => {
       command: ["echo", "hello"],
       limits: { cpu: "500m", memory: "100M", io: "low", pids: 512, network: "host" },
     });
+  });
+
+  test("C3: has as many attempts as the client named", async () => {
+    const first = await running(alice, { max_attempts: 3 });
+    await finish(first, { reason: "late", code: "TIMEOUT" });
+    const second = await begun(first.id);
+    const answer = await finish(second, { reason: "late", code: "TIMEOUT" });
+    expect(answer.json()).toMatchObject({ status: "pending" });
+    await finish(await begun(first.id), { result: null });
   });
 
   test("is started once for the same key, and refused for the same key with another command", async () => {

@@ -13,6 +13,7 @@ const edits: [string, Edit][] = [
   ["its priority", (tamper, id) => tamper.editJob(id, "priority", 9)],
   ["its timeout", (tamper, id) => tamper.editJob(id, "documentTimeoutSec", 9)],
   ["its attempts", (tamper, id) => tamper.editJob(id, "maxAttempts", 9)],
+  ["who chose its attempts", (tamper, id) => tamper.editJob(id, "attemptsChosen", true)],
   ["its hash", (tamper, id) => tamper.editJob(id, "documentSha256", "00")],
   ["its idempotency key", (tamper, id) => tamper.editJob(id, "idempotencyKey", "other")],
 ];

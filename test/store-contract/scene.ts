@@ -102,6 +102,7 @@ export class Scene {
       requestHash: null,
       isKeyChosen: parts.idempotencyKey !== undefined,
       maxAttempts: 3,
+      attemptsChosen: false,
       timeoutSec: 300,
       queueTtlSec: null,
       createdAt: this.nowMs,

@@ -8,7 +8,7 @@ export function sqliteTamper(path: string): Tamper {
   const ofJob = "WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?)";
   return {
     editJob: (jobId, field, value) =>
-      run(`UPDATE jobs SET ${columnOf(field)} = ? WHERE id = ?`, value, jobId),
+      run(`UPDATE jobs SET ${columnOf(field)} = ? WHERE id = ?`, toSql(value), jobId),
     moveJob: (jobId, toQueueOf) =>
       run(
         "UPDATE jobs SET queue_id = (SELECT queue_id FROM jobs WHERE id = ?) WHERE id = ?",
@@ -41,6 +41,10 @@ export function withDatabase(path: string, use: (database: DatabaseSync) => void
   } finally {
     database.close();
   }
+}
+
+function toSql(value: string | number | boolean): SQLInputValue {
+  return typeof value === "boolean" ? Number(value) : value;
 }
 
 function columnOf(field: string): string {

@@ -48,6 +48,7 @@ export type SealedField =
   | "priority"
   | "documentTimeoutSec"
   | "maxAttempts"
+  | "attemptsChosen"
   | "documentSha256"
   | "idempotencyKey";
 

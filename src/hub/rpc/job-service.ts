@@ -18,7 +18,8 @@ export function jobService(deps: RpcDeps): Partial<ServiceImpl<typeof JobService
   return {
     startJob: serve(deps, "StartJob", async (call, request) => {
       const { identity, origin } = call;
-      const [job] = await submitJobs(deps, { identity, origin, submissions: [submissionOf(request)] });
+      const { submission, defaulted } = submissionOf(request);
+      const [job] = await submitJobs(deps, { identity, origin, submissions: [submission], defaulted });
       return { jobId: job!.id };
     }),
 

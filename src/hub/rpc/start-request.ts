@@ -2,6 +2,7 @@ import type { StartJobRequest } from "../../contract/gen/writ/v1/job_service_pb.
 import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.ts";
 import { WritError } from "../../core/errors.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
+import type { Defaulted } from "../use-cases/jobs/build-document.ts";
 
 /** The defaults, which the hub sets and not the client. */
 const startDefaults = {
@@ -10,8 +11,8 @@ const startDefaults = {
   limits: { cpu: "500m", memory: "100M", io: "low", pids: 512, network: "host" },
 } as const;
 
-/** A StartJob as a submission, checked by the same shape as one over HTTP. */
-export function submissionOf(request: StartJobRequest): JobSubmission {
+/** A StartJob as a submission, checked by the same shape as one over HTTP, and what of it the client left to the hub. */
+export function submissionOf(request: StartJobRequest): { submission: JobSubmission; defaulted: Defaulted } {
   const { limits, requires } = request;
   const given = {
     type: startDefaults.type,
@@ -34,7 +35,8 @@ export function submissionOf(request: StartJobRequest): JobSubmission {
     ...(request.idempotencyKey === "" ? {} : { idempotency_key: request.idempotencyKey }),
   };
   try {
-    return parseShape(jobSubmission, given);
+    const submission = parseShape(jobSubmission, given);
+    return { submission, defaulted: { maxAttempts: request.maxAttempts === 0 } };
   } catch (error) {
     throw error instanceof WritError ? withCallersFieldNames(error) : error;
   }

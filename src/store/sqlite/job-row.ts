@@ -20,6 +20,7 @@ const columnOf = {
   attempt: "attempt",
   attempts: "attempts",
   maxAttempts: "max_attempts",
+  attemptsChosen: "attempts_chosen",
   timeoutSec: "timeout_sec",
   documentTimeoutSec: "document_timeout_sec",
   releases: "releases",
@@ -70,6 +71,7 @@ export function readJob(context: Context, row: Row): JobRecord {
   for (let index = 0; index < fields.length; index++) record[fields[index]!] = row[index];
   const job = record as JobRecord;
   job.queueKey = context.book.byId(row[fields.length] as number)?.key ?? "";
+  job.attemptsChosen = record["attemptsChosen"] === 1;
   if (record["retryCounts"] === "{}") job.retryCounts = {};
   else job.retryCounts = JSON.parse(record["retryCounts"] as string);
   if (record["failHistory"] === "[]") job.failHistory = [];
@@ -82,9 +84,9 @@ export function readJob(context: Context, row: Row): JobRecord {
  * it.
  */
 const insertText = `INSERT INTO jobs (seq, id, queue_id, tenant_id, user_id, type, priority, document_sha256,
-    idempotency_key, is_key_chosen, request_hash, max_attempts, timeout_sec, document_timeout_sec, queue_ttl_sec, created_at, run_at,
-    ready, due_at, status, attempt, attempts, releases, retry_counts, fail_history, event_count)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
+    idempotency_key, is_key_chosen, request_hash, max_attempts, attempts_chosen, timeout_sec, document_timeout_sec, queue_ttl_sec,
+    created_at, run_at, ready, due_at, status, attempt, attempts, releases, retry_counts, fail_history, event_count)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
   ON CONFLICT DO NOTHING`;
 
 /** False if a job with this id, or this idempotency key in this tenant, already exists. */
@@ -107,6 +109,7 @@ export function insertJob(
     Number(columns.isKeyChosen),
     job.requestHash,
     job.maxAttempts,
+    Number(job.attemptsChosen),
     job.timeoutSec,
     job.documentTimeoutSec,
     job.queueTtlSec,
@@ -173,6 +176,7 @@ function updateText(shape: string): string {
 }
 
 function toSql(value: JobRecord[Column]): SqlValue {
+  if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }
 

@@ -13,12 +13,13 @@ import { sha256Hex } from "../../../signing/mac.ts";
 
 type Author = { tenantId: string; userId: string };
 
+/** What a transport has filled into a submission by itself: it applies, but the producer did not ask for it. */
+export type Defaulted = { maxAttempts: boolean };
+
+type Making = { jobId: string; nowMs: number; defaulted?: Defaulted | undefined };
+
 /** Turns a submission into the document that will be signed, and the record that the store keeps beside it. */
-export function buildDocument(
-  submission: JobSubmission,
-  author: Author,
-  made: { jobId: string; nowMs: number },
-): NewJob {
+export function buildDocument(submission: JobSubmission, author: Author, made: Making): NewJob {
   const document = describe(submission, author, made);
   const text = canonicalize(document as unknown as JsonValue);
   const isNamed = submission.idempotency_key !== undefined || submission.job_id !== undefined;
@@ -35,6 +36,7 @@ export function buildDocument(
     isKeyChosen: submission.idempotency_key !== undefined,
     requestHash: isNamed ? sha256Hex(canonicalize(submission as unknown as JsonValue)) : null,
     maxAttempts: document.max_attempts,
+    attemptsChosen: submission.max_attempts !== undefined && made.defaulted?.maxAttempts !== true,
     timeoutSec: document.timeout_sec,
     queueTtlSec: submission.queue_ttl_sec ?? null,
     createdAt: made.nowMs,
@@ -42,11 +44,7 @@ export function buildDocument(
   };
 }
 
-function describe(
-  submission: JobSubmission,
-  author: Author,
-  made: { jobId: string; nowMs: number },
-): JobDocument {
+function describe(submission: JobSubmission, author: Author, made: Making): JobDocument {
   const jobId = submission.job_id ?? made.jobId;
   const run = runOf(submission);
   checkInputSize(run);

@@ -5,7 +5,7 @@ import { defaultTenant, type Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { checkRate } from "../access/check-rate.ts";
-import { buildDocument } from "./build-document.ts";
+import { buildDocument, type Defaulted } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
 
 type SubmittedJob = { id: string; status: JobState; existed: boolean };
@@ -13,9 +13,9 @@ type SubmittedJob = { id: string; status: JobState; existed: boolean };
 /** Accepts all of these jobs or none; what is answered is on disk. */
 export async function submitJobs(
   deps: HubDeps,
-  input: { identity: Identity; submissions: JobSubmission[]; origin: Origin },
+  input: { identity: Identity; submissions: JobSubmission[]; defaulted?: Defaulted; origin: Origin },
 ): Promise<SubmittedJob[]> {
-  const { identity, submissions, origin } = input;
+  const { identity, submissions, defaulted, origin } = input;
   const author = { tenantId: identity.tenantId ?? defaultTenant, userId: identity.userId };
   for (const submission of submissions) {
     checkCommand(deps.settings.commands, { userId: author.userId, submission });
@@ -34,7 +34,7 @@ export async function submitJobs(
   }
   const nowMs = deps.clock.nowMs();
   const jobs = submissions.map((submission) =>
-    buildDocument(submission, author, { jobId: deps.ids.jobId(nowMs), nowMs }),
+    buildDocument(submission, author, { jobId: deps.ids.jobId(nowMs), nowMs, defaulted }),
   );
   await deps.failpoint("submit.beforeCommit");
   const outcome = await deps.store.submitJobs({ jobs, maxPending: quota.max_pending ?? null, origin });
