@@ -117,7 +117,7 @@ async function drained(hub: BenchHub, concurrency: number): Promise<number> {
   const all = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const worker = new Worker({ hub: hub.url, token: hub.token, workerId: `sdk-${concurrency}`, concurrency });
+  const worker = new Worker({ url: hub.url, token: hub.token, workerId: `sdk-${concurrency}`, concurrency });
   worker.handle("noop", async () => {
     if (++done === jobs) finish();
     return null;

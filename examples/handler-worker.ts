@@ -7,8 +7,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Writ } from "writ/client";
+import { defineJob, JobFailure, Writ } from "writ/client";
 import { Worker } from "writ/worker";
+
+// Both sides use this definition: the compiler checks what is submitted and what the handler returns. Give a schema (zod
+// or any other Standard Schema) as the second argument to have the values checked when the program runs, too.
+const add = defineJob<{ a: number; b: number }, { sum: number }>("add");
 
 const writ = Writ.fromEnvironment(process.env);
 
@@ -19,27 +23,34 @@ const { id: tokenId, token } = await writ.createToken({
   worker_id: workerId,
   expires_in_sec: 3600,
 });
-const home = await mkdtemp(join(tmpdir(), "writ-example-"));
+const dataDir = await mkdtemp(join(tmpdir(), "writ-example-"));
 
 const tag = workerId;
-const worker = new Worker({ hub: await writ.hubUrls(), token, workerId, home, tags: [tag], concurrency: 4 });
-worker.handle("add", async (job, { progress }) => {
-  const { a, b } = job.params as { a: number; b: number };
+const url = await writ.hubUrls();
+const worker = new Worker({ url, token, workerId, dataDir, tags: [tag], concurrency: 4 });
+worker.handle(add, async (job, { progress }) => {
+  const { a, b } = job.params;
+  if (a > 2) throw Object.assign(new Error(`${a} is more than I can add`), { code: "INVALID_JOB" });
   progress(50, "adding");
   return { sum: a + b };
 });
 await worker.start();
 
 // Jobs that are submitted together are sent to the hub as one batch. The tag keeps other workers from claiming them.
-const jobs = await Promise.all(
-  [1, 2, 3].map((a) => writ.submit({ type: "add", params: { a, b: 10 }, requires: { tags: [tag] } })),
+const submit = { requires: { tags: [tag] } };
+await Promise.all(
+  [1, 2, 3].map(async (a) => {
+    try {
+      const { sum } = await writ.run(add, { a, b: 10 }, { submit, timeoutMs: 60_000 });
+      console.log(`${a} + 10 = ${sum}`);
+    } catch (error) {
+      if (!(error instanceof JobFailure)) throw error;
+      console.log(`${a} + 10: ${error.job.fail_code}, ${error.job.fail_history.at(-1)?.reason}`);
+    }
+  }),
 );
-for (const { id } of jobs) {
-  await writ.wait(id, { timeoutMs: 60_000 });
-  console.log(id, await writ.result(id));
-}
 
 await worker.stop();
 await writ.revokeToken(tokenId);
-await rm(home, { recursive: true });
+await rm(dataDir, { recursive: true });
 writ.close();

@@ -1,18 +1,18 @@
 import type { Clock } from "../runtime/clock.ts";
 
+type DeadlineOptions = {
+  signal?: AbortSignal | undefined;
+  /** How long, and the error when that time has passed. */
+  timeout?: { ms: number; error: () => Error } | undefined;
+};
+
 type Deadline = { signal: AbortSignal; release(): void };
 
 /** A signal that is aborted by the caller's own signal or when the time is up. `release` frees both. */
-export function openDeadline(
-  clock: Clock,
-  { signal, timeoutMs }: { signal?: AbortSignal | undefined; timeoutMs?: number | undefined },
-): Deadline {
+export function openDeadline(clock: Clock, { signal, timeout }: DeadlineOptions): Deadline {
   const controller = new AbortController();
   const onAbort = (): void => controller.abort(signal?.reason);
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : clock.setTimer(() => controller.abort(timeIsOver(timeoutMs)), timeoutMs);
+  const timer = timeout && clock.setTimer(() => controller.abort(timeout.error()), timeout.ms);
   if (signal?.aborted) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });
   return {
@@ -24,8 +24,4 @@ export function openDeadline(
       controller.abort();
     },
   };
-}
-
-function timeIsOver(timeoutMs: number): DOMException {
-  return new DOMException(`not finished after ${timeoutMs} ms`, "TimeoutError");
 }

@@ -72,13 +72,13 @@ export class EndFeed {
   }
 
   #pass(event: JobEvent): void {
-    const { data } = event;
-    if (data === null) this.#wakeAll();
-    else {
-      for (const subscriber of this.#subscribers.get(data.id) ?? []) {
-        subscriber.onEvent?.(event);
-        if (isEnded(data.status)) subscriber.wake();
-      }
+    if (event.event === "reset") {
+      this.#wakeAll();
+      return;
+    }
+    for (const subscriber of this.#subscribers.get(event.id) ?? []) {
+      subscriber.onEvent?.(event);
+      if (isEnded(event.status)) subscriber.wake();
     }
   }
 

@@ -46,7 +46,7 @@ test("after a break it goes on behind the last event it gave out", async () => {
 
   const ids: unknown[] = [];
   for await (const event of writ.events({ jobId: data.id })) {
-    ids.push(event.id);
+    ids.push(event.event_id);
     if (ids.length === 6) break;
   }
 
@@ -55,17 +55,18 @@ test("after a break it goes on behind the last event it gave out", async () => {
   expect(hub.seen[0]?.query.get("job_id")).toBe(data.id);
 });
 
-test("a gap is told, and what this version does not know is skipped", async () => {
+test("C9: events are flat, a gap is told, and what this version does not know is skipped", async () => {
   const { writ } = await open((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(formatSse({ id: "7", event: "reset", data: "{}" }));
     response.write(formatSse({ id: "8", event: "weather", data: "sunny" }));
+    response.write(formatSse({ id: "8", event: "job:postponed", data: JSON.stringify(data) }));
     response.write(created(9));
   });
 
   const events = writ.events({ lastEventId: "3" });
-  expect((await events.next()).value).toEqual({ id: "7", event: "reset", data: null });
-  expect((await events.next()).value).toMatchObject({ id: "9", event: "job:created", data });
+  expect((await events.next()).value).toEqual({ event: "reset", event_id: "7" });
+  expect((await events.next()).value).toEqual({ event: "job:created", event_id: "9", ...data });
   await events.return(undefined);
 });
 
@@ -78,7 +79,7 @@ test("one who is cut off before any event goes on from the place that the hub na
   });
 
   const events = writ.events();
-  expect((await events.next()).value).toMatchObject({ id: "42", event: "job:created" });
+  expect((await events.next()).value).toMatchObject({ event_id: "42", event: "job:created" });
   await events.return(undefined);
 
   expect(hub.seen.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "41"]);

@@ -1,11 +1,12 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import { liveEvent } from "../contract/view-shapes.ts";
+import { eventTable } from "../core/events.ts";
 import { tryParseJson } from "../core/json-value.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
 import { openDeadline } from "./deadline.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { Pace } from "./pace.ts";
-import type { JobEvent } from "./shapes.ts";
+import type { JobEvent, JobEventName } from "./shapes.ts";
 
 export type FollowEventsOptions = {
   /** Begins after this event; by default with events from now on. */
@@ -36,7 +37,7 @@ export async function* followEvents(
         pace.answered();
         options.onOpen?.();
         // Without an event before the break, nothing tells the hub where to continue.
-        if (hasOpened && lastId === undefined) yield { id: undefined, event: "reset", data: null };
+        if (hasOpened && lastId === undefined) yield { event: "reset", event_id: undefined };
         hasOpened = true;
         const noted = noteFirstId(body, (id) => {
           lastId = id;
@@ -81,8 +82,17 @@ async function* noteFirstId(body: AsyncIterable<Buffer>, note: (id: string) => v
 
 /** Unknown events are skipped, so that an older client works with a newer hub. */
 function readEvent({ id, event, data }: SseEvent): JobEvent | undefined {
-  if (event === "reset") return { id, event, data: null };
-  if (!event.startsWith("job:")) return undefined;
+  if (event === "reset") return { event, event_id: id };
+  if (!isJobEventName(event)) return undefined;
   const parsed = liveEvent.safeParse(tryParseJson(data));
-  return parsed.success ? { id, event: event as `job:${string}`, data: parsed.data } : undefined;
+  if (!parsed.success) return undefined;
+  if (event !== "job:progress") return { event, event_id: id, ...parsed.data };
+  const { progress } = parsed.data;
+  return progress === undefined ? undefined : { event, event_id: id, ...parsed.data, progress };
+}
+
+const eventNames = new Set<string>(Object.values(eventTable).map(({ live }) => `job:${live}`));
+
+function isJobEventName(name: string): name is JobEventName {
+  return eventNames.has(name);
 }

@@ -1,7 +1,9 @@
 /** The entry point of the client: `import { Writ } from "writ/client"`. */
+export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-worker.ts";
 export type { RpcOptions } from "./find-rpc.ts";
+export { JobFailure } from "./job-failure.ts";
 export { JobsOverGrpc, type RpcListFilter, type RpcListPage, type StartInput } from "./jobs-over-grpc.ts";
 export type { WritOptions } from "./options.ts";
 export { isOver, type RpcJob, type RpcState, rpcStates } from "./rpc-job.ts";
@@ -9,4 +11,4 @@ export type * from "./shapes.ts";
 export type { AttemptChunk, StreamAttemptsOptions } from "./stream-attempts.ts";
 export type { StreamOutputOptions } from "./stream-output.ts";
 export type { WaitOptions } from "./wait-job.ts";
-export { type EventsOptions, type ListPage, Writ } from "./writ.ts";
+export { type EventsOptions, type ListPage, type RunOptions, Writ } from "./writ.ts";

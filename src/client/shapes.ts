@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
-import type { EventKind, Severity } from "../core/events.ts";
+import type { EventKind, eventTable, Severity } from "../core/events.ts";
 import type { JobState } from "../core/job.ts";
 
 export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
@@ -17,6 +17,8 @@ export type { OutputStream } from "../core/output-stream.ts";
 
 /** A job as a producer describes it. */
 export type JobInput = z.input<typeof jobSubmission>;
+/** The same for a job whose type and params are given by its definition. */
+export type SubmitOptions = Omit<JobInput, "type" | "params" | "run" | "solver_url" | "solver_checksum">;
 export type Accepted = { id: string; status: JobState };
 
 export type TokenInput = z.input<typeof tokenRequest>;
@@ -37,10 +39,17 @@ export type AuditFilter = {
 
 export type ListFilter = { status?: JobState; type?: string; workerId?: string };
 
+/** The names of live events: `job:created`, `job:running` and so on. */
+export type JobEventName = `job:${NonNullable<(typeof eventTable)[EventKind]["live"]>}`;
+
+/** What every live event has. `event_id` is its place in the stream, for `lastEventId`. */
+type Placed<Name> = { event: Name; event_id: string | undefined };
+
 /**
- * One live event. `reset` (without data) means that events may be missing before it, because the hub no longer has
- * them: a program that keeps a copy of the jobs has to read them again.
+ * One live event of a job, whose id is `id`. `reset` means that events may be missing before it, because the hub no longer
+ * has them: a program that keeps a copy of the jobs has to read them again.
  */
 export type JobEvent =
-  | { id: string | undefined; event: "reset"; data: null }
-  | { id: string | undefined; event: `job:${string}`; data: LiveEvent };
+  | Placed<"reset">
+  | (Placed<"job:progress"> & LiveEvent & { progress: number })
+  | (Placed<Exclude<JobEventName, "job:progress">> & LiveEvent);

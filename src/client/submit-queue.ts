@@ -4,6 +4,7 @@ import { jobRoutes } from "../contract/job-routes.ts";
 import { batchJobsMax } from "../contract/submit-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { uuidV7 } from "../core/ids.ts";
+import { toJson } from "../core/to-json.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
 
@@ -148,7 +149,7 @@ async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<A
  */
 function jobText(job: JobInput): string {
   const isNamed = job.idempotency_key !== undefined || job.job_id !== undefined;
-  return JSON.stringify(isNamed ? job : { ...job, job_id: uuidV7(Date.now(), randomBytes(16)) });
+  return toJson(isNamed ? job : { ...job, job_id: uuidV7(Date.now(), randomBytes(16)) });
 }
 
 function isSpoiled(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
+import { WritError } from "../core/errors.ts";
 import { formatSse } from "../runtime/sse.ts";
 import type { Job, JobState } from "./shapes.ts";
 import { type Answer, jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "./testing/tiny-hub.ts";
@@ -57,9 +58,15 @@ test("a hub that is not there is reported at once", async () => {
   await expect(writ.wait(id)).rejects.toMatchObject({ code: "HUB_UNREACHABLE" });
 });
 
-test("the time allowed ends the wait", async () => {
+test("C9: a wait that takes too long is rejected with a WritError that names the job", async () => {
   const { writ } = await openWithJobs();
-  await expect(writ.wait(id, { timeoutMs: 20 })).rejects.toMatchObject({ name: "TimeoutError" });
+  const refusal = writ.wait(id, { timeoutMs: 20 });
+  await expect(refusal).rejects.toBeInstanceOf(WritError);
+  await expect(refusal).rejects.toMatchObject({
+    code: "TIMED_OUT",
+    message: `job ${id} has not ended within 20 ms; it continues`,
+    details: { job_id: id },
+  });
 });
 
 test("a signal ends the wait with its reason", async () => {

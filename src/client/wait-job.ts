@@ -1,5 +1,6 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
+import { WritError } from "../core/errors.ts";
 import { isEnded } from "../core/job.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
@@ -11,7 +12,7 @@ import type { JobEvent } from "./shapes.ts";
 
 export type WaitOptions = {
   signal?: AbortSignal | undefined;
-  /** Default: one day. After that the wait is rejected with a TimeoutError; the job continues. */
+  /** How long to wait (default: a day). After it the wait is rejected with TIMED_OUT; the job continues. */
   timeoutMs?: number | undefined;
   /** Called with the job's live events while it waits. */
   onEvent?: ((event: JobEvent) => void) | undefined;
@@ -36,7 +37,10 @@ export class JobWaits {
   }
 
   async wait(jobId: string, { signal, timeoutMs = waitMsMax, onEvent }: WaitOptions): Promise<JobView> {
-    const deadline = openDeadline(this.#hub.clock, { signal, timeoutMs });
+    const deadline = openDeadline(this.#hub.clock, {
+      signal,
+      timeout: { ms: timeoutMs, error: () => timedOut(jobId, timeoutMs) },
+    });
     const isOwn = this.#ownFeeds < ownFeedsMax;
     if (isOwn) this.#ownFeeds++;
     try {
@@ -47,6 +51,11 @@ export class JobWaits {
       deadline.release();
     }
   }
+}
+
+function timedOut(jobId: string, timeoutMs: number): WritError {
+  const message = `job ${jobId} has not ended within ${timeoutMs} ms; it continues`;
+  return new WritError("TIMED_OUT", message, { job_id: jobId });
 }
 
 async function waitOnFeed(

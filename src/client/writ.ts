@@ -1,11 +1,13 @@
 import { adminRoutes } from "../contract/admin-routes.ts";
 import { auditRoutes } from "../contract/audit-routes.ts";
+import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { ReceiptView } from "../contract/view-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { isEnded } from "../core/job.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
 import { HubConnection } from "./hub-connection.ts";
+import { JobFailure } from "./job-failure.ts";
 import { optionsFromEnvironment, type WritOptions } from "./options.ts";
 import type {
   Accepted,
@@ -19,6 +21,7 @@ import type {
   LockdownState,
   NewToken,
   SigningKey,
+  SubmitOptions,
   TimelineEvent,
   Token,
   TokenInput,
@@ -30,6 +33,8 @@ import { SubmitQueue, submitBatch } from "./submit-queue.ts";
 import { JobWaits, type WaitOptions } from "./wait-job.ts";
 
 export type ListPage = { jobs: Job[]; nextCursor: string | undefined };
+/** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
+export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen">;
 
 /** A client of a hub. Every refusal is a WritError with the hub's code. */
@@ -55,8 +60,34 @@ export class Writ {
   }
 
   /** Submits a job; it is durable once this resolves. Calls made together are sent together. */
-  submit(job: JobInput): Promise<Accepted> {
-    return this.#queue.submit(job);
+  submit(job: JobInput): Promise<Accepted>;
+  submit<In, Out, Params, Returned>(
+    job: JobDefinition<In, Out, Params, Returned>,
+    params: NoInfer<In>,
+    options?: SubmitOptions,
+  ): Promise<Accepted>;
+  submit(
+    job: JobInput | JobDefinition<unknown, unknown>,
+    ...rest: [unknown?, SubmitOptions?]
+  ): Promise<Accepted> {
+    return rest.length === 0
+      ? this.#queue.submit(job as JobInput)
+      : this.#submitDefined(job as JobDefinition<unknown, unknown>, ...rest);
+  }
+
+  /**
+   * Submits a job, waits for its end and gives its result. A job that ends without one is thrown as a JobFailure, a wait
+   * that takes too long as TIMED_OUT; the job continues then.
+   */
+  async run<In, Out, Params, Returned>(
+    job: JobDefinition<In, Out, Params, Returned>,
+    params: NoInfer<In>,
+    { submit, ...wait }: RunOptions = {},
+  ): Promise<Out> {
+    const { id } = await this.submit(job, params, submit);
+    const ended = await this.wait(id, wait);
+    if (ended.status !== "completed") throw new JobFailure(ended);
+    return checkValue(job.result, ended.result, "result");
   }
 
   /** Submits up to 1000 jobs: all are accepted, or none. */
@@ -210,6 +241,15 @@ export class Writ {
   /** The addresses that this client uses. */
   hubUrls(): Promise<string[]> {
     return this.#hub.urls();
+  }
+
+  async #submitDefined(
+    { type, params: schema }: JobDefinition<unknown, unknown>,
+    params?: unknown,
+    options: SubmitOptions = {},
+  ): Promise<Accepted> {
+    await checkValue(schema, params, "params");
+    return this.#queue.submit({ ...options, type, params } as JobInput);
   }
 
   /** Closes the idle connections; later calls are refused. */

@@ -46,13 +46,15 @@ export const errorTable = {
   CONFIG_INVALID: { http: 500, grpc: "INTERNAL", exit: 2, retryable: false },
   HUB_UNREACHABLE: { http: 503, grpc: "UNAVAILABLE", exit: 6, retryable: true },
   HTTP_ERROR: { http: 502, grpc: "UNKNOWN", exit: 1, retryable: false },
+  TIMED_OUT: { http: 504, grpc: "DEADLINE_EXCEEDED", exit: 1, retryable: false },
+  JOB_FAILED: { http: 500, grpc: "UNKNOWN", exit: 1, retryable: false },
 } as const satisfies Record<string, ErrorRow>;
 
 type ErrorRow = { http: number; grpc: string; exit: number; retryable: boolean };
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** The only error class in the project: a code from the table, a sentence for people, data for programs. */
+/** Every error that a caller sees: a code from the table, a sentence for people, data for programs. */
 export class WritError extends Error {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown> | undefined;

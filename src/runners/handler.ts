@@ -1,5 +1,6 @@
 import type { JobDocument } from "../contract/document.ts";
 import { classify, type FailureClass, type FailureDetail, failureCodes } from "../core/failure.ts";
+import { toJson } from "../core/to-json.ts";
 import type { Timer } from "../runtime/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import { resultProblem } from "./read-result.ts";
@@ -14,10 +15,10 @@ import {
   stopReasonOf,
 } from "./runner.ts";
 
-export type HandlerJob = {
+export type HandlerJob<Params = unknown> = {
   id: string;
   type: string;
-  params: unknown;
+  params: Params;
   attempt: number;
   tenant_id: string;
   user_id: string;
@@ -36,7 +37,10 @@ export type HandlerContext = {
 };
 
 /** Its return value is the job's result; an error fails the attempt. */
-export type HandlerFunction = (job: HandlerJob, context: HandlerContext) => unknown;
+export type HandlerFunction<Params = unknown, Returned = unknown> = (
+  job: HandlerJob<Params>,
+  context: HandlerContext,
+) => Returned | Promise<Returned>;
 
 const inProcess: Isolation = { level: "in-process", applied: [], missing: [] };
 const reasonCharsMax = 2000;
@@ -112,7 +116,8 @@ function jobOf({ document, lease }: RunContext): HandlerJob {
 }
 
 function succeeded(result: unknown): RunOutcome {
-  const resultJson = JSON.stringify(result) ?? "null";
+  // A handler that returns nothing has the result null.
+  const resultJson = result === undefined ? "null" : toJson(result, "result");
   const problem = resultProblem(resultJson);
   if (problem === null) return { kind: "succeeded", resultJson, isolation: inProcess };
   return { kind: "failed", code: "EXECUTION_ERROR", reason: problem, isolation: inProcess };

@@ -1,34 +1,43 @@
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
+import type { JobDefinition } from "../contract/define-job.ts";
 import { WritError } from "../core/errors.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { type RunningWorker, startWorker } from "./start.ts";
+import { typedHandler } from "./typed-handler.ts";
 
+export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
 export type { HandlerContext, HandlerFunction, HandlerJob } from "../runners/handler.ts";
 
-export type WorkerOptions = {
-  /** The hub's address, or several of the same hub. */
-  hub: string | readonly string[];
+/** Where the hub is and how to trust it: the same names as in the options of `Writ`. */
+type HubOptions = {
+  /** The hub's address, or several addresses of hubs that serve the same queue. */
+  url: string | readonly string[];
   token: string;
-  /** Default: the host's name. Two programs on one host need two ids. */
-  workerId?: string;
-  /** How many handlers run at once. */
-  concurrency?: number;
-  tags?: readonly string[];
+  /** PEM of the authority that signed the hub's certificate. */
+  ca?: string | undefined;
+  caFile?: string | undefined;
+  /** Allows plain http:// to another machine. */
+  allowInsecure?: boolean | undefined;
+};
+
+export type WorkerOptions = HubOptions & {
+  /** The worker's name (default: the host's name). Two programs on one host need two ids. */
+  workerId?: string | undefined;
+  /** How many handlers run at once (default: 10). */
+  concurrency?: number | undefined;
+  tags?: readonly string[] | undefined;
   /**
    * The hub's public keys, as PEM. Without them, the keys that the hub shows at the first connection are trusted, and
    * only those, for as long as this worker runs.
    */
-  signingKeys?: readonly string[];
-  /** PEM of the authority that signed the hub's certificate. */
-  ca?: string;
-  allowInsecure?: boolean;
+  signingKeys?: readonly string[] | undefined;
   /** Where the worker keeps its key and its ledger (default: `~/.writ/workers/<workerId>`). */
-  home?: string;
-  logger?: Logger;
+  dataDir?: string | undefined;
+  logger?: Logger | undefined;
 };
 
 const concurrencyDefault = 10;
@@ -45,10 +54,16 @@ export class Worker {
   }
 
   /** Registers a function for a type of job: its return value is the result, and an error fails the attempt. */
-  handle(type: string, handler: HandlerFunction): this {
+  handle(type: string, handler: HandlerFunction): this;
+  handle<In, Out, Params, Returned>(
+    job: JobDefinition<In, Out, Params, Returned>,
+    handler: HandlerFunction<Params, NoInfer<Returned>>,
+  ): this;
+  handle(job: string | JobDefinition<unknown, unknown>, handler: HandlerFunction): this {
+    const type = typeof job === "string" ? job : job.type;
     if (this.#running !== undefined) throw new Error("handlers must be registered before the worker starts");
     if (this.#handlers.has(type)) throw new Error(`a handler for ${type} is already registered`);
-    this.#handlers.set(type, handler);
+    this.#handlers.set(type, typeof job === "string" ? handler : typedHandler(job, handler));
     return this;
   }
 
@@ -67,19 +82,19 @@ export class Worker {
   }
 
   async #begin(): Promise<RunningWorker> {
-    const {
-      hub,
-      token,
-      workerId = hostname(),
-      concurrency = concurrencyDefault,
-      ca,
-      ...more
-    } = this.#options;
-    const home = more.home ?? join(homedir(), ".writ", "workers", workerId);
+    const { url, token, workerId = hostname(), concurrency = concurrencyDefault, ...more } = this.#options;
+    if (url === undefined || url.length === 0) {
+      throw new WritError(
+        "CONFIG_INVALID",
+        "url: is missing; give the hub's address, such as http://127.0.0.1:3000",
+      );
+    }
+    const home = more.dataDir ?? join(homedir(), ".writ", "workers", workerId);
     const settings = await loadWorkerSettings({
       env: {
-        HUB_URL: typeof hub === "string" ? hub : hub.join(","),
+        HUB_URL: typeof url === "string" ? url : url.join(","),
         WRIT_TOKEN: token,
+        WRIT_CA_FILE: more.caFile,
         WRIT_ALLOW_INSECURE: String(more.allowInsecure ?? false),
         NODE_ID: workerId,
         WORKER_SLOTS: String(concurrency),
@@ -92,7 +107,7 @@ export class Worker {
     const handlers = this.#handlers;
     const logger = more.logger ?? silentLogger;
     return startWorker({
-      settings: { ...settings, ca, signingKeys: [...(more.signingKeys ?? [])] },
+      settings: { ...settings, ca: more.ca ?? settings.ca, signingKeys: [...(more.signingKeys ?? [])] },
       home,
       version,
       logger,

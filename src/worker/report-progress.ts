@@ -5,17 +5,24 @@ import type { HubCalls } from "./hub-calls.ts";
 const betweenMs = 250;
 const detailCharsMax = 2000;
 
+type Report = { progress: number; detail?: string };
+
+type ProgressDeps = { calls: Pick<HubCalls, "progress">; clock: Clock };
+
 /** Reports the progress of an attempt: only the latest, and at most a few times a second. */
 export class ProgressReporter {
-  readonly #deps: { calls: Pick<HubCalls, "progress">; clock: Clock };
+  readonly #deps: ProgressDeps;
   readonly #held: HeldJob;
-  #latest: { progress: number; detail?: string } | undefined;
+  readonly #announce: () => Promise<void>;
+  #latest: Report | undefined;
   #pause: Timer | undefined;
   #isOver = false;
 
-  constructor(deps: { calls: Pick<HubCalls, "progress">; clock: Clock }, held: HeldJob) {
+  /** `announce` resolves when the hub knows that the attempt has started: progress is reported only after that. */
+  constructor(deps: ProgressDeps, held: HeldJob, announce: () => Promise<void>) {
     this.#deps = deps;
     this.#held = held;
+    this.#announce = announce;
   }
 
   report(percent: number, detail?: string): void {
@@ -37,7 +44,13 @@ export class ProgressReporter {
     this.#pause = undefined;
     if (report === undefined || this.#isOver) return;
     this.#pause = this.#deps.clock.setTimer(() => this.#send(), betweenMs);
-    // A lost progress report does not matter; the next one is newer.
-    this.#deps.calls.progress(this.#held.lease, report, this.#held.gone.signal).catch(() => {});
+    this.#deliver(report).catch(() => {
+      // A lost progress report does not matter; the next one is newer.
+    });
+  }
+
+  async #deliver(report: Report): Promise<void> {
+    await this.#announce();
+    if (!this.#isOver) await this.#deps.calls.progress(this.#held.lease, report, this.#held.gone.signal);
   }
 }

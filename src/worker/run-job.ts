@@ -12,6 +12,7 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
+import type { Isolation } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
@@ -126,7 +127,8 @@ type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: numb
 
 async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Promise<CarriedOut> {
   const timers: Timer[] = [];
-  const progress = new ProgressReporter(deps, held);
+  const announce = announceOnce(deps, held);
+  const progress = new ProgressReporter(deps, held, announce);
   let isInProcess = false;
   let startedAtMs: number | null = null;
   try {
@@ -136,7 +138,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
     const runner = deps.runners.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
     if (isInProcess) startedAtMs = deps.clock.nowMs();
-    if (isInProcess) timers.push(watchFunction(deps, held));
+    if (isInProcess) timers.push(watchFunction(deps, held, announce));
     else await makeAttemptDir(place.dir);
 
     const outcome = await runner.run({
@@ -145,10 +147,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
       jobToken: document.output_location === undefined ? undefined : jobTokenSource(deps, held),
       reportProgress: (percent, detail) => progress.report(percent, detail),
       async onStarted(isolation) {
-        const signal = AbortSignal.any([held.stop.signal, held.gone.signal]);
-        await retryWhileAway(deps, signal, (callSignal) =>
-          deps.calls.start(held.lease, isolation, callSignal),
-        );
+        await announce(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
         startedAtMs = deps.clock.nowMs();
         await deps.failpoint("worker.started");
         timers.push(armTimeout(deps, held));
@@ -185,21 +184,27 @@ function armTimeout({ clock }: RunDeps, held: HeldJob, runningMs = 0): Timer {
 }
 
 /** A function that has run for a while is announced, and from then on its time is watched. */
-function watchFunction(deps: RunDeps, held: HeldJob): Timer {
+function watchFunction(deps: RunDeps, held: HeldJob, announce: Announce): Timer {
   let timer = deps.clock.setTimer(() => {
     timer = armTimeout(deps, held, announceAfterMs);
-    announce(deps, held);
+    announce().catch((error: unknown) => {
+      if (hasCode(error, "LEASE_LOST") && held.phase === "running") loseJob(held, "hub");
+    });
   }, announceAfterMs);
   return { cancel: () => timer.cancel() };
 }
 
-function announce(deps: RunDeps, held: HeldJob): void {
-  const { lease, gone } = held;
-  retryWhileAway(deps, gone.signal, (signal) => deps.calls.start(lease, undefined, signal)).catch(
-    (error: unknown) => {
-      if (hasCode(error, "LEASE_LOST") && held.phase === "running") loseJob(held, "hub");
-    },
-  );
+type Announce = (isolation?: Isolation, signal?: AbortSignal) => Promise<void>;
+
+/** Tells the hub that the attempt has started: once, however many wait for it. */
+function announceOnce(deps: RunDeps, held: HeldJob): Announce {
+  let announced: Promise<void> | undefined;
+  return (isolation, signal = held.gone.signal) => {
+    announced ??= retryWhileAway(deps, signal, (callSignal) =>
+      deps.calls.start(held.lease, isolation, callSignal),
+    );
+    return announced;
+  };
 }
 
 /**

@@ -15,7 +15,7 @@ const hub = hubForAll(stillEnv);
 test("a program that registers functions is given no commands, not even of its own types", async () => {
   const [workerId, type] = [freshName("sdk"), freshName("double")];
   const home = mkdtempSync(join(tmpdir(), "writ-sdk-"));
-  const worker = new Worker({ hub: hub.url, token: hub.admin, workerId, home });
+  const worker = new Worker({ url: hub.url, token: hub.admin, workerId, dataDir: home });
   await worker.handle(type, ({ params }) => 2 * (params as number)).start();
   try {
     const command = await submitJob(hub, { type, priority: 10 });

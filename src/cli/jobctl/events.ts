@@ -42,7 +42,7 @@ async function showOne(writ: Writ, input: Input & { jobId: string; follow: boole
   const lastEventId = lastSeq === undefined ? undefined : String(lastSeq);
   for await (const event of writ.events({ jobId, lastEventId, signal })) {
     await printLive(input, event);
-    if (event.data !== null && isEnded(event.data.status)) return;
+    if (event.event !== "reset" && isEnded(event.status)) return;
   }
 }
 
@@ -53,18 +53,23 @@ async function printPast({ context, command }: Input, event: TimelineEvent): Pro
   await printLine(context, wantsJson(command) ? safeJson(event) : row(event.ts, name, told));
 }
 
-async function printLive({ context, command }: Input, { id, event, data }: JobEvent): Promise<void> {
-  if (wantsJson(command)) return printLine(context, safeJson({ id, event, ...data, job_id: data?.id }));
-  if (data === null) return printLine(context, "(events may be missing here)");
-  const { worker_id, attempt, progress, detail, fail_code } = data;
+async function printLive({ context, command }: Input, event: JobEvent): Promise<void> {
+  const isReset = event.event === "reset";
+  if (wantsJson(command))
+    return printLine(context, safeJson(isReset ? event : { ...event, job_id: event.id }));
+  if (isReset) return printLine(context, "(events may be missing here)");
+  const { worker_id, attempt, progress, detail, fail_code } = event;
   const percent = progress === undefined ? undefined : `${Math.round(progress)} %`;
   const told = [
-    shortId(data.id),
-    data.type,
+    shortId(event.id),
+    event.type,
     worker_id && `on ${worker_id}`,
     attempt > 0 && `attempt ${attempt}`,
   ];
-  await printLine(context, row(data.ts, event.replace(/^job:/, ""), [...told, percent, detail, fail_code]));
+  await printLine(
+    context,
+    row(event.ts, event.event.replace(/^job:/, ""), [...told, percent, detail, fail_code]),
+  );
 }
 
 function row(ts: number, name: string, told: unknown[]): string {

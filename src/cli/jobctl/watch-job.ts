@@ -44,14 +44,13 @@ class ProgressLine {
     this.#context = context;
   }
 
-  show({ data }: JobEvent): void {
+  show(event: JobEvent): void {
     const { stderr } = this.#context;
-    if (!stderr.isTTY || data === null) return;
-    const percent = data.progress === undefined ? "" : ` ${Math.round(data.progress)} %`;
-    const where = data.worker_id === null ? "" : ` on ${data.worker_id}`;
-    const text = neutraliseLine(
-      `${data.status}${percent}${where}${data.detail === undefined ? "" : `: ${data.detail}`}`,
-    );
+    if (!stderr.isTTY || event.event === "reset") return;
+    const { status, progress, worker_id, detail } = event;
+    const percent = progress === undefined ? "" : ` ${Math.round(progress)} %`;
+    const where = worker_id === null ? "" : ` on ${worker_id}`;
+    const text = neutraliseLine(`${status}${percent}${where}${detail === undefined ? "" : `: ${detail}`}`);
     stderr.write(`\r\x1b[K${text.slice(0, Math.max(20, (stderr.columns ?? 80) - 1))}`);
     this.#isShown = true;
   }
