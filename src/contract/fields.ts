@@ -3,6 +3,7 @@ import { isJobId } from "../core/ids.ts";
 import { Decimal } from "../core/json-value.ts";
 import { absolutePathProblem, relativePathProblem } from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
+import { timeMsMax } from "../core/time-text.ts";
 
 /** The small shapes that many routes share. Each message says what is allowed, because people read it. */
 
@@ -79,7 +80,7 @@ export function known<const T extends string>(values: readonly T[]): z.ZodType<T
   return z.string().meta({ examples: [...values] }) as unknown as z.ZodType<T, T>;
 }
 
-export const timeMs = integer(0, Number.MAX_SAFE_INTEGER);
+export const timeMs = integer(0, timeMsMax);
 
 function pattern(regex: RegExp, allowed: string) {
   return z.string(`must be text: ${allowed}`).regex(regex, `must be ${allowed}`);

@@ -22,6 +22,7 @@ export const workerRoutes = {
     who,
     summary: "Register a worker, or update its registration",
     body: shapes.workerRegistration,
+    bodyBytesMax: bodyBytes.batch,
     answers: { 204: done, 409: { description: "The worker is registered with a different public key" } },
   }),
   heartbeatWorker: route({
@@ -30,6 +31,8 @@ export const workerRoutes = {
     who,
     summary: "Report that the worker is alive, and renew exactly the leases listed",
     body: shapes.workerHeartbeat,
+    // A worker may have 10,000 slots, and names every lease.
+    bodyBytesMax: bodyBytes.batch,
     answers: { 200: { description: "The jobs to stop", shape: shapes.heartbeatAnswer } },
   }),
   saveWorkerMetrics: route({

@@ -8,6 +8,7 @@ export const errorTable = {
   INVALID_JSON: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
   DUPLICATE_KEY: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
   TOO_DEEP: { http: 400, grpc: "INVALID_ARGUMENT", exit: 2, retryable: false },
+  BODY_TIMEOUT: { http: 408, grpc: "DEADLINE_EXCEEDED", exit: 1, retryable: true },
   TOO_LARGE: { http: 413, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   METHOD_NOT_ALLOWED: { http: 405, grpc: "UNIMPLEMENTED", exit: 1, retryable: false },

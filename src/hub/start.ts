@@ -17,6 +17,7 @@ import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
 import { createApp } from "./http/app.ts";
+import { OpenBodies } from "./http/open-bodies.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { HttpServer } from "./http/server.ts";
 import { openDeps } from "./open-deps.ts";
@@ -103,16 +104,19 @@ async function startLocked(
   }
 }
 
-type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams };
+type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams; bodies: OpenBodies };
 
 function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
   const streams = new OpenStreams(deps.clock, (error) =>
     deps.logger.error({ err: error }, "an open stream could not be checked"),
   );
-  const http = new HttpServer(createApp({ ...deps, streams }), deps.settings, given ?? own);
+  const bodies = new OpenBodies(deps.clock, (error) =>
+    deps.logger.error({ err: error }, "an unfinished body could not be checked"),
+  );
+  const http = new HttpServer(createApp({ ...deps, streams, bodies }), deps.settings, given ?? own);
   const revokedFile = certPaths(deps.home).revoked;
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities, revokedFile });
-  return { http, rpc, streams };
+  return { http, rpc, streams, bodies };
 }
 
 /** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
@@ -120,7 +124,7 @@ function hubServices(
   deps: HubDeps,
   parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock },
 ): Service[] {
-  const { http, rpc, streams, tls, osUser, clock } = parts;
+  const { http, rpc, streams, bodies, tls, osUser, clock } = parts;
   const channels = openChannels(deps.settings, deps.clock);
   return [
     // The others ask it how far the log reaches.
@@ -140,6 +144,7 @@ function hubServices(
     deps.refusals,
     // Stops when no more receipts can arrive, and checks those that have arrived.
     deps.receipts,
+    bodies,
     // These stop at the same time: each gives its open calls the same few seconds.
     together("ports", [http, rpc]),
     // Workers can come back only now, and have one lease to do so.

@@ -134,7 +134,7 @@ test.each([
   ["timeout_sec", [-1, 1.5, "600", 604_801, null]],
   ["priority", [0, 11, 5.5, "5"]],
   ["max_attempts", [0, 101]],
-  ["run_at", [-1, 2 ** 53]],
+  ["run_at", [-1, 8_640_000_000_000_001, 2 ** 53]],
   ["type", ["", "a b", "a/b", "a".repeat(101), "é"]],
 ])("a job with a bad %s is refused", async (field, values) => {
   const example = await examples.submitJob(world);

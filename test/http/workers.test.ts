@@ -37,6 +37,14 @@ function beat(workerId: string, jobs: HeldJob[] = []) {
 const change = (workerId: string, what: string) =>
   hub.must("POST", `/workers/${workerId}/${what}`, { token: hub.admin });
 
+test("A18: a heartbeat may name as many leases as its shape allows", async () => {
+  const lease = { job_id: crypto.randomUUID(), attempt: Number.MAX_SAFE_INTEGER, token: "t".repeat(128) };
+  const body = { worker_id: await registerWorker(hub), current_jobs: Array(10_000).fill(lease) };
+  const answer = await hub.call("POST", "/workers/heartbeat", { token: hub.admin, body });
+  expect(answer).toMatchObject({ status: 200 });
+  expect(answer.json<{ lost: string[] }>().lost).toContain(lease.job_id);
+});
+
 test("a worker is shown as it registered, with what it does", async () => {
   const facts = {
     name: "big",

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
@@ -105,6 +106,13 @@ describe("the call is refused and noted with its reason", () => {
     expect(details["error"]).toMatch(new RegExp(`${reason.source}|TLS: `));
     if (answer.kind === "status")
       expect(answer).toMatchObject({ status: 16, message: expect.stringMatching(reason) });
+  });
+
+  test("A18: a certificate whose name is not accepted is noted with its serial", async () => {
+    const forged = await forgeFor(hub.home, { name: [{ CN: ["alice"] }, { CN: ["root"] }] });
+    const { address } = await callWith(forged);
+    const serial = new X509Certificate(forged.cert).serialNumber;
+    expect((await failedLoginFrom(address)).details).toMatchObject({ serial });
   });
 
   test("a user who is not on the list of users", async () => {
@@ -242,7 +250,6 @@ async function fromAnotherAuthority(): Promise<Pair> {
 }
 
 async function fromAnImpostor(): Promise<Pair> {
-  const { X509Certificate } = await import("node:crypto");
   const subject = new X509Certificate(authorityOf(hub.home).cert).subject.replace("CN=", "");
   const issuer = await forge({ issuer: null, isAuthority: true, name: [{ CN: [subject] }] });
   return forge({ issuer, usages: [clientAuth] });

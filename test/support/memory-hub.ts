@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { applyQuotas, ensureAdminToken, prepareHome } from "../../src/hub/first-start.ts";
 import { createApp } from "../../src/hub/http/app.ts";
+import { OpenBodies } from "../../src/hub/http/open-bodies.ts";
 import { OpenStreams } from "../../src/hub/http/open-streams.ts";
 import { openDeps } from "../../src/hub/open-deps.ts";
 import { loadHubSettings } from "../../src/hub/settings.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
+import type { Clock } from "../../src/runtime/clock.ts";
+import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { startAll, stopAll } from "../../src/runtime/service.ts";
 import { type TestHub, testHub } from "./hub.ts";
 import { MemoryAgent } from "./memory-agent.ts";
@@ -22,19 +24,25 @@ export type MemoryHub = TestHub & {
  * The hub's HTTP app with its real use cases and its real database, in memory as far as the machine can do that. It has
  * no port, no certificates and none of the services that act by themselves: nothing expires, is sealed or is removed.
  */
-export async function startMemoryHub(env: Record<string, string> = {}): Promise<MemoryHub> {
+export async function startMemoryHub(
+  env: Record<string, string> = {},
+  { logger = silentLogger, clock }: { logger?: Logger; clock?: Clock } = {},
+): Promise<MemoryHub> {
   const home = mkdtempSync(join(memoryDir(), "writ-http-"));
   await prepareHome(home);
   const settings = await loadHubSettings({ home, flags: {}, env });
-  const deps = await openDeps({ home, version: "0.0.0-test", settings, logger: silentLogger });
+  const deps = await openDeps({ home, version: "0.0.0-test", settings, logger, clock });
   await applyQuotas(deps, settings.quotas);
   await ensureAdminToken(deps, { secret: settings.adminToken, osUser: "root" });
   const streams = new OpenStreams(deps.clock, (error) => {
     throw error;
   });
-  const services = [deps.feed, deps.receipts, streams, deps.dispatcher];
+  const bodies = new OpenBodies(deps.clock, (error) => {
+    throw error;
+  });
+  const services = [deps.feed, deps.receipts, bodies, streams, deps.dispatcher];
   await startAll(services);
-  const { fetch } = createApp({ ...deps, streams });
+  const { fetch } = createApp({ ...deps, streams, bodies });
   const server = createServer(getRequestListener(fetch, { overrideGlobalObjects: false }));
   const hub = testHub({
     url: "http://127.0.0.1:3000",

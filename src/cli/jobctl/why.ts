@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Why } from "../../client/index.ts";
+import { timeText } from "../../core/time-text.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
@@ -19,7 +20,7 @@ function showWhy(why: Why): string {
     ["status", why.status],
     ["why", why.summary],
     ["position", why.position],
-    ["due", why.retry_due_at === null ? null : new Date(why.retry_due_at).toISOString()],
+    ["due", why.retry_due_at === null ? null : timeText(why.retry_due_at)],
     ["paused", why.paused ? "yes" : null],
     ["held by", why.held_by],
   ]);

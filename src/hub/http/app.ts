@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { Route } from "../../contract/route.ts";
 import { routes } from "../../contract/routes.ts";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate } from "../use-cases/access/authenticate.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
@@ -24,6 +24,10 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
     await next();
     logCall(deps, context);
   });
+  app.use((context, next) => {
+    checkHost(context);
+    return next();
+  });
   app.onError((error, context) => refuse(deps, context, error));
   app.notFound((context) => refuse(deps, context, unmatched(context)));
   bindHealth(app, deps);
@@ -36,6 +40,12 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
     ...auditHandlers,
   });
   return app;
+}
+
+/** Two proxies may each believe another one of two hosts, so a request with two is meant for nobody. */
+function checkHost(context: HttpContext): void {
+  const hosts = context.env.incoming.headersDistinct["host"] ?? [];
+  if (hosts.length > 1) throw invalidArgument({ path: "Host", message: "must be given once" });
 }
 
 function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Response {

@@ -11,7 +11,7 @@ import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { answerResponse } from "./answer-response.ts";
 import type { AnyAnswer, Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
-import { readBytes, readJson } from "./read-body.ts";
+import { hungUp, readBytes, readJson } from "./read-body.ts";
 
 export const apiPrefixes = [apiPrefix, "/api"] as const;
 
@@ -54,7 +54,7 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
     request = {
       params: route.params && parseShape(route.params, context.req.param()),
       query: route.query && parseShape(route.query, queryOf(context)),
-      body: await bodyOf(route, context),
+      body: await bodyOf(deps, served, caller),
     };
     const call = {
       deps,
@@ -115,12 +115,17 @@ function queryOf(context: HttpContext): Record<string, string> {
   return query;
 }
 
-async function bodyOf(route: Route, context: HttpContext): Promise<unknown> {
+async function bodyOf(
+  { bodies }: HttpDeps,
+  { route, context }: Served,
+  { identity, origin }: { identity: Identity; origin: Origin },
+): Promise<unknown> {
   const { incoming } = context.env;
-  const bytesMax = route.bodyBytesMax ?? bodyBytes.ordinary;
-  if (route.bodyKind === "bytes") return readBytes(incoming, bytesMax);
+  const caller = identity.tokenId || (origin.ipAddress ?? "");
+  const limits = { bytesMax: route.bodyBytesMax ?? bodyBytes.ordinary, bodies, caller };
+  if (route.bodyKind === "bytes") return readBytes(incoming, limits);
   if (route.body === undefined) return undefined;
-  const json = await readJson(incoming, bytesMax);
+  const json = await readJson(incoming, limits);
   return parseShape(route.body, json);
 }
 
@@ -131,5 +136,3 @@ function hangUpSignal(context: HttpContext): AbortSignal {
   outgoing.once("close", () => abort.abort(hungUp));
   return abort.signal;
 }
-
-const hungUp = new WritError("HTTP_ERROR", "the client has hung up");

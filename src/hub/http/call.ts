@@ -7,13 +7,14 @@ import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { HubDeps } from "../deps.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
+import type { OpenBodies } from "./open-bodies.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export type HttpEnv = { Bindings: { incoming: IncomingMessage; outgoing: ServerResponse } };
 export type HttpContext = Context<HttpEnv>;
 
 /** What the transport itself depends on, beside the use cases. */
-export type HttpDeps = HubDeps & { streams: OpenStreams };
+export type HttpDeps = HubDeps & { streams: OpenStreams; bodies: OpenBodies };
 
 type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;
 

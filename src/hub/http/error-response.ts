@@ -28,7 +28,7 @@ export function errorResponse(error: unknown, requestId: string, logger: Logger)
 
 function headersFor(code: ErrorCode, details: WritError["details"] = {}): Record<string, string> {
   if (code === "UNAUTHENTICATED") return { "WWW-Authenticate": 'Bearer realm="writ"' };
-  if (code === "TOO_LARGE") return { Connection: "close" };
+  if (code === "TOO_LARGE" || code === "BODY_TIMEOUT") return { Connection: "close" };
   if (code === "METHOD_NOT_ALLOWED") return { Allow: String(details["allow"]) };
   if (code === "RANGE_NOT_SATISFIABLE") return { "Content-Range": `bytes */${details["size"]}` };
   if (errorTable[code].http === 429) return { "Retry-After": String(details["retry_after_sec"] ?? 1) };

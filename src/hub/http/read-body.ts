@@ -2,30 +2,56 @@ import type { IncomingMessage } from "node:http";
 import { WritError } from "../../core/errors.ts";
 import type { JsonValue } from "../../core/json-value.ts";
 import { parseJson } from "../../signing/parse-json.ts";
+import type { OpenBodies } from "./open-bodies.ts";
+
+type BodyLimits = { bytesMax: number; bodies: OpenBodies; caller: string };
 
 /**
  * The body as bytes, never more than allowed: a body that announces a larger length is refused before a byte is read.
  */
-export async function readBytes(incoming: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export async function readBytes(incoming: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const { bytesMax } = limits;
   const announced = incoming.headers["content-length"];
   if (announced !== undefined && Number(announced) > bytesMax) throw tooLarge(bytesMax);
   const encoding = incoming.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
     throw new WritError("UNSUPPORTED_MEDIA_TYPE", `the body must not be compressed (${encoding})`);
   }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > bytesMax) throw tooLarge(bytesMax);
-    chunks.push(chunk);
-  }
+  const chunks = await collect(incoming, limits);
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
+/** By events: a loop over the stream would close the connection when it ends early, before the refusal is sent. */
+function collect(incoming: IncomingMessage, { bytesMax, bodies, caller }: BodyLimits): Promise<Buffer[]> {
+  if (incoming.destroyed && !incoming.readableEnded) return Promise.reject(hungUp);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer[]>();
+  const body = bodies.open(caller, reject);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const onData = (chunk: Buffer): void => {
+    size += chunk.length;
+    body.received(chunk.length);
+    if (size > bytesMax) reject(tooLarge(bytesMax));
+    else chunks.push(chunk);
+  };
+  const onEnd = (): void => resolve(chunks);
+  const onBreak = (): void => reject(hungUp);
+  incoming.on("data", onData).once("end", onEnd).once("error", onBreak).once("close", onBreak);
+  return promise.finally(() => {
+    body.close();
+    incoming.off("data", onData).off("end", onEnd).off("close", onBreak);
+  });
+}
+
+/** Nobody is left to be told, and nothing is wrong with the hub. */
+export const hungUp = new WritError("HTTP_ERROR", "the client has hung up");
+
 /** Strict JSON, or undefined if there is no body. */
-export async function readJson(incoming: IncomingMessage, bytesMax: number): Promise<JsonValue | undefined> {
-  const bytes = await readBytes(incoming, bytesMax);
+export async function readJson(
+  incoming: IncomingMessage,
+  limits: BodyLimits,
+): Promise<JsonValue | undefined> {
+  const bytes = await readBytes(incoming, limits);
   if (bytes.length === 0) return undefined;
   const type = incoming.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {

@@ -16,6 +16,10 @@ import type { HttpEnv } from "./call.ts";
  */
 const requestTimeoutMs = 60_000;
 const headersTimeoutMs = 10_000;
+/** How often Node looks for requests that are too late. */
+const lateCheckMs = 5_000;
+/** As on the gRPC port. */
+const connectionsMax = 10_000;
 /** Longer than the keep-alive of common proxies, so that they and not we close idle connections. */
 const keepAliveMs = 75_000;
 /** How long open calls may take to end when the hub stops. */
@@ -42,12 +46,14 @@ export class HttpServer implements Service {
       requestTimeout: requestTimeoutMs,
       headersTimeout: headersTimeoutMs,
       keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: lateCheckMs,
     };
     this.#settings = settings;
     this.#tlsServer = speaksTls(settings)
       ? createTlsServer({ ...options, ...tlsContext(pair) }, listener)
       : null;
     this.#server = this.#tlsServer ?? createServer(options, listener);
+    this.#server.maxConnections = connectionsMax;
   }
 
   start(): Promise<void> {

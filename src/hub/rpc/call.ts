@@ -12,7 +12,7 @@ import type { RpcMetrics } from "./rpc-metrics.ts";
 export type RpcDeps = HubDeps & { revoked: RevocationList; calls: OpenCalls; rpcMetrics: RpcMetrics };
 
 /** One TLS connection: the identity in its certificate, or why the certificate is not valid, and the address. */
-export type Connection = { peer: Peer | WritError; ipAddress: string | null };
+export type Connection = { peer: Peer | WritError; serial: string | null; ipAddress: string | null };
 
 /** A checked call: who is calling, from where, and when to give up. */
 export type RpcCall = { deps: RpcDeps; identity: Identity; origin: Origin; signal: AbortSignal };

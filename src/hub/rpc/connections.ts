@@ -3,6 +3,7 @@ import type { Http2Session, Http2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import { WritError } from "../../core/errors.ts";
+import { serialText } from "../certs/revocations.ts";
 import { isBehind, readPeer } from "../certs/verify-peer.ts";
 import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
 import type { Connection, RpcDeps } from "./call.ts";
@@ -39,7 +40,8 @@ export class Connections {
   readonly hearSession = (session: Http2Session): void => {
     const socket = session.socket as TLSSocket;
     const ipAddress = plainAddress(socket.remoteAddress);
-    this.#bySession.set(session, { peer: peerOn(socket, this.#beliefIn(session)), ipAddress });
+    const peer = peerOn(socket, this.#beliefIn(session));
+    this.#bySession.set(session, { peer, serial: serialOn(socket), ipAddress });
     this.#sessions.add(session);
     session.once("close", () => this.#sessions.delete(session));
     session.on("error", (error) => this.#deps.logger.debug({ err: error }, "a gRPC connection broke"));
@@ -112,6 +114,12 @@ function peerOn(socket: TLSSocket, isBelieved: () => boolean): Connection["peer"
       ? error
       : new WritError("UNAUTHENTICATED", "the certificate cannot be read");
   }
+}
+
+/** Also of a certificate that is refused: only its serial says which one it was. */
+function serialOn(socket: TLSSocket): string | null {
+  const certificate = socket.getPeerX509Certificate();
+  return certificate === undefined ? null : serialText(certificate.serialNumber);
 }
 
 /** The chain that TLS has verified, from the client's own certificate up to the root, which is its own issuer. */

@@ -91,18 +91,14 @@ async function noteRefusal(
   try {
     if (identity !== null) return await recordDenial(deps, { identity, origin }, error);
     if (error.code === "UNAUTHENTICATED") {
-      await noteFailedLogin(deps, origin, { error: error.message, ...serialOf(asked.connection) });
+      const serial = asked.connection?.serial ?? null;
+      await noteFailedLogin(deps, origin, { error: error.message, ...(serial === null ? {} : { serial }) });
     }
   } catch (failure) {
     // The caller is refused either way; a failure to record it goes to the log.
     deps.logger.error({ err: failure }, "a refusal could not be recorded");
   }
   return error;
-}
-
-function serialOf(connection: Connection | null): { serial?: string } {
-  if (connection === null || connection.peer instanceof WritError) return {};
-  return { serial: connection.peer.serial };
 }
 
 function originOf({ connection, userAgent, method }: AskedCall): Origin {

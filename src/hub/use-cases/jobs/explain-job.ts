@@ -1,6 +1,7 @@
 import type { WhyView } from "../../../contract/view-shapes.ts";
 import { isEnded, type JobRecord } from "../../../core/job.ts";
 import { misfits, parseQueueKey } from "../../../core/queue-key.ts";
+import { timeText } from "../../../core/time-text.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { mayServe } from "../access/tenant-wall.ts";
@@ -76,7 +77,7 @@ type Limits = { maxRunning?: number; lockdown?: { reason: string } };
 
 function heldBy(why: WhyView, quota: Limits): { by: string | null; summary: string } {
   if (why.retry_due_at !== null) {
-    return { by: "run_at", summary: `It is not due before ${new Date(why.retry_due_at).toISOString()}.` };
+    return { by: "run_at", summary: `It is not due before ${timeText(why.retry_due_at)}.` };
   }
   if (why.paused) return { by: "paused", summary: "Its type is paused by an administrator." };
   if (quota.lockdown !== undefined) {
