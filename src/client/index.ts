@@ -3,6 +3,7 @@ export { defineJob, type JobDefinition, type StandardSchema } from "../contract/
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-worker.ts";
 export type { RpcOptions } from "./find-rpc.ts";
+export type { Fleet } from "./fleet.ts";
 export { JobFailure } from "./job-failure.ts";
 export { JobsOverGrpc, type RpcListFilter, type RpcListPage, type StartInput } from "./jobs-over-grpc.ts";
 export type { WritOptions } from "./options.ts";

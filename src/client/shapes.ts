@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
+import type { queueView, quota, tenantQuota, tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
 import type { EventKind, eventTable, Severity } from "../core/events.ts";
@@ -26,6 +26,10 @@ export type NewToken = z.infer<typeof tokenAnswer>;
 export type Token = z.infer<typeof tokenView>;
 export type Identity = z.infer<typeof identityView>;
 export type SigningKey = z.infer<typeof keyView>;
+
+export type Queue = z.infer<typeof queueView>;
+export type Quota = z.infer<typeof quota>;
+export type TenantQuota = z.infer<typeof tenantQuota>;
 
 export type AuditFilter = {
   event?: EventKind;

@@ -5,6 +5,7 @@ import { jobRoutes } from "../contract/job-routes.ts";
 import type { ReceiptView } from "../contract/view-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { isEnded } from "../core/job.ts";
+import { Fleet } from "./fleet.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
 import { HubConnection } from "./hub-connection.ts";
 import { JobFailure } from "./job-failure.ts";
@@ -42,9 +43,12 @@ export class Writ {
   readonly #hub: HubConnection;
   readonly #queue: SubmitQueue;
   readonly #waits: JobWaits;
+  /** The acts of an operator. */
+  readonly fleet: Fleet;
 
   constructor(options: WritOptions) {
     this.#hub = new HubConnection(options);
+    this.fleet = new Fleet(this.#hub);
     this.#queue = new SubmitQueue(this.#hub);
     this.#waits = new JobWaits(this.#hub);
   }
@@ -182,6 +186,11 @@ export class Writ {
 
   async tokens(): Promise<Token[]> {
     return (await this.#hub.call(adminRoutes.listTokens, {})).body;
+  }
+
+  /** Exchanges this client's own token for a new one; the old one is no longer valid. */
+  async refreshToken(options: { expires_in_sec?: number } = {}): Promise<NewToken> {
+    return (await this.#hub.call(adminRoutes.refreshToken, { body: options })).body;
   }
 
   async revokeToken(id: string): Promise<void> {

@@ -55,6 +55,15 @@ export const adminRoutes = {
     body: noBody,
     answers: { 200: worker },
   }),
+  undrainWorker: route({
+    method: "POST",
+    path: "/workers/:id/undrain",
+    who: admin,
+    summary: "End a drain",
+    params: workerParams,
+    body: noBody,
+    answers: { 200: worker },
+  }),
   removeWorker: route({
     method: "DELETE",
     path: "/workers/:id",
@@ -144,6 +153,13 @@ export const adminRoutes = {
       409: { description: "It is the active key" },
     },
   }),
+  listQuotas: route({
+    method: "GET",
+    path: "/quotas",
+    who: admin,
+    summary: "List what each tenant that has a quota or jobs uses and may use",
+    answers: { 200: { description: "Quotas", shape: z.array(shapes.tenantQuota) } },
+  }),
   getQuota: route({
     method: "GET",
     path: "/tenants/:id/quota",
@@ -165,7 +181,7 @@ export const adminRoutes = {
     method: "GET",
     path: "/queues",
     who: admin,
-    summary: "Count waiting and running jobs, by tenant and type",
+    summary: "Count waiting and running jobs, by tenant and type; paused types are listed even without jobs",
     answers: { 200: { description: "Queues", shape: z.array(shapes.queueView) } },
   }),
   setQueuePaused: route({

@@ -33,6 +33,10 @@ export const quota = z.strictObject({
   max_artifact_bytes: integer(0, countMax).optional(),
 });
 
+export const quotaLimits = Object.keys(quota.shape) as (keyof typeof quota.shape)[];
+/** What a tenant may use, and what it uses now. */
+export const tenantQuota = z.object({ tenant_id: z.string(), quota, pending: z.int(), active: z.int() });
+
 /** How long the old key stays valid in an emergency; 30 days are more than any notice needs. */
 export const rotateRequest = z.strictObject({
   emergency: z.boolean().optional(),
@@ -42,7 +46,7 @@ export const revokeRequest = z.strictObject({ now: z.boolean().optional() });
 
 export const queueSetting = z.strictObject({ paused: z.boolean() });
 export const queueView = z.object({
-  tenant_id: z.string(),
+  tenant_id: z.string().nullable().meta({ description: "null for a paused type that has no jobs" }),
   type: z.string(),
   paused: z.boolean(),
   pending: z.int(),

@@ -28,6 +28,7 @@ export const eventTable = {
   WORKER_BLOCKED: { severity: "LOW", live: null },
   WORKER_UNBLOCKED: { severity: "LOW", live: null },
   WORKER_DRAINED: { severity: "LOW", live: null },
+  WORKER_UNDRAINED: { severity: "LOW", live: null },
   HUB_RESTORED: { severity: "MEDIUM", live: null },
   KEY_ROTATED: { severity: "MEDIUM", live: null },
   KEY_REVOKED: { severity: "MEDIUM", live: null },

@@ -48,11 +48,11 @@ export function workerEvent(
   return plainEvent({ event, tenantId: facts.tenantId, details: { worker_id: id, name } }, occasion);
 }
 
-/** The events when somebody blocks, unblocks or drains a worker; none for what was already so. */
+/** The events when somebody blocks or drains a worker, or ends that; none for what was already so. */
 export function workerSetEvents(before: WorkerRecord, after: WorkerRecord, occasion: Occasion): NewEvent[] {
   const events: EventKind[] = [];
   if (after.blocked !== before.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");
-  if (after.draining && !before.draining) events.push("WORKER_DRAINED");
+  if (after.draining !== before.draining) events.push(after.draining ? "WORKER_DRAINED" : "WORKER_UNDRAINED");
   return events.map((event) => workerEvent(event, after, occasion));
 }
 

@@ -59,6 +59,7 @@ const actKinds = {
   listTokens: "read",
   findSession: "read",
   getQuota: "read",
+  listQuotas: "read",
   listQueues: "read",
   readEvents: "read",
   eventRange: "read",

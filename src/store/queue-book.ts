@@ -129,6 +129,10 @@ export class QueueBook {
     return matches.queues;
   }
 
+  pausedTypes(): string[] {
+    return [...this.#pausedTypes];
+  }
+
   isPaused(type: string): boolean {
     return this.#pausedTypes.has(type);
   }
@@ -145,6 +149,19 @@ export class QueueBook {
 
   quota(tenantId: string): Quota {
     return this.#quotas.get(tenantId) ?? {};
+  }
+
+  /** Tenants that have a quota or jobs, by their ids. */
+  usages(): { tenantId: string; quota: Quota; pending: number; active: number }[] {
+    const isKnown = ({ id, queues }: Tenant): boolean => queues.size > 0 || this.#quotas.has(id);
+    const ids = new Set([
+      ...this.#quotas.keys(),
+      ...[...this.#tenants.values()].filter(isKnown).map(({ id }) => id),
+    ]);
+    return [...ids].sort().map((tenantId) => {
+      const { pending = 0, active = 0 } = this.#tenants.get(tenantId) ?? {};
+      return { tenantId, quota: this.quota(tenantId), pending, active };
+    });
   }
 
   setQuota(tenantId: string, quota: Quota): void {

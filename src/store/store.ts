@@ -93,6 +93,9 @@ export type Store = AccessStore &
 
     getQuota(input: { tenantId: string }): Promise<Quota>;
     putQuota(input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null }): Promise<void>;
+    /** Every tenant that has a quota or jobs. */
+    listQuotas(): Promise<TenantUsage[]>;
+    /** By tenant and type; a paused type without jobs belongs to no tenant. */
     listQueues(): Promise<QueueSummary[]>;
     setQueuePaused(input: {
       type: string;
@@ -218,8 +221,10 @@ export type JobFilter = {
   limit: number;
 };
 
+export type TenantUsage = { tenantId: string; quota: Quota; pending: number; active: number };
+
 export type QueueSummary = {
-  tenantId: string;
+  tenantId: string | null;
   type: string;
   paused: boolean;
   pending: number;

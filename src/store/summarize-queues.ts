@@ -1,7 +1,10 @@
 import type { QueueBook } from "./queue-book.ts";
 import type { QueueSummary } from "./store.ts";
 
-/** One line for each tenant and type, whatever else distinguishes their queues. */
+/**
+ * One line for each tenant and type, whatever else distinguishes their queues. A paused type without jobs is listed too,
+ * for no tenant: otherwise nobody would see why its next job waits.
+ */
 export function summarizeQueues(book: QueueBook): QueueSummary[] {
   const summaries = new Map<string, QueueSummary>();
   for (const { facts, pending, active } of book.all()) {
@@ -13,6 +16,16 @@ export function summarizeQueues(book: QueueBook): QueueSummary[] {
       paused: book.isPaused(facts.type),
       pending: before.pending + pending,
       active: before.active + active,
+    });
+  }
+  const known = new Set([...summaries.values()].map(({ type }) => type));
+  for (const type of book.pausedTypes().filter((paused) => !known.has(paused))) {
+    summaries.set(JSON.stringify([null, type]), {
+      tenantId: null,
+      type,
+      paused: true,
+      pending: 0,
+      active: 0,
     });
   }
   return [...summaries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, summary]) => summary);

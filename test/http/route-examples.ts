@@ -159,6 +159,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   blockWorker: async (world) => onWorker(world),
   unblockWorker: async (world) => onWorker(world),
   drainWorker: async (world) => onWorker(world),
+  undrainWorker: async (world) => onWorker(world),
   removeWorker: async ({ hub, tokens }) => ({
     token: tokens.worker,
     params: { id: await registerWorker(hub) },
@@ -196,6 +197,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       body: { now: true },
     };
   },
+  listQuotas: async ({ hub }) => ({ token: hub.admin }),
   getQuota: async ({ hub }) => ({ token: hub.admin, params: { id: "acme" } }),
   putQuota: async ({ hub }) => ({
     token: hub.admin,

@@ -118,6 +118,23 @@ test("a draining worker finishes what it has and claims nothing more, until it i
   expect((await claim(id, type)).status).toBe(200);
 });
 
+test("C6: undrain ends a drain and leaves a block", async () => {
+  const id = await registerWorker(hub);
+  await change(id, "drain");
+  await change(id, "block");
+  expect((await change(id, "undrain")).json()).toMatchObject({ status: "blocked" });
+  expect((await change(id, "unblock")).json()).toMatchObject({ status: "active" });
+  const told = readEvents(hub.home)
+    .filter(({ details }) => details["worker_id"] === id)
+    .map(({ event }) => event);
+  expect(told.slice(-4)).toEqual([
+    "WORKER_DRAINED",
+    "WORKER_BLOCKED",
+    "WORKER_UNDRAINED",
+    "WORKER_UNBLOCKED",
+  ]);
+});
+
 test("a blocked worker is refused, also when it registers again, until an administrator lifts it", async () => {
   const held = await runningJob(hub);
   const id = held.fence.worker_id;

@@ -46,6 +46,17 @@ export function describeQueues(create: () => StoreUnderTest): void {
       ]);
     });
 
+    it("C6: are listed when they are paused, even if no tenant has jobs of the type", async () => {
+      await scene().submit({ type: "test" });
+      await pause("build", true);
+      await pause("test", true);
+      await scene().reopen();
+      expect(await scene().store.listQueues()).toEqual([
+        { tenantId: "acme", type: "test", paused: true, pending: 1, active: 0 },
+        { tenantId: null, type: "build", paused: true, pending: 0, active: 0 },
+      ]);
+    });
+
     it("know how many jobs go first", async () => {
       const low = await scene().submit({ priority: 1 });
       await scene().submit({ priority: 5 });
@@ -91,6 +102,21 @@ export function describeQueues(create: () => StoreUnderTest): void {
         tenantId: "acme",
         details: { max_pending: 5 },
       });
+    });
+  });
+
+  describe("usage", () => {
+    const scene = useScene(create);
+
+    it("C6: is listed for every tenant with a quota or jobs", async () => {
+      const { store, nowMs } = scene();
+      await store.putQuota({ tenantId: "quiet", quota: { max_pending: 5 }, nowMs, origin });
+      await scene().submitAndClaim();
+      await scene().submit();
+      expect(await store.listQuotas()).toEqual([
+        { tenantId: "acme", quota: {}, pending: 1, active: 1 },
+        { tenantId: "quiet", quota: { max_pending: 5 }, pending: 0, active: 0 },
+      ]);
     });
   });
 

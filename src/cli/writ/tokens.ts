@@ -1,17 +1,21 @@
+import { join } from "node:path";
 import { type Command, Option } from "commander";
 import type { Token } from "../../client/index.ts";
 import { type Role, roles } from "../../core/identity.ts";
+import { writePrivateFile } from "../../runtime/private-file.ts";
 import { withWrit } from "../connection.ts";
+import { loadConnection } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../duration.ts";
 import { print, wantsJson } from "../print.ts";
 import { parsed } from "../program.ts";
 import { type Column, formatTable } from "../table.ts";
-import { safeJson } from "../terminal.ts";
+import { neutraliseLine, safeJson } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineIssue(command.command("issue"), context);
   defineList(command.command("list"), context);
+  defineRefresh(command.command("refresh"), context);
   defineRevoke(command.command("revoke"), context);
 }
 
@@ -53,6 +57,28 @@ function defineList(command: Command, context: CliContext): void {
       context.stdout.write(text);
     }),
   );
+}
+
+function defineRefresh(command: Command, context: CliContext): void {
+  command
+    .description("exchange the token that you use for a new one; the old one ends at once")
+    .option(
+      "--expires <time>",
+      "expire after this time, such as 12h or 30d (default: as long as the old one was given)",
+      parsed(parseDuration, "a time such as 12h or 30d"),
+    )
+    .action(async ({ expires }: { expires?: number }) => {
+      const { token: given, home } = await loadConnection(context, command);
+      await withWrit(context, command, async (writ) => {
+        const expires_in_sec = expires === undefined ? undefined : Math.ceil(expires / 1000);
+        const made = await writ.refreshToken({ expires_in_sec });
+        if (given !== undefined) return print(context, command, made, ({ token }) => `${token}\n`);
+        // It was the home's own token: every command here would fail with the old one.
+        const file = join(home, "admin.token");
+        await writePrivateFile(file, `${made.token}\n`);
+        print(context, command, { id: made.id, file }, () => `${neutraliseLine(file)} holds a new token\n`);
+      });
+    });
 }
 
 function defineRevoke(command: Command, context: CliContext): void {

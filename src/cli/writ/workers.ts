@@ -9,19 +9,26 @@ import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { collect } from "../program.ts";
 import { neutraliseLine } from "../terminal.ts";
+import { defineActs, defineList, defineRemove } from "./fleet-acts.ts";
 
 type AddFlags = { url?: string[]; out?: string };
 
 export function define(command: Command, context: CliContext): void {
-  command
-    .command("add")
+  defineAdd(command.command("add"), context);
+  defineList(command.command("list"), context);
+  defineActs(command, context);
+  defineRemove(command.command("remove"), context);
+}
+
+function defineAdd(add: Command, context: CliContext): void {
+  add
     .description(
       "write the agents.yaml that a worker on another machine needs: hub address, token and trusted keys",
     )
     .argument("<name>", "the worker's id")
     .option("--url <url>", "the hub's address as that machine sees it; may be repeated", collect)
     .option("--out <file>", "the file to write", "agents.yaml")
-    .action((name: string, flags: AddFlags, add: Command) =>
+    .action((name: string, flags: AddFlags) =>
       withWrit(context, add, (writ) => addWorker(writ, { context, command: add, name, flags })),
     );
 }

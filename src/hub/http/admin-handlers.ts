@@ -28,6 +28,7 @@ export const adminHandlers: Handlers<
   blockWorker: (call) => change(call, { blocked: true }),
   unblockWorker: (call) => change(call, { blocked: false, draining: false }),
   drainWorker: (call) => change(call, { draining: true }),
+  undrainWorker: (call) => change(call, { draining: false }),
 
   async removeWorker({ deps, identity, origin, params }) {
     await removeWorker(deps, { identity, origin, workerId: params.id });
@@ -85,6 +86,14 @@ export const adminHandlers: Handlers<
     return done;
   },
 
+  async listQuotas({ deps, identity }) {
+    const usages = (await deps.store.listQuotas()).filter(
+      ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
+    );
+    const body = usages.map(({ tenantId, ...usage }) => ({ tenant_id: tenantId, ...usage }));
+    return { status: 200, body };
+  },
+
   async getQuota({ deps, params, identity }) {
     checkTenant(identity, params.id);
     return { status: 200, body: await deps.store.getQuota({ tenantId: params.id }) };
@@ -127,7 +136,7 @@ export const adminHandlers: Handlers<
 };
 
 async function change(
-  call: Call<"blockWorker" | "unblockWorker" | "drainWorker">,
+  call: Call<"blockWorker" | "unblockWorker" | "drainWorker" | "undrainWorker">,
   set: { blocked?: boolean; draining?: boolean },
 ): Promise<Answer<"blockWorker">> {
   const { deps, identity, params, origin } = call;

@@ -26,7 +26,7 @@ import {
 import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
-import { getQuota, listQueues, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
+import { getQuota, listQueues, listQuotas, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
 import { getJob, getQueuePosition, listJobs } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
@@ -98,6 +98,7 @@ const acts: Acts = {
   getQuota,
   putQuota,
   listQueues,
+  listQuotas,
   setQueuePaused,
   recordEvents,
   readEvents,

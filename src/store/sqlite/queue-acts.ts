@@ -2,7 +2,7 @@ import type { Origin } from "../../core/events.ts";
 import { type JobState, jobStates } from "../../core/job.ts";
 import type { Quota } from "../../core/quota.ts";
 import { queuePaused, quotaChanged } from "../act-events.ts";
-import type { QueueSummary } from "../store.ts";
+import type { QueueSummary, TenantUsage } from "../store.ts";
 import { summarizeQueues } from "../summarize-queues.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
@@ -26,6 +26,10 @@ export function putQuota(
   appendEvent(context, quotaChanged(tenantId, quota, { nowMs, origin }));
   // A higher limit may release jobs that were held back.
   context.notice.released(context.book.tenant(tenantId).queues);
+}
+
+export function listQuotas({ book }: Context): TenantUsage[] {
+  return book.usages();
 }
 
 export function listQueues(context: Context): QueueSummary[] {

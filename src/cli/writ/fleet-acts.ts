@@ -1,0 +1,98 @@
+import type { Command } from "commander";
+import type { Worker, Writ } from "../../client/index.ts";
+import { confirm, yesOption } from "../confirm.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { printRows } from "../print-rows.ts";
+import { neutraliseLine } from "../terminal.ts";
+import { workerColumns } from "../worker-columns.ts";
+
+const idsHelp = "the worker's id, as `writ workers list` shows it; several are done one after the other";
+
+export function defineList(command: Command, context: CliContext): void {
+  command.description("list the workers: what they do, accept and have done").action(() =>
+    withWrit(context, command, async (writ) => {
+      const columns = workerColumns(Date.now());
+      const none = "no workers; `writ workers add NAME` enrols one";
+      await printRows(context, command, { rows: await writ.workers(), columns, none });
+    }),
+  );
+}
+
+const acts = {
+  drain: {
+    help: "let workers finish their jobs and give them no more",
+    run: (writ: Writ, id: string) => writ.fleet.drainWorker(id),
+  },
+  undrain: {
+    help: "give drained workers jobs again",
+    run: (writ: Writ, id: string) => writ.fleet.undrainWorker(id),
+  },
+  block: {
+    help: "give workers no more jobs and refuse their reports; a block lasts until you lift it",
+    run: (writ: Writ, id: string) => writ.fleet.blockWorker(id),
+  },
+  unblock: {
+    help: "lift the block of workers; this also ends a drain",
+    run: (writ: Writ, id: string) => writ.fleet.unblockWorker(id),
+  },
+} as const;
+
+/** drain, undrain, block and unblock differ only in the call. */
+export function defineActs(workers: Command, context: CliContext): void {
+  for (const [name, { help, run }] of Object.entries(acts)) {
+    const command = workers.command(name).description(help).argument("<id...>", idsHelp);
+    command.action((ids: string[]) =>
+      withWrit(context, command, async (writ) => {
+        for (const id of ids) print(context, command, await run(writ, id), sayState);
+      }),
+    );
+  }
+}
+
+function sayState({ id, status, current_jobs: jobs }: Worker): string {
+  const rest = jobs > 0 && status !== "active" ? ` and still holds ${jobsText(jobs)}` : "";
+  return `${neutraliseLine(id)} is ${status}${rest}\n`;
+}
+
+export function defineRemove(command: Command, context: CliContext): void {
+  command
+    .description("remove workers from the list; their jobs go back as if their leases had expired")
+    .argument("<id...>", idsHelp)
+    .option(...yesOption)
+    .action((ids: string[], { yes }: { yes?: boolean }) =>
+      withWrit(context, command, async (writ) => {
+        for (const id of ids) await remove(writ, { context, command, id, yes });
+      }),
+    );
+}
+
+type Removal = { context: CliContext; command: Command; id: string; yes: boolean | undefined };
+
+async function remove(writ: Writ, { context, command, id, yes }: Removal): Promise<void> {
+  const { status, current_jobs: jobs } = await writ.fleet.worker(id);
+  const name = neutraliseLine(id);
+  const question = `${name} holds ${jobsText(jobs)}, and each loses an attempt. Remove it?`;
+  if (jobs > 0 && !(await confirm(context, { question, yes }))) {
+    context.exitCode = 1;
+    return;
+  }
+  await writ.fleet.removeWorker(id);
+  print(context, command, { id, removed: status !== "blocked" }, ({ removed }) =>
+    removed ? `${name} is removed\n` : `${name} stays in the list, because its block must last\n`,
+  );
+  const advice = status === "blocked" ? `unblock it first: writ workers unblock ${name}` : stillThere[status];
+  if (advice !== undefined) context.stderr.write(`note: ${advice}\n`);
+}
+
+/** A worker whose process still runs comes back by itself. */
+const stillThere: Partial<Record<Worker["status"], string>> = {
+  active:
+    "it registers again while its process runs; stop the process, or revoke its token with `writ tokens revoke`",
+  draining: "it registers again while its process runs; stop the process first",
+};
+
+function jobsText(count: number): string {
+  return count === 1 ? "1 job" : `${count} jobs`;
+}

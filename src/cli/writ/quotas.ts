@@ -1,0 +1,101 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Quota, TenantQuota, Writ } from "../../client/index.ts";
+import { quotaLimits } from "../../contract/admin-shapes.ts";
+import { WritError } from "../../core/errors.ts";
+import { withWrit } from "../connection.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { printRows } from "../print-rows.ts";
+import { type Column, formatFields } from "../table.ts";
+
+type Limit = keyof Quota;
+type LimitFlags = Partial<Record<string, number | "none">>;
+
+export function define(command: Command, context: CliContext): void {
+  defineList(command.command("list", { isDefault: true }), context);
+  defineSet(command.command("set"), context);
+}
+
+function defineList(command: Command, context: CliContext): void {
+  command.description("list what each tenant uses and may use").action(() =>
+    withWrit(context, command, async ({ fleet }) => {
+      await printRows(context, command, { rows: await fleet.quotas(), columns, none: "no tenants" });
+    }),
+  );
+}
+
+function defineSet(command: Command, context: CliContext): void {
+  command
+    .description("change the limits of a tenant; the others stay")
+    .argument("<tenant>", "the tenant's id");
+  for (const limit of quotaLimits) {
+    const option = new Option(`--${flagOf(limit)} <n>`, `${meaning[limit]}, or none`);
+    command.addOption(option.argParser(limitOf));
+  }
+  command.action((tenant: string, flags: LimitFlags) =>
+    withWrit(context, command, (writ) => setQuota(writ, { context, command, tenant, flags })),
+  );
+}
+
+const meaning: Record<Limit, string> = {
+  max_pending: "how many jobs may wait",
+  max_running: "how many jobs may run at once",
+  submits_per_sec: "how many jobs may be submitted each second",
+  max_output_bytes: "the most bytes of each output stream of a job",
+  max_artifact_bytes: "the most bytes of each file that a job stores",
+};
+
+async function setQuota(
+  writ: Writ,
+  {
+    context,
+    command,
+    tenant,
+    flags,
+  }: { context: CliContext; command: Command; tenant: string; flags: LimitFlags },
+): Promise<void> {
+  const given = quotaLimits.flatMap((limit) => {
+    const value = flags[new Option(`--${flagOf(limit)}`).attributeName()];
+    return value === undefined ? [] : [[limit, value] as const];
+  });
+  if (given.length === 0) {
+    const names = quotaLimits.map((limit) => `--${flagOf(limit)}`).join(", ");
+    throw new WritError("INVALID_ARGUMENT", `no limit given; use ${names}`);
+  }
+  const merged: [string, number | "none"][] = Object.entries({
+    ...(await writ.fleet.quota(tenant)),
+    ...Object.fromEntries(given),
+  });
+  const quota = Object.fromEntries(merged.filter(([, value]) => value !== "none")) as Quota;
+  const set = await writ.fleet.setQuota(tenant, quota);
+  print(context, command, { tenant_id: tenant, quota: set }, ({ quota: shown }) =>
+    formatFields([
+      ["tenant", tenant],
+      ...quotaLimits.map((limit) => [limit, shown[limit] ?? "none"] as const),
+    ]),
+  );
+}
+
+function flagOf(limit: Limit): string {
+  return limit.replaceAll("_", "-");
+}
+
+function limitOf(text: string): number | "none" {
+  if (text === "none") return text;
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isNaN(number)) return number;
+  throw new InvalidArgumentError("It must be a whole number, or none.");
+}
+
+const columns: Column<TenantQuota>[] = [
+  { title: "TENANT", cell: (row) => row.tenant_id },
+  { title: "WAITING", cell: (row) => usedOf(row.pending, row.quota.max_pending) },
+  { title: "RUNNING", cell: (row) => usedOf(row.active, row.quota.max_running) },
+  { title: "SUBMITS/S", cell: (row) => row.quota.submits_per_sec ?? null },
+  { title: "OUTPUT BYTES", cell: (row) => row.quota.max_output_bytes ?? null },
+  { title: "ARTIFACT BYTES", cell: (row) => row.quota.max_artifact_bytes ?? null },
+];
+
+function usedOf(used: number, max: number | undefined): string {
+  return max === undefined ? String(used) : `${used} of ${max}`;
+}

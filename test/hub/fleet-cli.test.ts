@@ -1,0 +1,138 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { stillEnv } from "../support/hub.ts";
+import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { type CliRun, runCli } from "../support/run-cli.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
+
+const hub = hubForAll(stillEnv);
+const tokens = tokensOf(hub);
+
+function writ(...args: string[]): Promise<CliRun> {
+  return runCli("writ", args, { env: { WRIT_HOME: hub.home } });
+}
+
+function writAs(token: string, ...args: string[]): Promise<CliRun> {
+  return runCli("writ", args, { env: { WRIT_HOME: hub.home, WRIT_TOKEN: token } });
+}
+
+async function rows(...args: string[]): Promise<Record<string, unknown>[]> {
+  const { stdout } = await writ(...args, "--json");
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+test.each([
+  [["workers", "drain"], 2, /missing required argument/],
+  [["workers", "drain", "nobody"], 4, /nobody/],
+  [["workers", "remove", "nobody"], 4, /nobody/],
+  [["queues", "pause", "no such type"], 2, /type/],
+  [["quotas", "set", "acme"], 2, /no limit given; use --max-pending/],
+  [["quotas", "set", "acme", "--max-pending", "many"], 2, /--max-pending/],
+])("C6: writ %j is refused in one line", async (args, code, message) => {
+  const run = await writ(...args);
+  expect(run).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(message) });
+  expect(run.stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test("C6: the caller's credential decides what it may do", async () => {
+  const id = await registerWorker(hub);
+  expect(await writAs(tokens.alice, "workers", "drain", id)).toMatchObject({ code: 5, stdout: "" });
+  expect(await writAs(tokens.alice, "queues", "pause", "any")).toMatchObject({ code: 5, stdout: "" });
+  expect(await writAs(tokens.alice, "quotas")).toMatchObject({ code: 5, stdout: "" });
+});
+
+test("C6: workers are listed, drained, blocked and released again", async () => {
+  const id = await registerWorker(hub);
+  const state = async () => (await rows("workers", "list")).find((worker) => worker["id"] === id)?.["status"];
+  for (const [act, status] of [
+    ["drain", "draining"],
+    ["undrain", "active"],
+    ["block", "blocked"],
+    ["unblock", "active"],
+  ] as const) {
+    expect(await writ("workers", act, id)).toEqual({ code: 0, stdout: `${id} is ${status}\n`, stderr: "" });
+    expect(await state()).toBe(status);
+  }
+  expect((await writ("workers", "list")).stdout).toMatch(
+    new RegExp(`^ID +STATUS[\\s\\S]*^${id} +active `, "m"),
+  );
+  expect(await rows("workers", "drain", id)).toMatchObject([{ id, status: "draining" }]);
+});
+
+test("C6: a worker without jobs is removed; one with jobs only after a yes", async () => {
+  const idle = await registerWorker(hub);
+  expect(await writ("workers", "remove", idle)).toMatchObject({
+    code: 0,
+    stdout: `${idle} is removed\n`,
+    stderr: expect.stringMatching(/^note: it registers again while its process runs/),
+  });
+
+  const { id, fence } = await runningJob(hub);
+  const busy = fence.worker_id;
+  expect(await writ("workers", "remove", busy)).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/holds 1 job, and each loses an attempt.*give --yes/),
+  });
+  const asked = (typed: string) =>
+    runCli("writ", ["workers", "remove", busy], { env: { WRIT_HOME: hub.home }, typed });
+  expect(await asked("n\n")).toMatchObject({ code: 1, stdout: "" });
+  expect(await asked("y\n")).toMatchObject({ code: 0, stdout: `${busy} is removed\n` });
+  expect((await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json()).toMatchObject({
+    status: "pending",
+    fail_history: [{ code: "WORKER_DISCONNECTED" }],
+  });
+});
+
+test("C6: a blocked worker is not removed, and the reason is given", async () => {
+  const id = await registerWorker(hub);
+  await writ("workers", "block", id);
+  expect(await writ("workers", "remove", id)).toMatchObject({
+    stdout: `${id} stays in the list, because its block must last\n`,
+    stderr: `note: unblock it first: writ workers unblock ${id}\n`,
+  });
+});
+
+test("C6: types are paused and resumed, and a paused type without jobs is listed", async () => {
+  const type = freshName("pause");
+  const queue = async () => (await rows("queues", "list")).filter((row) => row["type"] === type);
+  expect(await writ("queues", "pause", type)).toMatchObject({ code: 0, stdout: `${type} is paused\n` });
+  expect(await queue()).toEqual([{ tenant_id: null, type, paused: true, pending: 0, active: 0 }]);
+  await submitJob(hub, { type });
+  expect(await queue()).toMatchObject([{ paused: true, pending: 1 }]);
+  expect((await writ("queues", "list")).stdout).toMatch(new RegExp(`^${type} +\\S+ +1 +0 +paused$`, "m"));
+  expect(await writ("queues", "resume", type)).toMatchObject({ stdout: `${type} is running again\n` });
+  expect(await queue()).toMatchObject([{ paused: false, pending: 1 }]);
+});
+
+test("C6: one limit of a quota is changed and the others stay", async () => {
+  const tenant = freshName("quota").replaceAll(/\W/g, "_");
+  const quota = async () => (await rows("quotas")).find((row) => row["tenant_id"] === tenant)?.["quota"];
+  expect(await writ("quotas", "set", tenant, "--max-pending", "10", "--max-running", "2")).toMatchObject({
+    code: 0,
+  });
+  expect((await writ("quotas", "set", tenant, "--max-pending", "none")).stdout).toMatch(
+    /^max_pending +none$/m,
+  );
+  expect(await quota()).toEqual({ max_running: 2 });
+  expect((await writ("quotas", "list")).stdout).toMatch(new RegExp(`^${tenant} +0 +0 of 2 `, "m"));
+});
+
+test("C6: a refreshed token replaces the old one, and the home's own file", async () => {
+  const { stdout } = await writ("tokens", "issue", "--role", "admin", "--user", "ann");
+  const fresh = await writAs(stdout.trim(), "tokens", "refresh");
+  expect(fresh).toMatchObject({ code: 0, stdout: expect.stringMatching(/^sk_admin_\S+\n$/) });
+  expect(await writAs(stdout.trim(), "tokens", "list")).toMatchObject({ code: 5 });
+  expect(await writAs(fresh.stdout.trim(), "tokens", "list")).toMatchObject({ code: 0 });
+
+  const file = join(hub.home, "admin.token");
+  const before = readFileSync(file, "utf8");
+  const own = await writ("tokens", "refresh");
+  expect(own).toMatchObject({ code: 0, stdout: `${file} holds a new token\n` });
+  expect(readFileSync(file, "utf8")).not.toBe(before);
+  expect(await writ("tokens", "list")).toMatchObject({ code: 0 });
+});
