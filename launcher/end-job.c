@@ -131,6 +131,7 @@ static void say_exited(struct launcher *launcher, struct job *job) {
 
 static void close_job(struct job *job) {
   for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
+  mask_close(&job->mask);
   close_report(job);
   job_cgroup_close(&job->cgroup);
 }

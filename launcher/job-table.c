@@ -20,7 +20,9 @@ struct job *job_add(uint32_t id) {
     if (job->is_used) continue;
     *job = (struct job){.is_used = true, .id = id, .generation = job->generation + 1, .report_fd = -1};
     job->cgroup.fd = -1;
-    for (int stream = 0; stream < STREAMS; stream++) job->outputs[stream] = (struct output){-1, -1, 0, 0, 0, 0};
+    for (int stream = 0; stream < STREAMS; stream++) {
+      job->outputs[stream] = (struct output){.pipe_fd = -1, .file_fd = -1};
+    }
     if (slot >= slots_touched) slots_touched = slot + 1;
     used_count++;
     return job;

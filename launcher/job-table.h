@@ -23,6 +23,7 @@ struct job {
   uint64_t start_us;
   struct report ended;
   struct job_cgroup cgroup;
+  struct mask *mask; /* NULL when nothing is masked */
   struct output outputs[STREAMS];
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fatal.h"
+#include "masked-output.h"
 #include "watch.h"
 
 /* One turn of one stream. A pipe holds no more, and no stream waits longer than for one turn of each other. */
@@ -22,6 +23,7 @@
 static bool must_wake_watchers;
 
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved);
+static ssize_t take_bytes(struct output *output, size_t bytes_most);
 static bool is_waiting(int pipe_fd, int *bytes);
 static void wake_watchers(int file_fd);
 
@@ -60,6 +62,11 @@ void output_drain(struct output *output) {
 
 void output_close_pipe(struct output *output) {
   if (output->pipe_fd < 0) return;
+  bool is_cut = output->end == OUTPUT_LIMIT;
+  if (output->end != OUTPUT_WRITE_FAILED && !flush_masked(&output->masked, output->file_fd, is_cut, &output->bytes)) {
+    output->end = OUTPUT_WRITE_FAILED;
+    output->error = errno;
+  }
   unwatch(output->pipe_fd);
   if (close(output->pipe_fd) != 0) fatal("closing a pipe");
   output->pipe_fd = -1;
@@ -77,7 +84,7 @@ void output_close(struct output *output) {
 
 /* Closes the pipe at its end. False when the job has said too much or the file takes no more. */
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) {
-  uint64_t room = output->bytes_max - output->bytes;
+  uint64_t room = output->bytes_max - output->bytes - output->masked.held_bytes;
   if (room == 0) {
     int waiting = 0;
     if (is_waiting(output->pipe_fd, &waiting)) {
@@ -90,11 +97,9 @@ static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) 
     return true;
   }
   size_t wanted = room < bytes_most ? (size_t)room : bytes_most;
-  ssize_t got = splice(output->pipe_fd, NULL, output->file_fd, NULL, wanted, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+  ssize_t got = take_bytes(output, wanted);
   if (got > 0) {
     *moved = (size_t)got;
-    output->bytes += (uint64_t)got;
-    if (must_wake_watchers) wake_watchers(output->file_fd);
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -104,6 +109,20 @@ static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) 
   }
   output_close_pipe(output);
   return got == 0;
+}
+
+/* From the pipe into the file. The result is that of splice. */
+static ssize_t take_bytes(struct output *output, size_t bytes_most) {
+  struct masked_stream *masked = &output->masked;
+  if (masked->mask != NULL) {
+    return move_masked(masked, output->pipe_fd, output->file_fd, bytes_most, &output->bytes);
+  }
+  int flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
+  ssize_t got = splice(output->pipe_fd, NULL, output->file_fd, NULL, bytes_most, flags);
+  if (got <= 0) return got;
+  output->bytes += (uint64_t)got;
+  if (must_wake_watchers) wake_watchers(output->file_fd);
+  return got;
 }
 
 static bool is_waiting(int pipe_fd, int *bytes) {

@@ -5,14 +5,19 @@
 #include <stdint.h>
 
 #include "failure.h"
+#include "mask.h"
 #include "protocol.h"
 
-/* One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory. */
+/*
+ * One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory, unless
+ * some of it has to be masked.
+ */
 struct output {
   int pipe_fd, file_fd; /* -1 when closed */
-  uint64_t bytes, bytes_max;
+  uint64_t bytes, bytes_max; /* in the file */
   enum output_end end;
   int error;
+  struct masked_stream masked;
 };
 
 /* Whether this kernel wakes the watchers of a file that is spliced into; before Linux 6.4 it does not. */

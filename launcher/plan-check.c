@@ -12,6 +12,7 @@ static bool check_parts(const struct plan *plan, struct failure *failure);
 static bool check_mount(const struct mount_step *step, struct failure *failure);
 static bool check_job_mount(const struct mount_step *step, struct failure *failure);
 static bool check_rlimits(const struct plan *plan, struct failure *failure);
+static bool check_masks(const struct plan *plan, struct failure *failure);
 static void mark_own_mounts(struct plan *plan);
 static bool is_host_path(const char *path);
 static bool is_cage_path(const char *path);
@@ -24,7 +25,7 @@ bool plan_check(struct plan *plan, struct failure *failure) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
     if (!check_mount(&plan->mounts[i], failure)) return false;
   }
-  if (!check_rlimits(plan, failure)) return false;
+  if (!check_rlimits(plan, failure) || !check_masks(plan, failure)) return false;
   mark_own_mounts(plan);
   return true;
 }
@@ -121,6 +122,15 @@ static bool check_rlimits(const struct plan *plan, struct failure *failure) {
     if (step->soft > step->hard) return fail(failure, STEP_PLAN, "rlimit %u: soft above hard", step->resource);
   }
   return true;
+}
+
+static bool check_masks(const struct plan *plan, struct failure *failure) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < plan->masks_count; i++) {
+    if (plan->masks[i][0] == '\0') return fail(failure, STEP_PLAN, "a mask is empty");
+    bytes += strlen(plan->masks[i]);
+  }
+  return bytes <= MASK_BYTES_MAX || fail(failure, STEP_PLAN, "the masks have more than %u bytes", MASK_BYTES_MAX);
 }
 
 static void mark_own_mounts(struct plan *plan) {

@@ -72,6 +72,7 @@ static size_t most_of(uint8_t tag) {
     case TAG_ENV: return ENV_MAX;
     case TAG_MOUNT: return MOUNTS_MAX;
     case TAG_RLIMIT: return RLIMITS_MAX;
+    case TAG_MASK: return MASKS_MAX;
     default: return tag >= TAG_ARG && tag <= TAG_GIVE_DIR ? 1 : 0;
   }
 }
@@ -91,8 +92,8 @@ static bool count_fields(const struct frame *frame, struct counts *counts, struc
 /* One piece of memory for everything: lists first, because they need alignment, then strings. */
 static void reserve(struct plan *plan, const struct frame *frame, const struct counts *counts) {
   size_t args = counts->of[TAG_ARG] + 1, envs = counts->of[TAG_ENV] + 1;
-  size_t lists = (args + envs) * sizeof(char *) + counts->of[TAG_MOUNT] * sizeof(struct mount_step) +
-                 counts->of[TAG_RLIMIT] * sizeof(struct rlimit_step);
+  size_t lists = (args + envs + counts->of[TAG_MASK]) * sizeof(char *) +
+                 counts->of[TAG_MOUNT] * sizeof(struct mount_step) + counts->of[TAG_RLIMIT] * sizeof(struct rlimit_step);
   // A string needs one byte more than its field has; the five bytes of the field's head make up for that.
   plan->memory_bytes = lists + frame->fields_bytes;
   plan->memory = calloc(1, plan->memory_bytes);
@@ -101,6 +102,7 @@ static void reserve(struct plan *plan, const struct frame *frame, const struct c
   plan->rlimits = take(plan, counts->of[TAG_RLIMIT] * sizeof(struct rlimit_step));
   plan->argv = take(plan, args * sizeof(char *));
   plan->env = take(plan, envs * sizeof(char *));
+  plan->masks = take(plan, counts->of[TAG_MASK] * sizeof(char *));
 }
 
 static bool read_fields(struct plan *plan, const struct frame *frame, struct failure *failure) {
@@ -136,6 +138,7 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
     case TAG_STDERR_MAX: return field_u64(field, &plan->stderr_max);
     case TAG_MOUNT: return read_mount(plan, field);
     case TAG_RLIMIT: return read_rlimit(plan, field);
+    case TAG_MASK: return read_text(plan, field, &plan->masks[plan->masks_count++]);
     default: return false;
   }
 }

@@ -35,6 +35,8 @@ struct rlimit_step {
 /* A START frame, taken apart and checked. All that it points to lives in `memory`. */
 struct plan {
   char **argv, **env;
+  const char **masks;
+  size_t masks_count;
   const char *cwd, *cgroup, *cgroup_io_lift, *give_dir, *hostname, *stdout_file, *stderr_file;
   uint32_t protections, uid, gid;
   uint64_t stdout_max, stderr_max;

@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 3u
+#define PROTOCOL_VERSION 4u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -36,6 +36,9 @@
 #define ENV_MAX 16384u
 #define MOUNTS_MAX 256u
 #define RLIMITS_MAX 16u
+#define MASKS_MAX 8192u
+/* Of all masks of a job together. */
+#define MASK_BYTES_MAX (1024u * 1024)
 #define PATH_BYTES_MAX 4095u
 #define HOSTNAME_BYTES_MAX 63u
 
@@ -81,6 +84,11 @@ enum field_tag {
   TAG_CGROUP_IO_LIFT = 15,
   /* Absolute path of a fresh directory on the host: it and all in it is given to TAG_UID and TAG_GID. Not without them. */
   TAG_GIVE_DIR = 16,
+  /*
+   * Repeat, not empty: wherever this text stands in the output, it is overwritten with as many `*`. With masks, output
+   * is copied through the launcher's memory, and the end of a stream waits there while it may be the beginning of one.
+   */
+  TAG_MASK = 17,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */

@@ -23,6 +23,7 @@ struct start {
 
 static bool prepare(struct start *start, struct failure *failure);
 static bool open_streams(struct start *start, struct failure *failure);
+static bool mask_streams(struct job *job, const struct plan *plan, struct failure *failure);
 static bool open_report(struct start *start, struct failure *failure);
 static bool watch_all(const struct job *job, struct failure *failure);
 static bool clone_cage(struct start *start, struct failure *failure);
@@ -53,6 +54,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
   close_ours(&start);
   if (is_started) return true;
   for (int stream = 0; stream < STREAMS; stream++) output_close(&start.job->outputs[stream]);
+  mask_close(&start.job->mask);
   close_report(start.job);
   job_cgroup_close(&start.job->cgroup);
   job_remove(start.job);
@@ -76,10 +78,22 @@ static bool open_streams(struct start *start, struct failure *failure) {
   int *stdout_fd = &start->cage.stdout_fd, *stderr_fd = &start->cage.stderr_fd;
   if (!output_open(&outputs[0], plan->stdout_file, plan->stdout_max, stdout_fd, failure)) return false;
   if (!output_open(&outputs[1], plan->stderr_file, plan->stderr_max, stderr_fd, failure)) return false;
+  if (!mask_streams(start->job, plan, failure)) return false;
   if (!plan_asks(plan, PROTECT_IDS)) return true;
   // Its own, or the job could not open /dev/stdout.
   if (fchown(*stdout_fd, plan->uid, plan->gid) != 0 || fchown(*stderr_fd, plan->uid, plan->gid) != 0) {
     return fail(failure, STEP_GIVE, "giving the pipes to uid %u", plan->uid);
+  }
+  return true;
+}
+
+static bool mask_streams(struct job *job, const struct plan *plan, struct failure *failure) {
+  struct masked_stream *const streams[] = {&job->outputs[0].masked, &job->outputs[1].masked};
+  if (!mask_open(&job->mask, streams, plan, failure)) return false;
+  // Our own ends only: unlike a splice, a read would wait for a pipe that is empty.
+  for (int stream = 0; stream < STREAMS && job->mask != NULL; stream++) {
+    int pipe_fd = job->outputs[stream].pipe_fd;
+    if (fcntl(pipe_fd, F_SETFL, O_NONBLOCK) != 0) return fail(failure, STEP_OUTPUT, "setting a pipe not to block");
   }
   return true;
 }

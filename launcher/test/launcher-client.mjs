@@ -155,6 +155,7 @@ export function planFields(plan) {
   if (plan.hostname) fields.push([9, text(plan.hostname)]);
   fields.push([10, text(plan.stdout)], [11, text(plan.stderr)]);
   fields.push([12, u64(plan.stdoutMax ?? 1 << 30)], [13, u64(plan.stderrMax ?? 1 << 30)]);
+  for (const mask of plan.masks ?? []) fields.push([17, text(mask)]);
   for (const [resource, soft, hard] of plan.rlimits ?? [])
     fields.push([14, Buffer.concat([u32(resource), u64(soft), u64(hard)])]);
   return fields;

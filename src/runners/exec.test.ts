@@ -146,9 +146,10 @@ test("the environment holds exactly what it should", async () => {
   const keyFile = join(attemptDir, "key");
   writeFileSync(keyFile, "s3cret\n", { mode: 0o600 });
   const secrets = { KEY: { file: keyFile, tenants: ["default"] } };
-  await run(["/usr/bin/env"], { env: { COLOUR: "red" }, secrets: ["KEY"] }, { settings: { secrets } });
+  const more = { env: { COLOUR: "red" }, secrets: ["KEY"] };
+  await run(["cp", "/proc/self/environ", "seen"], more, { settings: { secrets } });
   const work = join(attemptDir, "work");
-  expect(said().trim().split("\n").sort()).toEqual([
+  expect(readFileSync(join(work, "seen"), "utf8").split("\0").filter(Boolean).sort()).toEqual([
     "COLOUR=red",
     "HOME=/tmp",
     "JOB_ATTEMPT=2",
@@ -160,6 +161,24 @@ test("the environment holds exactly what it should", async () => {
     "KEY=s3cret",
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   ]);
+});
+
+test("A14: a secret is masked in output, result and reason, and the receipt is about the masked bytes", async () => {
+  const keyFile = join(attemptDir, "key");
+  writeFileSync(keyFile, 'hunter"22\n', { mode: 0o600 });
+  const secrets = { KEY: { file: keyFile, tenants: ["default"] } };
+  const script = `printf '%s' "$KEY" | base64 >&2; printf 'a%s|' "$KEY"; printf '%s' "$KEY" | base64; "$@"`;
+  const runWith = (last: string): Promise<RunOutcome> =>
+    run(["sh", "-c", `${script}; ${last}`], { secrets: ["KEY"] }, { settings: { secrets } });
+
+  const done = await runWith(`printf '{"k":["h\\u0075nter\\"22", 1.50]}' > "$JOB_RESULT_FILE"`);
+  expect(done).toMatchObject({ kind: "succeeded", resultJson: '{"k":["*********",1.5]}' });
+  expect([said(), said("stderr")]).toEqual(["a*********|************\n", "************\n"]);
+
+  const failed = await runWith('printf "[\\"%s\\"]" hunter22 > "$JOB_RESULT_FILE"; exit 3');
+  expect(failed).toMatchObject({ reason: "exited with code 3", partialResultJson: '["hunter22"]' });
+  const unusable = await runWith('printf "%s" "$KEY" > "$JOB_RESULT_FILE"');
+  expect(JSON.stringify(unusable)).not.toContain("hunter");
 });
 
 test("no shell reads the arguments", async () => {

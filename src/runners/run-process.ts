@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "../core/json-value.ts";
+import { protocol } from "../sandbox/launcher-protocol.ts";
 import {
   type JobMount,
   type LaunchPlan,
@@ -12,17 +13,20 @@ import { createTerminator, type Terminator } from "../sandbox/terminate.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { effectiveLimits } from "./effective-limits.ts";
 import { exitOutcome } from "./exit-outcome.ts";
+import { maskOutcome } from "./mask-outcome.ts";
 import { processEnvironment } from "./process-environment.ts";
 import { readResult } from "./read-result.ts";
 import { readSecrets } from "./read-secrets.ts";
 import {
   type RunContext,
+  RunFailure,
   type RunnerDeps,
   type RunOutcome,
   type StopReason,
   stoppedOutcome,
   stopReasonOf,
 } from "./runner.ts";
+import { secretForms } from "./secret-forms.ts";
 
 type Command = {
   argv: readonly string[];
@@ -53,7 +57,9 @@ export async function runProcess(
     resultFile: join(context.workDir, resultName),
     stdoutFile: plan.stdoutFile,
   });
-  return exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation: running.isolation });
+  const { isolation } = running;
+  const outcome = exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation });
+  return maskOutcome(outcome, plan.masks ?? []);
 }
 
 /** The process, or why there is none: the attempt was ended, or the host cannot cage it as required. */
@@ -107,10 +113,19 @@ async function preparePlan(
     stdoutFile: join(attemptDir, "stdout.log"),
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
+    masks: masksOf(secrets),
     ...effectiveLimits(document.limits ?? {}, settings),
     mounts: command.mounts,
     workDir,
   };
+}
+
+function masksOf(secrets: Record<string, string>): string[] {
+  const masks = secretForms(Object.values(secrets));
+  const bytes = masks.reduce((sum, mask) => sum + Buffer.byteLength(mask), 0);
+  if (bytes <= protocol.MASK_BYTES_MAX) return masks;
+  const reason = `the secrets ${Object.keys(secrets).join(", ")} are too long to be masked in the output`;
+  throw new RunFailure("INVALID_JOB", undefined, reason);
 }
 
 async function waitForExit(

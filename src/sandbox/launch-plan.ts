@@ -49,6 +49,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     stderrFile: job.stderrFile,
     stdoutBytesMax: job.outputBytesMax,
     stderrBytesMax: job.outputBytesMax,
+    masks: job.masks ?? [],
     rlimits: rlimitsOf(facts),
   };
 }

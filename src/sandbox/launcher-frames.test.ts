@@ -26,6 +26,7 @@ const plan: LauncherPlan = {
   stderrFile: "/b",
   stdoutBytesMax: 2 ** 40,
   stderrBytesMax: 0,
+  masks: [],
   rlimits: [{ resource: 7, soft: 1, hard: 2 }],
 };
 

@@ -13,6 +13,7 @@ export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   for (const step of plan.mounts) writeMount(writer, step);
   writer.textField(tag.STDOUT_FILE, plan.stdoutFile).textField(tag.STDERR_FILE, plan.stderrFile);
   writer.u64Field(tag.STDOUT_MAX, plan.stdoutBytesMax).u64Field(tag.STDERR_MAX, plan.stderrBytesMax);
+  for (const mask of plan.masks) writer.textField(tag.MASK, mask);
   for (const { resource, soft, hard } of plan.rlimits)
     writer.startField(tag.RLIMIT).u32(resource).u64(soft).u64(hard).endField();
   if (plan.ids !== undefined) writer.u32Field(tag.UID, plan.ids.uid).u32Field(tag.GID, plan.ids.gid);
@@ -96,7 +97,8 @@ function refuseTooMany(plan: LauncherPlan): void {
     plan.argv.length > protocol.ARGS_MAX ||
     plan.env.length > protocol.ENV_MAX ||
     plan.mounts.length > protocol.MOUNTS_MAX ||
-    plan.rlimits.length > protocol.RLIMITS_MAX;
+    plan.rlimits.length > protocol.RLIMITS_MAX ||
+    plan.masks.length > protocol.MASKS_MAX;
   if (isTooMuch) throw new PlanRefused("E2BIG", "the command has too many arguments, variables or mounts");
 }
 

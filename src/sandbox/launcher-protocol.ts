@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 3,
+  PROTOCOL_VERSION: 4,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -14,6 +14,9 @@ export const protocol = {
   ENV_MAX: 16_384,
   MOUNTS_MAX: 256,
   RLIMITS_MAX: 16,
+  MASKS_MAX: 8192,
+  /** Of all masks of a job together. */
+  MASK_BYTES_MAX: 1024 * 1024,
   PATH_BYTES_MAX: 4095,
   HOSTNAME_BYTES_MAX: 63,
 } as const;
@@ -50,6 +53,7 @@ export const tag = {
   RLIMIT: 14,
   CGROUP_IO_LIFT: 15,
   GIVE_DIR: 16,
+  MASK: 17,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -151,5 +155,7 @@ export type LauncherPlan = {
   stderrFile: string;
   stdoutBytesMax: number;
   stderrBytesMax: number;
+  /** Texts that are overwritten in the output. */
+  masks: readonly string[];
   rlimits: readonly { resource: number; soft: number; hard: number }[];
 };

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, stat, truncate } from "node:fs/promises";
 import { limitParts } from "./cgroup-limits.ts";
 import { type PartName, protectionParts } from "./host-facts.ts";
+import { copyMasked, type MaskedCopy } from "./masked-copy.ts";
 import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
 import {
   type Isolation,
@@ -48,17 +49,28 @@ export async function startPlain(
   const cwdProblem = await directoryProblem(plan.cwd);
   if (cwdProblem !== undefined) return neverStarted(cwdProblem, isolation);
   const outputs = await openOutputs(plan);
+  let copies: readonly MaskedCopy[] = [];
   try {
     const child = spawnChild(plan, outputs, ids);
     // Node does not throw for a missing command: it returns a child without a pid, and reports why a moment later.
     if (child.pid === undefined) return neverStarted(await spawnErrorOf(child), isolation);
-    return superviseChild(plan, isolation, child, child.pid);
+    copies = maskedCopies(plan, child, outputs);
+    return superviseChild(plan, isolation, { child, pid: child.pid, copies });
   } catch (error) {
     return neverStarted(asSpawnError(error), isolation);
   } finally {
-    // The child has its own copies by now.
-    await Promise.all(outputs.map((file) => file.close()));
+    // The child has its own descriptors by now; copies close the files themselves.
+    if (copies.length === 0) await Promise.all(outputs.map((file) => file.close()));
   }
+}
+
+function maskedCopies(
+  { masks = [] }: LaunchPlan,
+  { stdout, stderr }: ChildProcess,
+  [stdoutFile, stderrFile]: [FileHandle, FileHandle],
+): MaskedCopy[] {
+  if (stdout === null || stderr === null) return [];
+  return [copyMasked(stdout, stdoutFile, masks), copyMasked(stderr, stderrFile, masks)];
 }
 
 /** A missing working directory would otherwise look exactly like a missing command. */
@@ -89,11 +101,12 @@ function spawnChild(
   ids: { uid: number; gid: number } | undefined,
 ): ChildProcess {
   const [command = "", ...args] = plan.argv;
+  const isMasked = (plan.masks ?? []).length > 0;
   return spawn(command, args, {
     cwd: plan.cwd,
     // Node adds this one variable of its own to every child; an empty value keeps it out.
     env: { ...plan.env, NODE_V8_COVERAGE: undefined },
-    stdio: ["ignore", stdout.fd, stderr.fd],
+    stdio: isMasked ? ["ignore", "pipe", "pipe"] : ["ignore", stdout.fd, stderr.fd],
     detached: true,
     shell: false,
     // Node then also clears the supplementary groups.
@@ -104,8 +117,7 @@ function spawnChild(
 function superviseChild(
   plan: LaunchPlan,
   isolation: Isolation,
-  child: ChildProcess,
-  pid: number,
+  { child, pid, copies }: { child: ChildProcess; pid: number; copies: readonly MaskedCopy[] },
 ): RunningProcess {
   // Once the process has been waited for, its number may belong to another one.
   let isOver = false;
@@ -120,6 +132,7 @@ function superviseChild(
     child.once("exit", async (exitCode, signal) => {
       await killProcessTree(pid);
       isOver = true;
+      await Promise.all(copies.map((copy) => copy.finish()));
       sizes.close();
       outputLimited = (await cutOutputs(plan)) || outputLimited;
       resolve({ exitCode, signal, usage: {}, outputLimited });

@@ -55,6 +55,8 @@ export type LaunchPlan = Asked & {
   stderrFile: string;
   /** For each of the two streams. */
   outputBytesMax: number;
+  /** Texts that are overwritten with `*` in both streams, so that no secret stands in them. */
+  masks?: readonly string[] | undefined;
   /** The job's own directory, on the host. */
   workDir: string;
 };

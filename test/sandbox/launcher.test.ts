@@ -43,6 +43,7 @@ const plan = {
   stderrFile: "/y",
   stdoutBytesMax: 0,
   stderrBytesMax: 0,
+  masks: [],
   rlimits: [],
 } satisfies LauncherPlan;
 

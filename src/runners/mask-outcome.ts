@@ -1,0 +1,38 @@
+import { Decimal, type JsonValue } from "../core/json-value.ts";
+import { maskText } from "../sandbox/masker.ts";
+import { canonicalize } from "../signing/canonical.ts";
+import { parseJson } from "../signing/parse-json.ts";
+import type { RunOutcome } from "./runner.ts";
+
+/** Masks what the hub is told of an attempt beside its output: the result, and why it failed. */
+export function maskOutcome(outcome: RunOutcome, masks: readonly string[]): RunOutcome {
+  if (masks.length === 0) return outcome;
+  if (outcome.kind === "succeeded") return { ...outcome, resultJson: maskJson(outcome.resultJson, masks) };
+  const masked = { ...outcome, reason: maskText(outcome.reason, masks) };
+  if (masked.kind === "released" || masked.partialResultJson === undefined) return masked;
+  return { ...masked, partialResultJson: maskJson(masked.partialResultJson, masks) };
+}
+
+/** Text without a secret stays as it was written. Strings are looked at as they are meant: JSON has many spellings. */
+function maskJson(json: string, masks: readonly string[]): string {
+  const value = parseJson(json);
+  const before = canonicalize(value);
+  const after = canonicalize(maskValue(value, masks));
+  return after === before ? json : after;
+}
+
+function maskValue(value: JsonValue, masks: readonly string[]): JsonValue {
+  if (typeof value === "string") return maskText(value, masks);
+  if (typeof value === "number" || value instanceof Decimal) {
+    const text = canonicalize(value);
+    const masked = maskText(text, masks);
+    return masked === text ? value : masked;
+  }
+  if (Array.isArray(value)) return value.map((member) => maskValue(member, masks));
+  if (value === null || typeof value !== "object") return value;
+  const entries = Object.entries(value).map(([key, member]) => [
+    maskText(key, masks),
+    maskValue(member, masks),
+  ]);
+  return Object.fromEntries(entries);
+}
