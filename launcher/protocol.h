@@ -50,6 +50,7 @@ enum frame_type {
   /* Here the id is the worker's name for the question, and comes back in the answer. */
   FRAME_OPEN = 4,  /* TAG_DIR, TAG_PATH, TAG_HOW */
   FRAME_CLOSE = 5, /* TAG_FD, as given by OPENED; no answer */
+  FRAME_PING = 6,  /* no field: answered at once by PONG with the same id */
 
   /* Launcher to worker. */
   FRAME_READY = 64,          /* id 0: TAG_VERSION */
@@ -59,6 +60,7 @@ enum frame_type {
   FRAME_OPENED = 68,         /* TAG_FD: open it as /proc/<launcher's pid>/fd/<fd>, then send CLOSE */
   FRAME_OPEN_FAILED = 69,    /* TAG_ERRNO */
   FRAME_PROTOCOL_ERROR = 70, /* id 0: TAG_MESSAGE; the last frame */
+  FRAME_PONG = 71,           /* no field */
 };
 
 enum field_tag {

@@ -31,6 +31,7 @@ static enum verdict take_frame(struct launcher *launcher, const struct frame *fr
 static bool take_start(struct launcher *launcher, const struct frame *frame);
 static bool take_signal(const struct frame *frame);
 static bool take_kill(const struct frame *frame);
+static bool take_ping(struct launcher *launcher, const struct frame *frame);
 static enum verdict take_signals(struct launcher *launcher);
 static void move_output(struct job *job, int stream);
 static enum verdict send_answers(struct launcher *launcher);
@@ -109,6 +110,7 @@ static enum verdict take_frame(struct launcher *launcher, const struct frame *fr
     case FRAME_KILL: is_fine = take_kill(frame); break;
     case FRAME_OPEN: is_fine = answer_open(launcher, frame); break;
     case FRAME_CLOSE: is_fine = answer_close(frame); break;
+    case FRAME_PING: is_fine = take_ping(launcher, frame); break;
     default:
       is_fine = false;
       why = "a frame has an unknown type";
@@ -154,6 +156,13 @@ static bool take_kill(const struct frame *frame) {
   if (frame->fields_bytes != 0) return false;
   struct job *job = job_by_id(frame->id);
   if (job != NULL) kill_job(job);
+  return true;
+}
+
+static bool take_ping(struct launcher *launcher, const struct frame *frame) {
+  if (frame->fields_bytes != 0) return false;
+  reply_begin(&launcher->wire, FRAME_PONG, frame->id);
+  reply_end(&launcher->wire);
   return true;
 }
 

@@ -52,14 +52,14 @@ await check(
 
 await check("what may be the beginning of a masked text waits, and no more than that", async (client) => {
   const one = shell(
-    "printf 'ready: hun'; while ! [ -e go ]; do sleep 0.01; done; printf 'ter22!'; exec sleep 100",
+    "printf 'ready: hun'; while ! [ -e masked-go ]; do sleep 0.01; done; printf 'ter22!'; exec sleep 100",
     {
       masks: ["hunter22"],
     },
   );
   await started(client, one);
   await until(() => readFileSync(one.stdout, "utf8") === "ready: ");
-  writeFileSync(join(workDir, "go"), "");
+  writeFileSync(join(workDir, "masked-go"), "");
   await until(() => readFileSync(one.stdout, "utf8") === "ready: ********!");
   client.send(frame.kill, one.id);
   await client.wait(one.id, frame.exited);

@@ -44,6 +44,10 @@ export function encodeClose(id: number, fd: number): Buffer {
   return new FrameWriter(frame.CLOSE, id).u32Field(tag.FD, fd).finish();
 }
 
+export function encodePing(): Buffer {
+  return new FrameWriter(frame.PING, 0).finish();
+}
+
 /** Splits a stream of bytes into frames. Throws if they cannot be frames. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Socket } from "node:net";
+import type { Clock } from "../runtime/clock.ts";
 import { type ExitReport, errnoName, exitReport } from "./exit-report.ts";
 import {
   encodeClose,
   encodeKill,
   encodeOpen,
+  encodePing,
   encodeSignal,
   encodeStart,
   type Frame,
@@ -13,7 +15,9 @@ import {
   fieldText,
   fieldU32,
 } from "./launcher-frames.ts";
+import { LauncherLost } from "./launcher-lost.ts";
 import { frame, type LauncherPlan, openHow, protocol, tag } from "./launcher-protocol.ts";
+import { LauncherPulse } from "./launcher-pulse.ts";
 
 /** The end of a job: the launcher's report, or why there is none. */
 export type JobEnd = { kind: "exited"; report: ExitReport } | { kind: "lost"; reason: string };
@@ -30,20 +34,6 @@ export type LaunchedJob = {
   signal(signo: number): void;
   kill(): void;
 };
-
-/** There is no launcher to serve this. */
-export class LauncherLost extends Error {
-  readonly reason: string;
-  /** It had the plan, so nobody knows whether the program was executed. */
-  readonly mayHaveBegun: boolean;
-
-  constructor(reason: string, { mayHaveBegun = false } = {}) {
-    super(`the launcher is gone: ${reason}`);
-    this.name = "LauncherLost";
-    this.reason = reason;
-    this.mayHaveBegun = mayHaveBegun;
-  }
-}
 
 type Waiting = {
   start: PromiseWithResolvers<StartAnswer>;
@@ -66,6 +56,7 @@ export class LauncherLink {
   readonly #opens = new Map<number, PromiseWithResolvers<number>>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #gone = Promise.withResolvers<string>();
+  readonly #pulse: LauncherPulse;
   #lastId = 0;
   #fadeReason: string | undefined;
   #fadeTimer: NodeJS.Timeout | undefined;
@@ -74,8 +65,8 @@ export class LauncherLink {
   #hasServed = false;
 
   /** Resolves when the launcher has reported that it is ready, and that it uses our protocol version. */
-  static async open(file: string): Promise<LauncherLink> {
-    const link = new LauncherLink(file);
+  static async open(file: string, clock: Clock): Promise<LauncherLink> {
+    const link = new LauncherLink(file, clock);
     const timer = setTimeout(() => link.#die(`it was not ready within ${readyMs} ms`), readyMs);
     try {
       await link.#ready.promise;
@@ -85,11 +76,17 @@ export class LauncherLink {
     }
   }
 
-  private constructor(file: string) {
+  private constructor(file: string, clock: Clock) {
     // Nothing of the worker's environment: the launcher reads none, so nobody can pass it any.
     this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
     this.#socket = this.#child.stdio[3] as Socket;
     this.#ready.promise.catch(() => {});
+    this.#pulse = new LauncherPulse({
+      clock,
+      isBusy: () => !this.#isIdle,
+      ask: () => this.#socket.write(encodePing()),
+      onSilent: (reason) => this.#die(reason),
+    });
     this.#child.once("error", (error) => this.#die(error.message));
     this.#child.once("exit", (code, signal) => this.#fade(`it ended with ${signal ?? `status ${code}`}`));
     this.#child.once("close", () => this.#die(this.#fadeReason ?? "it ended"));
@@ -179,6 +176,7 @@ export class LauncherLink {
     else if (one.type === frame.FAILED) this.#takeFailed(one);
     else if (one.type === frame.EXITED) this.#takeExited(one);
     else if (one.type === frame.OPENED || one.type === frame.OPEN_FAILED) this.#takeOpened(one);
+    else if (one.type === frame.PONG) this.#pulse.answered();
     else if (one.type === frame.PROTOCOL_ERROR) this.#die(`protocol error: ${fieldText(one, tag.MESSAGE)}`);
     else this.#die(`it sent an unknown message (${one.type})`);
   }
@@ -249,10 +247,15 @@ export class LauncherLink {
   /** A program that waits for a job must not end meanwhile; one that waits for none may. */
   #keepAlive(): void {
     this.#socket.ref();
+    this.#pulse.watch();
   }
 
   #restIfIdle(): void {
-    if (this.#jobs.size === 0 && this.#opens.size === 0) this.#socket.unref();
+    if (this.#isIdle) this.#socket.unref();
+  }
+
+  get #isIdle(): boolean {
+    return this.#jobs.size === 0 && this.#opens.size === 0;
   }
 
   #nextId(): number {
@@ -274,6 +277,7 @@ export class LauncherLink {
     const said = this.#stderr.trim().split("\n").at(-1);
     const why = said ? `${reason} (${said})` : reason;
     this.#deathReason = why;
+    this.#pulse.stop();
     this.#child.kill("SIGKILL");
     this.#socket.destroy();
     const error = new LauncherLost(why);

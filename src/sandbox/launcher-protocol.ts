@@ -27,6 +27,7 @@ export const frame = {
   KILL: 3,
   OPEN: 4,
   CLOSE: 5,
+  PING: 6,
   READY: 64,
   STARTED: 65,
   FAILED: 66,
@@ -34,6 +35,7 @@ export const frame = {
   OPENED: 68,
   OPEN_FAILED: 69,
   PROTOCOL_ERROR: 70,
+  PONG: 71,
 } as const;
 
 export const tag = {

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { LauncherLink, LauncherLost, type StartAnswer } from "./launcher-link.ts";
+import { LauncherLink, type StartAnswer } from "./launcher-link.ts";
+import { LauncherLost } from "./launcher-lost.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
 
 /** Where set-up puts it. */
@@ -87,7 +88,7 @@ export class Launcher {
 
   async #open(): Promise<LauncherLink> {
     try {
-      const link = await LauncherLink.open(this.#deps.file);
+      const link = await LauncherLink.open(this.#deps.file, this.#deps.clock);
       void link.gone.then((reason) => this.#lost(link, reason));
       return link;
     } catch (error) {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { handClock } from "../../src/runtime/hand-clock.testing.ts";
 import { createTerminator } from "../../src/sandbox/terminate.ts";
 import { eventually } from "../support/eventually.ts";
 import {
@@ -88,6 +89,28 @@ cageTest(
     await eventually("nothing is left", () => processesWith(seconds).length === 0);
     const cgroup = cgroupOf(stage, plan);
     if (cgroup !== null) expect(existsSync(cgroup)).toBe(false);
+    expect(await runJob(stage, ["echo", "again"])).toMatchObject({ exitCode: 0, stdout: "again\n" });
+  },
+);
+
+cageTest(
+  "A18: a launcher that is stopped loses its jobs within a minute, and one that answers does not",
+  async () => {
+    const clock = handClock();
+    await stage.sandbox.close();
+    stage.sandbox = await openSandbox(stage.dir, { clock });
+    const { running } = await startUntilReady(stage, "echo ready; exec sleep 1000");
+    await clock.pass(15_000);
+    // Answers come in order: after this one, the question that was asked before it has been answered too.
+    expect(await runJob(stage, ["true"])).toMatchObject({ exitCode: 0 });
+    await clock.pass(45_000);
+    expect(await runJob(stage, ["true"])).toMatchObject({ exitCode: 0 });
+
+    process.kill(childNamed("writ-launcher"), "SIGSTOP");
+    await clock.pass(60_000);
+    expect(await running.exited).toMatchObject({
+      lost: expect.stringContaining("has not answered for 45 s"),
+    });
     expect(await runJob(stage, ["echo", "again"])).toMatchObject({ exitCode: 0, stdout: "again\n" });
   },
 );

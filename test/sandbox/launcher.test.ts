@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Clock } from "../../src/runtime/clock.ts";
+import { handClock } from "../../src/runtime/hand-clock.testing.ts";
 import { Launcher } from "../../src/sandbox/launcher.ts";
 import { frame, type LauncherPlan, protocol, tag } from "../../src/sandbox/launcher-protocol.ts";
+import { eventually } from "../support/eventually.ts";
 
 let dir: string;
 let nowMs: number;
@@ -17,14 +19,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
+const clockAtNow = { ...handClock(), monotonicMs: () => nowMs };
+
 /** A program that is no launcher, but says what it is told to on descriptor 3. */
-function launcherThat(script: string): Launcher {
+function launcherThat(script: string, clock = clockAtNow): Launcher {
   const file = join(dir, "launcher");
   writeFileSync(file, `#!/bin/sh\n${script}\n`);
   chmodSync(file, 0o755);
   return new Launcher({
     file,
-    clock: { monotonicMs: () => nowMs } as Clock,
+    clock,
     onDeath: (reason) => deaths.push(reason),
   });
 }
@@ -83,6 +87,21 @@ test("a start that was under way when the launcher died is not waited for", asyn
   const launcher = launcherThat(`${ready(protocol.PROTOCOL_VERSION)}; head -c 1 <&3 >/dev/null; exit 5`);
   await expect(launcher.start(plan)).rejects.toThrow("the launcher is gone");
   expect(deaths).toHaveLength(1);
+});
+
+test("A18: one that hangs is ended after a minute, like one that dies", async () => {
+  const clock = handClock();
+  const launcher = launcherThat(`${ready(protocol.PROTOCOL_VERSION)}; exec sleep 1000`, clock);
+  const start = launcher.start(plan);
+  const outcome = expect(start).rejects.toMatchObject({
+    message: "the launcher is gone: it has not answered for 45 s",
+    mayHaveBegun: true,
+  });
+  await eventually("it is ended", async () => {
+    await clock.pass(15_000);
+    return deaths.length > 0;
+  });
+  await outcome;
 });
 
 test("after its stop nothing is started any more", async () => {
