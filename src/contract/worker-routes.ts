@@ -82,7 +82,11 @@ export const workerRoutes = {
     who,
     summary:
       "Claim one job by long poll; the body is the signed document, lease and job token are in headers",
-    query: z.strictObject({ worker_id: workerId, wait: queryInteger(0, 60).optional() }),
+    query: z.strictObject({
+      worker_id: workerId,
+      wait: queryInteger(0, 60).optional(),
+      boot_id: shapes.bootId.optional(),
+    }),
     answers: {
       200: {
         description: "The document plus `signature`",

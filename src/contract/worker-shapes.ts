@@ -28,6 +28,9 @@ export const capability = z.strictObject({
   model: text(1, 200),
 });
 
+/** One process of a worker: chosen at random when it starts. */
+export const bootId = text(1, 100);
+
 export const workerRegistration = z.strictObject({
   worker_id: workerId,
   name: text(1, 200).optional(),
@@ -44,6 +47,8 @@ export const workerRegistration = z.strictObject({
   session: text(1, 100).optional(),
   containers: z.array(containerName).max(1000).optional(),
   document_format: integer(1, 1000).optional(),
+  /** The leases of a claim are bound to the one that the claim names. */
+  boot_id: bootId.optional(),
   /** Why it cannot run processes at present. It then names no kinds that need one. */
   sandbox_problem: text(1, 500).optional(),
   capabilities: z.array(capability).max(1000).optional(),
@@ -93,6 +98,7 @@ const claimFields = {
   types: z.array(jobType).max(1000).optional(),
   session: text(1, 100).optional(),
   wait_ms: integer(0, claimWaitMsMax).optional(),
+  boot_id: bootId.optional(),
 };
 
 export const claimRequest = z.strictObject(claimFields);

@@ -23,6 +23,7 @@ export function aJob(state: JobState, parts: Partial<JobRecord> = {}): JobRecord
       isKeyChosen: false,
       maxAttempts: 3,
       attemptsChosen: false,
+      limitsDefaulted: null,
       timeoutSec: 300,
       queueTtlSec: null,
       createdAt: 0,

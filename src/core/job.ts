@@ -44,6 +44,11 @@ export type JobRecord = {
   maxAttempts: number;
   /** Whether the producer chose `maxAttempts`: then only the total counts, whatever the classes of the failures. */
   attemptsChosen: boolean;
+  /**
+   * The limits in the document that nobody asked for, separated by commas: the hub's own defaults. A worker whose host
+   * lacks one of them leaves it out and runs the job.
+   */
+  limitsDefaulted: string | null;
   /** The timeout of the next lease; a TIMEOUT retry doubles it. */
   timeoutSec: number;
   /** The timeout in the document; a manual retry returns to it. */
@@ -105,6 +110,7 @@ export type NewJob = Pick<
   | "requestHash"
   | "maxAttempts"
   | "attemptsChosen"
+  | "limitsDefaulted"
   | "timeoutSec"
   | "queueTtlSec"
   | "createdAt"
@@ -133,6 +139,7 @@ export function newJobRecord(job: NewJob, seq: number): JobRecord {
     attempts: 0,
     maxAttempts: job.maxAttempts,
     attemptsChosen: job.attemptsChosen,
+    limitsDefaulted: job.limitsDefaulted,
     timeoutSec: job.timeoutSec,
     documentTimeoutSec: job.timeoutSec,
     releases: 0,

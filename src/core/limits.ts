@@ -7,6 +7,9 @@ export type LimitsText = {
   network?: Network;
 };
 
+/** The names of limits, in the order of the alphabet. */
+export const limitNames = ["cpu", "io", "memory", "network", "pids"] as const satisfies (keyof LimitsText)[];
+
 export const ioClasses = ["low", "med", "high"] as const;
 type IoClass = (typeof ioClasses)[number];
 export const networks = ["host", "none"] as const;

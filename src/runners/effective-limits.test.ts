@@ -14,6 +14,14 @@ test("a job gets no more than the worker's ceiling, whatever it asks for", () =>
   });
 });
 
+test("B4: a limit that the hub has set by default applies but is not insisted on, unless the ceiling orders it", () => {
+  const worker = { limits: {}, maxLimits: { memory: "64M" } };
+  const byDefault = { cpu: "500m", memory: "100M", pids: 512 };
+  const { limits, asked } = effectiveLimits(byDefault, worker, ["cpu", "memory"]);
+  expect(limits).toMatchObject({ cpuMillis: 500, memoryBytes: 64 * mib, pidsMax: 512 });
+  expect([...asked].sort()).toEqual(["memoryBytes", "pidsMax"]);
+});
+
 test("what the job asks for and what the ceiling orders is insisted on; defaults are not", () => {
   const worker = { limits: { cpu: "2", io: "low" as const }, maxLimits: { memory: "64M" } };
   const { limits, asked } = effectiveLimits({ pids: 7 }, worker);

@@ -1,4 +1,4 @@
-import { type Limits, type LimitsText, resolveLimits } from "../core/limits.ts";
+import { type Limits, type LimitsText, limitNames, resolveLimits } from "../core/limits.ts";
 import type { AskedLimits } from "../sandbox/sandbox.ts";
 
 const fields = {
@@ -9,10 +9,14 @@ const fields = {
   network: "network",
 } as const satisfies Record<keyof LimitsText, keyof Limits>;
 
-/** The limits that the job asks for, else the worker's defaults, and never more than the worker's ceiling. */
+/**
+ * The limits that the job asks for, else the worker's defaults, and never more than the worker's ceiling. `defaulted`
+ * names those that the hub has set because the job asked for nothing.
+ */
 export function effectiveLimits(
   asked: LimitsText,
   worker: { limits: LimitsText; maxLimits: LimitsText },
+  defaulted: readonly string[] = [],
 ): AskedLimits {
   const wanted = resolveLimits({ ...worker.limits, ...asked });
   const ceiling = resolveLimits(worker.maxLimits);
@@ -24,14 +28,18 @@ export function effectiveLimits(
     pidsMax: worker.maxLimits.pids === undefined ? wanted.pidsMax : smaller(wanted.pidsMax, ceiling.pidsMax),
     network: ceiling.network === "none" ? "none" : wanted.network,
   };
-  return { limits, asked: insistedOn(asked, worker.maxLimits) };
+  return { limits, asked: insistedOn(asked, worker.maxLimits, defaulted) };
 }
 
 /** A ceiling is as binding as what a job asks for; a default only applies if nothing else is set. */
-function insistedOn(asked: LimitsText, maxLimits: LimitsText): (keyof Limits)[] {
-  const names = Object.keys(fields) as (keyof LimitsText)[];
-  return names
-    .filter((name) => asked[name] !== undefined || maxLimits[name] !== undefined)
+function insistedOn(
+  asked: LimitsText,
+  maxLimits: LimitsText,
+  defaulted: readonly string[],
+): (keyof Limits)[] {
+  const isAsked = (name: keyof LimitsText) => asked[name] !== undefined && !defaulted.includes(name);
+  return limitNames
+    .filter((name) => isAsked(name) || maxLimits[name] !== undefined)
     .map((name) => fields[name]);
 }
 

@@ -114,7 +114,7 @@ async function preparePlan(
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
     masks: masksOf(secrets),
-    ...effectiveLimits(document.limits ?? {}, settings),
+    ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
     mounts: command.mounts,
     workDir,
   };

@@ -33,6 +33,11 @@ describe("a lease is refused", () => {
     ["a worker_id that is not text", { worker_id: 7 }],
     ["no token", { token: undefined }],
     ["a hash in capitals", { document_sha256: "AB".repeat(32) }],
+    ["an empty boot_id", { boot_id: "" }],
+    ["a boot_id that is null", { boot_id: null }],
+    ["no names in limits_defaulted", { limits_defaulted: [] }],
+    ["limits_defaulted that are not a list", { limits_defaulted: "cpu" }],
+    ["a name in limits_defaulted that is not text", { limits_defaulted: ["cpu", 1] }],
     ["a short hash", { document_sha256: "ab" }],
     ["a hash with a line feed behind it", { document_sha256: `${"ab".repeat(32)}\n` }],
   ];
@@ -72,8 +77,12 @@ test("leaseText is the canonical form, and parseLease reads it back", () => {
     issued_at_ts: fc.nat(),
     document_sha256: fc.uint8Array().map((bytes) => sha256Hex(bytes)),
   });
-  const property = fc.property(lease, (it) => {
-    const built = { ...it, expires_at_ts: it.issued_at_ts + 60 };
+  const newer = fc.record(
+    { boot_id: name, limits_defaulted: fc.array(name, { minLength: 1, maxLength: 5 }) },
+    { requiredKeys: [] },
+  );
+  const property = fc.property(lease, newer, (it, more) => {
+    const built = { ...it, ...more, expires_at_ts: it.issued_at_ts + 60 };
     const text = leaseText(built);
     expect(text).toBe(canonicalize(built));
     expect(parseLease(text)).toEqual(built);

@@ -12,30 +12,35 @@ export type Lease = {
   issued_at_ts: number;
   expires_at_ts: number;
   token: string;
+  /** The worker's process that claimed it. Only this one may run it. */
+  boot_id?: string;
+  /** The limits in the document that are only the hub's defaults. */
+  limits_defaulted?: string[];
 };
-
-const fieldCount = 8;
 
 /** Written by hand because it is made for every claim; the fields are in canonical order. */
 export function leaseText(lease: Lease): string {
   checkFields(lease);
+  const { boot_id: bootId, limits_defaulted: limits } = lease;
   return (
-    `{"attempt":${lease.attempt},"document_sha256":"${lease.document_sha256}"` +
+    `{"attempt":${lease.attempt}${bootId === undefined ? "" : `,"boot_id":${canonicalString(bootId)}`}` +
+    `,"document_sha256":"${lease.document_sha256}"` +
     `,"expires_at_ts":${lease.expires_at_ts},"issued_at_ts":${lease.issued_at_ts}` +
-    `,"job_id":${canonicalString(lease.job_id)},"timeout_sec":${lease.timeout_sec}` +
+    `,"job_id":${canonicalString(lease.job_id)}` +
+    `${limits === undefined ? "" : `,"limits_defaulted":[${limits.map(canonicalString).join(",")}]`}` +
+    `,"timeout_sec":${lease.timeout_sec}` +
     `,"token":${canonicalString(lease.token)},"worker_id":${canonicalString(lease.worker_id)}}`
   );
 }
 
 /**
  * Reads exactly what `leaseText` writes, and no other spelling. If serialising the result gives the same bytes, the
- * text cannot have contained a duplicate key or another spelling of a number, so the plain parser is strict enough.
+ * text cannot have contained another field, a duplicate key or another spelling of a number, so the plain parser is
+ * strict enough.
  */
 export function parseLease(text: string): Lease {
   const lease = readObject(text);
-  if (Object.keys(lease).length !== fieldCount)
-    throw invalid("it does not have exactly the fields of a lease");
-  if (leaseText(lease) !== text) throw invalid("it is not in canonical form");
+  if (leaseText(lease) !== text) throw invalid("it is not exactly the canonical form of a lease");
   return lease;
 }
 
@@ -63,7 +68,6 @@ function readObject(text: string): Lease {
   return value as Lease;
 }
 
-/** All eight fields are checked, so a text with eight fields that passes has exactly these. */
 function checkFields(lease: Lease): void {
   checkName("job_id", lease.job_id);
   checkName("worker_id", lease.worker_id);
@@ -75,11 +79,18 @@ function checkFields(lease: Lease): void {
   if (typeof lease.document_sha256 !== "string" || !/^[0-9a-f]{64}$/.test(lease.document_sha256)) {
     throw invalid("document_sha256 must be 64 lower-case hex digits");
   }
+  if (lease.boot_id !== undefined) checkName("boot_id", lease.boot_id);
+  if (lease.limits_defaulted !== undefined) checkNames("limits_defaulted", lease.limits_defaulted);
 }
 
 function checkName(field: string, value: unknown): void {
   if (typeof value !== "string" || value === "" || !value.isWellFormed())
     throw invalid(`${field} must be a non-empty string`);
+}
+
+function checkNames(field: string, value: unknown): void {
+  if (!Array.isArray(value) || value.length === 0) throw invalid(`${field} must be a list of names`);
+  for (const name of value) checkName(field, name);
 }
 
 function checkInteger(field: string, value: unknown, least: number): void {

@@ -12,6 +12,7 @@ export function briefOf(job: JobRecord): JobBrief {
     workerId: job.workerId,
     documentSha256: job.documentSha256,
     timeoutSec: job.timeoutSec,
+    limitsDefaulted: job.limitsDefaulted,
     runAt: job.runAt,
     claimedAt: job.claimedAt,
     leaseExpiresAt: job.leaseExpiresAt,

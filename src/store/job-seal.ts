@@ -11,6 +11,7 @@ type Routed = Pick<
   | "queueKey"
   | "maxAttempts"
   | "attemptsChosen"
+  | "limitsDefaulted"
   | "documentTimeoutSec"
   | "documentSha256"
   | "idempotencyKey"
@@ -54,7 +55,10 @@ function parseList(routing: string): unknown[] {
  * change: newer columns follow in an object, and only with values that such a row cannot have.
  */
 export function routingOf(job: Routed): string {
-  const newer = job.attemptsChosen ? [{ attempts_chosen: true }] : [];
+  const newer = {
+    ...(job.attemptsChosen ? { attempts_chosen: true } : {}),
+    ...(job.limitsDefaulted === null ? {} : { limits_defaulted: job.limitsDefaulted }),
+  };
   return JSON.stringify([
     job.id,
     job.tenantId,
@@ -66,6 +70,6 @@ export function routingOf(job: Routed): string {
     job.maxAttempts,
     job.documentSha256,
     job.idempotencyKey,
-    ...newer,
+    ...(Object.keys(newer).length === 0 ? [] : [newer]),
   ]);
 }

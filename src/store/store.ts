@@ -189,6 +189,7 @@ export type JobBrief = Pick<
   | "workerId"
   | "documentSha256"
   | "timeoutSec"
+  | "limitsDefaulted"
   | "runAt"
   | "claimedAt"
   | "leaseExpiresAt"

@@ -43,6 +43,9 @@ export type ResultAnswer = z.output<typeof resultBatchAnswer>["items"][number];
 /** The hub sends a comment every 15 s; if three of them are missing, the stream is dead. */
 const commandsIdleMs = 45_000;
 
+/** `bootId` names this process: the leases that it claims are bound to it. */
+type Caller = { workerId: string; bootId: string; timeoutMs: number };
+
 export type HubCalls = ReturnType<typeof createHubCalls>;
 
 type ClaimAsk = {
@@ -54,18 +57,14 @@ type ClaimAsk = {
 };
 
 /** Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. */
-export function createHubCalls(client: HttpClient, me: { workerId: string; timeoutMs: number }) {
+export function createHubCalls(client: HttpClient, me: Caller) {
   const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
     callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
   return { ...createOwnCalls(client, call, me), ...createAttemptCalls(call, me.workerId) };
 }
 
 /** The calls of a worker for itself, or for several attempts at once. */
-function createOwnCalls(
-  client: HttpClient,
-  call: Call,
-  { workerId, timeoutMs }: { workerId: string; timeoutMs: number },
-) {
+function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, timeoutMs }: Caller) {
   return {
     async listKeys(signal: AbortSignal): Promise<KeysView> {
       return (await call(adminRoutes.listKeys, {}, { signal })).body;
@@ -78,7 +77,8 @@ function createOwnCalls(
     /** Null if there is nothing to do. */
     async claim(ask: ClaimAsk): Promise<ClaimedBatch | null> {
       const { max, waitMs, types, signal } = ask;
-      const body = { worker_id: workerId, max, wait_ms: waitMs, types: types && [...types] };
+      const claim = { worker_id: workerId, boot_id: bootId, max, wait_ms: waitMs };
+      const body = { ...claim, types: types && [...types] };
       const answer = await call(claimRoute, { body }, { signal, timeoutMs: timeoutMs + waitMs });
       if (answer.status === 204 || answer.body.jobs.length === 0) return null;
       return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };

@@ -20,8 +20,12 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-async function admit(jobId: string, attempt: number, expiresAtTs = soonTs): Promise<boolean> {
-  const { isNew, saved } = ledger.admit([{ jobId, attempt, expiresAtTs }]);
+async function admit(
+  jobId: string,
+  attempt: number,
+  { expiresAtTs = soonTs, isBound = false } = {},
+): Promise<boolean> {
+  const { isNew, saved } = ledger.admit([{ jobId, attempt, expiresAtTs, isBound }]);
   await saved;
   return isNew[0]!;
 }
@@ -39,7 +43,7 @@ test("the same attempt, or an older one, is not new; a later one is", async () =
 });
 
 test("the same attempt twice in one batch is new only once", async () => {
-  const entry = { jobId: "a", attempt: 1, expiresAtTs: soonTs };
+  const entry = { jobId: "a", attempt: 1, expiresAtTs: soonTs, isBound: false };
   const { isNew, saved } = ledger.admit([entry, entry]);
   await saved;
   expect(isNew).toEqual([true, false]);
@@ -93,4 +97,13 @@ test("the file is written anew when it has grown large, and keeps the highest at
   expect(readFileSync(path, "utf8").split("\n").length).toBeLessThan(3000);
   await reopen();
   expect(await admit("j7", 13)).toBe(false);
+});
+
+test("an attempt whose lease is bound to this process is remembered, and costs no write", async () => {
+  expect(await admit("a", 2, { isBound: true })).toBe(true);
+  expect(await admit("a", 2, { isBound: true })).toBe(false);
+  expect(await admit("a", 1)).toBe(false);
+  expect(await admit("a", 3)).toBe(true);
+  expect(await admit("a", 3, { isBound: true })).toBe(false);
+  expect(readFileSync(path, "utf8")).toBe(`a 3 ${soonTs}\n`);
 });

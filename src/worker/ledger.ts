@@ -3,7 +3,13 @@ import { hasCode } from "../core/errors.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
 import { Turns } from "../runtime/turns.ts";
 
-type LedgerEntry = { jobId: string; attempt: number; expiresAtTs: number };
+export type LedgerEntry = {
+  jobId: string;
+  attempt: number;
+  expiresAtTs: number;
+  /** Its lease is bound to this process, so no later process needs to remember it. */
+  isBound?: boolean;
+};
 
 type Row = { attempt: number; expiresAtTs: number };
 
@@ -18,13 +24,16 @@ const rowsMax = 250_000;
 const linesMin = 10_000;
 
 /**
- * The attempts that this worker has already accepted, kept across restarts. It refuses a claim that is delivered a
- * second time, even if every signature in it is valid.
+ * The attempts that this worker has already accepted. It refuses a claim that is delivered a second time, even if every
+ * signature in it is valid. Attempts are kept across restarts, except those whose lease is bound to this process: no
+ * later process would run them, so they stay in memory, which saves a sync of the disk for every claim.
  */
 export class Ledger {
   readonly #path: string;
   readonly #nowMs: () => number;
   readonly #rows: Map<string, Row>;
+  /** Oldest first, because a map keeps the order in which entries were added. */
+  readonly #boundRows = new Map<string, Row>();
   #file: FileHandle;
   #lines = 0;
   readonly #turns = new Turns(1);
@@ -51,7 +60,7 @@ export class Ledger {
    */
   admit(entries: readonly LedgerEntry[]): { isNew: boolean[]; saved: Promise<void> } {
     const isNew = entries.map((entry) => this.#note(entry));
-    const lines = entries.filter((_, index) => isNew[index]).map(lineOf);
+    const lines = entries.filter(({ isBound }, index) => isNew[index] && !isBound).map(lineOf);
     const saved = lines.length === 0 ? Promise.resolve() : this.#turns.take(() => this.#append(lines));
     return { isNew, saved };
   }
@@ -60,14 +69,25 @@ export class Ledger {
     await this.#turns.take(() => this.#file.close());
   }
 
-  #note({ jobId, attempt, expiresAtTs }: LedgerEntry): boolean {
-    const known = this.#rows.get(jobId);
+  #note({ jobId, attempt, expiresAtTs, isBound = false }: LedgerEntry): boolean {
+    const known = Math.max(this.#rows.get(jobId)?.attempt ?? 0, this.#boundRows.get(jobId)?.attempt ?? 0);
     // Attempt numbers only increase, so an older one is as much a repetition as the same one.
-    if (known !== undefined && attempt <= known.attempt) return false;
+    if (attempt <= known) return false;
+    if (isBound) this.#forgetExpired();
+    const rows = isBound ? this.#boundRows : this.#rows;
     // Removed first, so that the map stays ordered by age.
-    this.#rows.delete(jobId);
-    this.#rows.set(jobId, { attempt, expiresAtTs });
+    rows.delete(jobId);
+    rows.set(jobId, { attempt, expiresAtTs });
     return true;
+  }
+
+  /** Leases expire roughly in the order in which they were made, so only the oldest are looked at. */
+  #forgetExpired(): void {
+    const nowSec = this.#nowMs() / 1000;
+    for (const [jobId, { expiresAtTs }] of this.#boundRows) {
+      if (this.#boundRows.size <= rowsMax || expiresAtTs + spareSec >= nowSec) return;
+      this.#boundRows.delete(jobId);
+    }
   }
 
   async #append(lines: string[]): Promise<void> {

@@ -35,7 +35,7 @@ afterEach(async () => {
 type ShipOptions = { ended?: AbortSignal; bytesMax?: number; signal?: AbortSignal; presence?: HubPresence };
 
 function ship(options: ShipOptions = {}): Promise<void> {
-  const calls = createHubCalls(client, { workerId: "w1", timeoutMs: 5_000 });
+  const calls = createHubCalls(client, { workerId: "w1", bootId: "b1", timeoutMs: 5_000 });
   const { presence = new HubPresence(silentLogger, systemClock) } = options;
   return shipOutput(
     { clock: systemClock, random: () => 0, presence, calls },

@@ -7,6 +7,7 @@ const problemCharsMax = 500;
 
 type WorkerProgram = {
   version: string;
+  bootId: string;
   publicKey: string;
   kinds: readonly string[];
   /** Types that functions of this program handle. */
@@ -40,6 +41,7 @@ export function registrationOf(
     ...canRun,
     sessions: settings.sessions,
     document_format: documentFormat,
+    boot_id: facts.bootId,
     slots: settings.slots,
     capabilities: settings.capabilities.map(({ provider, model }) => ({ provider, model })),
     public_key: facts.publicKey,

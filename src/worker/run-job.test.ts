@@ -69,6 +69,29 @@ test("an attempt that has been run before is refused as a replay, also after a r
   expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "REPLAY" });
 });
 
+test("a lease that is bound to another process of the worker is refused as a replay; one of this process runs once", async () => {
+  const marker = join(stage.home, "ran");
+  stage.hub.queue = [exec(1, ["touch", marker], { lease: { boot_id: "an earlier process" } })];
+  await start(stage);
+  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "REPLAY" });
+  expect(existsSync(marker)).toBe(false);
+
+  const claims = stage.hub.calls.filter(({ path }) => path === "/jobs/claim-batch");
+  const { boot_id } = claims[0]!.body as { boot_id: string };
+  const job = exec(2, ["true"], { lease: { boot_id } });
+  stage.hub.queue = [job];
+  stage.hub.command("work");
+  expect(await endingOf(stage, 2)).toMatchObject({ exit_code: 0 });
+  // Once a job after it has run, the worker holds the first one no longer.
+  stage.hub.queue = [exec(3, ["true"])];
+  stage.hub.command("work");
+  await endingOf(stage, 3);
+  stage.hub.endings.length = 0;
+  stage.hub.queue = [job];
+  stage.hub.command("work");
+  expect(await endingOf(stage, 2)).toMatchObject({ ...violation, detail: "REPLAY" });
+});
+
 test("a document with a field that the worker does not know is an invalid job", async () => {
   stage.hub.queue = [exec(1, ["true"], { document: { only_on_sundays: true } })];
   await start(stage);

@@ -23,7 +23,7 @@ import { giveUpJob, type HeldJob, type HeldJobs, heldKey, loseJob, stopJob } fro
 import type { HubCalls } from "./hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import { jobTokenSource } from "./job-token-source.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger, LedgerEntry } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";
 import { releaseLease } from "./release-lease.ts";
 import { reportItem } from "./report-item.ts";
@@ -44,6 +44,8 @@ export type RunDeps = RetryDeps & {
   /** Counts the cost of checking claims. */
   tally: { verifications: number };
   ledger: Ledger;
+  /** Names this process: a lease that is bound to another one is not for us. */
+  bootId: string;
   held: HeldJobs;
   heartbeat: Pick<Heartbeat, "setPid" | "catchUp">;
   reporter: ResultReporter;
@@ -64,7 +66,8 @@ const announceAfterMs = 20;
 
 /**
  * The first half of a job's path, for a whole batch at once: verify → ledger. Nothing in a claim is trusted before its
- * signature has been checked, and nothing is executed before its attempt is safely recorded.
+ * signature has been checked. Nothing is executed before its attempt is safely recorded, unless its lease is bound to
+ * this process, so that no later process would run it.
  */
 export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
   const { workerId } = deps.settings;
@@ -76,8 +79,9 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
   if (verified.unreadable > 0) {
     deps.logger.error({ count: verified.unreadable }, "claims with an unreadable lease were skipped");
   }
-  const { isNew, saved } = deps.ledger.admit(verified.accepted.map(ledgerEntry));
-  const fresh = verified.accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
+  const accepted = verified.accepted.filter(({ lease }) => isForThisProcess(deps, lease));
+  const { isNew, saved } = deps.ledger.admit(accepted.map(ledgerEntry));
+  const fresh = accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
   // Held before it is on disk, because the heartbeat must not wait for a slow disk.
   const held = fresh.map((claim) => deps.held.add(claim));
   try {
@@ -230,6 +234,13 @@ export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string):
   deps.held.remove(held);
 }
 
+/** A lease of an earlier process of this worker was delivered then; this is a second delivery. */
+function isForThisProcess(deps: RunDeps, lease: Lease): boolean {
+  if (lease.boot_id === undefined || lease.boot_id === deps.bootId) return true;
+  refuseClaim(deps, lease, { detail: "REPLAY", reason: "the lease is for another process of this worker" });
+  return false;
+}
+
 function refuseReplay(deps: RunDeps, lease: Lease): false {
   const { job_id, attempt } = lease;
   // This is the very attempt that runs here now; reporting it as failed would fail the right one.
@@ -255,6 +266,7 @@ function refuseClaim(
   void deps.reporter.report(item, deps.quit);
 }
 
-function ledgerEntry({ lease }: VerifiedClaim): { jobId: string; attempt: number; expiresAtTs: number } {
-  return { jobId: lease.job_id, attempt: lease.attempt, expiresAtTs: lease.expires_at_ts };
+function ledgerEntry({ lease }: VerifiedClaim): LedgerEntry {
+  const { job_id: jobId, attempt, expires_at_ts: expiresAtTs, boot_id } = lease;
+  return { jobId, attempt, expiresAtTs, isBound: boot_id !== undefined };
 }

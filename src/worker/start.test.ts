@@ -55,6 +55,7 @@ test("a worker registers the kinds that it has runners for, and the newest forma
     handler_types: ["test.fn"],
     sessions: [],
     document_format: documentFormat,
+    boot_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createRunners, type Runners, type RunnersDeps } from "../runners/create-runners.ts";
@@ -67,6 +68,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     logger,
     random: Math.random,
     version: options.version,
+    bootId: randomUUID(),
     failpoint: options.failpoint ?? noFailpoint,
     handlers: options.handlers ?? new Map(),
     ...resources,

@@ -35,6 +35,8 @@ type EngineParts = {
   logger: Logger;
   random: () => number;
   version: string;
+  /** Names this process; another one of the same worker has another. */
+  bootId: string;
   failpoint: Failpoint;
   handlers: ReadonlyMap<string, HandlerFunction>;
   sandbox: Sandbox;
@@ -73,10 +75,10 @@ export class WorkerEngine {
   #isInTrouble = false;
 
   constructor(parts: EngineParts) {
-    const { settings, client, clock, logger, random } = parts;
+    const { settings, client, clock, logger, random, bootId } = parts;
     const { workerId, heartbeatMs, requestTimeoutMs: timeoutMs } = settings;
     this.#parts = parts;
-    const calls = createHubCalls(client, { workerId, timeoutMs });
+    const calls = createHubCalls(client, { workerId, bootId, timeoutMs });
     this.#hub = { clock, random, logger, presence: new HubPresence(logger, clock), calls };
     this.#heartbeat = new Heartbeat({
       ...parts,
@@ -149,9 +151,10 @@ export class WorkerEngine {
   }
 
   #createLink(): HubLink {
-    const { settings, version, key, keys, runners, handlers } = this.#parts;
+    const { settings, version, bootId, key, keys, runners, handlers } = this.#parts;
     const program = {
       version,
+      bootId,
       publicKey: key.publicKeyPem,
       kinds: runners.kinds,
       functionTypes: [...handlers.keys()],

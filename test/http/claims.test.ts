@@ -62,6 +62,19 @@ describe("a claim", () => {
     expect(claimed.document).toContain('"\\u00e4":1');
   });
 
+  test("is bound to the process that it names, if the worker reads such leases", async () => {
+    const bound = async (document_format?: number) => {
+      const workerId = await registerWorker(hub, { document_format });
+      const { type } = await submitJob(hub);
+      const body = { worker_id: workerId, types: [type], boot_id: "process 1" };
+      const claimed = await hub.must("POST", "/jobs/claim", { token: tokens.worker, body });
+      return JSON.parse(claimed.json<Claim>().lease);
+    };
+    expect(await bound(2)).toMatchObject({ boot_id: "process 1" });
+    expect(await bound(1)).not.toHaveProperty("boot_id");
+    expect(await bound()).not.toHaveProperty("boot_id");
+  });
+
   test("of many jobs carries one signature over all of them", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("batch");
@@ -88,10 +101,11 @@ describe("a claim", () => {
 
   test("by GET /jobs/pending is the document plus its signature, with the lease in a header", async () => {
     const type = freshName("pending");
-    const workerId = await registerWorker(hub, { types: [type] });
+    const workerId = await registerWorker(hub, { types: [type], document_format: 2 });
     const params = { text: "ünï\u2028", number: 1.5, nested: { z: 1, a: [true, null] } };
     const { id } = await submitJob(hub, { type, run: { kind: "handler" }, params });
-    const answer = await hub.must("GET", `/jobs/pending?worker_id=${workerId}`, { token: tokens.worker });
+    const path = `/jobs/pending?worker_id=${workerId}&boot_id=process`;
+    const answer = await hub.must("GET", path, { token: tokens.worker });
     const { signature, ...document } = JSON.parse(answer.text);
     const keyId = String(answer.headers["writ-key-id"]);
     expect(await isSigned(pythonJson(document), signature, keyId)).toBe(true);
@@ -100,6 +114,7 @@ describe("a claim", () => {
       job_id: id,
       worker_id: workerId,
       document_sha256: sha256(pythonJson(document)),
+      boot_id: "process",
     });
     const { signature: leaseSignature, key_id: leaseKeyId, ...leaseFields } = lease;
     expect(await isSigned(pythonJson(leaseFields), leaseSignature, leaseKeyId)).toBe(true);

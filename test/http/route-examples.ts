@@ -84,7 +84,13 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   }),
   claimJob: async ({ hub, tokens }) => ({
     token: tokens.worker,
-    body: { worker_id: await registerWorker(hub), types: [freshName("none")], session: "a", wait_ms: 0 },
+    body: {
+      worker_id: await registerWorker(hub),
+      types: [freshName("none")],
+      session: "a",
+      wait_ms: 0,
+      boot_id: "process 1",
+    },
   }),
   claimJobs: async ({ hub, tokens }) => ({
     token: tokens.worker,
@@ -93,6 +99,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       types: [freshName("none")],
       session: "a",
       wait_ms: 0,
+      boot_id: "process 1",
       max: 5,
     },
   }),
@@ -331,6 +338,7 @@ function fullRegistration(): Record<string, unknown> {
     session: "u",
     containers: ["image-worker"],
     document_format: 2,
+    boot_id: "process 1",
     sandbox_problem: "no launcher",
     capabilities: [{ provider: "OPENROUTER", model: "m" }],
     key_ids: ["0123456789abcdef"],

@@ -14,6 +14,7 @@ const edits: [string, Edit][] = [
   ["its timeout", (tamper, id) => tamper.editJob(id, "documentTimeoutSec", 9)],
   ["its attempts", (tamper, id) => tamper.editJob(id, "maxAttempts", 9)],
   ["who chose its attempts", (tamper, id) => tamper.editJob(id, "attemptsChosen", true)],
+  ["which limits it asked for", (tamper, id) => tamper.editJob(id, "limitsDefaulted", "cpu,memory")],
   ["its hash", (tamper, id) => tamper.editJob(id, "documentSha256", "00")],
   ["its idempotency key", (tamper, id) => tamper.editJob(id, "idempotencyKey", "other")],
 ];

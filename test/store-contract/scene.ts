@@ -103,6 +103,7 @@ export class Scene {
       isKeyChosen: parts.idempotencyKey !== undefined,
       maxAttempts: 3,
       attemptsChosen: false,
+      limitsDefaulted: null,
       timeoutSec: 300,
       queueTtlSec: null,
       createdAt: this.nowMs,

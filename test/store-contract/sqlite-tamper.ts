@@ -43,7 +43,7 @@ export function withDatabase(path: string, use: (database: DatabaseSync) => void
   }
 }
 
-function toSql(value: string | number | boolean): SQLInputValue {
+function toSql(value: string | number | boolean | null): SQLInputValue {
   return typeof value === "boolean" ? Number(value) : value;
 }
 

@@ -49,6 +49,7 @@ export type SealedField =
   | "documentTimeoutSec"
   | "maxAttempts"
   | "attemptsChosen"
+  | "limitsDefaulted"
   | "documentSha256"
   | "idempotencyKey";
 

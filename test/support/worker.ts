@@ -6,6 +6,7 @@ import type { Clock } from "../../src/runtime/clock.ts";
 import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
+import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { loadSigningKey, type SigningKey } from "../../src/signing/ed25519.ts";
 import { loadWorkerSettings } from "../../src/worker/settings.ts";
 import { startWorker } from "../../src/worker/start.ts";
@@ -30,6 +31,8 @@ type Wish = {
   logger?: Logger;
   failpoint?: Failpoint;
   createRunners?: (deps: RunnersDeps) => Runners;
+  sandbox?: Sandbox;
+  env?: Record<string, string>;
 };
 
 /** What a worker, or somebody who looks at the hub's keys, needs to know of a hub. */
@@ -51,6 +54,7 @@ export async function startTestWorker(hub: Hub, wish: Wish = {}): Promise<TestWo
       WORKER_TYPES: JSON.stringify(wish.types ?? []),
       JOB_POLL_INTERVAL_MS: "50",
       PUSH_INTERVAL_MS: "100",
+      ...wish.env,
     },
     home,
     hostName: "test",
@@ -63,7 +67,7 @@ export async function startTestWorker(hub: Hub, wish: Wish = {}): Promise<TestWo
     clock: wish.clock,
     failpoint: wish.failpoint,
     createRunners: wish.createRunners,
-    sandbox: plainSandbox,
+    sandbox: wish.sandbox ?? plainSandbox,
   });
   return {
     workerId,

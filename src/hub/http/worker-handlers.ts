@@ -10,7 +10,7 @@ import { findActingWorker } from "../use-cases/workers/find-worker.ts";
 import { failJob, finishJob, finishJobs } from "../use-cases/workers/finish-jobs.ts";
 import { issueJobToken } from "../use-cases/workers/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/workers/manage-workers.ts";
-import { leaseOf, signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
+import { signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
 import { type Call, done, type Handlers, type HttpContext, written } from "./call.ts";
 import { sseHeaders, ssePing, stillAllowed } from "./stream-events.ts";
 
@@ -73,11 +73,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   },
 
   async pendingJob({ deps, identity, origin, query, signal }) {
-    const call = { identity, origin, signal, workerId: query.worker_id, max: 1 };
+    const call = { identity, origin, signal, workerId: query.worker_id, bootId: query.boot_id, max: 1 };
     const [claimed] = await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 });
     if (claimed === undefined) return done;
     const signed = signClaim(deps, claimed);
-    const lease = { ...leaseOf(claimed), key_id: signed.key_id, signature: signed.lease_signature };
+    const lease = { ...claimed.lease, key_id: signed.key_id, signature: signed.lease_signature };
     const headers = {
       "Writ-Key-Id": signed.key_id,
       "Writ-Lease": Buffer.from(JSON.stringify(lease)).toString("base64"),
@@ -184,7 +184,8 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
 }
 
 function claimOf(body: Call<"claimJob">["body"]) {
-  return { workerId: body.worker_id, types: body.types, session: body.session, waitMs: body.wait_ms ?? 0 };
+  const { worker_id: workerId, boot_id: bootId, types, session, wait_ms: waitMs = 0 } = body;
+  return { workerId, bootId, types, session, waitMs };
 }
 
 /** Output is raw bytes, so the attempt is named in headers; a missing header is refused like a missing field. */

@@ -1,6 +1,7 @@
 import type { StartJobRequest } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.ts";
 import { WritError } from "../../core/errors.ts";
+import { limitNames } from "../../core/limits.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import type { Defaulted } from "../use-cases/jobs/build-document.ts";
 
@@ -36,7 +37,8 @@ export function submissionOf(request: StartJobRequest): { submission: JobSubmiss
   };
   try {
     const submission = parseShape(jobSubmission, given);
-    return { submission, defaulted: { maxAttempts: request.maxAttempts === 0 } };
+    const defaulted = limitNames.filter((name) => !limits?.[name]);
+    return { submission, defaulted: { maxAttempts: request.maxAttempts === 0, limits: defaulted } };
   } catch (error) {
     throw error instanceof WritError ? withCallersFieldNames(error) : error;
   }

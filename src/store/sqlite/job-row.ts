@@ -21,6 +21,7 @@ const columnOf = {
   attempts: "attempts",
   maxAttempts: "max_attempts",
   attemptsChosen: "attempts_chosen",
+  limitsDefaulted: "limits_defaulted",
   timeoutSec: "timeout_sec",
   documentTimeoutSec: "document_timeout_sec",
   releases: "releases",
@@ -84,9 +85,9 @@ export function readJob(context: Context, row: Row): JobRecord {
  * it.
  */
 const insertText = `INSERT INTO jobs (seq, id, queue_id, tenant_id, user_id, type, priority, document_sha256,
-    idempotency_key, is_key_chosen, request_hash, max_attempts, attempts_chosen, timeout_sec, document_timeout_sec, queue_ttl_sec,
+    idempotency_key, is_key_chosen, request_hash, max_attempts, attempts_chosen, limits_defaulted, timeout_sec, document_timeout_sec, queue_ttl_sec,
     created_at, run_at, ready, due_at, status, attempt, attempts, releases, retry_counts, fail_history, event_count)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, 0, 0, '{}', '[]', 1)
   ON CONFLICT DO NOTHING`;
 
 /** False if a job with this id, or this idempotency key in this tenant, already exists. */
@@ -110,6 +111,7 @@ export function insertJob(
     job.requestHash,
     job.maxAttempts,
     Number(job.attemptsChosen),
+    job.limitsDefaulted,
     job.timeoutSec,
     job.documentTimeoutSec,
     job.queueTtlSec,

@@ -7,6 +7,7 @@ import { formatOf } from "../../../core/document-format.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
+import type { LimitsText } from "../../../core/limits.ts";
 import { queueKey } from "../../../core/queue-key.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
@@ -14,7 +15,7 @@ import { sha256Hex } from "../../../signing/mac.ts";
 type Author = { tenantId: string; userId: string };
 
 /** What a transport has filled into a submission by itself: it applies, but the producer did not ask for it. */
-export type Defaulted = { maxAttempts: boolean };
+export type Defaulted = { maxAttempts: boolean; limits: readonly (keyof LimitsText)[] };
 
 type Making = { jobId: string; nowMs: number; defaulted?: Defaulted | undefined };
 
@@ -37,6 +38,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     requestHash: isNamed ? sha256Hex(canonicalize(submission as unknown as JsonValue)) : null,
     maxAttempts: document.max_attempts,
     attemptsChosen: submission.max_attempts !== undefined && made.defaulted?.maxAttempts !== true,
+    limitsDefaulted: made.defaulted?.limits.join(",") || null,
     timeoutSec: document.timeout_sec,
     queueTtlSec: submission.queue_ttl_sec ?? null,
     createdAt: made.nowMs,

@@ -9,6 +9,7 @@ import { type HubDeps, rulesNow } from "../../deps.ts";
 import { ParkedClaim } from "../../services/parked-claim.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
+import { type LeasedJob, leaseOf } from "./sign-claim.ts";
 
 type ClaimRequest = {
   identity: Identity;
@@ -16,6 +17,8 @@ type ClaimRequest = {
   workerId: string;
   types?: string[];
   session?: string;
+  /** The worker's process, which the leases are bound to. */
+  bootId?: string;
   max: number;
   waitMs: number;
   /** Aborted when the caller has hung up: nothing may be leased to nobody. */
@@ -33,7 +36,7 @@ const claimBytesMax = 3 * 1024 ** 2;
  * Leases the best jobs for a worker, and waits for some if requested. Empty if there are none, if the worker drains, or
  * if the caller has hung up.
  */
-export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<ClaimedJob[]> {
+export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<LeasedJob[]> {
   const worker = await findActingWorker(deps, request);
   await checkWorkerRate(deps, request, {
     limit: "claims",
@@ -48,7 +51,8 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<C
   try {
     const claimed = await claimOrWait(deps, claiming, parked);
     room = request.max - claimed.length;
-    return claimed;
+    const claimant = { documentFormat: worker.facts.documentFormat, bootId: request.bootId };
+    return claimed.map((one) => ({ ...one, lease: leaseOf(one, claimant) }));
   } finally {
     deps.dispatcher.unpark(worker.id, parked, room);
   }

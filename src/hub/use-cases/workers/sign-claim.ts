@@ -19,11 +19,14 @@ type SignedBatch = {
   batch: Signature & { signatures?: Signature[] };
 };
 
+/** A claimed job with the lease that its worker is given. */
+export type LeasedJob = ClaimedJob & { lease: Lease };
+
 type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
 
 /** One claimed job: the document and its lease are each signed, during a rotation by each key. */
-export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
-  const lease = leaseText(leaseOf(claimed));
+export function signClaim(deps: Deps, claimed: LeasedJob): SignedClaim {
+  const lease = leaseText(claimed.lease);
   const [first, ...others] = signersOf(deps, claimed).map((key) => ({
     key_id: key.keyId,
     signature: sign(deps, key, claimed.document),
@@ -34,11 +37,11 @@ export function signClaim(deps: Deps, claimed: ClaimedJob): SignedClaim {
 }
 
 /** Several claimed jobs under one signature, over the hashes of all documents and leases. */
-export function signBatch(deps: Deps, workerId: string, claimed: ClaimedJob[]): SignedBatch {
+export function signBatch(deps: Deps, workerId: string, claimed: LeasedJob[]): SignedBatch {
   const jobs = claimed.map((one) => ({
     id: one.job.id,
     document: one.document,
-    lease: leaseText(leaseOf(one)),
+    lease: leaseText(one.lease),
     ...tokenOf(deps, one),
   }));
   const text = batchText({
@@ -74,7 +77,22 @@ function sign({ metrics }: Deps, key: SigningKey, text: string): string {
   return signText(key, text);
 }
 
-export function leaseOf({ job, leaseToken }: ClaimedJob): Lease {
+/** Documents of the second format came with leases that have more fields. Older workers would refuse such a lease. */
+const newerLeaseFormat = 2;
+
+/** The lease of a claimed job, with what the worker's version can read. */
+export function leaseOf(
+  { job, leaseToken }: ClaimedJob,
+  claimant: { documentFormat: number; bootId: string | undefined },
+): Lease {
+  const { limitsDefaulted } = job;
+  const newer =
+    claimant.documentFormat < newerLeaseFormat
+      ? {}
+      : {
+          ...(claimant.bootId === undefined ? {} : { boot_id: claimant.bootId }),
+          ...(limitsDefaulted === null ? {} : { limits_defaulted: limitsDefaulted.split(",") }),
+        };
   return {
     job_id: job.id,
     attempt: job.attempt,
@@ -84,5 +102,6 @@ export function leaseOf({ job, leaseToken }: ClaimedJob): Lease {
     issued_at_ts: Math.floor(job.claimedAt! / 1000),
     expires_at_ts: Math.ceil(job.leaseExpiresAt! / 1000),
     token: leaseToken,
+    ...newer,
   };
 }
