@@ -3,7 +3,7 @@ import type { CliContext } from "../context.ts";
 import { reportError } from "../exit.ts";
 import { type ProgramShape, runProgram } from "../program.ts";
 
-const writShape: ProgramShape = {
+export const writShape: ProgramShape = {
   name: "writ",
   summary: "Run a hub and its workers.",
   addOptions: addConnectionOptions,
