@@ -9,9 +9,9 @@ export type { AuditView as AuditRecord, LockdownView as LockdownState } from "..
 export type {
   EventView as TimelineEvent,
   JobView as Job,
-  WhyView as Why,
   WorkerView as Worker,
 } from "../contract/view-shapes.ts";
+export type { WhyView as Why } from "../contract/why-view.ts";
 export type { JobState } from "../core/job.ts";
 export type { OutputStream } from "../core/output-stream.ts";
 

@@ -4,7 +4,8 @@ import { outputStreams } from "../core/output-stream.ts";
 import { jobId, jobType, queryFlag, queryInteger, text, workerId } from "./fields.ts";
 import { bodyBytes, route } from "./route.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
-import { eventView, jobView, receiptView, whyView } from "./view-shapes.ts";
+import { eventView, jobView, receiptView } from "./view-shapes.ts";
+import { whyView } from "./why-view.ts";
 
 const jobParams = z.strictObject({ id: jobId });
 export const outputParams = z.strictObject({

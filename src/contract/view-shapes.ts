@@ -179,17 +179,6 @@ export const liveEvent = z.object({
 });
 export type LiveEvent = z.infer<typeof liveEvent>;
 
-export const whyView = z.object({
-  status: z.enum(jobStates),
-  summary: z.string(),
-  position: z.int().nullable(),
-  retry_due_at: timeOrNull,
-  paused: z.boolean(),
-  held_by: z.string().nullable(),
-  workers: z.array(z.object({ worker_id: z.string(), fits: z.boolean(), why: z.array(z.string()) })),
-});
-export type WhyView = z.infer<typeof whyView>;
-
 export const tokenView = z.object({
   id: z.string(),
   role: z.enum(roles),

@@ -73,8 +73,11 @@ export type Store = AccessStore &
     getJob(input: { jobId: string; tenantId?: string | null }): Promise<StoredJob | null>;
     /** Newest first. `before` is the seq of the last job on the previous page. */
     listJobs(input: JobFilter): Promise<StoredJob[]>;
-    /** How many claimable jobs of the same queue are ahead, and whether its type is paused. */
-    getQueuePosition(input: { jobId: string }): Promise<{ ahead: number; paused: boolean } | null>;
+    /**
+     * How many claimable jobs of the same queue are ahead, whether its type is paused, and how many jobs of its tenant
+     * are assigned or running. Null if it is not pending.
+     */
+    getQueuePosition(input: { jobId: string }): Promise<QueuePosition | null>;
     /**
      * Deletes finished jobs, oldest first, but not their receipts; returns their ids so that outputs can be deleted
      * too.
@@ -124,6 +127,8 @@ export type Store = AccessStore &
     ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
     close(): Promise<void>;
   };
+
+export type QueuePosition = { ahead: number; paused: boolean; running: number };
 
 export type SubmitOutcome =
   | { kind: "accepted"; jobs: { id: string; status: JobState; existed: boolean }[] }

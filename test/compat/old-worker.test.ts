@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WhyView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { WhyView } from "../../src/contract/why-view.ts";
 import { formatOf } from "../../src/core/document-format.ts";
 import type { NewJob } from "../../src/core/job.ts";
 import type { JsonObject } from "../../src/core/json-value.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Route } from "../../src/contract/route.ts";
 import { routes } from "../../src/contract/routes.ts";
+import { waitCodes } from "../../src/contract/why-view.ts";
 import { fieldFormats } from "../../src/core/document-format.ts";
 import { errorTable } from "../../src/core/errors.ts";
 import { advice, readBlock, readTable, tableLines } from "./page.ts";
@@ -27,6 +28,11 @@ test("the page lists every field that is newer than version 0.1, with its format
   const expected = Object.entries(fieldFormats).map(([field, format]) => [`\`${field}\``, String(format)]);
   const shown = advice(page, tableLines(["field", "format"], expected));
   expect(readTable(readBlock(page, "formats")), shown).toEqual(expected);
+});
+
+test("the page lists every code of `why`", () => {
+  const written = readTable(readBlock(page, "wait codes"));
+  expect(written.map(([code]) => code)).toEqual(waitCodes.map((code) => `\`${code}\``));
 });
 
 test("the page lists every route of the contract", () => {

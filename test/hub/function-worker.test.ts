@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { WhyView } from "../../src/contract/view-shapes.ts";
+import type { WhyView } from "../../src/contract/why-view.ts";
 import { Worker } from "../../src/worker/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";

@@ -14,7 +14,7 @@ export function describeQueues(create: () => StoreUnderTest): void {
       const id = await scene().submit();
       await pause("build", true);
       expect(await scene().claimIds(1)).toEqual([]);
-      expect(await scene().store.getQueuePosition({ jobId: id })).toEqual({ ahead: 0, paused: true });
+      expect(await scene().store.getQueuePosition({ jobId: id })).toMatchObject({ ahead: 0, paused: true });
       scene().notices = [];
       await pause("build", false);
       expect(scene().notices.flatMap(({ ready }) => ready)).toHaveLength(1);
@@ -63,8 +63,15 @@ export function describeQueues(create: () => StoreUnderTest): void {
       const last = await scene().submit({ priority: 1 });
       await scene().submit({ priority: 5, runAt: scene().nowMs + 1_000 });
       await scene().submit({ priority: 9, type: "test" });
-      expect(await scene().store.getQueuePosition({ jobId: low })).toEqual({ ahead: 1, paused: false });
-      expect(await scene().store.getQueuePosition({ jobId: last })).toEqual({ ahead: 2, paused: false });
+      const free = { paused: false, running: 0 };
+      expect(await scene().store.getQueuePosition({ jobId: low })).toEqual({ ahead: 1, ...free });
+      expect(await scene().store.getQueuePosition({ jobId: last })).toEqual({ ahead: 2, ...free });
+    });
+
+    it("B7: know how many jobs of the tenant run", async () => {
+      await scene().submitAndClaim();
+      const jobId = await scene().submit({ type: "test" });
+      expect(await scene().store.getQueuePosition({ jobId })).toMatchObject({ running: 1 });
     });
 
     it("have no place for a job that is not waiting or not there", async () => {

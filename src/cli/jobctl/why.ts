@@ -19,6 +19,7 @@ function showWhy(why: Why): string {
   const fields = formatFields([
     ["status", why.status],
     ["why", why.summary],
+    ...(why.reasons ?? []).slice(1).map(({ text }) => ["and", text] as const),
     ["position", why.position],
     ["due", why.retry_due_at === null ? null : timeText(why.retry_due_at)],
     ["paused", why.paused ? "yes" : null],

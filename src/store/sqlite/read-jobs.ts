@@ -1,4 +1,4 @@
-import type { JobFilter, StoredJob } from "../store.ts";
+import type { JobFilter, QueuePosition, StoredJob } from "../store.ts";
 import { Conditions } from "./conditions.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
@@ -53,10 +53,7 @@ function readStored(context: Context, row: Row): StoredJob {
 const aheadMax = 100_000;
 
 /** How many claimable jobs of the same queue are ahead; null if the job is not pending. */
-export function getQueuePosition(
-  context: Context,
-  { jobId }: { jobId: string },
-): { ahead: number; paused: boolean } | null {
+export function getQueuePosition(context: Context, { jobId }: { jobId: string }): QueuePosition | null {
   const job = loadJob(context, jobId);
   const queue = job === null ? undefined : context.book.byKey(job.queueKey);
   if (job === null || queue === undefined || job.status !== "pending") return null;
@@ -69,5 +66,5 @@ export function getQueuePosition(
     job.seq,
     aheadMax,
   )!;
-  return { ahead, paused: context.book.isPaused(job.type) };
+  return { ahead, paused: context.book.isPaused(job.type), running: queue.tenant.active };
 }

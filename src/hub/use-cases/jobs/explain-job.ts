@@ -1,98 +1,110 @@
-import type { WhyView } from "../../../contract/view-shapes.ts";
+import type { WhyView } from "../../../contract/why-view.ts";
 import { isEnded, type JobRecord } from "../../../core/job.ts";
 import { misfits, parseQueueKey } from "../../../core/queue-key.ts";
-import { timeText } from "../../../core/time-text.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { mayServe } from "../access/tenant-wall.ts";
+import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-reasons.ts";
 
-/** How many workers are judged one by one; if there are more, those that come closest to fitting are shown. */
+/** How many workers are shown one by one; if there are more, those that come closest to fitting. */
 const workersShownMax = 50;
 
-/** Why a job is in its current state, as a sentence and as data. */
+/** Why a job is in its current state: as a sentence, as codes, and as data. */
 export async function explainJob(deps: HubDeps, job: JobRecord): Promise<WhyView> {
-  if (job.status !== "pending") return { ...nothingHolds(job), summary: summaryOfHeld(job) };
   const position = await deps.store.getQueuePosition({ jobId: job.id });
-  const quota = await deps.quotas.get(job.tenantId);
-  const workers = await deps.store.listWorkers();
-  const judged = judge(
+  if (job.status !== "pending" || position === null) return settled(job);
+  const nowMs = deps.clock.nowMs();
+  const waiting: Waiting = {
     job,
-    workers.filter((worker) => mayServe(worker, job.tenantId)),
-  );
-  const why = {
-    ...nothingHolds(job),
-    position: position === null ? null : position.ahead + 1,
-    paused: position?.paused ?? false,
-    retry_due_at: job.runAt > deps.clock.nowMs() ? job.runAt : null,
-    workers: judged,
+    nowMs,
+    lockdown: await lockdownOf(deps, job.tenantId),
+    isPaused: position.paused,
+    quota: await deps.quotas.get(job.tenantId),
+    running: position.running,
+    ahead: position.ahead,
+    workers: await judgeWorkers(deps, job),
   };
-  const lockdown = (await deps.store.listLockedTenants()).find(({ tenantId }) => tenantId === job.tenantId);
-  const held = heldBy(why, { maxRunning: quota.max_running, lockdown });
-  return { ...why, held_by: held.by, summary: held.summary };
-}
-
-function nothingHolds(job: JobRecord): WhyView {
+  const reasons = waitReasons(waiting);
   return {
     status: job.status,
-    summary: "",
+    summary: reasons[0]?.text ?? nextText(waiting),
+    position: position.ahead + 1,
+    retry_due_at: job.runAt > nowMs ? job.runAt : null,
+    paused: position.paused,
+    held_by: reasons[0]?.code ?? null,
+    reasons,
+    workers: waiting.workers.slice(0, workersShownMax).map(shownWorker),
+  };
+}
+
+function settled(job: JobRecord): WhyView {
+  return {
+    status: job.status,
+    summary: summaryOf(job),
     position: null,
     retry_due_at: null,
     paused: false,
     held_by: null,
+    reasons: [],
     workers: [],
   };
 }
 
-function summaryOfHeld(job: JobRecord): string {
+function summaryOf(job: JobRecord): string {
   if (isEnded(job.status)) {
     return job.status === "completed"
       ? "It has completed."
       : `It ended as ${job.failReason}: ${lastReason(job)}.`;
   }
   const told = job.cancelRequestedAt === null ? "" : " It has been told to stop.";
-  return `Worker ${job.workerId} ${job.status === "running" ? "runs it" : "has it and will start it"}, attempt ${job.attempt}.${told}`;
+  const has = job.status === "running" ? "runs it" : "has it and will start it";
+  return `Worker ${job.workerId} ${has}, attempt ${job.attempt}.${told}`;
 }
 
 function lastReason(job: JobRecord): string {
   return job.failHistory.at(-1)?.reason ?? "no reason was given";
 }
 
-function judge(job: JobRecord, workers: WorkerRecord[]): WhyView["workers"] {
+async function lockdownOf({ store }: HubDeps, tenantId: string): Promise<Waiting["lockdown"]> {
+  const ofHub = await store.getLockdown();
+  if (ofHub !== null) return { reason: ofHub.reason, tenantId: null };
+  const ofTenant = (await store.listLockedTenants()).find((locked) => locked.tenantId === tenantId);
+  return ofTenant === undefined ? null : { reason: ofTenant.reason, tenantId };
+}
+
+/** Those that come closest to taking the job first. A tenant sees nothing of the workers of others. */
+async function judgeWorkers({ store, keys, clock }: HubDeps, job: JobRecord): Promise<JudgedWorker[]> {
   const queue = parseQueueKey(job.queueKey);
-  const judged = workers.map((worker) => {
-    const why = [...misfits(queue, worker.facts), ...unavailable(worker)];
-    return { worker_id: worker.id, fits: why.length === 0, why };
-  });
-  return judged.sort((a, b) => a.why.length - b.why.length).slice(0, workersShownMax);
+  const workers = (await store.listWorkers()).filter((worker) => mayServe(worker, job.tenantId));
+  const judged = workers.map((worker) => ({
+    id: worker.id,
+    misfits: misfits(queue, worker.facts),
+    unavailable:
+      unavailable(worker) ??
+      (keys.signerFor(worker.keyIds, clock.nowMs()) === null ? "trusts none of the hub's keys" : null),
+    isFull: worker.currentJobs >= worker.slots,
+  }));
+  return judged.sort((a, b) => distance(a) - distance(b));
 }
 
-function unavailable(worker: WorkerRecord): string[] {
-  if (worker.blocked) return ["is blocked"];
-  if (worker.draining) return ["is draining"];
-  if (worker.status === "inactive") return ["is inactive"];
-  return worker.currentJobs >= worker.slots ? ["has no free slot"] : [];
+function unavailable(worker: WorkerRecord): string | null {
+  if (worker.blocked) return "is blocked";
+  if (worker.status === "inactive") return "is inactive";
+  if (worker.draining) return "is draining";
+  return worker.slots === 0 ? "has no slots" : null;
 }
 
-type Limits = { maxRunning?: number; lockdown?: { reason: string } };
+function distance({ misfits: lacks, unavailable: why, isFull }: JudgedWorker): number {
+  return lacks.length * 4 + (why === null ? 0 : 2) + (isFull ? 1 : 0);
+}
 
-function heldBy(why: WhyView, quota: Limits): { by: string | null; summary: string } {
-  if (why.retry_due_at !== null) {
-    return { by: "run_at", summary: `It is not due before ${timeText(why.retry_due_at)}.` };
-  }
-  if (why.paused) return { by: "paused", summary: "Its type is paused by an administrator." };
-  if (quota.lockdown !== undefined) {
-    return { by: "lockdown", summary: `Its tenant is locked: ${quota.lockdown.reason}.` };
-  }
-  if (quota.maxRunning === 0) return { by: "max_running", summary: "Its tenant may run no job at all." };
-  if (why.workers.length === 0) return { by: "no_worker", summary: "No worker is registered." };
-  if (!why.workers.some((worker) => worker.fits)) {
-    const [closest] = why.workers;
-    return {
-      by: "no_fitting_worker",
-      summary: `No worker can take it now; ${closest!.worker_id} ${closest!.why.join(", ")}.`,
-    };
-  }
-  const ahead = (why.position ?? 1) - 1;
-  if (ahead > 0) return { by: "queue", summary: `${ahead} ${ahead === 1 ? "job goes" : "jobs go"} first.` };
-  return { by: null, summary: "It is next and a worker that fits is there." };
+function shownWorker({
+  id,
+  misfits: lacks,
+  unavailable: why,
+  isFull,
+}: JudgedWorker): WhyView["workers"][number] {
+  const full = isFull && why === null ? ["has no free slot"] : [];
+  const all = [...lacks, ...(why === null ? [] : [why]), ...full];
+  return { worker_id: id, fits: all.length === 0, why: all };
 }

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { jobStates } from "../core/job.ts";
+import { known } from "./fields.ts";
+
+/** What can hold a pending job, by the names that programs compare. */
+export const waitCodes = [
+  "lockdown",
+  "run_at",
+  "retry",
+  "paused",
+  "max_running",
+  "no_worker",
+  "no_fitting_worker",
+  "workers_unavailable",
+  "workers_full",
+  "queue",
+  "workers_not_asking",
+] as const;
+export type WaitCode = (typeof waitCodes)[number];
+
+/** Why a job is in its current state. */
+export const whyView = z.object({
+  status: z.enum(jobStates),
+  summary: z.string().meta({ description: "The first reason as one sentence, with what to do" }),
+  position: z.int().nullable(),
+  retry_due_at: z.int().nullable(),
+  paused: z.boolean(),
+  held_by: known(waitCodes)
+    .nullable()
+    .meta({ description: "The code of the first reason; null if nothing holds it" }),
+  /** Everything that holds it now, what must end first at the beginning. Older hubs do not send it. */
+  reasons: z.array(z.object({ code: known(waitCodes), text: z.string() })).optional(),
+  workers: z.array(z.object({ worker_id: z.string(), fits: z.boolean(), why: z.array(z.string()) })),
+});
+export type WhyView = z.infer<typeof whyView>;

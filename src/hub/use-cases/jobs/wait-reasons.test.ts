@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { aJob, nowMs } from "../../../core/job.testing.ts";
+import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-reasons.ts";
+
+const worker: JudgedWorker = { id: "w1", misfits: [], unavailable: null, isFull: false };
+
+/** A job that starts in a moment, with what is changed. */
+function waiting(parts: Partial<Waiting> = {}): Waiting {
+  const job = aJob("pending", { createdAt: nowMs, runAt: nowMs });
+  return {
+    job,
+    nowMs,
+    lockdown: null,
+    isPaused: false,
+    quota: {},
+    running: 0,
+    ahead: 0,
+    workers: [worker],
+    ...parts,
+  };
+}
+
+const failed = { code: "TIMEOUT", reason: "ran too long", detail: null, worker_id: "w1", ts: 1 } as const;
+const retried = aJob("pending", {
+  attempt: 4,
+  attempts: 1,
+  runAt: nowMs + 1000,
+  failHistory: [{ ...failed, attempt: 4 }],
+});
+
+test.each<[string, Partial<Waiting>, string, RegExp]>([
+  [
+    "the hub is locked",
+    { lockdown: { reason: "a leak", tenantId: null } },
+    "lockdown",
+    /hub .*a leak.*--lift`/,
+  ],
+  ["its tenant is locked", { lockdown: { reason: "r", tenantId: "acme" } }, "lockdown", /--tenant acme`/],
+  [
+    "it is not due",
+    { job: aJob("pending", { runAt: nowMs + 1 }) },
+    "run_at",
+    /start at 1970-01-01T00:16:40.001Z/,
+  ],
+  ["it was given back", { job: aJob("pending", { attempt: 1, runAt: nowMs + 1 }) }, "run_at", /gave it back/],
+  ["it failed", { job: retried }, "retry", /1 of 3 failed \(TIMEOUT\); .* at 1970-01-01T00:16:41/],
+  ["its type is paused", { isPaused: true }, "paused", /writ queues resume build/],
+  ["too many run", { quota: { max_running: 2 }, running: 2 }, "max_running", /runs 2 jobs.*max_running/],
+  ["none may run", { quota: { max_running: 0 } }, "max_running", /no jobs.*writ quotas/],
+  ["there is no worker", { workers: [] }, "no_worker", /writ worker/],
+  [
+    "none fits",
+    { workers: [{ ...worker, misfits: ["lacks tag gpu"] }] },
+    "no_fitting_worker",
+    /w1, lacks tag gpu/,
+  ],
+  ["the fitting one is away", away(), "workers_unavailable", /w1 is draining/],
+  ["the fitting one is full", { workers: [{ ...worker, isFull: true }] }, "workers_full", /w1 is busy/],
+  ["others are before it", { ahead: 3 }, "queue", /3 jobs are before it/],
+  ["nobody asks", { nowMs: nowMs + 10_000 }, "workers_not_asking", /w1 has room but does not ask/],
+])("B7: a job waits because %s", (_, parts, code, text) => {
+  expect(waitReasons(waiting(parts))).toEqual([{ code, text: expect.stringMatching(text) }]);
+});
+
+test("B7: everything that holds a job is named, what must end first at the beginning", () => {
+  const many = waiting({
+    lockdown: { reason: "r", tenantId: null },
+    job: retried,
+    isPaused: true,
+    quota: { max_running: 1 },
+    running: 1,
+    workers: [],
+  });
+  const codes = waitReasons(many).map(({ code }) => code);
+  expect(codes).toEqual(["lockdown", "retry", "paused", "max_running", "no_worker"]);
+});
+
+test("B7: a job that nothing holds is next", () => {
+  expect(waitReasons(waiting())).toEqual([]);
+  expect(nextText(waiting())).toBe("It is next, and worker w1 has room for it.");
+});
+
+test("B7: every reason is one short sentence", () => {
+  const full = { ...worker, isFull: true };
+  const cases = [
+    waiting({ quota: { max_running: 2 }, running: 2 }),
+    waiting({ workers: [full, full], ahead: 12 }),
+    waiting(away()),
+  ];
+  for (const [reason] of cases.map(waitReasons)) expect(reason!.text).toMatch(/^[A-Z].{10,140}\.$/);
+});
+
+function away(): Partial<Waiting> {
+  const unfit = { ...worker, id: "w2", misfits: ["is at CLOUD"] };
+  return { workers: [{ ...worker, unavailable: "is draining" }, unfit] };
+}

@@ -1,0 +1,124 @@
+import type { WaitCode } from "../../../contract/why-view.ts";
+import type { JobRecord } from "../../../core/job.ts";
+import { mayRunMore, type Quota } from "../../../core/quota.ts";
+import { timeText } from "../../../core/time-text.ts";
+
+/** A worker as far as one job is concerned. */
+export type JudgedWorker = {
+  id: string;
+  /** Why it can never take the job as it is registered. */
+  misfits: string[];
+  /** Why it gets no jobs at all at present, such as `is draining`; null if it could. */
+  unavailable: string | null;
+  isFull: boolean;
+};
+
+export type Waiting = {
+  job: JobRecord;
+  nowMs: number;
+  /** Why the hub, or the tenant, is locked. */
+  lockdown: { reason: string; tenantId: string | null } | null;
+  isPaused: boolean;
+  quota: Quota;
+  /** How many jobs of its tenant are assigned or running. */
+  running: number;
+  ahead: number;
+  /** Those that fit best first. */
+  workers: JudgedWorker[];
+};
+
+type Reason = { code: WaitCode; text: string };
+
+/** A worker with a free slot that fits takes a job within moments; if it has not by now, it does not ask. */
+const askMs = 10_000;
+
+/** Everything that holds a pending job, what must end first at the beginning. Empty if it is about to start. */
+export function waitReasons(waiting: Waiting): Reason[] {
+  return [locked(waiting), early(waiting), paused(waiting), overQuota(waiting), noWorker(waiting)].filter(
+    (reason) => reason !== null,
+  );
+}
+
+/** For a job that nothing holds. */
+export function nextText({ workers }: Waiting): string {
+  return `It is next, and worker ${workers[0]!.id} has room for it.`;
+}
+
+function locked({ lockdown }: Waiting): Reason | null {
+  if (lockdown === null) return null;
+  const { reason, tenantId } = lockdown;
+  const what = tenantId === null ? "The hub" : `Tenant ${tenantId}`;
+  const lift = `writ lockdown --lift${tenantId === null ? "" : ` --tenant ${tenantId}`}`;
+  return {
+    code: "lockdown",
+    text: `${what} is locked (${reason}); an administrator lifts it with \`${lift}\`.`,
+  };
+}
+
+function early({ job, nowMs }: Waiting): Reason | null {
+  if (job.runAt <= nowMs) return null;
+  const at = timeText(job.runAt);
+  const last = job.failHistory.at(-1);
+  if (last !== undefined && last.attempt === job.attempt) {
+    const count = `${job.attempts} of ${job.maxAttempts}`;
+    return { code: "retry", text: `Attempt ${count} failed (${last.code}); it is tried again at ${at}.` };
+  }
+  const why = job.attempt > 0 ? "A worker gave it back; it is offered again" : "It is to start";
+  return { code: "run_at", text: `${why} at ${at}.` };
+}
+
+function paused({ job, isPaused }: Waiting): Reason | null {
+  if (!isPaused) return null;
+  const text = `Type ${job.type} is paused; an administrator resumes it with \`writ queues resume ${job.type}\`.`;
+  return { code: "paused", text };
+}
+
+function overQuota({ job, quota, running }: Waiting): Reason | null {
+  if (mayRunMore(running, quota)) return null;
+  const tenant = `Tenant ${job.tenantId}`;
+  const text =
+    running === 0
+      ? `${tenant} may run no jobs (max_running is 0); an administrator raises it with \`writ quotas\`.`
+      : `${tenant} runs ${running} ${running === 1 ? "job" : "jobs"}, as many as it may (max_running); wait for one to end.`;
+  return { code: "max_running", text };
+}
+
+function noWorker(waiting: Waiting): Reason | null {
+  const { workers } = waiting;
+  const [closest] = workers;
+  if (closest === undefined) {
+    return { code: "no_worker", text: "No worker is registered; start one with `writ worker`." };
+  }
+  const fitting = workers.filter(({ misfits }) => misfits.length === 0);
+  if (fitting.length === 0) {
+    const lacks = `the closest, ${closest.id}, ${closest.misfits.join(", ")}`;
+    return { code: "no_fitting_worker", text: `No worker fits, so start one that does: ${lacks}.` };
+  }
+  const available = fitting.filter(({ unavailable }) => unavailable === null);
+  if (available.length === 0) {
+    const { id, unavailable } = fitting[0]!;
+    const more = fitting.length === 1 ? "" : `, and ${fitting.length - 1} more`;
+    const text = `No worker that fits is available: ${id} ${unavailable}${more}; start one, or see \`writ workers list\`.`;
+    return { code: "workers_unavailable", text };
+  }
+  const free = available.filter(({ isFull }) => !isFull);
+  if (free.length === 0) {
+    const all =
+      available.length === 1 ? `Worker ${available[0]!.id} is` : `All ${available.length} workers are`;
+    return { code: "workers_full", text: `${all} busy; it starts when a slot is free${behind(waiting)}.` };
+  }
+  return inQueue(waiting, free);
+}
+
+function behind({ ahead }: Waiting): string {
+  return ahead === 0 ? "" : ` and the ${ahead} before it have started`;
+}
+
+function inQueue({ ahead, job, nowMs }: Waiting, [worker]: JudgedWorker[]): Reason | null {
+  if (ahead > 0) {
+    return { code: "queue", text: `${ahead} ${ahead === 1 ? "job is" : "jobs are"} before it in the queue.` };
+  }
+  if (nowMs - Math.max(job.createdAt, job.runAt) < askMs) return null;
+  const text = `Worker ${worker!.id} has room but does not ask for it; check that it runs with WORKER_ENABLED=true.`;
+  return { code: "workers_not_asking", text };
+}

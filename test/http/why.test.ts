@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import type { WhyView } from "../../src/contract/why-view.ts";
+import { stillEnv } from "../support/hub.ts";
+import { claimedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
+
+const hub = memoryHubForAll(stillEnv);
+const tokens = tokensOf(hub);
+
+async function why(id: string, token = tokens.alice): Promise<WhyView> {
+  return (await hub.must("GET", `/jobs/${id}/why`, { token })).json<WhyView>();
+}
+
+describe("why a job waits", () => {
+  test("B7: its tenant runs as many jobs as its quota allows", async () => {
+    const workerId = await registerWorker(hub);
+    await runningJob(hub, { token: tokens.alice, workerId });
+    await hub.must("PUT", "/tenants/acme/quota", { token: hub.admin, body: { max_running: 1 } });
+    const { id } = await submitJob(hub, { token: tokens.alice });
+    const answer = await why(id);
+    expect(answer).toMatchObject({ held_by: "max_running", reasons: [{ code: "max_running" }] });
+    expect(answer.summary).toBe(
+      "Tenant acme runs 1 job, as many as it may (max_running); wait for one to end.",
+    );
+    await hub.must("PUT", "/tenants/acme/quota", { token: hub.admin, body: {} });
+    expect(await why(id)).toMatchObject({ held_by: null, reasons: [] });
+  });
+
+  test("B7: the only worker that fits is full", async () => {
+    const tag = freshName("tag");
+    const workerId = await registerWorker(hub, { tags: [tag], slots: 1 });
+    await claimedJob(hub, { workerId, requires: { tags: [tag] } });
+    const { id } = await submitJob(hub, { token: tokens.alice, requires: { tags: [tag] } });
+    const answer = await why(id);
+    expect(answer.held_by).toBe("workers_full");
+    expect(answer.summary).toBe(`Worker ${workerId} is busy; it starts when a slot is free.`);
+    const judged = answer.workers.find((worker) => worker.worker_id === workerId);
+    expect(judged).toEqual({ worker_id: workerId, fits: false, why: ["has no free slot"] });
+  });
+
+  test("B7: the only worker that fits trusts none of the hub's keys", async () => {
+    const tag = freshName("tag");
+    const workerId = await registerWorker(hub, { tags: [tag], key_ids: ["0123456789abcdef"] });
+    const { id } = await submitJob(hub, { token: tokens.alice, requires: { tags: [tag] } });
+    const answer = await why(id);
+    expect(answer.held_by).toBe("workers_unavailable");
+    expect(answer.summary).toContain(`${workerId} trusts none of the hub's keys`);
+  });
+
+  test("B7: the hub is locked", async () => {
+    const { id } = await submitJob(hub, { token: tokens.alice });
+    await hub.must("POST", "/lockdown", { token: hub.admin, body: { reason: "a key leaked" } });
+    const answer = await why(id);
+    expect(answer.held_by).toBe("lockdown");
+    expect(answer.summary).toBe(
+      "The hub is locked (a key leaked); an administrator lifts it with `writ lockdown --lift`.",
+    );
+    await hub.must("DELETE", "/lockdown", { token: hub.admin });
+  });
+});
