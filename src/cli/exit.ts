@@ -18,6 +18,7 @@ const advice: Partial<Record<ErrorCode, string>> = {
   TOO_LARGE: "send less in one call",
   QUOTA_EXCEEDED: "wait until some jobs have ended, or ask an administrator for a higher quota",
   RATE_LIMITED: "try again in a moment",
+  TOO_MANY_STREAMS: "an administrator can raise WRIT_EVENT_STREAMS_MAX and WRIT_OUTPUT_STREAMS_MAX",
   LOCKDOWN: "`writ lockdown` shows why; an administrator ends it with `writ lockdown --lift`",
   STORE_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
   OUTPUT_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",

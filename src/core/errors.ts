@@ -22,6 +22,7 @@ export const errorTable = {
   LOCKDOWN: { http: 423, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   QUOTA_EXCEEDED: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
   RATE_LIMITED: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
+  TOO_MANY_STREAMS: { http: 429, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
   // the state of the job, worker or output
   STATE_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   LEASE_LOST: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },

@@ -18,6 +18,7 @@ import type { OutputTally } from "./services/output-tally.ts";
 import type { RateLimits } from "./services/rate-limits.ts";
 import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
+import type { StreamCounts } from "./services/stream-counts.ts";
 import type { HubSettings } from "./settings.ts";
 
 /** What the use cases of the hub depend on. Everything that can differ between a test and production is here. */
@@ -35,6 +36,7 @@ export type HubDeps = {
   feed: EventFeed;
   dispatcher: Dispatcher;
   limits: RateLimits;
+  streamCounts: StreamCounts;
   /** Tokens by the hash of their secret, workers by id, quotas by tenant. */
   tokens: RecordCache<TokenRecord | null>;
   workers: RecordCache<WorkerRecord | null>;

@@ -15,6 +15,7 @@ import { OutputTally } from "./services/output-tally.ts";
 import { RateLimits } from "./services/rate-limits.ts";
 import { ReceiptChecker } from "./services/receipt-checker.ts";
 import { RecordCache } from "./services/record-cache.ts";
+import { StreamCounts } from "./services/stream-counts.ts";
 import { placesOf } from "./settings.ts";
 import { systemIds } from "./system-ids.ts";
 
@@ -59,8 +60,9 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     watched: new WatchList(clock),
     refusals,
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
-    feed: new EventFeed(store),
+    feed: new EventFeed(store, clock),
     limits: new RateLimits(clock),
+    streamCounts: new StreamCounts(),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
     workers: new RecordCache(clock, (workerId) => store.getWorker({ workerId })),
     quotas: new RecordCache(clock, (tenantId) => store.getQuota({ tenantId })),

@@ -88,6 +88,16 @@ const declarations = {
     parse: integer({ min: 1024, max: 1024 ** 2 }),
     default: 32_768,
   },
+  eventStreamsMax: {
+    name: "WRIT_EVENT_STREAMS_MAX",
+    parse: integer({ min: 1, max: 100_000 }),
+    default: 100,
+  },
+  outputStreamsMax: {
+    name: "WRIT_OUTPUT_STREAMS_MAX",
+    parse: integer({ min: 1, max: 100_000 }),
+    default: 256,
+  },
   deadLetterDays: { name: "WRIT_DEAD_LETTER_DAYS", parse: dayCount, default: 7 },
   auditHotDays: { name: "WRIT_AUDIT_HOT_DAYS", parse: dayCount, default: 7 },
   auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },

@@ -16,6 +16,8 @@ export class MemoryAgent extends Agent {
 
   override createConnection(options: AgentOptions & { localAddress?: string }): Duplex {
     const [near, far] = duplexPair();
+    // As with a real connection, a client that hangs up need not have read everything.
+    near.once("close", () => far.destroy());
     const { localAddress: remoteAddress = "127.0.0.1" } = options;
     this.#server.emit("connection", Object.assign(far, { remoteAddress }) as unknown as Socket);
     return near;

@@ -79,7 +79,15 @@ async function forget(home: string): Promise<void> {
   const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey: keys.macKey });
   try {
     const settings = await loadHubSettings({ home, flags: {}, env: { WRIT_AUDIT_COLD_DAYS: "30" } });
-    const deps = { store, keys, clock, logger: silentLogger, feed: new EventFeed(store), home, settings };
+    const deps = {
+      store,
+      keys,
+      clock,
+      logger: silentLogger,
+      feed: new EventFeed(store, clock),
+      home,
+      settings,
+    };
     await moveCold({ ...deps, auditDir: join(home, "audit") }, new AbortController().signal);
   } finally {
     await store.close();

@@ -26,7 +26,7 @@ test("a crash between the file and the table leaves a record in both, and the ne
   onTestFinished(() => store.close());
   const settings = await loadHubSettings({ home, flags: {}, env: {} });
   const auditDir = join(home, "audit");
-  const feed = new EventFeed(store);
+  const feed = new EventFeed(store, clock);
   const deps = { store, keys, clock, logger: silentLogger, feed, home, settings, auditDir };
   const { signal } = new AbortController();
   const { last } = await store.eventRange();

@@ -24,7 +24,7 @@ const failure: NewEvent = {
 test("an event that comes while the log is read is answered once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
   const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
-  const feed = new EventFeed(store);
+  const feed = new EventFeed(store, clock);
   await feed.start();
   onTestFinished(async () => {
     await responder.stop();

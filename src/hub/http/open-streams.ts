@@ -13,6 +13,7 @@ type Stream = {
   response: ServerResponse;
   abort: AbortController;
   isStillAllowed: () => Promise<boolean>;
+  onEnd: () => void;
   ping: string | null;
   lastWriteAt: number;
 };
@@ -43,16 +44,17 @@ export class OpenStreams implements Service {
     return this.#streams.size;
   }
 
-  /** Takes over the response. `write` resolves when there is room for more. */
+  /** Takes over the response. `write` resolves when there is room for more; `onEnd` is called once. */
   open(
     response: ServerResponse,
-    options: { headers: Record<string, string>; ping?: string; isStillAllowed: () => Promise<boolean> },
+    options: Pick<Stream, "isStillAllowed" | "onEnd"> & { headers: Record<string, string>; ping?: string },
   ): { write(chunk: string | Uint8Array): Promise<void>; end(): void; signal: AbortSignal } {
-    const { ping = null, isStillAllowed } = options;
+    const { ping = null, isStillAllowed, onEnd } = options;
     const stream: Stream = {
       response,
       ping,
       isStillAllowed,
+      onEnd,
       abort: new AbortController(),
       lastWriteAt: this.#clock.monotonicMs(),
     };
@@ -61,6 +63,8 @@ export class OpenStreams implements Service {
     response.on("error", () => this.#end(stream));
     response.writeHead(200, options.headers);
     response.flushHeaders();
+    // A client that has already hung up causes no further event.
+    if (response.destroyed) this.#end(stream);
     return {
       write: (chunk) => this.#write(stream, chunk),
       end: () => this.#end(stream),
@@ -88,6 +92,7 @@ export class OpenStreams implements Service {
     if (!this.#streams.delete(stream)) return;
     stream.abort.abort();
     stream.response.end();
+    stream.onEnd();
   }
 
   async #look(): Promise<void> {

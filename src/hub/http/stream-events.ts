@@ -1,9 +1,11 @@
 import { invalidArgument } from "../../core/errors.ts";
+import type { LoggedEvent } from "../../core/events.ts";
 import { formatSse } from "../../runtime/sse.ts";
+import { admitEventStream } from "../use-cases/access/admit-stream.ts";
 import { identityOf } from "../use-cases/access/authenticate.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
 import { visibleTo } from "../use-cases/jobs/list-jobs.ts";
-import { liveEvent, liveKinds } from "../views/event-view.ts";
+import { liveEvent } from "../views/event-view.ts";
 import { type Answer, type Call, written } from "./call.ts";
 
 export const sseHeaders = {
@@ -21,8 +23,10 @@ export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"
   if (query.job_id !== undefined) await findJob(deps, { identity, origin, jobId: query.job_id, to: "read" });
   const lastEventId = parseLastEventId(context.req.header("last-event-id"));
   const canResume = lastEventId === null || (await deps.feed.canResume(lastEventId));
+  const onEnd = await admitEventStream(deps, { identity, origin });
   const stream = deps.streams.open(context.env.outgoing, {
     headers: sseHeaders,
+    onEnd,
     ping: ssePing,
     isStillAllowed: stillAllowed(call),
   });
@@ -40,20 +44,28 @@ async function send(
   afterSeq: number,
 ): Promise<void> {
   const { tenantId, userId: ownerId } = visibleTo(identity);
-  const filter = { afterSeq, tenantId, ownerId, jobId: query.job_id, kinds: liveKinds };
+  const filter = { afterSeq, tenantId, ownerId, jobId: query.job_id };
   try {
     for await (const page of deps.feed.follow(filter, stream.signal)) {
-      const texts = page.map((event) => {
-        const { name, data } = liveEvent(event);
-        return formatSse({ id: String(event.seq), event: name, data: JSON.stringify(data) });
-      });
-      await stream.write(texts.join(""));
+      await stream.write(page.length === 1 ? encode(page[0]!) : Buffer.concat(page.map(encode)));
     }
   } catch (error) {
     deps.logger.warn({ err: error }, "an event stream ended early; its reader will resume");
   } finally {
     stream.end();
   }
+}
+
+/** Readers that keep up are given the same events, so each event is encoded once for all of them. */
+const encoded = new WeakMap<LoggedEvent, Buffer>();
+
+function encode(event: LoggedEvent): Buffer {
+  const known = encoded.get(event);
+  if (known !== undefined) return known;
+  const { name, data } = liveEvent(event);
+  const bytes = Buffer.from(formatSse({ id: String(event.seq), event: name, data: JSON.stringify(data) }));
+  encoded.set(event, bytes);
+  return bytes;
 }
 
 /** Readers that lost the hub at the same time must not all reconnect at the same time. */

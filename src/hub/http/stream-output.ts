@@ -1,4 +1,5 @@
 import { WritError } from "../../core/errors.ts";
+import { admitOutputStream } from "../use-cases/access/admit-stream.ts";
 import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import { type Answer, type Call, type HttpContext, written } from "./call.ts";
 import { stillAllowed } from "./stream-events.ts";
@@ -16,10 +17,16 @@ export async function readOutput(call: Call<"readOutput">): Promise<Answer<"read
   return send(context, output, { start: offset, end: output.size, isPart: false });
 }
 
-function follow(call: Call<"readOutput">, output: Output, offset: number): Answer<"readOutput"> {
-  const { deps, context } = call;
+async function follow(
+  call: Call<"readOutput">,
+  output: Output,
+  offset: number,
+): Promise<Answer<"readOutput">> {
+  const { deps, context, identity, origin } = call;
+  const onEnd = await admitOutputStream(deps, { identity, origin });
   const stream = deps.streams.open(context.env.outgoing, {
     headers: headersOf(output),
+    onEnd,
     isStillAllowed: stillAllowed(call),
   });
   const pump = async () => {

@@ -3,6 +3,7 @@ import { invalidArgument } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { oldWorker } from "../../core/queue-key.ts";
 import { formatSse } from "../../runtime/sse.ts";
+import { admitCommandStream } from "../use-cases/access/admit-stream.ts";
 import { appendOutput } from "../use-cases/workers/append-output.ts";
 import { releaseJob, reportProgress, startJob } from "../use-cases/workers/change-attempt.ts";
 import { claimJobs } from "../use-cases/workers/claim-jobs.ts";
@@ -40,12 +41,14 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   },
 
   async streamCommands(call) {
-    const { deps, identity, params, context } = call;
+    const { deps, identity, origin, params, context } = call;
     await findActingWorker(deps, { identity, workerId: params.id });
     const isAllowed = stillAllowed(call);
+    const onEnd = await admitCommandStream(deps, { identity, origin, workerId: params.id });
     const stream = deps.streams.open(context.env.outgoing, {
       headers: sseHeaders,
       ping: ssePing,
+      onEnd,
       isStillAllowed: async () => (await isAllowed()) && !(await isBlocked(deps, params.id)),
     });
     const stopListening = deps.dispatcher.listen(params.id, (command, data) => {

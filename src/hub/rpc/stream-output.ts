@@ -7,7 +7,8 @@ import {
   StreamOutputRequestSchema,
 } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { invalidArgument, WritError } from "../../core/errors.ts";
-import { openOutput } from "../use-cases/jobs/read-output.ts";
+import { admitOutputStream } from "../use-cases/access/admit-stream.ts";
+import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { FrameBuffers } from "./frame-buffers.ts";
 import { framedBytesMax, frameOutput, unframeRequest } from "./grpc-frame.ts";
@@ -61,7 +62,20 @@ async function sendOutput(call: RpcCall, grpc: GrpcStream, wanted: StreamOutputR
   const start = offsetOf(wanted);
   const chunkBytes = chunkBytesOf(wanted, deps.settings.streamChunkBytes);
   const output = await openOutput(deps, asked);
-  grpc.begin();
+  const onEnd = await admitOutputStream(deps, { identity, origin });
+  try {
+    grpc.begin();
+    const end = await sendFrom(start, { output, grpc, chunkBytes, signal });
+    if (end === start && start > 0) await refuseBeyondEnd(call, asked, start);
+  } finally {
+    onEnd();
+  }
+}
+
+type Sending = { output: Output; grpc: GrpcStream; chunkBytes: number; signal: AbortSignal };
+
+/** Sends everything from this offset on, and returns where it ended. */
+async function sendFrom(start: number, { output, grpc, chunkBytes, signal }: Sending): Promise<number> {
   let offset = start;
   for await (const piece of output.follow(start, signal)) {
     for (const span of spansOf(piece, chunkBytes)) {
@@ -72,7 +86,7 @@ async function sendOutput(call: RpcCall, grpc: GrpcStream, wanted: StreamOutputR
       offset += span.length;
     }
   }
-  if (offset === start && start > 0) await refuseBeyondEnd(call, asked, start);
+  return offset;
 }
 
 /** Shared by all streams, so that a stream that has caught up and waits holds none. */

@@ -1,32 +1,34 @@
 import type { LoggedEvent } from "../../core/events.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { Service } from "../../runtime/service.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
-import type { CommitNotice, EventFilter, Store, StoredJob } from "../../store/store.ts";
-
-/** How many events are read at once. */
-const pageEvents = 500;
+import type { CommitNotice, Store, StoredJob } from "../../store/store.ts";
+import { liveKinds } from "../views/event-view.ts";
+import { EventTail, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
 
 type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
 
 /**
- * Turns the log into live streams. Each reader has its own position in the log and reads on from there whenever a
- * commit wakes it: nothing is buffered for a slow reader, and a reader that resumes notices no gap. Readers of one job
- * are woken only by commits that concern it.
+ * Turns the log into live streams. Each reader has its own position in the log and reads on from there when it is woken:
+ * nothing is buffered for a slow reader, and a reader that resumes notices no gap. Readers that keep up share one read of
+ * the store.
  */
 export class EventFeed implements Service {
   readonly name = "event feed";
   readonly #store: Reads;
-  readonly #readers = new Map<string, Set<WakeUp>>();
-  #lastSeq = 0;
+  readonly #tail: EventTail;
+  /** Those who wait for a change of one job, by its id. */
+  readonly #waiting = new Map<string, Set<WakeUp>>();
   #stopListening: () => void = () => {};
 
-  constructor(store: Reads) {
+  constructor(store: Reads, clock: Pick<Clock, "sleep">) {
     this.#store = store;
+    this.#tail = new EventTail(store, clock);
   }
 
   async start(): Promise<void> {
     this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
-    this.#lastSeq = Math.max(this.#lastSeq, (await this.#store.eventRange()).last);
+    this.#tail.hear((await this.#store.eventRange()).last);
   }
 
   /** Readers are ended by their own signals; after this nothing wakes them. */
@@ -35,7 +37,7 @@ export class EventFeed implements Service {
   }
 
   get lastSeq(): number {
-    return this.#lastSeq;
+    return this.#tail.lastSeq;
   }
 
   /** Whether everything after this seq is still in the log. */
@@ -44,27 +46,32 @@ export class EventFeed implements Service {
     return afterSeq <= last && (first === 0 || afterSeq >= first - 1);
   }
 
-  /** Pages of events after a seq, for ever, until the signal ends it. */
-  async *follow(filter: Omit<EventFilter, "limit">, signal: AbortSignal): AsyncGenerator<LoggedEvent[]> {
-    let afterSeq = filter.afterSeq;
-    const { wakeUp, leave } = this.#enter(filter.jobId ?? everything);
+  /** Pages of live events after a seq, for ever, until the signal ends it. */
+  async *follow(
+    { afterSeq, ...filter }: LiveFilter & { afterSeq: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<LoggedEvent[]> {
+    const reader = this.#tail.enter(filter, afterSeq);
     try {
       while (!signal.aborted) {
-        wakeUp.clear();
-        const seenSeq = this.#lastSeq;
-        const page = await this.#store.readEvents({ ...filter, afterSeq, limit: pageEvents });
-        if (page.length > 0) {
-          afterSeq = page.at(-1)!.seq;
-          yield page;
-        }
-        if (page.length === pageEvents) continue;
-        // No event of ours lies between the last event read and what was committed by then.
-        afterSeq = Math.max(afterSeq, seenSeq);
-        await wakeUp.wait({ signal });
+        reader.wakeUp.clear();
+        const page = this.#tail.next(reader) ?? (await this.#readFromStore(reader));
+        if (page.length > 0) yield page;
+        if (reader.isWaiting) await reader.wakeUp.wait({ signal });
       }
     } finally {
-      leave();
+      this.#tail.leave(reader);
     }
+  }
+
+  async #readFromStore(reader: Reader): Promise<LoggedEvent[]> {
+    const { filter, afterSeq } = reader;
+    const committedSeq = this.lastSeq;
+    const page = await this.#store.readEvents({ ...filter, kinds: liveKinds, afterSeq, limit: pageEvents });
+    const readSeq = page.at(-1)?.seq ?? afterSeq;
+    // After a page that is not full, no event of this reader lies before what was committed when it was read.
+    reader.afterSeq = page.length === pageEvents ? readSeq : Math.max(readSeq, committedSeq);
+    return page;
   }
 
   /** The job once it matches, or null if it was deleted. Rejects with the signal's reason. */
@@ -88,28 +95,20 @@ export class EventFeed implements Service {
   }
 
   /** Call it before the first read, so that no commit is missed between the read and the wait. */
-  #enter(topic: string): { wakeUp: WakeUp; leave(): void } {
+  #enter(jobId: string): { wakeUp: WakeUp; leave(): void } {
     const wakeUp = new WakeUp();
-    const readers = this.#readers.get(topic) ?? new Set();
-    this.#readers.set(topic, readers.add(wakeUp));
+    const waiting = this.#waiting.get(jobId) ?? new Set();
+    this.#waiting.set(jobId, waiting.add(wakeUp));
     const leave = (): void => {
-      readers.delete(wakeUp);
-      if (readers.size === 0 && this.#readers.get(topic) === readers) this.#readers.delete(topic);
+      waiting.delete(wakeUp);
+      if (waiting.size === 0 && this.#waiting.get(jobId) === waiting) this.#waiting.delete(jobId);
     };
     return { wakeUp, leave };
   }
 
-  #hear(notice: CommitNotice): void {
-    this.#lastSeq = Math.max(this.#lastSeq, notice.lastSeq);
-    if (this.#readers.size === 0) return;
-    this.#wake(everything);
-    for (const jobId of notice.jobs) this.#wake(jobId);
-  }
-
-  #wake(topic: string): void {
-    for (const { wake } of this.#readers.get(topic) ?? []) wake();
+  #hear({ lastSeq, jobs }: CommitNotice): void {
+    this.#tail.hear(lastSeq);
+    if (this.#waiting.size === 0) return;
+    for (const jobId of jobs) for (const { wake } of this.#waiting.get(jobId) ?? []) wake();
   }
 }
-
-/** The topic of those who read the whole log; no job has this id. */
-const everything = "*";

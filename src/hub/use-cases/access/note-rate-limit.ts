@@ -4,7 +4,15 @@ import { recordEvent } from "../audit/record-event.ts";
 
 export type RateHit = {
   /** Which of the limits. */
-  limit: "failed logins" | "submits_per_sec" | "claims" | "heartbeats" | "denials";
+  limit:
+    | "failed logins"
+    | "submits_per_sec"
+    | "claims"
+    | "heartbeats"
+    | "denials"
+    | "event streams"
+    | "output streams"
+    | "command streams";
   /** Who is counted: an address, a tenant, a worker or a token. */
   subject: string;
   origin: Origin;

@@ -2,6 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
+import { callerOf } from "./caller-of.ts";
 import { checkRate } from "./check-rate.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock" | "limits" | "refusals">;
@@ -97,9 +98,4 @@ export async function recordUnknownJob(
 function whose({ identity, origin }: Caller, about: (string | null)[]) {
   const subject = [origin.method, origin.endpoint, ...about].join(" ");
   return { caller: callerOf({ identity, origin }), subject, tenantId: identity.tenantId, origin };
-}
-
-/** Somebody without a token is known by the address. */
-function callerOf({ identity, origin }: Caller): string {
-  return identity.tokenId || `address ${origin.ipAddress}`;
 }

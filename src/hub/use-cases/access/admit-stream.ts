@@ -1,0 +1,71 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { HubDeps } from "../../deps.ts";
+import type { StreamGroup } from "../../services/stream-counts.ts";
+import { callerOf } from "./caller-of.ts";
+import { noteRateLimit } from "./note-rate-limit.ts";
+
+type StreamKind = "event streams" | "output streams" | "command streams";
+type Opening = { identity: Identity; origin: Origin };
+type Group = StreamGroup & { who: string };
+
+/** A worker needs one. The others are connections whose end has not been noticed yet. */
+const commandStreamsMax = 4;
+/** All tokens of a tenant together may have this many times as many streams as one of them. */
+const tokensWorth = 4;
+
+/**
+ * Counts a stream that stays open, or refuses it if its token or tenant has too many. Call the function that it returns
+ * when the stream has ended, once.
+ */
+export function admitEventStream(deps: HubDeps, opening: Opening): Promise<() => void> {
+  return admit(deps, opening, "event streams", groupsOf(opening, "events", deps.settings.eventStreamsMax));
+}
+
+export function admitOutputStream(deps: HubDeps, opening: Opening): Promise<() => void> {
+  return admit(deps, opening, "output streams", groupsOf(opening, "outputs", deps.settings.outputStreamsMax));
+}
+
+export function admitCommandStream(
+  deps: HubDeps,
+  { workerId, ...opening }: Opening & { workerId: string },
+): Promise<() => void> {
+  const group = { key: `commands of worker ${workerId}`, max: commandStreamsMax, who: `worker ${workerId}` };
+  return admit(deps, opening, "command streams", [group]);
+}
+
+function groupsOf({ identity, origin }: Opening, what: string, max: number): Group[] {
+  const tenant = tenantName(identity);
+  return [
+    { key: `${what} of ${callerOf({ identity, origin })}`, max, who: callerName(identity) },
+    { key: `${what} of ${tenant}`, max: max * tokensWorth, who: tenant },
+  ];
+}
+
+function tenantName({ tokenId, tenantId }: Identity): string {
+  if (tokenId === "") return "callers without a token";
+  return tenantId === null ? "tokens for all tenants" : `tenant ${tenantId}`;
+}
+
+function callerName({ tokenId }: Identity): string {
+  if (tokenId === "") return "this address";
+  return tokenId.startsWith("cert:") ? "this certificate" : "this token";
+}
+
+async function admit(
+  deps: HubDeps,
+  { identity, origin }: Opening,
+  kind: StreamKind,
+  groups: readonly Group[],
+): Promise<() => void> {
+  const full = deps.streamCounts.add(groups);
+  if (full === null) return () => deps.streamCounts.remove(groups);
+  const { key: subject, max, who } = full;
+  await noteRateLimit(deps, { limit: kind, subject, tenantId: identity.tenantId, origin });
+  throw new WritError(
+    "TOO_MANY_STREAMS",
+    `${who}: ${max} ${kind} are open, and no more are allowed; close one of them first`,
+    { open_max: max },
+  );
+}
