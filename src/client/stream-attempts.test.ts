@@ -154,6 +154,32 @@ test("it goes on with the next attempt when asked, and says so", async () => {
   expect(said).toEqual([2]);
 });
 
+test("B9: an attempt that never was is not found, whether it is followed or not", async () => {
+  const jobs = open({
+    getStatus: () => jobStatus({ state: State.EXITED, attempt: 1, stdoutBytes: 5n }),
+    // biome-ignore lint/correctness/useYield: it refuses before it could yield anything.
+    async *streamOutput() {
+      throw new ConnectError("attempt 3 has never started", Code.NotFound);
+    },
+  });
+  for (const follow of [true, false]) {
+    await expect(readAll(jobs.stream(id, { attempt: 3, follow }))).rejects.toMatchObject({
+      code: "NOT_FOUND",
+    });
+  }
+});
+
+test("B9: a job that ends while its next attempt is awaited ends the stream", async () => {
+  const jobs = open({
+    getStatus: () => jobStatus({ state: State.QUEUED, attempt: 1, stdoutBytes: 5n }),
+    async *streamOutput(request) {
+      if (request.attempt === 2) throw new ConnectError("attempt 2 has never started", Code.NotFound);
+      yield* cutUp("first", request);
+    },
+  });
+  expect(await readAll(jobs.stream(id, { goOn: true }))).toBe("first");
+});
+
 test("without being asked it ends with its attempt", async () => {
   const jobs = open({
     getStatus: () => jobStatus({ state: State.QUEUED, attempt: 1, stdoutBytes: 5n }),

@@ -1,5 +1,5 @@
 import { wireStreams } from "../contract/job-wire.ts";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import type { OutputStream } from "../core/output-stream.ts";
 import { openDeadline } from "./deadline.ts";
 import { asHubBehind } from "./hub-behind.ts";
@@ -54,13 +54,16 @@ export async function* streamAttempts(
     const position: StreamPosition = {
       attempt: options.attempt ?? Math.max(1, first.attempt),
       offset: options.offset ?? 0,
+      isNext: false,
     };
     if (!follow) return yield* readWhatIsThere(source, position, first);
     for (;;) {
       const job = yield* readAttempt(source, position);
+      if (job === null) return;
       if (options.goOn !== true || (isOver(job) && job.attempt <= position.attempt)) return;
       position.attempt += 1;
       position.offset = 0;
+      position.isNext = true;
       options.onNext?.({ attempt: position.attempt, job });
     }
   } finally {
@@ -68,7 +71,12 @@ export async function* streamAttempts(
   }
 }
 
-type StreamPosition = { attempt: number; offset: number };
+type StreamPosition = {
+  attempt: number;
+  offset: number;
+  /** Whether it is an attempt that was expected after another one. It may never come. */
+  isNext: boolean;
+};
 type AttemptStream = {
   deps: StreamDeps;
   jobId: string;
@@ -77,11 +85,11 @@ type AttemptStream = {
   pace: Pace;
 };
 
-/** Reads an attempt to its end and returns the job as it was then. */
+/** Reads an attempt to its end and returns the job as it was then; null if the job ended instead of trying again. */
 async function* readAttempt(
   source: AttemptStream,
   position: StreamPosition,
-): AsyncGenerator<AttemptChunk, RpcJob> {
+): AsyncGenerator<AttemptChunk, RpcJob | null> {
   const { deps, pace, signal } = source;
   for (;;) {
     try {
@@ -91,6 +99,7 @@ async function* readAttempt(
       if (isComplete(source, position, job)) return job;
       await pace.pause(signal);
     } catch (error) {
+      if (position.isNext && hasCode(error, "NOT_FOUND")) return null;
       await pace.pauseAfter(asHubBehind(error, position.offset), signal);
     }
   }
@@ -102,6 +111,7 @@ async function* readWhatIsThere(
   position: StreamPosition,
   job: RpcJob,
 ): AsyncGenerator<AttemptChunk> {
+  if (position.attempt > Math.max(1, job.attempt)) throw neverStarted(position, job);
   if (position.attempt > job.attempt) return;
   const end = position.attempt < job.attempt ? Number.POSITIVE_INFINITY : sizeOf(source, job);
   while (position.offset < end) {
@@ -115,6 +125,11 @@ async function* readWhatIsThere(
       await source.pace.pauseAfter(error, source.signal);
     }
   }
+}
+
+function neverStarted({ attempt }: StreamPosition, job: RpcJob): WritError {
+  const latest = `its latest is ${job.attempt}`;
+  return new WritError("NOT_FOUND", `attempt ${attempt} of job ${job.job_id} has never started; ${latest}`);
 }
 
 async function* readOn(source: AttemptStream, position: StreamPosition): AsyncGenerator<AttemptChunk> {

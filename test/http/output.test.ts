@@ -139,7 +139,6 @@ describe("reading", () => {
     await append(second, 0, "second");
     expect(await read(first.id)).toMatchObject({ text: "second", headers: { "x-job-attempt": "2" } });
     expect((await read(first.id, "?attempt=1")).text).toBe("first");
-    expect((await read(first.id, "?attempt=7")).text).toBe("");
   });
 
   test("of a job that has said nothing is empty", async () => {
@@ -149,6 +148,18 @@ describe("reading", () => {
 });
 
 describe("following", () => {
+  test("B9: of an attempt that never was is 404, and nobody waits for it", async () => {
+    const { id } = await runningJob(hub, { token: tokens.alice });
+    for (const query of ["?attempt=2", "?attempt=2&follow=true", "?attempt=7"]) {
+      const answer = await read(id, query);
+      expect(answer, query).toMatchObject({ status: 404, code: "NOT_FOUND" });
+      expect(errorOf(answer.text).message).toContain("has never started; its latest is 1");
+    }
+    const waiting = await submitJob(hub, { token: tokens.alice });
+    expect((await read(waiting.id, "?attempt=1")).status).toBe(200);
+    expect((await read(waiting.id, "?attempt=2&follow=true")).status).toBe(404);
+  });
+
   test("begins before the job does and ends when the attempt has ended and all is sent", async () => {
     const { id, type } = await submitJob(hub, { token: tokens.alice });
     const early = await follow(id);

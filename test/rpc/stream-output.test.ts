@@ -156,6 +156,15 @@ describe("a stream", () => {
     }
   });
 
+  test("B9: of an attempt that never was is NOT_FOUND", async () => {
+    const { id } = await running();
+    const refused = await readAll(stub.stream({ job_id: id, attempt: 2 })).catch(refusalIn);
+    expect(refused).toMatchObject({
+      code: status.NOT_FOUND,
+      details: expect.stringContaining("attempt 2 of job"),
+    });
+  });
+
   test("of an attempt ends with that attempt, and the next one has its own", async () => {
     const first = await running({ max_attempts: 2 });
     await append(first, "first");

@@ -1,4 +1,3 @@
-import { type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import type { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
@@ -16,13 +15,3 @@ export type Connection = { peer: Peer | WritError; serial: string | null; ipAddr
 
 /** A checked call: who is calling, from where, and when to give up. */
 export type RpcCall = { deps: RpcDeps; identity: Identity; origin: Origin; signal: AbortSignal };
-
-const connectionKey = createContextKey<Connection | null>(null, { description: "the connection of a call" });
-
-export function contextOf(connection: Connection | null): ContextValues {
-  return createContextValues().set(connectionKey, connection);
-}
-
-export function connectionIn(values: ContextValues): Connection | null {
-  return values.get(connectionKey);
-}

@@ -2,16 +2,35 @@ import { fromBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { StreamOutputResponseSchema } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { framedBytesMax, frameOutput, unframeRequest } from "./grpc-frame.ts";
+import { framedBytesMax, frameMessage, frameOutput, MessageReader } from "./grpc-frame.ts";
 
 test.each([
-  ["nothing", Buffer.alloc(0)],
   ["half a prefix", Buffer.from([0, 0, 0])],
   ["a length that is not there", Buffer.from([0, 0, 0, 0, 9, 1])],
-  ["two messages", Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
   ["a compressed message", Buffer.from([1, 0, 0, 0, 0])],
+  ["a message over the limit", Buffer.from([0, 0, 0, 0, 101])],
 ])("a request with %s is refused", (_name, bytes) => {
-  expect(() => unframeRequest(bytes)).toThrow();
+  const reader = new MessageReader(100);
+  expect(() => {
+    Array.from(reader.add(bytes));
+    reader.end();
+  }).toThrow();
+});
+
+test("messages are read however they are cut into parts", () => {
+  const texts = fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 5 });
+  fc.assert(
+    fc.property(texts, fc.integer({ min: 1, max: 50 }), (messages, partBytes) => {
+      const bytes = Buffer.concat(messages.map(frameMessage));
+      const reader = new MessageReader(100);
+      const read: Buffer[] = [];
+      for (let at = 0; at < bytes.length; at += partBytes) {
+        read.push(...reader.add(bytes.subarray(at, at + partBytes)));
+      }
+      reader.end();
+      expect(read.map((message) => new Uint8Array(message))).toEqual(messages);
+    }),
+  );
 });
 
 test("messages written by hand are read by protobuf as they were meant", () => {

@@ -40,12 +40,57 @@ export function frameOutput(
   return into.subarray(0, at);
 }
 
-/** The single message of a request. Compressed messages are refused: nothing here is large enough to benefit. */
-export function unframeRequest(bytes: Buffer): Buffer {
-  if (bytes.length < prefixBytes) throw broken("contains no message");
-  if (bytes[0] !== 0) throw new WritError("METHOD_NOT_ALLOWED", "compressed messages are not accepted");
-  if (bytes.length !== prefixBytes + bytes.readUInt32BE(1)) throw broken("must contain exactly one message");
-  return bytes.subarray(prefixBytes);
+/** One message with its prefix. */
+export function frameMessage(message: Uint8Array): Buffer {
+  const framed = Buffer.allocUnsafe(prefixBytes + message.length);
+  framed[0] = 0;
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, prefixBytes);
+  return framed;
+}
+
+/** The messages of a request, as they arrive. Compressed ones are refused: nothing here is large enough to benefit. */
+export class MessageReader {
+  readonly #bytesMax: number;
+  #parts: Buffer[] = [];
+  #size = 0;
+  /** With this many bytes there is something new to see: a prefix, or the end of a message. */
+  #wanted = prefixBytes;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** The messages that are complete with this part. */
+  *add(part: Buffer): Generator<Buffer> {
+    this.#parts.push(part);
+    this.#size += part.length;
+    while (this.#size >= this.#wanted) {
+      const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
+      const endsAt = this.#endOf(bytes);
+      this.#keep(bytes, endsAt);
+      if (bytes.length < endsAt) return;
+      yield bytes.subarray(prefixBytes, endsAt);
+      this.#keep(bytes.subarray(endsAt), prefixBytes);
+    }
+  }
+
+  end(): void {
+    if (this.#size > 0) throw broken("ends in the middle of a message");
+  }
+
+  #endOf(bytes: Buffer): number {
+    if (bytes[0] !== 0) throw new WritError("METHOD_NOT_ALLOWED", "compressed messages are not accepted");
+    const size = bytes.readUInt32BE(1);
+    if (size <= this.#bytesMax) return prefixBytes + size;
+    throw new WritError("TOO_LARGE", `a request may have at most ${this.#bytesMax} bytes`);
+  }
+
+  #keep(bytes: Buffer, wanted: number): void {
+    this.#parts = bytes.length === 0 ? [] : [bytes];
+    this.#size = bytes.length;
+    this.#wanted = wanted;
+  }
 }
 
 /** An absent field means zero, so zero is not written. */
@@ -66,6 +111,6 @@ function writeVarint(into: Buffer, at: number, value: number): number {
   return at;
 }
 
-function broken(why: string): WritError {
+export function broken(why: string): WritError {
   return new WritError("INVALID_ARGUMENT", `the request ${why}`);
 }

@@ -1,28 +1,36 @@
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { broken, MessageReader } from "./grpc-frame.ts";
 import { statusMessage } from "./status-message.ts";
 
-/** The request of a stream is a few short fields. */
-const requestBytesMax = 64 * 1024;
+/** How long the first message of a request may take to arrive. */
+const requestMs = 60_000;
 /** A client that accepts nothing for this long is gone. */
 const stuckMs = 120_000;
 /** How long an ending may take to reach a client that does not read. */
 const endMs = 1_000;
 
+type GrpcExchange = {
+  request: Http2ServerRequest;
+  response: Http2ServerResponse;
+  messageBytesMax: number;
+};
+
 /** A call whose messages are framed by hand: reads its request, writes with back-pressure, ends with a status. */
 export class GrpcStream {
   readonly #request: Http2ServerRequest;
   readonly #response: Http2ServerResponse;
+  readonly #messageBytesMax: number;
   readonly #clock: Clock;
   readonly #hangUp = new AbortController();
   /** Resolves when the latest write has been sent; false if it never will be. */
   #gone: Promise<boolean> = Promise.resolve(true);
 
-  constructor(request: Http2ServerRequest, response: Http2ServerResponse, clock: Clock) {
+  constructor({ request, response, messageBytesMax }: GrpcExchange, clock: Clock) {
     this.#request = request;
     this.#response = response;
+    this.#messageBytesMax = messageBytesMax;
     this.#clock = clock;
     request.on("error", () => this.#cancel());
     response.on("error", () => this.#cancel());
@@ -35,19 +43,46 @@ export class GrpcStream {
     return this.#hangUp.signal;
   }
 
-  /** Everything that the client sends before it closes its side. */
-  readRequest(): Promise<Buffer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    const parts: Buffer[] = [];
-    let size = 0;
-    this.#request.on("data", (part: Buffer) => {
-      size += part.length;
-      if (size <= requestBytesMax) parts.push(part);
-      else reject(new WritError("TOO_LARGE", `a request may have at most ${requestBytesMax} bytes`));
-    });
-    this.#request.once("end", () => resolve(Buffer.concat(parts)));
-    this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
-    return promise;
+  /** The only message of the request. */
+  async readMessage(): Promise<Buffer> {
+    let only: Buffer | undefined;
+    for await (const message of this.readMessages()) {
+      if (only !== undefined) throw broken("must contain exactly one message");
+      only = message;
+    }
+    if (only === undefined) throw broken("contains no message");
+    return only;
+  }
+
+  /** All messages of the request, until the client closes its side. Throws the signal's reason when it is aborted. */
+  async *readMessages(): AsyncGenerator<Buffer> {
+    const reader = new MessageReader(this.#messageBytesMax);
+    const parts = this.#request.iterator({ destroyOnReturn: false });
+    const late = this.#clock.setTimer(() => this.#hangUp.abort(neverArrived()), requestMs);
+    try {
+      for (;;) {
+        const { done, value } = await this.#orHungUp(parts.next());
+        if (done) return reader.end();
+        for (const message of reader.add(value)) {
+          late.cancel();
+          yield message;
+        }
+      }
+    } finally {
+      late.cancel();
+    }
+  }
+
+  async #orHungUp<T>(awaited: Promise<T>): Promise<T> {
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(this.signal.reason);
+    if (this.signal.aborted) onAbort();
+    this.signal.addEventListener("abort", onAbort);
+    try {
+      return await Promise.race([awaited, aborted]);
+    } finally {
+      this.signal.removeEventListener("abort", onAbort);
+    }
   }
 
   begin(): void {
@@ -114,6 +149,10 @@ export class GrpcStream {
     const timer = this.#clock.setTimer(late, ms);
     this.#request.stream.once("close", () => timer.cancel());
   }
+}
+
+function neverArrived(): ConnectError {
+  return new ConnectError(`the request did not arrive within ${requestMs / 1000} s`, Code.DeadlineExceeded);
 }
 
 const unitMs: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };

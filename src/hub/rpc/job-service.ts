@@ -1,41 +1,42 @@
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import type { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
+import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { invalidArgument } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
 import { findJob, notFound } from "../use-cases/jobs/find-job.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
-import { connectionIn, type RpcCall, type RpcDeps } from "./call.ts";
+import type { RpcCall, RpcDeps } from "./call.ts";
 import { jobStatus } from "./job-status.ts";
 import { listPage } from "./list-request.ts";
-import { serveCall } from "./serve-call.ts";
+import { type Serve, unary } from "./serve-unary.ts";
 import { submissionOf } from "./start-request.ts";
 
-export const serviceName = "writ.v1.JobService";
+type Methods = (typeof JobService)["method"];
+type UnaryName = Exclude<keyof Methods, "streamOutput">;
 
-/** Every method except StreamOutput, which frames its messages itself. */
-export function jobService(deps: RpcDeps): Partial<ServiceImpl<typeof JobService>> {
+/** Every method except StreamOutput, whose answer is a stream. */
+export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
   return {
-    startJob: serve(deps, "StartJob", async (call, request) => {
+    startJob: serve(deps, "startJob", async (call, request) => {
       const { identity, origin } = call;
       const { submission, defaulted } = submissionOf(request);
       const [job] = await submitJobs(deps, { identity, origin, submissions: [submission], defaulted });
       return { jobId: job!.id };
     }),
 
-    stopJob: serve(deps, "StopJob", async (call, request) => {
+    stopJob: serve(deps, "stopJob", async (call, request) => {
       const { identity, origin, signal } = call;
       const jobId = jobIdIn(request);
       return { status: await jobStatus(call, await stopJob(deps, { identity, origin, signal, jobId })) };
     }),
 
-    getStatus: serve(deps, "GetStatus", async (call, request) => {
+    getStatus: serve(deps, "getStatus", async (call, request) => {
       const { identity, origin } = call;
       const stored = await findJob(deps, { identity, origin, jobId: jobIdIn(request), to: "read" });
       return jobStatus(call, stored);
     }),
 
-    listJobs: serve(deps, "ListJobs", async (call, request) => {
+    listJobs: serve(deps, "listJobs", async (call, request) => {
       const { jobs, nextPageToken } = await listPage(call, request);
       return { nextPageToken, jobs: await Promise.all(jobs.map((stored) => jobStatus(call, stored))) };
     }),
@@ -51,28 +52,23 @@ export function jobIdIn({ jobId }: { jobId: string }): string {
 
 const idCharsShownMax = 100;
 
-function serve<I extends object, O>(
+function serve<N extends UnaryName>(
   deps: RpcDeps,
-  method: string,
-  act: (call: RpcCall, request: I) => Promise<O>,
-): (request: I, context: HandlerContext) => Promise<O> {
-  return (request, context) =>
-    serveCall(
-      deps,
-      {
-        method: `${serviceName}/${method}`,
-        connection: connectionIn(context.values),
-        userAgent: context.requestHeader.get("user-agent")?.slice(0, userAgentCharsMax) ?? null,
-        jobId: "jobId" in request ? shownId(request.jobId) : undefined,
-        signal: context.signal,
-      },
-      (call) => act(call, request),
-    );
+  name: N,
+  act: (
+    call: RpcCall,
+    request: MessageShape<Methods[N]["input"]>,
+  ) => Promise<MessageInitShape<Methods[N]["output"]>>,
+): Serve {
+  const { input, output } = JobService.method[name];
+  return unary<Methods[N]["input"], Methods[N]["output"]>(
+    deps,
+    { path: methodPath(name), input, output },
+    act,
+  );
 }
 
-export const userAgentCharsMax = 200;
-
-/** Only a real id is logged, because other text comes from outside. */
-export function shownId(jobId: unknown): string | undefined {
-  return typeof jobId === "string" && isJobId(jobId) ? jobId : undefined;
+/** Where the HTTP/2 server is called for this method. */
+export function methodPath(name: keyof Methods): string {
+  return `/${JobService.typeName}/${JobService.method[name].name}`;
 }

@@ -1,52 +1,58 @@
 import { create, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import {
   ServerReflection,
   type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from "../../contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { file_writ_v1_job_service, JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { connectionIn, type RpcDeps } from "./call.ts";
-import { userAgentCharsMax } from "./job-service.ts";
-import { serveCall } from "./serve-call.ts";
+import type { Connection, RpcDeps } from "./call.ts";
+import { frameMessage } from "./grpc-frame.ts";
+import { GrpcStream } from "./grpc-stream.ts";
+import { askedCall, serveCall } from "./serve-call.ts";
+import { type Exchange, parseMessage, type Serve } from "./serve-unary.ts";
 
 const services: DescService[] = [JobService, ServerReflection, ServerReflectionAlpha];
 const files: DescFile[] = [file_writ_v1_job_service, ServerReflection.file, ServerReflectionAlpha.file];
 
 /** A tool asks a handful of questions; endless questions must not hold a call for ever. */
 const questionsMax = 1000;
+/** A question is a name. */
+const messageBytesMax = 64 * 1024;
 
-/** Tells tools such as grpcurl what is served here, under both names that they ask for. */
-export function addReflection(router: ConnectRouter, deps: RpcDeps): void {
-  router.service(ServerReflection, {
-    serverReflectionInfo: (questions, context) => answerAll(deps, questions, context),
-  });
+/** Tells tools such as grpcurl what is served here, by the path of each of the two names that they ask for. */
+export function reflection(deps: RpcDeps): [path: string, serve: Serve][] {
   // The two versions differ only in their name, so what is made for one is valid for the other.
-  router.service(ServerReflectionAlpha, {
-    serverReflectionInfo: (questions, context) =>
-      answerAll(deps, questions as unknown as AsyncIterable<ServerReflectionRequest>, context) as never,
+  return [ServerReflection, ServerReflectionAlpha].map(({ typeName, method }) => {
+    const path = `/${typeName}/${method.serverReflectionInfo.name}`;
+    return [path, (connection, exchange) => answerAll(deps, path, { connection, ...exchange })];
   });
 }
 
-async function* answerAll(
+async function answerAll(
   deps: RpcDeps,
-  questions: AsyncIterable<ServerReflectionRequest>,
-  context: HandlerContext,
-): AsyncGenerator<ServerReflectionResponse> {
-  const asked = {
-    method: `${context.service.typeName}/${context.method.name}`,
-    connection: connectionIn(context.values),
-    userAgent: context.requestHeader.get("user-agent")?.slice(0, userAgentCharsMax) ?? null,
-    jobId: undefined,
-    signal: context.signal,
-  };
+  path: string,
+  { connection, request, response }: Exchange & { connection: Connection | null },
+): Promise<void> {
+  const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
+  const asked = askedCall(path, connection, grpc, request);
   let left = questionsMax;
-  for await (const question of questions) {
-    yield await serveCall(deps, asked, async () => answer(question));
-    if (--left === 0) return;
+  try {
+    await serveCall(deps, asked, async ({ signal }) => {
+      for await (const bytes of grpc.readMessages()) {
+        const question = parseMessage(ServerReflectionRequestSchema, bytes);
+        grpc.begin();
+        await grpc.write(frameMessage(toBinary(ServerReflectionResponseSchema, answer(question))), signal);
+        if (--left === 0) return;
+      }
+    });
+    grpc.end();
+  } catch (error) {
+    grpc.end(error as ConnectError);
   }
 }
 

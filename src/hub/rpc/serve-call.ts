@@ -1,14 +1,16 @@
+import type { Http2ServerRequest } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
+import { isJobId } from "../../core/ids.ts";
 import { checkPeer, type Peer } from "../certs/verify-peer.ts";
 import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { codeText, rpcError } from "./rpc-error.ts";
 
-export type AskedCall = {
+type AskedCall = {
   /** Such as `writ.v1.JobService/GetStatus`. */
   method: string;
   connection: Connection | null;
@@ -17,6 +19,24 @@ export type AskedCall = {
   /** Aborted when the caller has hung up, or its deadline has passed. */
   signal: AbortSignal;
 };
+
+/** A call of this method on this connection, as far as it is known before its message has been read. */
+export function askedCall(
+  path: string,
+  connection: Connection | null,
+  { signal }: { signal: AbortSignal },
+  { headers }: Http2ServerRequest,
+): AskedCall {
+  const userAgent = headers["user-agent"]?.slice(0, userAgentCharsMax) ?? null;
+  return { method: path.replace(/^\//, ""), connection, userAgent, jobId: undefined, signal };
+}
+
+const userAgentCharsMax = 200;
+
+/** Only a real id is logged, because other text comes from outside. */
+export function shownId(jobId: unknown): string | undefined {
+  return typeof jobId === "string" && isJobId(jobId) ? jobId : undefined;
+}
 
 /**
  * The entry of every call: first who is calling, then the call itself, then one line in the log. Throws only

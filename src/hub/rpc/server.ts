@@ -5,23 +5,20 @@ import {
   type Http2ServerResponse,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { Code } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { WritError } from "../../core/errors.ts";
 import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import { RevocationList } from "../certs/revocations.ts";
 import type { HubDeps } from "../deps.ts";
-import { contextOf, type RpcDeps } from "./call.ts";
+import type { RpcDeps } from "./call.ts";
 import { Connections } from "./connections.ts";
-import { jobService } from "./job-service.ts";
+import { jobService, methodPath } from "./job-service.ts";
 import { OpenCalls } from "./open-calls.ts";
-import { addReflection } from "./reflection.ts";
+import { reflection } from "./reflection.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
-import { withPlainStatus } from "./status-message.ts";
-import { serveStreamOutput, streamOutputPath } from "./stream-output.ts";
+import { type Serve, unknownMethod } from "./serve-unary.ts";
+import { streamOutput } from "./stream-output.ts";
 
 type RpcTrust = {
   pair: KeyPair;
@@ -29,7 +26,6 @@ type RpcTrust = {
   clientAuthorities: string[];
 };
 
-const messageBytesMax = 4 * 1024 * 1024;
 /** With the default window of 64 KiB, every stream would wait for its client's round trip. */
 const windowBytes = 1024 * 1024;
 const streamsPerConnectionMax = 256;
@@ -131,36 +127,25 @@ function contextFor({ pair, clientAuthorities }: RpcTrust) {
 }
 
 function answerer(deps: RpcDeps, connections: Connections): Answer {
-  const adapter = connectNodeAdapter({
-    grpc: true,
-    grpcWeb: false,
-    connect: false,
-    // A small message that decompresses to a huge one is never decompressed.
-    acceptCompression: [],
-    readMaxBytes: messageBytesMax,
-    writeMaxBytes: messageBytesMax,
-    fallback: (_request, response) => refuseUnknown(response as Http2ServerResponse),
-    contextValues: (request) => contextOf(connections.of((request as Http2ServerRequest).stream)),
-    routes: (router) => {
-      router.service(JobService, jobService(deps));
-      addReflection(router, deps);
-    },
-  });
+  const unaries = Object.entries(jobService(deps)) as [keyof ReturnType<typeof jobService>, Serve][];
+  const methods = new Map<string, Serve>([
+    ...unaries.map(([name, serve]) => [methodPath(name), serve] as const),
+    [methodPath("streamOutput"), streamOutput(deps)],
+    ...reflection(deps),
+  ]);
+  const unknown = unknownMethod(deps);
   return (request, response) => {
-    const connection = connections.of(request.stream);
-    const isStream = request.url === streamOutputPath && isGrpcPost(request);
-    if (!isStream) return adapter(request, withPlainStatus(response));
-    void serveStreamOutput(deps, connection, { request, response });
+    if (!isGrpcPost(request)) return refuseOther(request, response);
+    const serve = methods.get(request.url) ?? unknown;
+    serve(connections.of(request.stream), { request, response }).catch((error) =>
+      deps.logger.error({ err: error }, "a call could not be answered"),
+    );
   };
 }
 
-/** As gRPC requires: a status and no body, in one block of headers. */
-function refuseUnknown(response: Http2ServerResponse): void {
-  response.writeHead(200, {
-    "content-type": "application/grpc",
-    "grpc-status": String(Code.Unimplemented),
-    "grpc-message": "there is no such method; server reflection lists them",
-  });
+/** Something that is not gRPC, such as a browser, gets the status of HTTP that gRPC prescribes. */
+function refuseOther(request: Http2ServerRequest, response: Http2ServerResponse): void {
+  response.writeHead(request.method === "POST" ? 415 : 405);
   response.end();
 }
 

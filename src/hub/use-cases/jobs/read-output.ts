@@ -32,6 +32,7 @@ export async function openOutput(deps: HubDeps, request: OutputRequest): Promise
   // A job that nobody has claimed yet has no attempt; a follower means the first one.
   const attempt = request.attempt ?? Math.max(1, job.attempt);
   const output = { jobId: job.id, attempt, stream: request.stream };
+  refuseNeverStarted(job, attempt);
   refuseDropped(stored, output);
   const sizes = await deps.outputs.sizes(output);
   return {
@@ -45,6 +46,16 @@ export async function openOutput(deps: HubDeps, request: OutputRequest): Promise
         ended: () => attemptOver(deps, { jobId: job.id, attempt, signal }),
       }),
   };
+}
+
+/** A job that waits has its next attempt still to come. Any other above its latest would be waited for in vain. */
+function refuseNeverStarted({ id, status, attempt: latest }: JobRecord, attempt: number): void {
+  const highest = status === "pending" ? latest + 1 : Math.max(1, latest);
+  if (attempt <= highest) return;
+  throw new WritError(
+    "NOT_FOUND",
+    `attempt ${attempt} of job ${id} has never started; its latest is ${latest}`,
+  );
 }
 
 /** A stream to which nothing was written has lost nothing. */
