@@ -18,7 +18,21 @@ export type StartInput = {
   maxAttempts?: number | undefined;
 };
 
-export type RpcListFilter = { state?: RpcState | undefined; type?: string; worker?: string };
+export type RpcListFilter = {
+  state?: RpcState | undefined;
+  /** With a `*` at its end, all types that begin so. */
+  type?: string | undefined;
+  worker?: string | undefined;
+  user?: string | undefined;
+  /** States of the HTTP API, such as `failed`; several with commas; `dead` is quarantined. */
+  status?: string | undefined;
+  failCode?: string | undefined;
+  /** Created at this time or later, and before that time, in milliseconds since the epoch. */
+  since?: number | undefined;
+  until?: number | undefined;
+  /** A part of the id, the type or a word of the command. */
+  search?: string | undefined;
+};
 export type RpcListPage = { jobs: RpcJob[]; nextPageToken: string | undefined };
 type CallOptions = { signal?: AbortSignal | undefined };
 
@@ -88,13 +102,14 @@ export class JobsOverGrpc {
   }
 
   async listPage(
-    { state, type, worker }: RpcListFilter = {},
+    { state, since, until, ...filter }: RpcListFilter = {},
     { pageSize, pageToken, signal }: CallOptions & { pageSize?: number; pageToken?: string | undefined } = {},
   ): Promise<RpcListPage> {
     const request = {
+      ...filter,
       state: wireStates[state ?? "UNKNOWN"],
-      type,
-      worker,
+      since: BigInt(since ?? 0),
+      until: BigInt(until ?? 0),
       pageSize,
       pageToken,
     };

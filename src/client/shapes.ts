@@ -3,11 +3,13 @@ import type { queueView, quota, tenantQuota, tokenAnswer, tokenRequest } from ".
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
 import type { EventKind, eventTable, Severity } from "../core/events.ts";
+import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
 
 export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
 export type {
   EventView as TimelineEvent,
+  JobSummary,
   JobView as Job,
   WorkerView as Worker,
 } from "../contract/view-shapes.ts";
@@ -41,7 +43,20 @@ export type AuditFilter = {
   until?: number;
 };
 
-export type ListFilter = { status?: JobState; type?: string; workerId?: string };
+export type ListFilter = {
+  /** One state, or any of several. */
+  status?: JobState | readonly JobState[];
+  /** With a `*` at its end, all types that begin so. */
+  type?: string;
+  workerId?: string;
+  userId?: string;
+  failCode?: FailureClass;
+  /** Created at this time or later, and before that time, in milliseconds since the epoch. */
+  since?: number;
+  until?: number;
+  /** A part of the id, the type or a word of the command. */
+  search?: string;
+};
 
 /** The names of live events: `job:created`, `job:running` and so on. */
 export type JobEventName = `job:${NonNullable<(typeof eventTable)[EventKind]["live"]>}`;

@@ -18,6 +18,7 @@ import type {
   Job,
   JobEvent,
   JobInput,
+  JobSummary,
   ListFilter,
   LockdownState,
   NewToken,
@@ -33,7 +34,7 @@ import { type StreamOutputOptions, streamOutput } from "./stream-output.ts";
 import { SubmitQueue, submitBatch } from "./submit-queue.ts";
 import { JobWaits, type WaitOptions } from "./wait-job.ts";
 
-export type ListPage = { jobs: Job[]; nextCursor: string | undefined };
+export type ListPage = { jobs: JobSummary[]; nextCursor: string | undefined };
 /** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
 export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen">;
@@ -103,8 +104,11 @@ export class Writ {
     return (await this.#hub.call(jobRoutes.getJob, { params: { id } })).body;
   }
 
-  /** All matching jobs, newest first, read page by page as they are used. */
-  async *list(filter: ListFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<Job> {
+  /**
+   * All matching jobs, newest first, read page by page as they are used. Large fields are null and named in `cut`; `get`
+   * reads a whole job.
+   */
+  async *list(filter: ListFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<JobSummary> {
     let cursor: string | undefined;
     do {
       const page = await this.listPage(filter, { limit: pageSize, cursor });
@@ -114,10 +118,22 @@ export class Writ {
   }
 
   async listPage(
-    { status, type, workerId }: ListFilter = {},
+    filter: ListFilter = {},
     { limit, cursor }: { limit?: number; cursor?: string | undefined } = {},
   ): Promise<ListPage> {
-    const query = { status, type, worker_id: workerId, limit, cursor };
+    const { status, type, workerId, userId, failCode, since, until, search } = filter;
+    const query = {
+      status: status === undefined ? undefined : [status].flat(),
+      type,
+      worker_id: workerId,
+      user_id: userId,
+      fail_code: failCode,
+      since,
+      until,
+      q: search,
+      limit,
+      cursor,
+    };
     const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query });
     return { jobs: body, nextCursor: header("x-next-cursor") };
   }

@@ -10,7 +10,7 @@ type ParamsInput<R> = R extends { params: infer S extends z.ZodType }
   ? { params: z.input<S> }
   : { params?: undefined };
 
-/** The values as the hub reads them: numbers and booleans, not their text. */
+/** The values as the hub reads them: numbers, booleans and lists, not their text. */
 type QueryInput<R> = R extends { query: infer S extends z.ZodType }
   ? Record<never, never> extends z.output<S>
     ? { query?: z.output<S> }
@@ -56,7 +56,7 @@ export function buildRequest<R extends Route>(route: R, input: RouteInput<R>): R
 /** The same for a route that is not known here; each call was checked against its own route. */
 type AnyInput = {
   params?: Record<string, string>;
-  query?: Record<string, string | number | boolean | undefined>;
+  query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   body?: unknown;
   headers?: Record<string, string>;
 };

@@ -91,8 +91,10 @@ describe("a request", () => {
       headers: {},
       body: undefined,
     });
-    const query = { status: "pending", limit: 10, cursor: undefined } as const;
-    expect(buildRequest(jobRoutes.listJobs, { query }).path).toBe("/api/v1/jobs?status=pending&limit=10");
+    const query = { status: ["pending" as const, "failed" as const], limit: 10, cursor: undefined };
+    expect(buildRequest(jobRoutes.listJobs, { query }).path).toBe(
+      "/api/v1/jobs?status=pending%2Cfailed&limit=10",
+    );
     expect(buildRequest(adminRoutes.createToken, { body: { role: "user" } })).toMatchObject({
       headers: { "content-type": "application/json" },
       body: '{"role":"user"}',
@@ -119,7 +121,7 @@ describe("a request", () => {
       // @ts-expect-error: the id is missing
       void callRoute(send, jobRoutes.getJob, {});
       // @ts-expect-error: no such state
-      void callRoute(send, jobRoutes.listJobs, { query: { status: "lost" } });
+      void callRoute(send, jobRoutes.listJobs, { query: { status: ["lost"] } });
       // @ts-expect-error: a token needs a role
       void callRoute(send, adminRoutes.createToken, { body: {} });
       // @ts-expect-error: it takes no body

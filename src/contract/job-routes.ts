@@ -1,25 +1,16 @@
 import { z } from "zod";
-import { jobStates } from "../core/job.ts";
 import { outputStreams } from "../core/output-stream.ts";
-import { jobId, jobType, queryFlag, queryInteger, text, workerId } from "./fields.ts";
+import { jobId, queryFlag, queryInteger } from "./fields.ts";
+import { listQuery } from "./list-query.ts";
 import { bodyBytes, route } from "./route.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
-import { eventView, jobView, receiptView } from "./view-shapes.ts";
+import { eventView, jobSummary, jobView, receiptView } from "./view-shapes.ts";
 import { whyView } from "./why-view.ts";
 
 const jobParams = z.strictObject({ id: jobId });
 export const outputParams = z.strictObject({
   id: jobId,
   stream: z.enum(outputStreams, "must be stdout or stderr"),
-});
-
-const listQuery = z.strictObject({
-  status: z.enum(jobStates).optional(),
-  type: jobType.optional(),
-  worker_id: workerId.optional(),
-  limit: queryInteger(1, 1000).optional(),
-  offset: queryInteger(0, 1_000_000_000).optional(),
-  cursor: text(1, 100).optional(),
 });
 
 const readers = ["user", "viewer"] as const;
@@ -51,9 +42,9 @@ export const jobRoutes = {
     method: "GET",
     path: "/jobs",
     who: readers,
-    summary: "List jobs, newest first; the next page is in the header X-Next-Cursor",
+    summary: "List jobs, newest first, without large fields; the next page is in the header X-Next-Cursor",
     query: listQuery,
-    answers: { 200: { description: "Jobs", shape: z.array(jobView) } },
+    answers: { 200: { description: "Jobs", shape: z.array(jobSummary) } },
   }),
   streamEvents: route({
     method: "GET",

@@ -104,6 +104,12 @@ const listJobsRequest = {
   worker: { number: 3, kind: "string" },
   pageSize: { number: 4, kind: "uint32" },
   pageToken: { number: 5, kind: "string" },
+  user: { number: 6, kind: "string" },
+  status: { number: 7, kind: "string" },
+  failCode: { number: 8, kind: "string" },
+  since: { number: 9, kind: "int64" },
+  until: { number: 10, kind: "int64" },
+  search: { number: 11, kind: "string" },
 } as const satisfies WireMessage;
 
 const listJobsResponse = {

@@ -116,6 +116,24 @@ export const jobView = z.object({
 });
 export type JobView = z.infer<typeof jobView>;
 
+/** A job in a list. Older hubs send whole jobs, without the last three fields. */
+export const jobSummary = jobView.extend({
+  run: runView.nullable(),
+  fail_history: z.array(failureView).nullable(),
+  output_files: z.array(outputFileView).nullable(),
+  command: z
+    .array(z.string())
+    .nullable()
+    .optional()
+    .meta({ description: "The first words of the command; null if the job has none" }),
+  last_failure: failureView.nullable().optional().meta({ description: "Why the last attempt failed" }),
+  cut: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Fields that are null only because they are too large for a list" }),
+});
+export type JobSummary = z.infer<typeof jobSummary>;
+
 /** The load of the worker's machine; one sample for each report of the last hour, oldest first. */
 const metricsView = z.object({
   ts: z.int(),

@@ -29,6 +29,7 @@ export function aJob(state: JobState, parts: Partial<JobRecord> = {}): JobRecord
       createdAt: 0,
       runAt: 0,
       document: "{}",
+      summary: null,
     },
     1,
   );

@@ -117,6 +117,8 @@ export type NewJob = Pick<
   | "runAt"
 > & {
   document: string;
+  /** What lists show of the document; null if the document is small enough to be read for each list. */
+  summary: string | null;
   /** Whether the producer chose the idempotency key. A key that was derived from the id is as unique as the id. */
   isKeyChosen: boolean;
 };

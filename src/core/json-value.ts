@@ -52,6 +52,29 @@ export function toPlain(value: JsonValue): unknown {
   return plain;
 }
 
+/** Whether a value takes more bytes than this as JSON. It looks only as far as it has to. */
+export function jsonExceeds(value: unknown, bytesMax: number): boolean {
+  return bytesLeft(value, bytesMax) < 0;
+}
+
+function bytesLeft(value: unknown, left: number): number {
+  if (typeof value === "string") return left - (value.length > left ? value.length : textBytes(value));
+  if (value instanceof Decimal) return left - value.text.length;
+  if (typeof value !== "object" || value === null) return left - String(value).length;
+  let rest = left - 2;
+  const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
+  for (const key of keys) {
+    if (rest < 0) break;
+    const member = (value as Record<number | string, unknown>)[key];
+    rest = bytesLeft(member, rest - (typeof key === "string" ? textBytes(key) + 2 : 1));
+  }
+  return rest;
+}
+
+function textBytes(text: string): number {
+  return new TextEncoder().encode(JSON.stringify(text)).length;
+}
+
 /** What JSON text means, or undefined when it is none. For text whose shape is checked next. */
 export function tryParseJson(text: string): unknown {
   try {

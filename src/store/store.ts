@@ -7,6 +7,7 @@ import type { WorkerFacts } from "../core/queue-key.ts";
 import type { Quota } from "../core/quota.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
+import type { JobFilter, JobPage } from "./job-list.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
 import type { WorkerStore } from "./worker-store.ts";
@@ -71,8 +72,12 @@ export type Store = AccessStore &
 
     /** With a tenant, a job of another tenant is not loaded; it takes no longer than one that does not exist. */
     getJob(input: { jobId: string; tenantId?: string | null }): Promise<StoredJob | null>;
-    /** Newest first. `before` is the seq of the last job on the previous page. */
-    listJobs(input: JobFilter): Promise<StoredJob[]>;
+    /**
+     * One page of jobs, newest first, without what is large. A page may be short, or empty, without being the last: a
+     * call looks at a limited number of jobs and returns a limited number of bytes. `nextBefore` is where the next page
+     * begins; null after the last.
+     */
+    listJobs(input: JobFilter): Promise<JobPage>;
     /**
      * How many claimable jobs of the same queue are ahead, whether its type is paused, and how many jobs of its tenant
      * are assigned or running. Null if it is not pending.
@@ -215,17 +220,6 @@ export type ChangeAnswer =
   | { kind: "duplicate"; job: JobBrief }
   | { kind: "refused"; code: ErrorCode; message: string; job: JobBrief }
   | { kind: "unknown" };
-
-export type JobFilter = {
-  tenantId?: string;
-  userId?: string;
-  status?: JobState;
-  type?: string;
-  workerId?: string;
-  before?: number;
-  offset?: number;
-  limit: number;
-};
 
 export type TenantUsage = { tenantId: string; quota: Quota; pending: number; active: number };
 

@@ -100,7 +100,7 @@ class Load {
 
   /** Whose claim was lost with the hub too often is laid aside for a person, who would do this. */
   async #putBack(): Promise<void> {
-    const query = { status: "quarantined", limit: 100 } as const;
+    const query = { status: ["quarantined" as const], limit: 100 };
     const { body: aside } = await this.#insist(routes.listJobs, { query });
     for (const { id } of aside) await this.#insist(routes.retryJob, { params: { id } });
   }

@@ -127,46 +127,8 @@ export function describeQueues(create: () => StoreUnderTest): void {
     });
   });
 
-  describe("listing", () => {
+  describe("forgetting", () => {
     const scene = useScene(create);
-
-    it("A17: reads one job for everybody, or only for its own tenant", async () => {
-      const jobId = await scene().submit({ tenantId: "acme" });
-      const read = async (tenantId?: string | null) =>
-        (await scene().store.getJob({ jobId, tenantId }))?.job.id;
-      expect(await read()).toBe(jobId);
-      expect(await read(null)).toBe(jobId);
-      expect(await read("acme")).toBe(jobId);
-      expect(await read("globex")).toBeUndefined();
-    });
-
-    it("shows the newest first, page by page", async () => {
-      const ids: string[] = [];
-      for (let made = 0; made < 5; made++) ids.unshift(await scene().submit());
-      const first = await scene().store.listJobs({ limit: 2 });
-      expect(first.map(({ job }) => job.id)).toEqual(ids.slice(0, 2));
-      const before = first[1]!.job.seq;
-      const rest = await scene().store.listJobs({ limit: 9, before });
-      expect(rest.map(({ job }) => job.id)).toEqual(ids.slice(2));
-      const skipped = await scene().store.listJobs({ limit: 9, offset: 3 });
-      expect(skipped.map(({ job }) => job.id)).toEqual(ids.slice(3));
-    });
-
-    it("filters by tenant, user, state, type and worker, each alone and together", async () => {
-      const failed = await scene().submitAndClaim({ type: "test" });
-      await scene().change(failed, failureOf("INVALID_JOB"));
-      const waiting = await scene().submit({ userId: "u2" });
-      const other = await scene().submit({ tenantId: "other" });
-      const list = async (filter: object) =>
-        (await scene().store.listJobs({ limit: 9, ...filter })).map(({ job }) => job.id);
-      expect(await list({ tenantId: "acme" })).toEqual([waiting, failed.job.id]);
-      expect(await list({ tenantId: "acme", userId: "u2" })).toEqual([waiting]);
-      expect(await list({ status: "failed" })).toEqual([failed.job.id]);
-      expect(await list({ status: "pending" })).toEqual([other, waiting]);
-      expect(await list({ type: "test" })).toEqual([failed.job.id]);
-      expect(await list({ workerId: "w1" })).toEqual([failed.job.id]);
-      expect(await list({ workerId: "w1", status: "pending" })).toEqual([]);
-    });
 
     it("forgets finished jobs and dead letters after their time, oldest first, and only those", async () => {
       const done = await scene().submitAndClaim();

@@ -6,6 +6,7 @@ import { describeClaims } from "./describe-claims.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeLife } from "./describe-life.ts";
+import { describeLists } from "./describe-lists.ts";
 import { describeOrder } from "./describe-order.ts";
 import { describeOutputs } from "./describe-outputs.ts";
 import { describeQueues } from "./describe-queues.ts";
@@ -26,6 +27,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeEndings(create);
     describeOutputs(create);
     describeQueues(create);
+    describeLists(create);
     describeRecalls(create);
     describeReceipts(create);
     describeSeals(create);

@@ -109,6 +109,7 @@ export class Scene {
       createdAt: this.nowMs,
       runAt: this.nowMs,
       document,
+      summary: null,
       ...rest,
     };
   }

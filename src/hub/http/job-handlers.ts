@@ -3,7 +3,8 @@ import { cancelJob, retryJob } from "../use-cases/jobs/end-jobs.ts";
 import { explainJob } from "../use-cases/jobs/explain-job.ts";
 import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
-import { listJobs } from "../use-cases/jobs/list-jobs.ts";
+import { listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
+import { listWholeJobs } from "../use-cases/jobs/list-whole-jobs.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import { eventView } from "../views/event-view.ts";
 import { jobView } from "../views/job-view.ts";
@@ -26,10 +27,15 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async listJobs({ deps, identity, query }) {
-    const { worker_id: workerId, limit = pageJobs, ...rest } = query;
-    const { jobs, nextCursor } = await listJobs(deps, { identity, workerId, limit, ...rest });
-    const views = await Promise.all(jobs.map((job) => jobView(deps.outputs, job, identity)));
-    return { status: 200, body: views, headers: nextPage(nextCursor) };
+    const { fields = "summary", limit = pageJobs, offset, cursor, ...filter } = query;
+    const request = { identity, filter, limit, offset, cursor };
+    if (fields === "full") {
+      const { jobs: body, nextCursor } = await listWholeJobs(deps, request);
+      return { status: 200, body, headers: nextPage(nextCursor) };
+    }
+    const { jobs, nextCursor } = await listJobs(deps, request);
+    const body = await summarizeJobs(deps, jobs, identity);
+    return { status: 200, body, headers: nextPage(nextCursor) };
   },
 
   streamEvents,

@@ -6,7 +6,7 @@ import { findJob, notFound } from "../use-cases/jobs/find-job.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import type { RpcCall, RpcDeps } from "./call.ts";
-import { jobStatus } from "./job-status.ts";
+import { jobStatus, listedStatuses } from "./job-status.ts";
 import { listPage } from "./list-request.ts";
 import { type Serve, unary } from "./serve-unary.ts";
 import { submissionOf } from "./start-request.ts";
@@ -38,7 +38,7 @@ export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
 
     listJobs: serve(deps, "listJobs", async (call, request) => {
       const { jobs, nextPageToken } = await listPage(call, request);
-      return { nextPageToken, jobs: await Promise.all(jobs.map((stored) => jobStatus(call, stored))) };
+      return { nextPageToken, jobs: await listedStatuses(call, jobs) };
     }),
   };
 }

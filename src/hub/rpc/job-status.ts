@@ -1,12 +1,16 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { commandOf, type RunSpec } from "../../contract/kinds.ts";
+import type { JobSummary, JobView } from "../../contract/view-shapes.ts";
+import type { JobRecord } from "../../core/job.ts";
 import { grpcExitCode, grpcFailure, grpcReason, grpcState } from "../../core/state-names.ts";
+import type { ListedJob } from "../../store/job-list.ts";
 import type { StoredJob } from "../../store/store.ts";
+import { summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import { jobView } from "../views/job-view.ts";
 import type { RpcCall } from "./call.ts";
 
-type View = Awaited<ReturnType<typeof jobView>>;
+type View = JobView | JobSummary;
 type StatusFields = MessageInitShape<typeof JobStatusSchema>;
 
 /** A job as gRPC shows it, derived from the HTTP view, so that both hide the same. */
@@ -14,8 +18,20 @@ export async function jobStatus(
   { deps, identity }: Pick<RpcCall, "deps" | "identity">,
   stored: StoredJob,
 ): Promise<JobStatus> {
-  const { job } = stored;
   const view = await jobView(deps.outputs, stored, identity);
+  return statusMessage(stored.job, view, commandOf(view.run as RunSpec));
+}
+
+/** The same for jobs in a list, where long commands are cut. */
+export async function listedStatuses(
+  { deps, identity }: Pick<RpcCall, "deps" | "identity">,
+  jobs: ListedJob[],
+): Promise<JobStatus[]> {
+  const views = await summarizeJobs(deps, jobs, identity);
+  return views.map((view, index) => statusMessage(jobs[index]!.job, view, view.command ?? null));
+}
+
+function statusMessage(job: JobRecord, view: View, command: readonly string[] | null): JobStatus {
   return create(JobStatusSchema, {
     jobId: job.id,
     user: job.userId,
@@ -24,7 +40,7 @@ export async function jobStatus(
     reason: grpcReason(job),
     tenant: job.tenantId,
     type: job.type,
-    command: [...(commandOf(view.run as RunSpec) ?? [])],
+    command: [...(command ?? [])],
     limits: limitsOf(view),
     worker: job.workerId ?? "",
     isolation: isolationOf(view),

@@ -1,43 +1,54 @@
 import { type ListJobsRequest, State } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { type ListFilter, listFilter } from "../../contract/list-query.ts";
 import { invalidArgument } from "../../core/errors.ts";
+import type { JobState } from "../../core/job.ts";
 import { type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
-import type { StoredJob } from "../../store/store.ts";
+import type { ListedJob } from "../../store/job-list.ts";
+import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { listJobs } from "../use-cases/jobs/list-jobs.ts";
 import type { RpcCall } from "./call.ts";
 
 const pageSizeDefault = 50;
 const pageSizeMax = 1000;
-/** How many jobs one call examines for a state that only some of them have; the next page continues from there. */
-const looksMax = 10_000;
+/** How many pages one call examines for a state that only some of their jobs have; the next call continues there. */
+const looksMax = 5;
 
 /** One page, newest first. A page may be short without being the last: only an empty token means the end. */
 export async function listPage(
   { deps, identity }: RpcCall,
   request: ListJobsRequest,
-): Promise<{ jobs: StoredJob[]; nextPageToken: string }> {
+): Promise<{ jobs: ListedJob[]; nextPageToken: string }> {
   const limit = pageSizeOf(request);
   const state = stateOf(request);
-  const behind = state === null ? [] : statesBehind[state];
-  const jobs: StoredJob[] = [];
+  const filter = filterOf(request, state);
   let cursor: string | null = tokenOf(request);
-  for (let looked = 0; looked < looksMax; looked += limit) {
-    const page = await listJobs(deps, {
-      identity,
-      status: behind.length === 1 ? behind[0] : undefined,
-      type: request.type || undefined,
-      workerId: request.worker || undefined,
-      limit,
-      cursor: cursor ?? undefined,
-    });
-    for (const stored of page.jobs) {
-      if (state !== null && grpcState(stored.job) !== state) continue;
-      jobs.push(stored);
-      if (jobs.length === limit) return { jobs, nextPageToken: String(stored.job.seq) };
-    }
-    if (page.nextCursor === null) return { jobs, nextPageToken: "" };
+  for (let look = 0; look < looksMax; look++) {
+    const page = await listJobs(deps, { identity, filter, limit, cursor: cursor ?? undefined });
+    const jobs = page.jobs.filter(({ job }) => state === null || grpcState(job) === state);
+    if (jobs.length > 0 || page.nextCursor === null) return { jobs, nextPageToken: page.nextCursor ?? "" };
     cursor = page.nextCursor;
   }
-  return { jobs, nextPageToken: cursor ?? "" };
+  return { jobs: [], nextPageToken: cursor ?? "" };
+}
+
+/** The same filters as over HTTP, in the same shape. A field that is empty or 0 is no filter. */
+function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter {
+  const { type, worker, user, status, failCode, since, until, search } = request;
+  const given = {
+    type,
+    worker_id: worker,
+    user_id: user,
+    status,
+    fail_code: failCode,
+    since: since === 0n ? "" : String(since),
+    until: until === 0n ? "" : String(until),
+    q: search,
+  };
+  const filled = Object.entries(given).filter(([, value]) => value !== "");
+  const filter = parseShape(listFilter, Object.fromEntries(filled));
+  if (state === null) return filter;
+  const behind: readonly JobState[] = statesBehind[state];
+  return { ...filter, status: filter.status?.filter((name) => behind.includes(name)) ?? [...behind] };
 }
 
 function pageSizeOf({ pageSize }: ListJobsRequest): number {

@@ -1,38 +1,46 @@
 import type { JobDocument } from "../../contract/document.ts";
+import { type DocumentFacts, documentFacts } from "../../contract/document-summary.ts";
 import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
-import { toPlain } from "../../core/json-value.ts";
 import type { Outputs, StreamSizes } from "../../output/outputs.ts";
-import { parseJson } from "../../signing/parse-json.ts";
+import type { DroppedSizes } from "../../store/output-store.ts";
 import type { StoredJob } from "../../store/store.ts";
 
 /** A job as this caller may see it. */
 export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
-  const { job } = stored;
-  const document = toPlain(parseJson(stored.document)) as JobDocument;
+  const { job, droppedOutput } = stored;
+  const facts = documentFacts(JSON.parse(stored.document) as JobDocument);
+  const view = jobFields(job, facts, identity);
+  return { ...view, run: view.run!, output: await outputSizes(outputs, job, droppedOutput) };
+}
+
+type Fields = Omit<JobView, "run" | "output"> & { run: JobView["run"] | null };
+
+/** Everything but the sizes of its outputs. */
+export function jobFields(job: JobRecord, facts: DocumentFacts, identity: Identity): Fields {
   const progress = parsed<{ progress: number; detail: string | null }>(job.progress);
-  const run = mayReadHidden(identity, job) ? document.run : withoutHidden(document.run);
+  const isShown = facts.run === null || mayReadHidden(identity, job);
   return {
     id: job.id,
     tenant_id: job.tenantId,
     user_id: job.userId,
     type: job.type,
-    params: document.params ?? (run as { params?: unknown }).params ?? null,
-    run,
+    params: facts.params,
+    run: isShown ? facts.run : withoutHidden(facts.run!),
     status: job.status,
     priority: job.priority,
-    requires: document.requires ?? null,
-    limits: document.limits ?? null,
-    execution_location: document.execution_location,
-    provider: document.provider ?? null,
-    model: document.model ?? null,
+    requires: facts.requires ?? null,
+    limits: facts.limits ?? null,
+    execution_location: facts.execution_location,
+    provider: facts.provider ?? null,
+    model: facts.model,
     timeout_sec: job.timeoutSec,
     max_runtime_ms: job.timeoutSec * 1000,
     idempotency_key: job.idempotencyKey,
-    steps: document.steps ?? null,
-    metadata: document.metadata ?? null,
+    steps: facts.steps,
+    metadata: facts.metadata,
     worker_id: job.workerId,
     attempt: job.attempt,
     attempts: job.attempts,
@@ -55,11 +63,10 @@ export async function jobView(outputs: Outputs, stored: StoredJob, identity: Ide
     fail_code: job.failCode,
     fail_detail: job.failDetail,
     fail_history: job.failHistory,
-    solver_url: document.run.kind === "solver" ? document.run.url : null,
-    solver_checksum: document.run.kind === "solver" ? document.run.checksum : null,
+    solver_url: facts.solver_url,
+    solver_checksum: facts.solver_checksum,
     isolation: parsed(job.isolation),
     usage: parsed(job.usage),
-    output: await outputSizes(outputs, stored),
     output_files: parsed(job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
@@ -89,10 +96,14 @@ function executionTimeMs(job: JobRecord): number | null {
 }
 
 /** How much the latest attempt has written, whether or not it still exists. */
-async function outputSizes(outputs: Outputs, { job, droppedOutput }: StoredJob): Promise<StreamSizes> {
-  if (job.attempt === 0) return { stdout: 0, stderr: 0 };
-  if (droppedOutput !== null && job.attempt <= droppedOutput.throughAttempt) {
-    return droppedOutput.sizes[job.attempt] ?? { stdout: 0, stderr: 0 };
+async function outputSizes(
+  outputs: Outputs,
+  { id, attempt }: JobRecord,
+  dropped: DroppedSizes | null,
+): Promise<StreamSizes> {
+  if (attempt === 0) return { stdout: 0, stderr: 0 };
+  if (dropped !== null && attempt <= dropped.throughAttempt) {
+    return dropped.sizes[attempt] ?? { stdout: 0, stderr: 0 };
   }
-  return outputs.sizes({ jobId: job.id, attempt: job.attempt });
+  return outputs.sizes({ jobId: id, attempt });
 }

@@ -15,6 +15,7 @@ import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
 import { isJobSealed } from "./is-job-sealed.ts";
 import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
+import { listJobs } from "./list-jobs.ts";
 import {
   getLockdown,
   liftLockdown,
@@ -27,7 +28,7 @@ import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
 import { getQuota, listQueues, listQuotas, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
-import { getJob, getQueuePosition, listJobs } from "./read-jobs.ts";
+import { getJob, getQueuePosition } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";

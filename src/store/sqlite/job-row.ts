@@ -59,7 +59,13 @@ const columnOf = {
 const fields = Object.keys(columnOf) as Column[];
 
 /** For SELECT: the columns of a record, then the queue. */
-export const jobColumns = `${fields.map((field) => `jobs.${columnOf[field]}`).join(", ")}, jobs.queue_id`;
+export const jobColumns = jobColumnsWith({});
+
+/** The same with expressions in place of some columns. */
+export function jobColumnsWith(expressions: Partial<Record<Column, string>>): string {
+  const columns = fields.map((field) => expressions[field] ?? `jobs.${columnOf[field]}`);
+  return `${columns.join(", ")}, jobs.queue_id`;
+}
 
 /** Where the columns selected after `jobColumns` begin. */
 export const jobWidth = fields.length + 1;

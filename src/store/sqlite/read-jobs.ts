@@ -1,5 +1,4 @@
-import type { JobFilter, QueuePosition, StoredJob } from "../store.ts";
-import { Conditions } from "./conditions.ts";
+import type { QueuePosition, StoredJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
 
@@ -14,31 +13,6 @@ export function getJob(
   const row = context.sql.rowStatement(text).get(jobId, tenantId) as Row | undefined;
   return row === undefined ? null : readStored(context, row);
 }
-
-/** Newest first. */
-export function listJobs(context: Context, filter: JobFilter): StoredJob[] {
-  const conditions = new Conditions();
-  conditions.add("jobs.tenant_id = ?", filter.tenantId);
-  conditions.add("jobs.user_id = ?", filter.userId);
-  conditions.add("jobs.type = ?", filter.type);
-  conditions.add("jobs.worker_id = ?", filter.workerId);
-  conditions.add("jobs.seq < ?", filter.before);
-  // Written out, because SQLite uses a partial index only if it can see the condition.
-  if (filter.status !== undefined) conditions.addText(`jobs.status = '${statusText[filter.status]}'`);
-  const text = `${storedText} WHERE ${conditions.text} ORDER BY jobs.seq DESC LIMIT ? OFFSET ?`;
-  const rows = context.sql.rowStatement(text).all(...conditions.values, filter.limit, filter.offset ?? 0);
-  return (rows as unknown as Row[]).map((row) => readStored(context, row));
-}
-
-/** The only words that may become part of a statement's text. */
-const statusText = {
-  pending: "pending",
-  assigned: "assigned",
-  running: "running",
-  completed: "completed",
-  failed: "failed",
-  quarantined: "quarantined",
-} as const;
 
 function readStored(context: Context, row: Row): StoredJob {
   const [document, throughAttempt, sizes] = row.slice(jobWidth) as [string | null, number, string | null];

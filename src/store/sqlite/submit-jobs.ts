@@ -55,6 +55,13 @@ function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
     job.document,
     sealJob(context.macKey, record, job.document),
   );
+  if (job.summary !== null) {
+    context.sql.run(
+      "INSERT INTO document_summaries (job_seq, summary) VALUES (?, ?)",
+      record.seq,
+      job.summary,
+    );
+  }
   applyEffects(context, effects);
   return true;
 }

@@ -1,5 +1,6 @@
 import { argumentInputBytesMax } from "../../../contract/define-kind.ts";
 import type { JobDocument } from "../../../contract/document.ts";
+import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
 import { documentDefaults } from "../../../core/document.ts";
@@ -32,6 +33,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     priority: document.priority,
     queueKey: keyOf(document),
     document: text,
+    summary: text.length <= smallDocumentBytes ? null : canonicalize(summaryOf(document)),
     documentSha256: sha256Hex(text),
     idempotencyKey: document.idempotency_key,
     isKeyChosen: submission.idempotency_key !== undefined,
@@ -44,6 +46,13 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     createdAt: made.nowMs,
     runAt: Math.max(made.nowMs, submission.run_at ?? 0),
   };
+}
+
+/** A list reads documents up to this size whole; that costs less than keeping a summary of each beside it. */
+const smallDocumentBytes = 2048;
+
+function summaryOf(document: JobDocument): JsonValue {
+  return summarizeDocument(document) as unknown as JsonValue;
 }
 
 function describe(submission: JobSubmission, author: Author, made: Making): JobDocument {

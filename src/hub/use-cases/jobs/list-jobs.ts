@@ -1,35 +1,74 @@
+import { setImmediate } from "node:timers/promises";
+import type { ListFilter } from "../../../contract/list-query.ts";
+import type { JobSummary } from "../../../contract/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobState } from "../../../core/job.ts";
-import type { StoredJob } from "../../../store/store.ts";
+import type { JobFilter, ListedJob } from "../../../store/job-list.ts";
 import type { HubDeps } from "../../deps.ts";
+import { jobSummary } from "../../views/job-summary.ts";
 
 type ListRequest = {
   identity: Identity;
-  status?: JobState;
-  type?: string;
-  workerId?: string;
+  filter: ListFilter;
   limit: number;
-  offset?: number;
-  cursor?: string;
+  offset?: number | undefined;
+  cursor?: string | undefined;
 };
 
-/** The jobs that the caller may see, newest first, with the cursor of the next page if there may be one. */
-export async function listJobs(
-  deps: HubDeps,
-  request: ListRequest,
-): Promise<{ jobs: StoredJob[]; nextCursor: string | null }> {
-  const { identity, status, type, workerId, limit, offset } = request;
-  const jobs = await deps.store.listJobs({
-    ...visibleTo(identity),
-    status,
-    type,
-    workerId,
+type ListedPage = { jobs: ListedJob[]; nextCursor: string | null };
+
+/**
+ * The jobs that the caller may see, newest first, with the cursor of the next page. Only the page without a cursor is the
+ * last: others may be short, because one call looks at a limited number of jobs.
+ */
+export async function listJobs(deps: HubDeps, request: ListRequest): Promise<ListedPage> {
+  const { identity, filter, limit, offset, cursor } = request;
+  const { tenantId, userId } = visibleTo(identity);
+  if (userId !== undefined && filter.user_id !== undefined && filter.user_id !== userId) {
+    return { jobs: [], nextCursor: null };
+  }
+  const { jobs, nextBefore } = await deps.store.listJobs({
+    ...storeFilter(filter),
+    tenantId,
+    userId: userId ?? filter.user_id,
     limit,
     offset,
-    before: request.cursor === undefined ? undefined : parseCursor(request.cursor),
+    before: cursor === undefined ? undefined : parseCursor(cursor),
   });
-  return { jobs, nextCursor: jobs.length < limit ? null : String(jobs.at(-1)!.job.seq) };
+  return { jobs, nextCursor: nextBefore === null ? null : String(nextBefore) };
+}
+
+function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
+  const { type, since, until } = filter;
+  const isPrefix = type?.endsWith("*") ?? false;
+  return {
+    statuses: filter.status,
+    type: isPrefix ? undefined : type,
+    typePrefix: isPrefix ? type!.slice(0, -1) : undefined,
+    workerId: filter.worker_id,
+    failCode: filter.fail_code,
+    since,
+    until,
+    search: filter.q,
+  };
+}
+
+/** So many take a few milliseconds; then others have their turn. */
+const summariesPerTurn = 50;
+
+/** What the caller may see of listed jobs. */
+export async function summarizeJobs(
+  deps: Pick<HubDeps, "outputs">,
+  jobs: ListedJob[],
+  identity: Identity,
+): Promise<JobSummary[]> {
+  const summaries: JobSummary[] = [];
+  for (let at = 0; at < jobs.length; at += summariesPerTurn) {
+    if (at > 0) await setImmediate();
+    const some = jobs.slice(at, at + summariesPerTurn);
+    summaries.push(...(await Promise.all(some.map((job) => jobSummary(deps.outputs, job, identity)))));
+  }
+  return summaries;
 }
 
 /** A user sees its own jobs, others all of their tenant, or of every tenant if they are bound to none. */

@@ -473,6 +473,8 @@ export declare type ListJobsRequest = Message<"writ.v1.ListJobsRequest"> & {
   state: State;
 
   /**
+   * a * at its end = all types that begin so
+   *
    * @generated from field: string type = 2;
    */
   type: string;
@@ -493,6 +495,42 @@ export declare type ListJobsRequest = Message<"writ.v1.ListJobsRequest"> & {
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
+
+  /**
+   * @generated from field: string user = 6;
+   */
+  user: string;
+
+  /**
+   * The states of the HTTP API, such as failed; several with commas; dead = quarantined.
+   *
+   * @generated from field: string status = 7;
+   */
+  status: string;
+
+  /**
+   * @generated from field: string fail_code = 8;
+   */
+  failCode: string;
+
+  /**
+   * Created at this time or later, and before that time. Milliseconds since the epoch; 0 = any.
+   *
+   * @generated from field: int64 since = 9;
+   */
+  since: bigint;
+
+  /**
+   * @generated from field: int64 until = 10;
+   */
+  until: bigint;
+
+  /**
+   * A part of the id, the type or a word of the command.
+   *
+   * @generated from field: string search = 11;
+   */
+  search: string;
 };
 
 /**
@@ -502,6 +540,8 @@ export declare type ListJobsRequest = Message<"writ.v1.ListJobsRequest"> & {
 export declare const ListJobsRequestSchema: GenMessage<ListJobsRequest>;
 
 /**
+ * A page may be short, or empty, without being the last; the last has no token. Commands are cut.
+ *
  * @generated from message writ.v1.ListJobsResponse
  */
 export declare type ListJobsResponse = Message<"writ.v1.ListJobsResponse"> & {

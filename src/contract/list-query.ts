@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { type FailureClass, failureClasses } from "../core/failure.ts";
+import { type JobState, jobStates } from "../core/job.ts";
+import { queryInteger, text, userId, workerId } from "./fields.ts";
+
+const statusAllowed = `${jobStates.join(", ")}, or dead for quarantined; several with commas`;
+
+const statuses = z.string().transform((value, context): JobState[] => {
+  const names = value.split(",").map((name) => (name === "dead" ? "quarantined" : name));
+  if (names.every(isState)) return names;
+  context.addIssue({ code: "custom", message: `must be ${statusAllowed}` });
+  return z.NEVER;
+});
+
+function isState(name: string): name is JobState {
+  return (jobStates as readonly string[]).includes(name);
+}
+
+const typeOrPrefix = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9._-]{1,100}\*?$/,
+    "must be 1 to 100 letters, digits, . _ or -, with a * at its end for all types that begin so",
+  );
+
+const moment = queryInteger(0, 8_640_000_000_000_000);
+
+/** Which jobs a list shows. */
+export const listFilter = z.strictObject({
+  status: statuses.optional(),
+  type: typeOrPrefix.optional(),
+  worker_id: workerId.optional(),
+  user_id: userId.optional(),
+  fail_code: z.enum(Object.keys(failureClasses) as [FailureClass, ...FailureClass[]]).optional(),
+  since: moment.optional(),
+  until: moment.optional(),
+  q: text(1, 100).optional(),
+});
+export type ListFilter = z.infer<typeof listFilter>;
+
+/** Beyond this many jobs, a cursor takes less time than counting. */
+const offsetMax = 10_000;
+const listFields = ["summary", "full"] as const;
+
+export const listQuery = listFilter.extend({
+  fields: z.enum(listFields, "must be summary or full").optional(),
+  limit: queryInteger(1, 1000).optional(),
+  offset: z
+    .string()
+    .regex(/^\d{1,5}$/, `must be a whole number from 0 to ${offsetMax}; use cursor beyond that`)
+    .transform(Number)
+    .refine((offset) => offset <= offsetMax, `must be at most ${offsetMax}; use cursor beyond that`)
+    .optional(),
+  cursor: text(1, 100).optional(),
+});

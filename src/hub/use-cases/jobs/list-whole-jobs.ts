@@ -1,0 +1,40 @@
+import { setImmediate } from "node:timers/promises";
+import type { JobSummary } from "../../../contract/view-shapes.ts";
+import { invalidArgument } from "../../../core/errors.ts";
+import type { StoredJob } from "../../../store/store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { jobView } from "../../views/job-view.ts";
+import { listJobs } from "./list-jobs.ts";
+
+const wholeJobsMax = 50;
+const wholeBytesMax = 4 * 1024 ** 2;
+
+/** The same list with everything in it: few jobs and few bytes, read one by one, so that nobody waits for all of them. */
+export async function listWholeJobs(
+  deps: HubDeps,
+  request: Parameters<typeof listJobs>[1],
+): Promise<{ jobs: JobSummary[]; nextCursor: string | null }> {
+  if (request.limit > wholeJobsMax) {
+    throw invalidArgument({ path: "limit", message: `must be at most ${wholeJobsMax} with fields=full` });
+  }
+  const { identity } = request;
+  const page = await listJobs(deps, request);
+  const jobs: JobSummary[] = [];
+  let bytes = 0;
+  let lastSeq: number | null = null;
+  for (const { job } of page.jobs) {
+    const stored = await deps.store.getJob({ jobId: job.id });
+    if (stored === null) continue;
+    bytes += bytesOf(stored);
+    if (bytes > wholeBytesMax && lastSeq !== null) return { jobs, nextCursor: String(lastSeq) };
+    const view = await jobView(deps.outputs, stored, identity);
+    jobs.push({ ...view, cut: [] });
+    lastSeq = job.seq;
+    await setImmediate();
+  }
+  return { jobs, nextCursor: page.nextCursor };
+}
+
+function bytesOf({ job, document }: StoredJob): number {
+  return document.length + (job.result?.length ?? 0) + (job.partialResult?.length ?? 0);
+}

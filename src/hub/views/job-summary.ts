@@ -1,0 +1,52 @@
+import type { JobDocument } from "../../contract/document.ts";
+import { type DocumentSummary, summarizeDocument } from "../../contract/document-summary.ts";
+import type { JobSummary } from "../../contract/view-shapes.ts";
+import type { Identity } from "../../core/identity.ts";
+import { isEnded } from "../../core/job.ts";
+import type { Outputs, StreamSizes } from "../../output/outputs.ts";
+import type { CutField, ListedJob } from "../../store/job-list.ts";
+import { jobFields } from "./job-view.ts";
+
+/** A job in a list, as this caller may see it: fields that are too large for a list are null and named in `cut`. */
+export async function jobSummary(
+  outputs: Outputs,
+  listed: ListedJob,
+  identity: Identity,
+): Promise<JobSummary> {
+  const { job } = listed;
+  const { cut, command, ...facts } = summaryOf(listed);
+  const fields = jobFields(job, facts, identity);
+  const isCut = (field: CutField): boolean => listed.cut.includes(field);
+  return {
+    ...fields,
+    fail_history: isCut("failHistory") ? null : fields.fail_history,
+    output_files: isCut("outputFiles") ? null : fields.output_files,
+    output: await outputSizes(outputs, listed),
+    command,
+    last_failure: job.failHistory.at(-1) ?? null,
+    cut: [...cut, ...listed.cut.map((field) => wireNames[field])],
+  };
+}
+
+const wireNames = {
+  result: "result",
+  partialResult: "partial_result",
+  failHistory: "fail_history",
+  outputFiles: "output_files",
+  isolation: "isolation",
+} as const satisfies Record<CutField, string>;
+
+function summaryOf({ summary, document }: ListedJob): DocumentSummary {
+  if (summary !== null) return JSON.parse(summary) as DocumentSummary;
+  return summarizeDocument(JSON.parse(document ?? "") as JobDocument);
+}
+
+/** What has ended is noted in the store, so that a long list need not look at as many files. */
+async function outputSizes(outputs: Outputs, { job, output }: ListedJob): Promise<StreamSizes> {
+  const { id: jobId, attempt } = job;
+  if (attempt === 0) return { stdout: 0, stderr: 0 };
+  const isRemoved = attempt <= output.throughAttempt;
+  const noted = isRemoved || isEnded(job.status) ? output.sizes[attempt] : undefined;
+  if (noted !== undefined || isRemoved) return noted ?? { stdout: 0, stderr: 0 };
+  return outputs.sizes({ jobId, attempt });
+}

@@ -1,0 +1,73 @@
+import type { FailureClass } from "../core/failure.ts";
+import type { JobRecord, JobState } from "../core/job.ts";
+import type { DroppedSizes } from "./output-store.ts";
+
+/** What lists are made of. What they leave out is null; of a long history of failures, the last one is left. */
+export type ListedJob = {
+  job: JobRecord;
+  /** Fields of the record that are too large for a list. */
+  cut: CutField[];
+  /** One of these: the summary that was stored with a large document, or the document itself. */
+  summary: string | null;
+  document: string | null;
+  /** The noted sizes of its outputs, and up to which attempt they were removed. */
+  output: DroppedSizes;
+};
+
+/** In a list, the largest size of these fields in bytes. */
+export const listedBytesMax = {
+  result: 512,
+  partialResult: 512,
+  failHistory: 512,
+  outputFiles: 512,
+  isolation: 4096,
+} as const satisfies Partial<Record<keyof JobRecord, number>>;
+export type CutField = keyof typeof listedBytesMax;
+
+export type JobPage = { jobs: ListedJob[]; nextBefore: number | null };
+
+export type JobFilter = {
+  tenantId?: string | undefined;
+  userId?: string | undefined;
+  /** Any of these. */
+  statuses?: readonly JobState[] | undefined;
+  type?: string | undefined;
+  typePrefix?: string | undefined;
+  workerId?: string | undefined;
+  failCode?: FailureClass | undefined;
+  /** Created at this time or later. */
+  since?: number | undefined;
+  /** Created before this time. */
+  until?: number | undefined;
+  /** A part of the id, the type or a word of the command, in any case. */
+  search?: string | undefined;
+  before?: number | undefined;
+  offset?: number | undefined;
+  limit: number;
+};
+
+/** A filter that no index serves looks at no more jobs than this in one call, so that it never takes long. */
+export const lookedJobsMax = 20_000;
+/** What one page reads at most: below the 4 MiB that a gRPC client accepts by default. */
+export const pageBytesMax = 2 * 1024 ** 2;
+
+/**
+ * What one ordered walk has found, newest first. `lookedTo` is the job at which it gave up; null if it looked at all
+ * jobs.
+ */
+export type Walk = { seqs: number[]; lookedTo: number | null };
+
+/** Puts walks together. Below the point where one of them gave up, what the others found is not yet the next. */
+export function mergeWalks(
+  walks: readonly Walk[],
+  { offset, limit }: { offset: number; limit: number },
+): { seqs: number[]; nextBefore: number | null } {
+  const lookedTo = Math.max(0, ...walks.map((walk) => walk.lookedTo ?? 0));
+  const found = walks
+    .flatMap(({ seqs }) => seqs)
+    .filter((seq) => seq >= lookedTo)
+    .sort((a, b) => b - a);
+  const seqs = found.slice(offset, offset + limit);
+  if (seqs.length === limit) return { seqs, nextBefore: seqs.at(-1)! };
+  return { seqs, nextBefore: lookedTo === 0 ? null : lookedTo };
+}

@@ -1,0 +1,155 @@
+import type { JobState } from "../../core/job.ts";
+import { canonicalize } from "../../signing/canonical.ts";
+import { type JobFilter, lookedJobsMax, type Walk } from "../job-list.ts";
+import type { SqlValue } from "./connection.ts";
+import type { Context } from "./context.ts";
+
+/** An index that has jobs in the order of seq, if some columns are fixed. `values` begin with ?15. */
+type Path = { from: string; fixed: string; values: SqlValue[] };
+
+/**
+ * Finds the jobs that a filter fits. Each walk follows one index, newest first, and gives up after a while; together
+ * they meet every job that fits.
+ */
+export function walksOf(context: Context, filter: JobFilter): Walk[] {
+  const paths = pathsOf(context, filter);
+  const bounds = boundsOf(context, filter);
+  return paths.map((path) => walk(context, path, filter, bounds));
+}
+
+/** Beyond this many users, most jobs of the hub are of this tenant, and reading all of them takes no longer. */
+const usersMax = 30;
+
+function pathsOf(context: Context, filter: JobFilter): Path[] {
+  const { tenantId, userId, statuses } = filter;
+  if (statuses?.every(isUnsuccessful)) {
+    const from = "jobs INDEXED BY jobs_unsuccessful";
+    return [...new Set(statuses)].map((status) => ({
+      from,
+      fixed: `status = '${status}' AND ${unsuccessful}`,
+      values: [],
+    }));
+  }
+  const everything = [{ from: "jobs NOT INDEXED", fixed: "TRUE", values: [] }];
+  if (tenantId === undefined) return everything;
+  const users = userId === undefined ? usersOf(context, tenantId) : [userId];
+  if (users.length > usersMax) return everything;
+  const from = "jobs INDEXED BY jobs_by_user";
+  return users.map((user) => ({ from, fixed: "tenant_id = ?1 AND user_id = ?15", values: [user] }));
+}
+
+/** One seek for each user. */
+function usersOf(context: Context, tenantId: string): string[] {
+  const rows = context.sql.all<{ userId: string }>(
+    `WITH RECURSIVE users (id) AS (
+      SELECT min(user_id) FROM jobs WHERE tenant_id = ?1
+      UNION ALL
+      SELECT (SELECT min(user_id) FROM jobs WHERE tenant_id = ?1 AND user_id > users.id) FROM users
+        WHERE users.id IS NOT NULL LIMIT ?2
+    ) SELECT id AS userId FROM users WHERE id IS NOT NULL`,
+    tenantId,
+    usersMax + 2,
+  );
+  return rows.map(({ userId }) => userId);
+}
+
+/** SQLite uses a partial index only if the query repeats the condition of the index. */
+const unsuccessful = "status IN ('failed', 'quarantined')";
+
+/** The statuses of the index `jobs_unsuccessful`; the only ones that become part of a statement's text. */
+function isUnsuccessful(status: JobState): boolean {
+  return status === "failed" || status === "quarantined";
+}
+
+type Bounds = { first: number; before: number };
+
+/** Clocks are set, so that a job may be some time older or newer than its neighbours. */
+const clockSlackMs = 3_600_000;
+
+/** Jobs are numbered in the order of their creation, so times can be looked up like numbers. */
+function boundsOf(context: Context, { since, until, before }: JobFilter): Bounds {
+  const last = before ?? Number.MAX_SAFE_INTEGER;
+  return {
+    first: since === undefined ? 0 : firstSince(context, since - clockSlackMs),
+    before: until === undefined ? last : Math.min(last, firstSince(context, until + clockSlackMs)),
+  };
+}
+
+function firstSince(context: Context, timeMs: number): number {
+  let low = 0;
+  let high = context.tallies.get("job_seq") + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const next = context.sql.first<{ seq: number; createdAt: number }>(
+      "SELECT seq, created_at AS createdAt FROM jobs WHERE seq >= ? ORDER BY seq LIMIT 1",
+      middle,
+    );
+    if (next === null || next.createdAt >= timeMs) high = middle;
+    else low = next.seq + 1;
+  }
+  return low;
+}
+
+function walk(context: Context, path: Path, filter: JobFilter, { first, before }: Bounds): Walk {
+  const { offset = 0, limit } = filter;
+  const values = [...wantedValues(filter), offset + limit, before, first, ...path.values];
+  const looked = `SELECT seq FROM ${path.from} WHERE ${path.fixed} AND seq < ?13 AND seq >= ?14
+    ORDER BY seq DESC LIMIT ${lookedJobsMax}`;
+  const found = context.sql.all<{ seq: number }>(
+    `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?12`,
+    ...values,
+  );
+  const seqs = found.map(({ seq }) => seq);
+  if (seqs.length === offset + limit) return { seqs, lookedTo: seqs.at(-1)! };
+  const last = context.sql.first<{ seq: number }>(
+    `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ${lookedJobsMax - 1}`,
+    ...values,
+  );
+  return { seqs, lookedTo: last?.seq ?? null };
+}
+
+/** A document that is larger and has no summary is not read for a search. */
+const searchedBytesMax = 4096;
+
+/** First the whole text, which takes little time; its commands are looked at only if it contains the words. */
+const isInCommand = `EXISTS (
+  SELECT 1 FROM (
+    SELECT coalesce(summary, iif(octet_length(document) <= ${searchedBytesMax}, document, NULL)) AS text
+      FROM documents LEFT JOIN document_summaries USING (job_seq) WHERE documents.job_seq = jobs.seq
+  ) WHERE text LIKE ?11 ESCAPE '!' AND json_valid(text) AND EXISTS (
+    SELECT 1 FROM json_each(json_array(
+        text -> '$.command', text -> '$.run.argv', text -> '$.run.worker_command'
+      )) AS commands, json_each(commands.value) AS words
+      WHERE words.value LIKE ?10 ESCAPE '!'
+  )
+)`;
+
+/** One text for all filters, because each text is prepared once and kept. */
+const wanted = `(?1 IS NULL OR jobs.tenant_id = ?1) AND (?2 IS NULL OR jobs.user_id = ?2)
+  AND (?3 IS NULL OR jobs.type = ?3) AND (?4 IS NULL OR instr(jobs.type, ?4) = 1)
+  AND (?5 IS NULL OR jobs.worker_id = ?5) AND (?6 IS NULL OR jobs.fail_code = ?6)
+  AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
+  AND (?9 IS NULL OR jobs.status IN (SELECT value FROM json_each(?9)))
+  AND (?10 IS NULL OR jobs.id LIKE ?10 ESCAPE '!' OR jobs.type LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
+
+function wantedValues(filter: JobFilter): SqlValue[] {
+  const { statuses, search } = filter;
+  return [
+    filter.tenantId ?? null,
+    filter.userId ?? null,
+    filter.type ?? null,
+    filter.typePrefix ?? null,
+    filter.workerId ?? null,
+    filter.failCode ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    statuses === undefined ? null : JSON.stringify(statuses),
+    search === undefined ? null : containing(search),
+    // Documents are stored in the canonical form, which escapes some characters.
+    search === undefined ? null : containing(canonicalize(search).slice(1, -1)),
+  ];
+}
+
+function containing(words: string): string {
+  return `%${words.replaceAll(/[!%_]/g, "!$&")}%`;
+}

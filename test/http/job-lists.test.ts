@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import type { JobSummary, JobView } from "../../src/contract/view-shapes.ts";
+import { stillEnv } from "../support/hub.ts";
+import { completedJob, failedJob, freshName, quarantinedJob, submitJob } from "../support/jobs.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
+
+const hub = memoryHubForAll(stillEnv);
+const tokens = tokensOf(hub);
+
+async function list(query: string, token = tokens.alice): Promise<{ jobs: JobSummary[]; next?: string }> {
+  const answer = await hub.must("GET", `/jobs?${query}`, { token });
+  return { jobs: answer.json<JobSummary[]>(), next: answer.headers["x-next-cursor"] as string | undefined };
+}
+
+describe("A6: a list", () => {
+  test("has summaries: what is large is null and named, and everything else is there", async () => {
+    const type = freshName("large");
+    const params = { rows: ["x".repeat(200_000)] };
+    const metadata = { note: "m".repeat(600) };
+    const { id } = await submitJob(hub, { token: tokens.alice, type, params, metadata, priority: 7 });
+    const small = await completedJob(hub, { token: tokens.alice, type: freshName("small") });
+    const whole = (await hub.must("GET", `/jobs/${id}`, { token: tokens.alice })).json<JobView>();
+    const [job] = (await list(`type=${type}`)).jobs;
+    const { params: _, metadata: __, ...rest } = whole;
+    expect(job).toMatchObject(rest);
+    expect(job).toMatchObject({
+      params: null,
+      metadata: null,
+      cut: ["params", "metadata"],
+      command: ["true"],
+      last_failure: null,
+    });
+    const [other] = (await list(`type=${small.type}`)).jobs;
+    expect(other).toMatchObject({ result: { answer: 42 }, run: { kind: "exec", argv: ["true"] }, cut: [] });
+  });
+
+  test("has the first words of a long command, and the last failure of a long history", async () => {
+    const argv = ["solve", ...Array.from({ length: 100 }, (_, index) => `--option-${index}`)];
+    const failed = await failedJob(hub, { token: tokens.alice, run: { kind: "exec", argv } });
+    const [job] = (await list(`type=${failed.type}`)).jobs;
+    expect(job).toMatchObject({ run: null, cut: ["run"], last_failure: { code: "INVALID_JOB" } });
+    expect(argv.slice(0, 5)).toEqual(job!.command!.slice(0, 5));
+    expect(job!.command!.join(" ").length).toBeLessThan(450);
+  });
+
+  test("hides the values of an environment from a viewer as a single job does", async () => {
+    const run = { kind: "exec", argv: ["true"], env: { KEY: "secret-value" } };
+    const { type } = await submitJob(hub, { token: tokens.alice, run });
+    const large = await submitJob(hub, { token: tokens.alice, run, params: "x".repeat(5_000) });
+    for (const name of [type, large.type]) {
+      expect(JSON.stringify(await list(`type=${name}`))).toContain("secret-value");
+      expect(JSON.stringify(await list(`type=${name}`, tokens.acmeViewer))).not.toContain("secret-value");
+    }
+  });
+
+  test("gives whole jobs when asked, in short pages", async () => {
+    const type = freshName("whole");
+    const params = "x".repeat(900_000);
+    for (let made = 0; made < 6; made++) await submitJob(hub, { token: tokens.alice, type, params });
+    const first = await list(`type=${type}&fields=full`);
+    expect(first.jobs).toHaveLength(4);
+    expect(first.jobs[0]).toMatchObject({ params, cut: [] });
+    const second = await list(`type=${type}&fields=full&cursor=${first.next}`);
+    expect(second.jobs).toHaveLength(2);
+    expect(second.next).toBeUndefined();
+    const summaries = await hub.must("GET", `/jobs?type=${type}`, { token: tokens.alice });
+    expect(summaries.json<JobSummary[]>()).toHaveLength(6);
+    expect(summaries.bytes.length).toBeLessThan(20_000);
+    const refused = await hub.call("GET", "/jobs?fields=full&limit=51", { token: tokens.alice });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain("must be at most 50 with fields=full");
+  });
+
+  test("refuses an offset that would have to be counted, and says what to use", async () => {
+    const refused = await hub.call("GET", "/jobs?offset=10001", { token: tokens.alice });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain("use cursor beyond that");
+  });
+
+  test("finds failed work by state, code, user, time and words", async () => {
+    const prefix = freshName("found");
+    const failed = await failedJob(hub, { token: tokens.alice, type: `${prefix}-a` });
+    const dead = await quarantinedJob(hub, { token: tokens.alice, type: `${prefix}-b` });
+    const of = async (query: string, token = tokens.alice) =>
+      (await list(`type=${prefix}*&${query}`, token)).jobs.map(({ id }) => id);
+    expect(await of("")).toEqual([dead.id, failed.id]);
+    expect(await of("status=dead")).toEqual([dead.id]);
+    expect(await of("status=failed,dead")).toEqual([dead.id, failed.id]);
+    expect(await of("fail_code=INVALID_JOB")).toEqual([failed.id]);
+    expect(await of("q=TRU")).toEqual([dead.id, failed.id]);
+    expect(await of("q=nowhere")).toEqual([]);
+    expect(await of("since=1")).toEqual([dead.id, failed.id]);
+    expect(await of("until=1")).toEqual([]);
+    expect(await of("user_id=alice", tokens.acmeViewer)).toEqual([dead.id, failed.id]);
+    expect(await of("user_id=bob", tokens.acmeViewer)).toEqual([]);
+    expect(await of("user_id=bob")).toEqual([]);
+    const refused = await hub.call("GET", "/jobs?status=failed,lost", { token: tokens.alice });
+    expect(refused.text).toContain("quarantined, or dead for quarantined; several with commas");
+  });
+});
