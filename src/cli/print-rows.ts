@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CliContext } from "./context.ts";
 import { wantsJson, writeSlowly } from "./print.ts";
-import { type Column, formatTable } from "./table.ts";
+import { type Column, formatTable, tableWidth } from "./table.ts";
 import { safeJson } from "./terminal.ts";
 
 type Printed<Row> = {
@@ -19,6 +19,8 @@ export async function printRows<Row>(
 ): Promise<void> {
   const isJson = wantsJson(command);
   if (rows.length === 0 && !isJson && context.stdout.isTTY) return void context.stderr.write(`${none}\n`);
-  const text = isJson ? rows.map((row) => `${safeJson(row)}\n`).join("") : formatTable(columns, rows);
+  const text = isJson
+    ? rows.map((row) => `${safeJson(row)}\n`).join("")
+    : formatTable(columns, rows, tableWidth(context.stdout));
   await writeSlowly(context, text, context.stops.requested);
 }

@@ -5,15 +5,15 @@ import type { Column } from "./table.ts";
 /** The columns of `jobctl workers` and `writ workers list`. */
 export function workerColumns(nowMs: number): Column<Worker>[] {
   return [
-    { title: "ID", cell: (worker) => worker.id },
+    { title: "ID", cell: (worker) => worker.id, minWidth: 12 },
     { title: "STATUS", cell: (worker) => worker.status },
     { title: "JOBS", cell: (worker) => `${worker.current_jobs}/${worker.slots}` },
     { title: "DONE", cell: (worker) => worker.job_counts.completed },
     { title: "FAILED", cell: (worker) => worker.job_counts.failed },
     { title: "SEEN", cell: (worker) => `${formatAge(worker.last_heartbeat, nowMs)} ago` },
-    { title: "KINDS", cell: (worker) => worker.kinds?.join(",") ?? null },
-    { title: "TYPES", cell: (worker) => worker.types.join(",") || "all" },
-    { title: "TAGS", cell: (worker) => worker.tags.join(",") },
+    { title: "KINDS", cell: (worker) => worker.kinds?.join(",") ?? null, minWidth: 6 },
+    { title: "TYPES", cell: (worker) => worker.types.join(",") || "all", minWidth: 6 },
+    { title: "TAGS", cell: (worker) => worker.tags.join(","), minWidth: 6 },
     { title: "VERSION", cell: (worker) => worker.version },
     { title: "FORMAT", cell: (worker) => worker.document_format ?? null },
   ];

@@ -8,12 +8,11 @@ import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { ensureHome } from "../runtime/home.ts";
 import { createHttpClient } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { DiscardFolder } from "../sandbox/discard-folder.ts";
-import { openPlainSandbox } from "../sandbox/open-plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
 import type { Ledger } from "./ledger.ts";
+import { type OpenedSandbox, openSandbox } from "./open-sandbox.ts";
 import { recover } from "./recover.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { TrustedKeys } from "./trusted-keys.ts";
@@ -98,7 +97,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   done.catch(() => {});
   return {
     workerId: settings.workerId,
-    warnings: warningsOf(resources.sandbox),
+    warnings: warningsOf(resources),
     done,
     stop: async () => {
       engine.stop().catch(() => {});
@@ -118,6 +117,8 @@ type WorkerResources = {
   keys: TrustedKeys;
   ledger: Ledger;
   sandbox: Sandbox;
+  /** What the host lacks of a cage. */
+  hostWarnings: string[];
   discards: DiscardFolder;
   runners: Runners;
   /** In reverse order of opening: what runners keep ends before the sandbox that it runs in. */
@@ -145,7 +146,7 @@ async function openResources(
       const lock = await lockWorkerDir({ clock, logger }, path, signal);
       closers.push(() => lock.release());
     }
-    const sandbox = options.sandbox ?? (await openSandbox(options, clock));
+    const { sandbox, warnings: hostWarnings } = await sandboxFor(options, clock);
     closers.push(() => sandbox.close());
     const discards = await DiscardFolder.open({ clock, logger }, settings.workDir);
     closers.push(() => discards.close());
@@ -165,49 +166,25 @@ async function openResources(
       functions: options.handlers ?? new Map(),
     });
     closers.push(() => runners.close(hurry));
-    return { key, keys, ledger, sandbox, discards, runners, close };
+    return { key, keys, ledger, sandbox, hostWarnings, discards, runners, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** The cage, as far as the host supports it; what is missing is recorded on every job. */
-async function openSandbox(
-  { settings, logger, handlers }: StartWorkerOptions,
-  clock: Clock,
-): Promise<Sandbox> {
-  const { isolation, visible_paths: visiblePaths } = settings.execution;
-  const uid = process.getuid?.() ?? -1;
-  if (isolation === "none") {
-    logger.warn(noCageWarning);
-    return openPlainSandbox({ workDir: settings.workDir, uid });
-  }
-  const sandbox = await CagedSandbox.open({
-    level: isolation,
-    workDir: settings.workDir,
-    visiblePaths,
-    clock,
-    logger,
-    pid: process.pid,
-    uid,
-    // A program with a worker in it is more than a worker, so it is not moved to another cgroup.
-    mayMove: handlers === undefined || handlers.size === 0,
-  });
-  const missing = Object.entries(sandbox.facts.parts).flatMap(([part, { had }]) => (had ? [] : [part]));
-  if (missing.length > 0)
-    logger.warn(
-      { isolation: sandbox.level, missing },
-      "this host lacks parts of the cage; see `writ doctor`",
-    );
-  return sandbox;
+async function sandboxFor(options: StartWorkerOptions, clock: Clock): Promise<OpenedSandbox> {
+  const { settings, logger, handlers } = options;
+  if (options.sandbox !== undefined) return { sandbox: options.sandbox, warnings: [] };
+  const mayMove = handlers === undefined || handlers.size === 0;
+  return openSandbox({ settings, logger, clock, mayMove, uid: process.getuid?.() ?? -1 });
 }
 
-const noCageWarning = "isolation is none: jobs run without a cage";
-
-function warningsOf({ level, obstacle }: Sandbox): string[] {
-  if (obstacle !== null) return [`process jobs are not claimed: SANDBOX_UNAVAILABLE: ${obstacle}`];
-  return level === "none" ? [noCageWarning] : [];
+function warningsOf({ sandbox, hostWarnings }: WorkerResources): string[] {
+  const { obstacle } = sandbox;
+  return obstacle === null
+    ? hostWarnings
+    : [`process jobs are not claimed: SANDBOX_UNAVAILABLE: ${obstacle}`];
 }
 
 function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {

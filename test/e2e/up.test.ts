@@ -49,10 +49,11 @@ afterAll(() => {
 });
 
 describe("writ up", () => {
-  it("is the process that its caller started, and says where it is", () => {
+  it("C7: is the process that its caller started, and says where it is: HTTP, gRPC, worker and home", () => {
     const file = JSON.parse(readFileSync(join(home, "hub.json"), "utf8"));
     expect(file).toMatchObject({ pid: up.pid, port: expect.any(Number), version: expect.any(String) });
     expect(shown).toContain(file.url);
+    expect(shown).toMatch(new RegExp(`^  grpc {4}\\S+:${file.grpc_port}$`, "m"));
   });
 
   it("fills a private home", () => {

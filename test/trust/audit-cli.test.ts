@@ -20,14 +20,16 @@ function run(program: "writ" | "jobctl", ...args: string[]): Promise<Outcome> {
   });
 }
 
-test("jobctl audit shows what happened, filtered, and as JSON", async () => {
+test("C7: jobctl audit shows what happened under one header, filtered, and as JSON", async () => {
   expect(await run("jobctl", "submit", "cli", "--exec", "--", "true")).toMatchObject({ code: 0 });
   const shown = await eventually("the record is sealed", async () => {
     const outcome = await run("jobctl", "audit", "--event", "JOB_CREATED", "--since", "1h");
     return outcome.stdout !== "" && outcome;
   });
   expect(shown).toMatchObject({ code: 0, stderr: "" });
-  expect(shown.stdout).toMatch(/^\S+Z +\d+ {2}LOW +JOB_CREATED/);
+  expect(shown.stdout).toMatch(
+    /^TIME +SEQ +LEVEL +EVENT +TENANT +USER +JOB +DETAILS\n\S+Z +\d+ +LOW +JOB_CREATED +default /,
+  );
   const json = await run("jobctl", "audit", "--event", "JOB_CREATED", "--json");
   expect(JSON.parse(json.stdout.split("\n")[0]!)).toMatchObject({ event: "JOB_CREATED", severity: "LOW" });
   expect((await run("jobctl", "audit", "--severity", "CRITICAL")).stdout).toBe("");
@@ -35,10 +37,15 @@ test("jobctl audit shows what happened, filtered, and as JSON", async () => {
   expect(await run("jobctl", "audit", "--since", "yesterday-ish")).toMatchObject({ code: 2 });
 });
 
-test("writ doctor warns that nothing would carry an alert, and says why the hub is locked", async () => {
-  expect((await run("writ", "doctor")).stdout).toMatch(
-    /warning +alerts +no channel is configured for alerts/,
-  );
+test("C7: writ doctor is aligned, counts what it found, and says why the hub is locked", async () => {
+  const healthy = await run("writ", "doctor");
+  expect(healthy.stdout).toMatch(/warning +alerts +no channel is configured for alerts/);
+  const lines = healthy.stdout.trimEnd().split("\n");
+  expect(lines.at(-1)).toMatch(/^\d+ checks: \d+ ok, \d+ warnings?, 0 problems$/);
+  const starts = lines
+    .slice(0, -2)
+    .map((line) => /^(?:ok|warning|problem) +\S+(?: \S+)* {2,}/.exec(line)?.[0].length);
+  expect(new Set(starts).size).toBe(1);
   const locked = await run("writ", "lockdown", "--reason", "a drill");
   expect(locked.stdout).toMatch(/^locked since \S+Z by \S+: a drill\n$/);
   const doctor = await run("writ", "doctor");

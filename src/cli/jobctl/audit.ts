@@ -7,7 +7,8 @@ import { parseDuration, parseMoment } from "../duration.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { parsed, wholeNumber } from "../program.ts";
 import { resolveJobId, shortId } from "../short-id.ts";
-import { neutraliseLine, safeJson } from "../terminal.ts";
+import { type Column, Table, tableWidth } from "../table.ts";
+import { safeJson } from "../terminal.ts";
 
 type Flags = {
   event?: EventKind;
@@ -52,13 +53,22 @@ async function search(
   const filter = { event, user_id: user, tenant_id: tenant, job_id: jobId, severity, since, until };
   const pageSize = all ? pageRecords : Math.min(limit, pageRecords);
   const signal = context.stops.requested;
+  const table = new Table(columns, tableWidth(context.stdout));
+  const flush = (records: AuditRecord[]): Promise<void> => {
+    const text = wantsJson(command)
+      ? records.map((record) => `${safeJson(record)}\n`).join("")
+      : table.format(records);
+    return writeSlowly(context, text, signal);
+  };
+  const rows: AuditRecord[] = [];
   let count = 0;
   for await (const record of writ.audit(filter, { pageSize })) {
     signal.throwIfAborted();
-    const line = wantsJson(command) ? safeJson(record) : showRecord(record);
-    await writeSlowly(context, `${line}\n`, signal);
+    rows.push(record);
     if (++count === limit && !all) break;
+    if (rows.length === pageSize) await flush(rows.splice(0));
   }
+  if (rows.length > 0) await flush(rows);
   if (count === 0 && context.stdout.isTTY) context.stderr.write("no events match\n");
 }
 
@@ -73,20 +83,21 @@ function momentOf(text: string): number | undefined {
   return agoMs === undefined ? parseMoment(text, nowMs) : nowMs - agoMs;
 }
 
-function showRecord(record: AuditRecord): string {
-  const { job_id: _, status: __, type: ___, priority: ____, attempt: _____, ...details } = record.details;
-  const told = Object.entries(details)
+const columns: Column<AuditRecord>[] = [
+  { title: "TIME", cell: (record) => record.timestamp, minWidth: 20 },
+  { title: "SEQ", cell: (record) => record.seq, isOptional: true },
+  { title: "LEVEL", cell: (record) => record.severity },
+  { title: "EVENT", cell: (record) => record.event },
+  { title: "TENANT", cell: (record) => record.tenant_id, minWidth: 6, isOptional: true },
+  { title: "USER", cell: (record) => record.user_id, minWidth: 6 },
+  { title: "JOB", cell: (record) => record.job_id && shortId(record.job_id) },
+  { title: "DETAILS", cell: detailsOf, minWidth: 8 },
+];
+
+function detailsOf({ details }: AuditRecord): string {
+  const { job_id: _, status: __, type: ___, priority: ____, attempt: _____, ...rest } = details;
+  return Object.entries(rest)
     .filter(([, value]) => value !== null && value !== "")
-    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
-  const words = [
-    record.timestamp,
-    String(record.seq).padStart(7),
-    record.severity.padEnd(8),
-    record.event.padEnd(22),
-    record.tenant_id,
-    record.user_id,
-    record.job_id && shortId(record.job_id),
-    ...told,
-  ];
-  return neutraliseLine(words.filter((word) => word !== null && word !== "").join("  "));
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join("  ");
 }

@@ -23,10 +23,10 @@ export function jobColumns(context: CliContext, nowMs: number): Column<RpcJob>[]
     { title: "STATE", cell: (job) => job.state, paint: (text, job) => paint[colourOf(job)](text) },
     { title: "AGE", cell: (job) => formatAge(job.created_at, nowMs) },
     { title: "TRY", cell: (job) => job.attempt || null },
-    { title: "USER", cell: (job) => job.user },
-    { title: "WORKER", cell: (job) => job.worker },
-    { title: "COMMAND", cell: (job) => commandLine(job.command) || job.type },
-    { title: "DETAIL", cell: detailOf },
+    { title: "USER", cell: (job) => job.user, minWidth: 6 },
+    { title: "WORKER", cell: (job) => job.worker, minWidth: 8 },
+    { title: "COMMAND", cell: (job) => commandLine(job.command) || job.type, minWidth: 12 },
+    { title: "DETAIL", cell: detailOf, minWidth: 10 },
   ];
 }
 

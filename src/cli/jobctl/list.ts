@@ -4,15 +4,15 @@ import { type RpcState, rpcStates } from "../../client/rpc-job.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { wholeNumber } from "../program.ts";
-import { formatTable } from "../table.ts";
+import { Table, tableWidth } from "../table.ts";
 import { safeJson } from "../terminal.ts";
 import { withJobs } from "../with-jobs.ts";
 import { jobColumns } from "./job-columns.ts";
 
 type ListFlags = { state?: string; type?: string; worker?: string; limit: number; all?: boolean };
 
-// Columns are aligned over a whole table, so a longer list is printed as several tables.
-const tableRowsMax = 1000;
+// The first of these pieces decides how wide the columns are.
+const pieceRows = 1000;
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -34,20 +34,20 @@ async function list(
 ): Promise<void> {
   const { type, worker, all = false, limit } = flags;
   const state = flags.state?.toUpperCase() as RpcState | undefined;
-  const pageSize = all ? tableRowsMax : Math.min(limit, tableRowsMax);
+  const pageSize = all ? pieceRows : Math.min(limit, pieceRows);
   const signal = context.stops.requested;
-  const columns = jobColumns(context, Date.now());
+  const table = new Table(jobColumns(context, Date.now()), tableWidth(context.stdout));
   let rows: RpcJob[] = [];
   let count = 0;
   for await (const job of jobs.list({ state, type, worker }, { pageSize, signal })) {
     if (wantsJson(command)) await writeSlowly(context, `${safeJson(job)}\n`, signal);
     else rows.push(job);
-    if (rows.length === tableRowsMax) {
-      await writeSlowly(context, formatTable(columns, rows), signal);
+    if (rows.length === pieceRows) {
+      await writeSlowly(context, table.format(rows), signal);
       rows = [];
     }
     if (++count === limit && !all) break;
   }
-  if (rows.length > 0) await writeSlowly(context, formatTable(columns, rows), signal);
+  if (rows.length > 0) await writeSlowly(context, table.format(rows), signal);
   if (count === 0 && context.stdout.isTTY) context.stderr.write("no jobs\n");
 }

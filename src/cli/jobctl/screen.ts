@@ -1,5 +1,6 @@
 import type { ReadStream } from "node:tty";
 import type { CliContext } from "../context.ts";
+import { letterWidth } from "../text-width.ts";
 
 const enterScreen = "\x1b[?1049h\x1b[?25l";
 const leaveScreen = "\x1b[?25h\x1b[?1049l";
@@ -78,7 +79,8 @@ export function cut(line: string, columns: number): string {
   let kept = "";
   for (const [piece] of line.matchAll(anyPiece)) {
     const isColour = piece.startsWith("\x1b");
-    if (!isColour && ++width > columns) return `${kept}\x1b[0m`;
+    if (!isColour) width += letterWidth(piece);
+    if (width > columns) return `${kept}\x1b[0m`;
     kept += piece;
   }
   return kept;

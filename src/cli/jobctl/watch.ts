@@ -7,7 +7,7 @@ import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { wholeNumber } from "../program.ts";
 import { shortId } from "../short-id.ts";
-import { formatTable } from "../table.ts";
+import { formatTable, tableWidth } from "../table.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
 import { withJobs } from "../with-jobs.ts";
 import { detailOf, jobColumns } from "./job-columns.ts";
@@ -60,7 +60,11 @@ function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined)
   const running = jobs.filter(({ state }) => state === "RUNNING").length;
   const queued = jobs.filter(({ state }) => state === "QUEUED").length;
   const head = trouble ?? `${running} running, ${queued} queued, ${jobs.length} shown; q quits`;
-  return [head, "", ...formatTable(jobColumns(context, nowMs), jobs).trimEnd().split("\n")];
+  return [
+    head,
+    "",
+    ...formatTable(jobColumns(context, nowMs), jobs, tableWidth(context.stdout)).trimEnd().split("\n"),
+  ];
 }
 
 /** One line, or one JSON object, for each job that is new or has changed. */

@@ -16,7 +16,7 @@ import { findHome } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print, wantsJson } from "../print.ts";
 import { wholeNumber } from "../program.ts";
-import { type Column, formatTable } from "../table.ts";
+import { type Column, formatTable, tableWidth } from "../table.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
@@ -115,7 +115,7 @@ function defineList(command: Command, context: CliContext): void {
     const certs = await listCerts(home, nowMs);
     const text = wantsJson(command)
       ? certs.map((cert) => `${safeJson(viewOf(cert))}\n`).join("")
-      : formatTable(columnsAt(nowMs), certs);
+      : formatTable(columnsAt(nowMs), certs, tableWidth(context.stdout));
     context.stdout.write(text);
   });
 }
@@ -154,9 +154,9 @@ function columnsAt(nowMs: number): Column<ListedCert>[] {
     { title: "SERIAL", cell: ({ serial }) => serial },
     { title: "KIND", cell: ({ kind }) => kind },
     { title: "USER", cell: ({ user }) => user },
-    { title: "TENANT", cell: ({ tenant }) => tenant },
+    { title: "TENANT", cell: ({ tenant }) => tenant, isOptional: true },
     { title: "ROLE", cell: ({ role }) => role },
-    { title: "EXPIRES", cell: ({ expiresAt }) => new Date(expiresAt).toISOString() },
+    { title: "EXPIRES", cell: ({ expiresAt }) => new Date(expiresAt).toISOString(), minWidth: 11 },
     { title: "STATE", cell: (cert) => stateAt(cert, nowMs) },
   ];
 }

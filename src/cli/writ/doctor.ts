@@ -7,8 +7,10 @@ import { systemClock } from "../../runtime/clock.ts";
 import { probeWorkerHost } from "../../worker/doctor.ts";
 import { findHome, withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
-import { neutraliseLine, paintFor } from "../terminal.ts";
+import { wantsJson } from "../print.ts";
+import { tableWidth } from "../table.ts";
+import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
+import { wrapText } from "../text-width.ts";
 import { examineCerts } from "./certs-findings.ts";
 
 type Finding = { check: string; state: "ok" | "warning" | "problem"; says: string };
@@ -24,7 +26,11 @@ export function define(command: Command, context: CliContext): void {
         ...(await examineCerts({ home, env: context.env, nowMs: systemClock.nowMs() })),
         ...(await examineHub(writ, systemClock.nowMs())),
       ];
-      for (const finding of findings) print(context, command, finding, (each) => showFinding(context, each));
+      context.stdout.write(
+        wantsJson(command)
+          ? findings.map((finding) => `${safeJson(finding)}\n`).join("")
+          : showFindings(context, findings),
+      );
       if (findings.some(({ state }) => state === "problem")) context.exitCode = 1;
     }),
   );
@@ -115,8 +121,30 @@ async function examineAlerts(writ: Writ): Promise<Finding[]> {
   return [carried, { check: "lockdown", state: "problem", says: why }, ...ofTenants];
 }
 
-function showFinding(context: CliContext, { check, state, says }: Finding): string {
+/** One line for each finding, wrapped on a terminal, and a last line that counts them. */
+function showFindings(context: CliContext, findings: readonly Finding[]): string {
   const paint = paintFor(context.stdout, context.env);
-  const colour = { ok: paint.green, warning: paint.yellow, problem: paint.red }[state];
-  return `${colour(state.padEnd(7))}  ${check.padEnd(18)}  ${neutraliseLine(says)}\n`;
+  const colours = { ok: paint.green, warning: paint.yellow, problem: paint.red };
+  const checkWidth = Math.max(...findings.map(({ check }) => check.length));
+  const indent = stateWidth + checkWidth + 4;
+  const width = Math.max(saysWidthMin, (tableWidth(context.stdout) ?? Number.POSITIVE_INFINITY) - indent);
+  const lines = findings.map(({ check, state, says }) => {
+    const head = `${colours[state](state.padEnd(stateWidth))}  ${check.padEnd(checkWidth)}  `;
+    return head + wrapText(neutraliseLine(says), width).join(`\n${" ".repeat(indent)}`);
+  });
+  return `${lines.join("\n")}\n\n${summary(findings)}\n`;
+}
+
+const stateWidth = "warning".length;
+const saysWidthMin = 30;
+
+function summary(findings: readonly Finding[]): string {
+  const count = (wanted: Finding["state"]): number => findings.filter(({ state }) => state === wanted).length;
+  const [warnings, problems] = [count("warning"), count("problem")];
+  const counts = `${findings.length} checks: ${count("ok")} ok, ${plural(warnings, "warning")}, ${plural(problems, "problem")}`;
+  return problems > 0 ? `${counts}; fix the problems first` : counts;
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }

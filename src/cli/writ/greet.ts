@@ -4,19 +4,21 @@ import { neutraliseLine, paintFor } from "../terminal.ts";
 
 type Greeting = {
   url: string;
+  grpcPort: number;
   home: string;
   homeFlag: string | undefined;
   workerId: string | undefined;
 };
 
 /** Prints where everything is and what to try first. */
-export function greet(context: CliContext, { url, home, homeFlag, workerId }: Greeting): void {
+export function greet(context: CliContext, { url, grpcPort, home, homeFlag, workerId }: Greeting): void {
   const paint = paintFor(context.stdout, context.env);
   const jobctl = `${nameJobctl(context)}${homeFlag === undefined ? "" : ` --home ${quote(home)}`}`;
   const lines = [
     `${paint.bold("Writ")} ${context.version} is running. Ctrl-C stops it.`,
     "",
     `  hub     ${paint.cyan(url)}`,
+    `  grpc    ${paint.cyan(`${URL.parse(url)?.hostname}:${grpcPort}`)}`,
     `  worker  ${workerId === undefined ? paint.dim("none; `writ workers add NAME` enrols one") : neutraliseLine(workerId)}`,
     `  home    ${neutraliseLine(home)}`,
     "",

@@ -5,10 +5,11 @@ import { writePrivateFile } from "../../runtime/private-file.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../duration.ts";
-import { print, wantsJson } from "../print.ts";
+import { print } from "../print.ts";
+import { printRows } from "../print-rows.ts";
 import { parsed } from "../program.ts";
-import { type Column, formatTable } from "../table.ts";
-import { neutraliseLine, safeJson } from "../terminal.ts";
+import type { Column } from "../table.ts";
+import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineList(command.command("list"), context);
@@ -20,11 +21,7 @@ export function define(command: Command, context: CliContext): void {
 function defineList(command: Command, context: CliContext): void {
   command.description("list the public keys that jobs are signed with").action(() =>
     withWrit(context, command, async (writ) => {
-      const keys = await writ.keys();
-      const text = wantsJson(command)
-        ? keys.map((key) => `${safeJson(key)}\n`).join("")
-        : formatTable(keyColumns, keys);
-      context.stdout.write(text);
+      await printRows(context, command, { rows: await writ.keys(), columns: keyColumns, none: "no keys" });
     }),
   );
 }

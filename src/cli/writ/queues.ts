@@ -38,7 +38,7 @@ function defineSwitch(command: Command, context: CliContext, paused: boolean): v
 }
 
 const columns: Column<Queue>[] = [
-  { title: "TYPE", cell: (queue) => queue.type },
+  { title: "TYPE", cell: (queue) => queue.type, minWidth: 16 },
   { title: "TENANT", cell: (queue) => queue.tenant_id },
   { title: "WAITING", cell: (queue) => queue.pending },
   { title: "RUNNING", cell: (queue) => queue.active },

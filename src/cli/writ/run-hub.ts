@@ -23,7 +23,7 @@ export async function runHub(
   const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.url }) : undefined;
   try {
     await worker?.start();
-    greet(context, { url: hub.url, home, homeFlag, workerId: worker?.workerId });
+    greet(context, { url: hub.url, grpcPort: hub.grpcPort, home, homeFlag, workerId: worker?.workerId });
     await whenAborted(stops.requested);
     context.stderr.write(
       "stopping: waiting for running jobs to finish; press Ctrl-C again to stop at once\n",

@@ -7,10 +7,11 @@ import { withWrit } from "../connection.ts";
 import { loadConnection } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../duration.ts";
-import { print, wantsJson } from "../print.ts";
+import { print } from "../print.ts";
+import { printRows } from "../print-rows.ts";
 import { parsed } from "../program.ts";
-import { type Column, formatTable } from "../table.ts";
-import { neutraliseLine, safeJson } from "../terminal.ts";
+import type { Column } from "../table.ts";
+import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineIssue(command.command("issue"), context);
@@ -50,11 +51,8 @@ function defineIssue(command: Command, context: CliContext): void {
 function defineList(command: Command, context: CliContext): void {
   command.description("list the tokens, without their secrets").action(() =>
     withWrit(context, command, async (writ) => {
-      const tokens = await writ.tokens();
-      const text = wantsJson(command)
-        ? tokens.map((token) => `${safeJson(token)}\n`).join("")
-        : formatTable(tokenColumns, tokens);
-      context.stdout.write(text);
+      const rows = await writ.tokens();
+      await printRows(context, command, { rows, columns: tokenColumns, none: "no tokens" });
     }),
   );
 }
@@ -97,12 +95,13 @@ const tokenColumns: Column<Token>[] = [
   { title: "ID", cell: (token) => token.id },
   { title: "ROLE", cell: (token) => token.role },
   { title: "TENANT", cell: (token) => token.tenant_id ?? "all" },
-  { title: "USER", cell: (token) => token.user_id },
-  { title: "WORKER", cell: (token) => token.worker_id },
-  { title: "CREATED", cell: (token) => new Date(token.created_at).toISOString() },
+  { title: "USER", cell: (token) => token.user_id, minWidth: 6 },
+  { title: "WORKER", cell: (token) => token.worker_id, minWidth: 6 },
+  { title: "CREATED", cell: (token) => new Date(token.created_at).toISOString(), minWidth: 11 },
   {
     title: "EXPIRES",
     cell: (token) => (token.expires_at === null ? "never" : new Date(token.expires_at).toISOString()),
+    minWidth: 11,
   },
   { title: "STATE", cell: (token) => (token.revoked_at === null ? "valid" : "revoked") },
 ];
