@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
-import { readVerifyingKeys } from "../signing/ring-file.ts";
+import { type KeyRecord, readRing, readVerifyingKeys, ringFile } from "../signing/ring-file.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
@@ -74,6 +76,12 @@ async function hubAddress(call: IssueCall): Promise<{ url: string; grpcPort: num
     url: call.url ?? running?.url ?? urlOf(settings, settings.port),
     grpcPort: call.grpcPort ?? running?.grpc_port ?? settings.grpcPort,
   };
+}
+
+/** All keys with which the hub of a home has ever signed; none if no hub has its keys there. */
+export async function readHomeKeys(call: Pick<HomeCall, "home" | "env">): Promise<KeyRecord[]> {
+  const { keysDir } = placesOf(call.home, await lookAtSettings(call));
+  return existsSync(join(keysDir, ringFile)) ? readRing(keysDir).keys : [];
 }
 
 /** Checks the audit trail of a home: files, database and signed heads. A hub may be running. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
-import { generateSigningKey, loadVerifyingKey } from "../../src/signing/ed25519.ts";
+import { generateSigningKey, loadVerifyingKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { parseReceipt } from "../../src/signing/receipt.ts";
 import { verifyBundle } from "../../src/signing/verify-bundle.ts";
@@ -233,6 +233,50 @@ describe("jobctl verify", () => {
       exitCode: 1,
       stdout: expect.stringContaining("not among the trusted keys"),
     });
+  });
+
+  test("B5: never trusts the keys inside a bundle", async () => {
+    const bundle = JSON.parse(readFileSync(bundleFile, "utf8"));
+    const { signingKey } = generateSigningKey();
+    const forged = {
+      ...bundle,
+      key_id: signingKey.keyId,
+      signature: signText(signingKey, bundle.document),
+      grant_signature: signText(signingKey, bundle.grant),
+      keys: [{ ...bundle.keys[0], key_id: signingKey.keyId, public_key: signingKey.publicKeyPem }],
+    };
+    writeFileSync(join(dir, "forged.json"), JSON.stringify(forged));
+    const verify = (file: string, home: string) => cli("jobctl", ["verify", "--bundle", file], { home });
+
+    expect(await verify("forged.json", hub.home)).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining(`${signingKey.keyId} is not among the trusted keys`),
+    });
+    for (const file of ["forged.json", "bundle.json"]) {
+      expect(await verify(file, "/nonexistent")).toEqual({
+        exitCode: 1,
+        stdout: expect.stringMatching(/^broken +hub key +not verified: no trusted key\. .*--keys FILE.*\n$/),
+        stderr: "",
+      });
+    }
+    expect(await verify("bundle.json", hub.home)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("B5: compares copies of the output with the receipt, without a hub", async () => {
+    writeFileSync(join(dir, "out"), "hello\n");
+    writeFileSync(join(dir, "empty"), "");
+    const verify = (...more: string[]) =>
+      cli("jobctl", ["verify", "--bundle", bundleFile, "--keys", keysFile, ...more], {
+        home: "/nonexistent",
+      });
+    const right = await verify("--stdout", "out", "--stderr", "empty");
+    expect(right.stdout).toMatch(/ok +stdout +matches the receipt[\s\S]*ok +stderr +matches the receipt/);
+    expect(right.exitCode).toBe(0);
+    const wrong = await verify("--stdout", "empty");
+    expect(wrong.stdout).toMatch(/broken +stdout +does not match the receipt[\s\S]*unknown +stderr/);
+    expect(wrong.exitCode).toBe(1);
+    expect(await verify("--stderr", "nowhere")).toMatchObject({ exitCode: 4 });
+    expect((await cli("jobctl", ["verify", id, "--stdout", "empty"])).exitCode).toBe(1);
   });
 
   test.each([

@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { z } from "zod";
 import { type Job, type Writ, WritError } from "../../client/index.ts";
 import { keyView, receiptView } from "../../contract/view-shapes.ts";
-import { codeOf } from "../../core/errors.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import {
   type BundleStep,
@@ -14,14 +12,15 @@ import {
   readPublicKeys,
   verifyBundle,
 } from "../../signing/verify-bundle.ts";
-import { withWrit } from "../connection.ts";
+import { findHome, withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { collect } from "../program.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
+import { type Copies, type CopyFlags, hashCopies, unreadable } from "./hash-copies.ts";
 
-type Flags = { bundle?: string; export?: string; keys?: string; artifact?: string[] };
+type Flags = CopyFlags & { bundle?: string; export?: string; keys?: string; home?: string };
 type Keys = Parameters<typeof verifyBundle>[0]["keys"];
 
 const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
@@ -35,35 +34,42 @@ const bundleFile = receiptView.extend({
 export function define(command: Command, context: CliContext): void {
   command
     .argument("[id]", jobIdHelp)
-    .option("--bundle <file>", "check this exported bundle instead; needs no hub")
-    .option("--keys <file>", "trust only the hub keys in this PEM file, as written by `writ keys export`")
+    .option(
+      "--bundle <file>",
+      "check this exported bundle instead; needs no hub, but a key of it that you trust",
+    )
+    .option(
+      "--keys <file>",
+      "trust only the hub keys in this PEM file, as written by `writ keys export` (default: those in the hub's home)",
+    )
+    .option("--stdout <file>", "compare a copy of the standard output with the receipt")
+    .option("--stderr <file>", "compare a copy of the standard error with the receipt")
     .option(
       "--artifact <key=file>",
       "compare a copy of an output file with the receipt; may be repeated",
       collect,
     )
     .option("--export <file>", "also write a bundle that --bundle can check on another machine")
-    .action(async (id: string | undefined, flags: Flags) => {
+    .action(async (id: string | undefined) => {
+      const flags = command.optsWithGlobals<Flags>();
       if ((id === undefined) === (flags.bundle === undefined)) {
         throw new WritError("INVALID_ARGUMENT", "give either a job id or --bundle FILE");
       }
-      const artifacts = await hashArtifacts(context, flags.artifact ?? []);
+      const copies = await hashCopies(context.cwd, flags);
       const steps =
         flags.bundle === undefined
-          ? await withWrit(context, command, (writ) =>
-              verifyJob(writ, { context, id: id!, flags, artifacts }),
-            )
-          : await verifyFile(context, flags.bundle, { flags, artifacts });
+          ? await withWrit(context, command, (writ) => verifyJob(writ, { context, id: id!, flags, copies }))
+          : await verifyFile(context, flags.bundle, { flags, copies });
       for (const step of steps) print(context, command, shown(step), () => showStep(context, step));
       if (steps.some(({ isFine }) => isFine === false)) context.exitCode = 1;
     });
 }
 
-type Given = { flags: Flags; artifacts: Map<string, string> };
+type Given = { flags: Flags; copies: Copies };
 
 async function verifyJob(
   writ: Writ,
-  { context, id, flags, artifacts }: Given & { context: CliContext; id: string },
+  { context, id, flags, copies }: Given & { context: CliContext; id: string },
 ): Promise<BundleStep[]> {
   const jobId = await resolveJobId(writ, id);
   const bundle = await writ.receipt(jobId);
@@ -75,15 +81,15 @@ async function verifyJob(
   const signal = context.stops.requested;
   const wanted = { attempt: bundle.attempt, follow: false, signal };
   const outputs = {
-    stdout: await hashOutput(writ, jobId, { ...wanted, stream: "stdout" }),
-    stderr: await hashOutput(writ, jobId, { ...wanted, stream: "stderr" }),
+    stdout: copies.stdout ?? (await hashOutput(writ, jobId, { ...wanted, stream: "stdout" })),
+    stderr: copies.stderr ?? (await hashOutput(writ, jobId, { ...wanted, stream: "stderr" })),
     files: await listFiles(writ, jobId),
   };
   return verifyBundle({
     bundle,
     outputs,
-    artifacts,
-    keys: await trustedKeys(context, flags, hubKeys as unknown as Keys),
+    artifacts: copies.artifacts,
+    keys: (await givenKeys(context, flags)) ?? (hubKeys as unknown as Keys),
   });
 }
 
@@ -116,7 +122,7 @@ async function listFiles(writ: Writ, jobId: string): Promise<Job["output_files"]
 async function verifyFile(
   context: CliContext,
   path: string,
-  { flags, artifacts }: Given,
+  { flags, copies }: Given,
 ): Promise<BundleStep[]> {
   const parsed = bundleFile.safeParse(await readJsonFile(resolve(context.cwd, path)));
   if (!parsed.success) {
@@ -126,53 +132,35 @@ async function verifyFile(
       `--bundle ${path}: not a receipt bundle (${issue?.path.join(".")} ${issue?.message})`,
     );
   }
-  const { keys, ...bundle } = parsed.data;
-  const steps = verifyBundle({
-    bundle: bundle satisfies ReceiptBundle,
-    artifacts,
-    keys: await trustedKeys(context, flags, keys),
-  });
-  if (flags.keys !== undefined) return steps;
-  const says = "checked with the keys inside the bundle; use --keys FILE to check with keys that you trust";
-  return [{ step: "trust", isFine: null, says }, ...steps];
+  // Whoever forges a bundle also chooses the keys in it.
+  const { keys: _untrusted, ...bundle } = parsed.data;
+  const keys = (await givenKeys(context, flags)) ?? (await homeKeys(context, flags));
+  if (keys.length === 0) return [noTrustedKey];
+  const { artifacts, ...outputs } = copies;
+  return verifyBundle({ bundle: bundle satisfies ReceiptBundle, keys, outputs, artifacts });
 }
 
-async function trustedKeys(context: CliContext, flags: Flags, fallback: Keys): Promise<Keys> {
-  if (flags.keys === undefined) return fallback;
+const noTrustedKey: BundleStep = {
+  step: "hub key",
+  isFine: false,
+  says:
+    "not verified: no trusted key. The keys inside a bundle prove nothing; give --keys FILE with the hub's keys, as written by " +
+    "`writ keys export`, or the hub's home with --home",
+};
+
+/** Those of `--keys`; undefined without it. */
+async function givenKeys(context: CliContext, flags: Flags): Promise<Keys | undefined> {
+  if (flags.keys === undefined) return undefined;
   const keys = readPublicKeys(await readText(resolve(context.cwd, flags.keys)));
   if (keys.length === 0)
-    throw new WritError("KEY_REJECTED", `--keys ${flags.keys}: the file contains no public key`);
+    throw new WritError("KEY_REJECTED", `--keys ${flags.keys}: the file holds no public key`);
   return keys;
 }
 
-async function hashArtifacts(context: CliContext, given: readonly string[]): Promise<Map<string, string>> {
-  const hashes = new Map<string, string>();
-  for (const one of given) {
-    // A key may hold an equals sign; the path on this machine is what the caller can choose.
-    const at = one.lastIndexOf("=");
-    if (at < 1 || at === one.length - 1) {
-      throw new WritError(
-        "INVALID_ARGUMENT",
-        `--artifact: "${one}" is not KEY=FILE, such as report.pdf=./copy.pdf`,
-      );
-    }
-    hashes.set(one.slice(0, at), await hashFile(resolve(context.cwd, one.slice(at + 1))));
-  }
-  return hashes;
-}
-
-async function hashFile(path: string): Promise<string> {
-  const made = createHash("sha256");
-  try {
-    for await (const chunk of createReadStream(path)) made.update(chunk as Buffer);
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-  return made.digest("hex");
-}
-
-function unreadable(path: string, error: unknown): WritError {
-  return new WritError("NOT_FOUND", `${path} cannot be read (${codeOf(error)})`);
+/** Those of the hub whose home this is; none on a machine that has never seen it. */
+async function homeKeys(context: CliContext, flags: Flags): Promise<Keys> {
+  const { readHomeKeys } = await import("../../hub/admin.ts");
+  return readHomeKeys({ home: findHome(context, flags.home), env: context.env });
 }
 
 async function readJsonFile(path: string): Promise<unknown> {
