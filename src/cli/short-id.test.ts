@@ -3,9 +3,9 @@ import { jobIdNumber } from "../client/testing/tiny-hub.ts";
 import { resolveJobId, shortId } from "./short-id.ts";
 
 const ids = [jobIdNumber(0xabcdef01), jobIdNumber(0x12cdef01), "0f000000-0000-4000-8000-000000000777"];
-const writ = { newestIds: async () => ids };
+const writ = { findIds: async () => ids };
 const nobody = {
-  newestIds: async (): Promise<never> => {
+  findIds: async (): Promise<never> => {
     throw new Error("must not be asked");
   },
 };

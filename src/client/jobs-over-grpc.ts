@@ -32,6 +32,8 @@ export type RpcListFilter = {
   until?: number | undefined;
   /** A part of the id, the type or a word of the command. */
   search?: string | undefined;
+  /** The first 8 or more, or the last 6 or more, characters of an id. */
+  id?: string | undefined;
 };
 export type RpcListPage = { jobs: RpcJob[]; nextPageToken: string | undefined };
 type CallOptions = { signal?: AbortSignal | undefined };
@@ -121,9 +123,9 @@ export class JobsOverGrpc {
     return { jobs: jobs.map(rpcJob), nextPageToken: nextPageToken || undefined };
   }
 
-  /** The ids of the newest jobs that this user may see; at most 1000. */
-  async newestIds(count: number): Promise<string[]> {
-    return (await this.listPage({}, { pageSize: count })).jobs.map(({ job_id }) => job_id);
+  /** The ids that begin or end with this part, newest first; at most 100. */
+  async findIds(part: string): Promise<string[]> {
+    return (await this.listPage({ id: part }, { pageSize: 100 })).jobs.map(({ job_id }) => job_id);
   }
 
   /** Closes the connection; later calls are refused. */

@@ -56,6 +56,8 @@ export type ListFilter = {
   until?: number;
   /** A part of the id, the type or a word of the command. */
   search?: string;
+  /** The first 8 or more, or the last 6 or more, characters of an id. */
+  id?: string;
 };
 
 /** The names of live events: `job:created`, `job:running` and so on. */

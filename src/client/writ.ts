@@ -121,7 +121,7 @@ export class Writ {
     filter: ListFilter = {},
     { limit, cursor }: { limit?: number; cursor?: string | undefined } = {},
   ): Promise<ListPage> {
-    const { status, type, workerId, userId, failCode, since, until, search } = filter;
+    const { status, type, workerId, userId, failCode, since, until, search, id } = filter;
     const query = {
       status: status === undefined ? undefined : [status].flat(),
       type,
@@ -131,6 +131,7 @@ export class Writ {
       since,
       until,
       q: search,
+      id,
       limit,
       cursor,
     };
@@ -138,9 +139,9 @@ export class Writ {
     return { jobs: body, nextCursor: header("x-next-cursor") };
   }
 
-  /** The ids of the newest jobs that this client may see; at most 1000. */
-  async newestIds(count: number): Promise<string[]> {
-    return (await this.listPage({}, { limit: count })).jobs.map(({ id }) => id);
+  /** The ids that begin or end with this part, newest first; at most 100. */
+  async findIds(part: string): Promise<string[]> {
+    return (await this.listPage({ id: part }, { limit: 100 })).jobs.map(({ id }) => id);
   }
 
   /** `over`: it will not run. `asked`: its worker has been told to stop it. */

@@ -110,6 +110,7 @@ const listJobsRequest = {
   since: { number: 9, kind: "int64" },
   until: { number: 10, kind: "int64" },
   search: { number: 11, kind: "string" },
+  id: { number: 12, kind: "string" },
 } as const satisfies WireMessage;
 
 const listJobsResponse = {

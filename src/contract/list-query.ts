@@ -25,6 +25,10 @@ const typeOrPrefix = z
 
 const moment = queryInteger(0, 8_640_000_000_000_000);
 
+const idPart = z
+  .string()
+  .regex(/^[0-9a-f-]{6,36}$/, "must be the first 8 or more, or the last 6 or more, characters of an id");
+
 /** Which jobs a list shows. */
 export const listFilter = z.strictObject({
   status: statuses.optional(),
@@ -35,6 +39,7 @@ export const listFilter = z.strictObject({
   since: moment.optional(),
   until: moment.optional(),
   q: text(1, 100).optional(),
+  id: idPart.optional(),
 });
 export type ListFilter = z.infer<typeof listFilter>;
 

@@ -41,10 +41,16 @@ export type JobFilter = {
   until?: number | undefined;
   /** A part of the id, the type or a word of the command, in any case. */
   search?: string | undefined;
+  /** The beginning of an id, of at least 8 characters, or its end, of at least 6. */
+  idPart?: string | undefined;
   before?: number | undefined;
   offset?: number | undefined;
   limit: number;
 };
+
+/** Ids begin with the time, so that many have the same first characters. */
+export const idStartCharsMin = 8;
+export const idEndCharsMin = 6;
 
 /** A filter that no index serves looks at no more jobs than this in one call, so that it never takes long. */
 export const lookedJobsMax = 20_000;

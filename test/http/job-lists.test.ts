@@ -98,3 +98,16 @@ describe("A6: a list", () => {
     expect(refused.text).toContain("quarantined, or dead for quarantined; several with commas");
   });
 });
+
+test("B10: a list finds a job by a part of its id, for those who may see it", async () => {
+  const { id } = await submitJob(hub, { token: tokens.alice });
+  const find = async (part: string, token = tokens.alice) =>
+    (await list(`id=${part}`, token)).jobs.map((job) => job.id);
+  expect(await find(id.slice(-8))).toEqual([id]);
+  expect(await find(id.slice(0, 23))).toContain(id);
+  expect(await find(id)).toEqual([id]);
+  expect(await find(id.slice(-8), tokens.bob)).toEqual([]);
+  expect(await find(id.slice(-8), tokens.eve)).toEqual([]);
+  const refused = await hub.call("GET", "/jobs?id=12345", { token: tokens.alice });
+  expect(refused.text).toContain("must be the first 8 or more, or the last 6 or more, characters of an id");
+});

@@ -77,6 +77,32 @@ export function describeLists(create: () => StoreUnderTest): void {
       expect(await list({ search: "params" })).toEqual([]);
     });
 
+    it("B10: finds a job by the beginning or the end of its id, however old it is", async () => {
+      const old = "01990000-0000-7000-8000-0000000beef1";
+      const twin = "01980000-0000-4000-8000-00000abbeef1";
+      await scene().submit({ id: old });
+      for (let made = 0; made < 2; made++) {
+        await scene().submitAll(Array.from({ length: 1000 }, () => scene().newJob()));
+      }
+      await scene().submit({ id: twin, userId: "u2" });
+      const find = async (idPart: string, filter = {}) =>
+        (await scene().store.listJobs({ limit: 9, idPart, ...filter })).jobs.map(({ job }) => job.id);
+      expect(await find("0beef1")).toEqual([old]);
+      expect(await find("bbeef1")).toEqual([twin]);
+      expect(await find("01990000")).toEqual([old]);
+      expect(await find("01990000-0000-7")).toEqual([old]);
+      expect(await find(old)).toEqual([old]);
+      expect(await find("000000001000")).toHaveLength(1);
+      expect(await find("00000000")).toHaveLength(9);
+      expect(await find("0199000")).toEqual([]);
+      expect(await find("0beef2")).toEqual([]);
+      const third = "01990000-0000-7000-8000-00000fbbeef1";
+      await scene().submit({ id: third });
+      expect(await find("bbeef1")).toEqual([third, twin]);
+      expect(await find("bbeef1", { userId: "u2", tenantId: "acme" })).toEqual([twin]);
+      expect(await find("bbeef1", { tenantId: "other" })).toEqual([]);
+    });
+
     it("A6: leaves out what is large and says so", async () => {
       const large = "x".repeat(100_000);
       const document = JSON.stringify({ job_id: "j", params: large });

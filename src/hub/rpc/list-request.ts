@@ -33,7 +33,7 @@ export async function listPage(
 
 /** The same filters as over HTTP, in the same shape. A field that is empty or 0 is no filter. */
 function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter {
-  const { type, worker, user, status, failCode, since, until, search } = request;
+  const { type, worker, user, status, failCode, since, until, search, id } = request;
   const given = {
     type,
     worker_id: worker,
@@ -43,6 +43,7 @@ function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter
     since: since === 0n ? "" : String(since),
     until: until === 0n ? "" : String(until),
     q: search,
+    id,
   };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const filter = parseShape(listFilter, Object.fromEntries(filled));

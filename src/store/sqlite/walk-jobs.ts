@@ -1,6 +1,6 @@
 import type { JobState } from "../../core/job.ts";
 import { canonicalize } from "../../signing/canonical.ts";
-import { type JobFilter, lookedJobsMax, type Walk } from "../job-list.ts";
+import { idEndCharsMin, idStartCharsMin, type JobFilter, lookedJobsMax, type Walk } from "../job-list.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
 
@@ -21,7 +21,8 @@ export function walksOf(context: Context, filter: JobFilter): Walk[] {
 const usersMax = 30;
 
 function pathsOf(context: Context, filter: JobFilter): Path[] {
-  const { tenantId, userId, statuses } = filter;
+  const { tenantId, userId, statuses, idPart } = filter;
+  if (idPart !== undefined) return idPaths(idPart);
   if (statuses?.every(isUnsuccessful)) {
     const from = "jobs INDEXED BY jobs_unsuccessful";
     return [...new Set(statuses)].map((status) => ({
@@ -37,6 +38,34 @@ function pathsOf(context: Context, filter: JobFilter): Path[] {
   const from = "jobs INDEXED BY jobs_by_user";
   return users.map((user) => ({ from, fixed: "tenant_id = ?1 AND user_id = ?15", values: [user] }));
 }
+
+/** The parts of the index `jobs_by_id_end`, from the first job to the last. */
+const parts = `(WITH RECURSIVE parts (part) AS (
+    SELECT min(seq) >> 10 FROM jobs
+    UNION ALL
+    SELECT part + 1 FROM parts WHERE part < (SELECT max(seq) >> 10 FROM jobs)
+  ) SELECT part FROM parts)`;
+
+function idPaths(idPart: string): Path[] {
+  const byStart = {
+    from: "jobs INDEXED BY sqlite_autoindex_jobs_1",
+    fixed: "id >= ?15 AND id < ?15 || 'g'",
+    values: [idPart],
+  };
+  const byEnd = {
+    from: `${parts} CROSS JOIN jobs INDEXED BY jobs_by_id_end`,
+    fixed: `seq >> 10 = part AND substr(id, -6) = substr(?15, -6) AND substr(id, -length(?15)) = ?15`,
+    values: [idPart],
+  };
+  // A whole id is its own beginning and end.
+  const isWhole = idPart.length >= idCharsMax;
+  return [
+    ...(idPart.length >= idStartCharsMin ? [byStart] : []),
+    ...(idPart.length >= idEndCharsMin && !isWhole ? [byEnd] : []),
+  ];
+}
+
+const idCharsMax = 36;
 
 /** One seek for each user. */
 function usersOf(context: Context, tenantId: string): string[] {

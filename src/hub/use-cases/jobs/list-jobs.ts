@@ -50,6 +50,7 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
     since,
     until,
     search: filter.q,
+    idPart: filter.id,
   };
 }
 

@@ -531,6 +531,13 @@ export declare type ListJobsRequest = Message<"writ.v1.ListJobsRequest"> & {
    * @generated from field: string search = 11;
    */
   search: string;
+
+  /**
+   * The first 8 or more, or the last 6 or more, characters of an id.
+   *
+   * @generated from field: string id = 12;
+   */
+  id: string;
 };
 
 /**
