@@ -322,6 +322,7 @@ test("status shows which walls the job had and which not, and nothing that steer
           level: "best-effort",
           applied: ["memory", "pids"],
           missing: [{ $typeName: "writ.v1.MissingPart", part: "io", why: "no io controller" }],
+          cgroup: "/sys/fs/cgroup/writ/jobs/1",
         },
         usage: { $typeName: "writ.v1.Usage", cpuMs: 1500n, memoryPeakBytes: 3_000_000n, oom: false },
       }),
@@ -331,6 +332,7 @@ test("status shows which walls the job had and which not, and nothing that steer
   expect(stdout).toMatch(/^limits +cpu 500m, memory 100M, io low, pids 512, network host$/m);
   expect(stdout).toMatch(/^applied +memory, pids$/m);
   expect(stdout).toMatch(/^missing io +no io controller$/m);
+  expect(stdout, "B11").toMatch(/^cgroup +\/sys\/fs\/cgroup\/writ\/jobs\/1$/m);
   expect(stdout).toMatch(/^used +1\.5s of CPU time, memory peak 2\.9 MiB$/m);
   expect(JSON.parse((await run(["status", "--json", id])).stdout)).toMatchObject({
     job_id: id,

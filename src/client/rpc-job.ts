@@ -19,7 +19,13 @@ export type RpcJob = {
   command: string[];
   limits: { cpu: string; memory: string; io: string; pids: number; network: string } | null;
   worker: string | null;
-  isolation: { level: string; applied: string[]; missing: { part: string; why: string }[] } | null;
+  isolation: {
+    level: string;
+    applied: string[];
+    missing: { part: string; why: string }[];
+    /** Its path on the worker, while the job runs. */
+    cgroup: string | null;
+  } | null;
   created_at: number;
   started_at: number | null;
   ended_at: number | null;
@@ -72,8 +78,14 @@ function limitsOf(limits: NonNullable<JobStatus["limits"]>): RpcJob["limits"] {
   return { cpu, memory, io, pids, network };
 }
 
-function isolationOf({ level, applied, missing }: NonNullable<JobStatus["isolation"]>): RpcJob["isolation"] {
-  return { level, applied: [...applied], missing: missing.map(({ part, why }) => ({ part, why })) };
+function isolationOf(isolation: NonNullable<JobStatus["isolation"]>): RpcJob["isolation"] {
+  const { level, applied, missing, cgroup } = isolation;
+  return {
+    level,
+    applied: [...applied],
+    missing: missing.map(({ part, why }) => ({ part, why })),
+    cgroup: cgroup || null,
+  };
 }
 
 function usageOf({ cpuMs, memoryPeakBytes, oom }: NonNullable<JobStatus["usage"]>): RpcJob["usage"] {

@@ -22,11 +22,13 @@ type KindRow<Fields extends z.ZodRawShape> = {
   /** The field that is passed to the process as one argument and therefore has to fit into one. */
   argument?: keyof Fields;
   /** Fields of the document that only such kinds may have. */
-  documentFields?: Partial<Record<KindField, "required" | "optional">>;
+  documentFields?: DocumentFields;
 };
 
 export const kindFields = ["provider", "model", "repo_root", "allowed_paths"] as const;
 type KindField = (typeof kindFields)[number];
+/** `local` is required at LOCAL_MACHINE and optional elsewhere. */
+type DocumentFields = Partial<Record<KindField, "required" | "local" | "optional">>;
 
 /** One kind, for code that does not know which kind it is. */
 export type KindRules = {
@@ -36,7 +38,7 @@ export type KindRules = {
   command(run: object): readonly string[] | null;
   hidden: readonly string[];
   argument: string | null;
-  documentFields: Partial<Record<KindField, "required" | "optional">>;
+  documentFields: DocumentFields;
 };
 
 type RunOf<Fields extends z.ZodRawShape> = z.infer<z.ZodObject<Fields>>;

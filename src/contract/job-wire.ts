@@ -33,6 +33,7 @@ const isolation = {
     kind: { part: { number: 1, kind: "string" }, why: { number: 2, kind: "string" } },
     count: "repeated",
   },
+  cgroup: { number: 4, kind: "string" },
 } as const satisfies WireMessage;
 
 const usage = {

@@ -60,8 +60,8 @@ export const kinds = {
     documentFields: {
       provider: "required",
       model: "required",
-      repo_root: "optional",
-      allowed_paths: "optional",
+      repo_root: "local",
+      allowed_paths: "local",
     },
   }),
   handler: defineKind("handler", { fields: { params: anyJson.optional() } }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentDefaults } from "../core/document.ts";
 import { jobStates } from "../core/job.ts";
 import { type KindRules, kindFields } from "./define-kind.ts";
 import { jobDocument } from "./document.ts";
@@ -95,12 +96,15 @@ function runProblems(job: SubmissionFields): Problem[] {
 function kindProblems(job: SubmissionFields): Problem[] {
   const kind = kindOf(job);
   const { documentFields } = rulesOf(kind);
+  const isLocal = (job.execution_location ?? documentDefaults.executionLocation) === "LOCAL_MACHINE";
   return kindFields.flatMap((path) => {
-    if (job[path] !== undefined && documentFields[path] === undefined) {
-      return [{ path, message: `belongs to ${kindsWith(path)} jobs only` }];
+    const rule = documentFields[path];
+    if (job[path] !== undefined) {
+      return rule === undefined ? [{ path, message: `belongs to ${kindsWith(path)} jobs only` }] : [];
     }
-    return job[path] === undefined && documentFields[path] === "required"
-      ? [{ path, message: `is required for ${kind} jobs` }]
+    if (rule === "required") return [{ path, message: `is required for ${kind} jobs` }];
+    return rule === "local" && isLocal
+      ? [{ path, message: `is required for ${kind} jobs at LOCAL_MACHINE` }]
       : [];
   });
 }

@@ -48,6 +48,7 @@ const isolationView = z.object({
   level: known(isolationLevels),
   applied: z.array(z.string()),
   missing: z.array(z.object({ part: z.string(), why: z.string() })),
+  cgroup: z.string().optional().meta({ description: "Its path on the worker, while the job runs" }),
 });
 
 const usageView = z.object({

@@ -147,6 +147,7 @@ const isolation = z.strictObject({
   level: z.enum(isolationLevels),
   applied: z.array(text(1, 100)).max(100),
   missing: z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100),
+  cgroup: text(1, 4096).optional(),
 });
 
 const usage = z.strictObject({

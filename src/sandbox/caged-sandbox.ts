@@ -89,8 +89,11 @@ export class CagedSandbox implements Sandbox {
     return this.#launcher;
   }
 
-  async probe(asked: Asked): Promise<Isolation> {
-    return decideIsolation(this.level, this.#facts, asked).isolation;
+  async probe(asked: Asked & { jobId?: string }): Promise<Isolation> {
+    const { isolation } = decideIsolation(this.level, this.#facts, asked);
+    const { jobsDir, parts } = this.#facts;
+    if (asked.jobId === undefined || jobsDir === null || !parts.cgroup.had) return isolation;
+    return { ...isolation, cgroup: new JobCgroups(jobsDir, this.#options.clock).pathOf(asked.jobId) };
   }
 
   workDirInside(workDir: string): string {

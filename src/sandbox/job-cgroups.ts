@@ -18,13 +18,17 @@ export class JobCgroups {
     this.#clock = clock;
   }
 
+  pathOf(jobId: string, number = 1): string {
+    return join(this.#jobsDir, number === 1 ? jobId : `${jobId}-${number}`);
+  }
+
   /**
    * Always a new one. Another worker on this host may still be ending an earlier attempt of the same job: its cgroup is
    * its own, so the name gets a number then.
    */
   create(jobId: string): JobCgroup {
     for (let number = 1; ; number++) {
-      const path = join(this.#jobsDir, number === 1 ? jobId : `${jobId}-${number}`);
+      const path = this.pathOf(jobId, number);
       try {
         mkdirSync(path);
         return new JobCgroup(path, this.#clock);

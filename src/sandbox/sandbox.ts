@@ -10,6 +10,8 @@ export type Isolation = {
   level: IsolationLevel | "in-process";
   applied: string[];
   missing: { part: string; why: string }[];
+  /** Where its cgroup is while it runs. */
+  cgroup?: string;
 };
 
 /** The limits of a process, and which of them may not be left out. */
@@ -105,7 +107,7 @@ export type Sandbox = {
   /** Why no process can be started here, as far as is known; null when one can. */
   readonly obstacle: string | null;
   /** What a process would get, known before it is started. Rejects with SandboxUnavailable if that is too little. */
-  probe(asked: Asked): Promise<Isolation>;
+  probe(asked: Asked & { jobId?: string }): Promise<Isolation>;
   /** Where a process finds its own directory. */
   workDirInside(workDir: string): string;
   /** Rejects with SandboxUnavailable if the process cannot be isolated as required; then nothing was executed. */

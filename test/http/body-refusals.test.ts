@@ -130,6 +130,22 @@ test.each(withBody)("%s takes not one byte more than its limit, announced or not
   expect(await refusedCall(name, example, { body, chunked: true })).toMatchObject({ status: 413 });
 });
 
+const delegate = { run: { kind: "delegate", agent: "a", prompt: "p" }, provider: "OLLAMA", model: "m" };
+
+test("B11: a delegate in the cloud needs no repo_root, one on a local machine does", async () => {
+  const submit = (fields: object) =>
+    hub.call("POST", "/jobs", {
+      token: world.tokens.alice,
+      body: { type: "delegate", ...delegate, ...fields },
+    });
+  expect((await submit({ execution_location: "CLOUD" })).status).toBe(201);
+  expect((await submit({ repo_root: "/srv/app", allowed_paths: ["src"] })).status).toBe(201);
+  const refused = await submit({});
+  expect(refused).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+  expect(errorOf(refused.text).message).toBe("repo_root: is required for delegate jobs at LOCAL_MACHINE");
+  expect(pathsOf(refused)).toEqual(["repo_root", "allowed_paths"]);
+});
+
 test.each([
   ["timeout_sec", [-1, 1.5, "600", 604_801, null]],
   ["priority", [0, 11, 5.5, "5"]],
@@ -161,6 +177,8 @@ test.each([
   ["params twice", { run: { kind: "handler", params: 1 }, params: 2 }, "params"],
   ["a model that no delegate asks for", { model: "m" }, "model"],
   ["a delegate without a model", { run: { kind: "delegate", agent: "a", prompt: "p" } }, "model"],
+  ["a local delegate without repo_root (B11)", { ...delegate, allowed_paths: ["src"] }, "repo_root"],
+  ["a local delegate without allowed_paths (B11)", { ...delegate, repo_root: "/srv/app" }, "allowed_paths"],
   ["an unknown kind", { run: { kind: "shell", command: "x" } }, "run.kind"],
   ["an environment of ours", { run: { kind: "exec", argv: ["a"], env: { JOB_ID: "x" } } }, "run.env"],
   ["a NUL in an argument", { run: { kind: "exec", argv: ["a\0b"] } }, "run.argv[0]"],

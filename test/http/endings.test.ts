@@ -50,6 +50,17 @@ describe("a result", () => {
     });
   });
 
+  test("B11: ends what is known of the cgroup, which is shown while the job runs", async () => {
+    const job = await claimedJob(hub);
+    const isolation = { level: "strict", applied: ["cgroup"], missing: [] };
+    const cgroup = `/sys/fs/cgroup/writ/jobs/${job.id}`;
+    const started = { ...job.fence, isolation: { ...isolation, cgroup } };
+    await hub.must("POST", `/jobs/${job.id}/start`, { token: hub.admin, body: started });
+    expect((await view(job.id)).isolation).toEqual({ ...isolation, cgroup });
+    await report(job, "result", { result: null });
+    expect((await view(job.id)).isolation).toEqual(isolation);
+  });
+
   test("completes a job that was never said to have started", async () => {
     const job = await claimedJob(hub);
     expect((await report(job, "result", { result: null })).json()).toEqual({ status: "completed" });

@@ -273,7 +273,12 @@ async function onWorker({ hub }: World): Promise<Example> {
   return { token: hub.admin, params: { id: await registerWorker(hub) }, body: {} };
 }
 
-const fullIsolation = { level: "best-effort", applied: ["pid"], missing: [{ part: "net", why: "no" }] };
+const fullIsolation = {
+  level: "best-effort",
+  applied: ["pid"],
+  missing: [{ part: "net", why: "no" }],
+  cgroup: "/sys/fs/cgroup/writ/jobs/1",
+};
 const fullReport = {
   exit_code: 0,
   isolation: fullIsolation,

@@ -174,6 +174,13 @@ cageTest("its use is counted, and its cgroup is gone when its end is told", asyn
   if (cgroup !== null) expect(existsSync(cgroup)).toBe(false);
 });
 
+cageTest("B11: the probe of a job names the cgroup in which it then runs", async () => {
+  const plan = planJob(stage, ["cat", "/proc/self/cgroup"]);
+  const { cgroup, applied } = await stage.sandbox.probe(plan);
+  expect(cgroup ?? null).toBe(applied.includes("cgroup") ? cgroupOf(stage, plan) : null);
+  expect(await stage.sandbox.probe({ limits: plan.limits, asked: [] })).not.toHaveProperty("cgroup");
+});
+
 cageTest("many jobs at once do not mix", async () => {
   const ran = await Promise.all(
     Array.from({ length: 40 }, (_, i) => runScript(stage, `echo ${i}; exit ${i}`)),

@@ -47,9 +47,10 @@ export function fieldsOf(job: RpcJob): Field[] {
 /** Which parts of the cage were applied and which were missing, so that nobody thinks a job safer than it was. */
 function isolationFields(isolation: RpcJob["isolation"]): Field[] {
   if (isolation === null) return [];
-  const { level, applied, missing } = isolation;
+  const { level, applied, missing, cgroup } = isolation;
   return [
     ["isolation", level],
+    ["cgroup", cgroup],
     ["applied", applied.join(", ") || "nothing"],
     ...missing.map(({ part, why }): Field => [`missing ${part}`, why]),
   ];

@@ -70,7 +70,7 @@ function limitsOf({ limits }: View): StatusFields["limits"] {
 /** Comes from a worker: whatever is not as expected is left out. */
 function isolationOf({ isolation }: View): StatusFields["isolation"] {
   if (isolation === null || typeof isolation !== "object") return undefined;
-  const { level, applied, missing } = isolation as Record<string, unknown>;
+  const { level, applied, missing, cgroup } = isolation as Record<string, unknown>;
   return {
     level: typeof level === "string" ? level : "",
     applied: listOf(applied).filter((part) => typeof part === "string"),
@@ -78,6 +78,7 @@ function isolationOf({ isolation }: View): StatusFields["isolation"] {
       const { part, why } = (entry ?? {}) as Record<string, unknown>;
       return { part: String(part ?? entry), why: String(why ?? "") };
     }),
+    cgroup: typeof cgroup === "string" ? cgroup : "",
   };
 }
 

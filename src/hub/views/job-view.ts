@@ -65,11 +65,19 @@ export function jobFields(job: JobRecord, facts: DocumentFacts, identity: Identi
     fail_history: job.failHistory,
     solver_url: facts.solver_url,
     solver_checksum: facts.solver_checksum,
-    isolation: parsed(job.isolation),
+    isolation: isolationOf(job),
     usage: parsed(job.usage),
     output_files: parsed(job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
+}
+
+/** The cgroup is there while the process is; a worker that is lost cannot take back what it reported at the start. */
+function isolationOf(job: JobRecord): JobView["isolation"] {
+  const isolation = parsed<NonNullable<JobView["isolation"]>>(job.isolation);
+  if (isolation?.cgroup === undefined || job.status === "running") return isolation;
+  const { cgroup: _, ...rest } = isolation;
+  return rest;
 }
 
 /** What the hub itself has checked and stored as text. */

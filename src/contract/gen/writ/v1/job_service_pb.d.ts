@@ -338,6 +338,13 @@ export declare type Isolation = Message<"writ.v1.Isolation"> & {
    * @generated from field: repeated writ.v1.MissingPart missing = 3;
    */
   missing: MissingPart[];
+
+  /**
+   * its path on the worker while the job runs
+   *
+   * @generated from field: string cgroup = 4;
+   */
+  cgroup: string;
 };
 
 /**
