@@ -1,5 +1,5 @@
 import type { AttemptReport, Change } from "./change.ts";
-import { sandboxUnavailable } from "./failure.ts";
+import { isHubCode, sandboxUnavailable } from "./failure.ts";
 import type { JobRecord } from "./job.ts";
 import {
   abandon,
@@ -148,6 +148,10 @@ export function fail(job: JobRecord, change: Extract<Change, { act: "fail" }>, r
   const { code, detail, reason, partialResult } = change;
   const patch = { ...reportOf(job, change), partialResult };
   if (job.cancelRequestedAt !== null) return abandon(job, rules, patch);
+  if (isHubCode(code)) {
+    const allowed = "report EXECUTION_ERROR or another code, or cancel the job";
+    return refused("INVALID_ARGUMENT", `code: only the hub ends a job as ${code}; ${allowed}`);
+  }
   return attemptFailed(job, rules, { code, detail, reason, patch });
 }
 

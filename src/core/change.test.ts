@@ -169,6 +169,18 @@ describe("a claim", () => {
 });
 
 describe("a failure", () => {
+  it("B14: cannot be one that only the hub decides, unless the job was cancelled", () => {
+    for (const code of ["CANCELLED", "EXPIRED"] as const) {
+      const change = { ...failure, code };
+      expect(decideChange(aJob("running"), change, rules)).toMatchObject({
+        code: "INVALID_ARGUMENT",
+        message: expect.stringMatching(`^code: only the hub ends a job as ${code}`),
+      });
+      const cancelled = aJob("running", { cancelRequestedAt: nowMs });
+      expect(patchOf(decideChange(cancelled, change, rules))).toMatchObject({ failCode: "CANCELLED" });
+    }
+  });
+
   it("of security goes on the log twice: as an end and as what it was", () => {
     const violation = { ...failure, code: "SECURITY_VIOLATION", detail: "PATH_TRAVERSAL_ATTEMPT" } as const;
     expect(decideChange(aJob("running"), violation, rules)).toMatchObject({

@@ -45,6 +45,11 @@ export const failureCodes = [...Object.keys(failureClasses), ...Object.keys(fail
   ...(FailureClass | FailureDetail)[],
 ];
 
+/** Whether only the hub gives this code: the one who runs a job neither cancels it nor lets it expire in the queue. */
+export function isHubCode(code: FailureClass | FailureDetail): boolean {
+  return code === "CANCELLED" || code === "EXPIRED";
+}
+
 /** The class of a code, and the code itself if it is a detail of that class. */
 export function classify(code: FailureClass | FailureDetail): { code: FailureClass; detail: string | null } {
   if (isDetail(code)) return { code: failureDetails[code], detail: code };

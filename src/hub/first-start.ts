@@ -1,10 +1,13 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { WritError } from "../core/errors.ts";
+import { isTokenUsable } from "../core/identity.ts";
 import { ensureHome } from "../runtime/home.ts";
-import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
+import { writePrivateFile } from "../runtime/private-file.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import type { HubDeps } from "./deps.ts";
+import { readHomeToken, writeHomeToken } from "./home-token.ts";
 import type { HubSettings } from "./settings.ts";
 
 const subfolders = ["outputs", "objects", "work", "logs"] as const;
@@ -37,17 +40,18 @@ export async function prepareHome(home: string): Promise<void> {
 }
 
 /**
- * The administrator's token: from the environment, else the one in the home, else a new one. The store keeps only its
- * hash; the command line of the same person finds it in the file.
+ * The administrator's token: from the environment, else the one in the home if it is still valid, else a new one. The
+ * store keeps only its hash; the command line of the same person finds it in the file.
  */
 export async function ensureAdminToken(
   deps: Pick<HubDeps, "home" | "store" | "ids" | "clock">,
   given: { secret: string | null; osUser: string },
 ): Promise<void> {
-  const path = join(deps.home, "admin.token");
-  const kept = (await readPrivateFile(path))?.trim() || null;
-  const secret = given.secret ?? kept ?? `sk_admin_${deps.ids.secret()}`;
-  if (secret !== kept) await writePrivateFile(path, `${secret}\n`);
+  if (given.secret !== null && !(await isValid(deps, given.secret))) throw endedToken();
+  const kept = await readHomeToken(deps.home);
+  const isKeptValid = kept !== null && (await isValid(deps, kept));
+  const secret = given.secret ?? (isKeptValid ? kept : `sk_admin_${deps.ids.secret()}`);
+  if (secret !== kept) await writeHomeToken(deps.home, secret);
 
   const secretHash = sha256Hex(secret);
   if ((await deps.store.findToken({ secretHash })) !== null) return;
@@ -64,6 +68,20 @@ export async function ensureAdminToken(
     },
     origin: null,
   });
+}
+
+/** One that the store does not know yet is valid: it becomes the administrator's token. */
+async function isValid({ store, clock }: Pick<HubDeps, "store" | "clock">, secret: string): Promise<boolean> {
+  const token = await store.findToken({ secretHash: sha256Hex(secret) });
+  return token === null || isTokenUsable(token, clock.nowMs());
+}
+
+function endedToken(): WritError {
+  return new WritError(
+    "CONFIG_INVALID",
+    "WRIT_ADMIN_TOKEN: this token was revoked or exchanged, or has expired; set another one, or none",
+    { setting: "WRIT_ADMIN_TOKEN" },
+  );
 }
 
 /** The quotas in the file apply from the start on; a manual change lasts until the next start. */

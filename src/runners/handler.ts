@@ -1,5 +1,5 @@
 import type { JobDocument } from "../contract/document.ts";
-import { classify, type FailureClass, type FailureDetail, failureCodes } from "../core/failure.ts";
+import { classify, type FailureClass, type FailureDetail, failureCodes, isHubCode } from "../core/failure.ts";
 import { toJson } from "../core/to-json.ts";
 import type { Timer } from "../runtime/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
@@ -135,7 +135,7 @@ function thrownOutcome(error: unknown): RunOutcome {
 
 function failureCodeOf(error: unknown): FailureClass | FailureDetail | undefined {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return failureCodes.find((known) => known === code);
+  return failureCodes.find((known) => known === code && !isHubCode(known));
 }
 
 /** A function cannot be killed. One that ignores its signal is abandoned after the grace. */

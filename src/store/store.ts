@@ -137,7 +137,8 @@ export type QueuePosition = { ahead: number; paused: boolean; running: number };
 
 export type SubmitOutcome =
   | { kind: "accepted"; jobs: { id: string; status: JobState; existed: boolean }[] }
-  | { kind: "mismatch"; index: number; jobId: string }
+  /** The name is taken by the job of another request; null if that is another user's job. */
+  | { kind: "mismatch"; index: number; jobId: string | null }
   | { kind: "over_quota"; pending: number; maxPending: number };
 
 export type ClaimInput = {

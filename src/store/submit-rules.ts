@@ -3,7 +3,7 @@ import { mayWait } from "../core/quota.ts";
 import type { SubmitOutcome } from "./store.ts";
 
 /** What a store knows about a job that was submitted under the same name before. */
-export type KnownJob = { id: string; status: JobState; requestHash: string | null };
+export type KnownJob = { id: string; userId: string; status: JobState; requestHash: string | null };
 
 type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"][number];
 
@@ -36,6 +36,10 @@ export function answerRepeat(
   index: number,
   known: KnownJob | null,
 ): { job: Accepted } | { refusal: SubmitOutcome } {
+  // A colleague's job is named to nobody, not even to somebody who guesses its key and its request.
+  if (known !== null && known.userId !== job.userId) {
+    return { refusal: { kind: "mismatch", index, jobId: null } };
+  }
   if (known === null || job.requestHash === null || known.requestHash !== job.requestHash) {
     return { refusal: { kind: "mismatch", index, jobId: known?.id ?? job.id } };
   }

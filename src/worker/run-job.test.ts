@@ -150,6 +150,7 @@ test("a handler's result, log and failure code reach the hub, and a short one is
   stage.hub.queue = [
     testJob(1, { kind: "handler", params: { n: 2 } }, { document: { type: "double" } }),
     testJob(2, { kind: "handler" }, { document: { type: "refuse" } }),
+    testJob(3, { kind: "handler" }, { document: { type: "expire" } }),
   ];
   await start(stage, {
     handlers: {
@@ -160,6 +161,9 @@ test("a handler's result, log and failure code reach the hub, and a short one is
       refuse: () => {
         throw Object.assign(new Error("never again"), { code: "INVALID_JOB" });
       },
+      expire: () => {
+        throw Object.assign(new Error("too late"), { code: "EXPIRED" });
+      },
     },
   });
   expect(await endingOf(stage, 1)).toMatchObject({
@@ -167,6 +171,8 @@ test("a handler's result, log and failure code reach the hub, and a short one is
     isolation: { level: "in-process" },
   });
   expect(await endingOf(stage, 2)).toMatchObject({ code: "INVALID_JOB", reason: "never again" });
+  // B14: only the hub gives this code.
+  expect(await endingOf(stage, 3)).toMatchObject({ code: "EXECUTION_ERROR", reason: "too late" });
   expect(output(stage, 1)).toBe("doubling\n");
   expect(stage.hub.pathsOf(/\/start$/)).toEqual([]);
 });

@@ -31,6 +31,26 @@ function report(
 
 const view = jobReader(hub);
 
+test("B14: a worker can neither cancel a job nor let it expire", async () => {
+  const job = await runningJob(hub);
+  for (const code of ["CANCELLED", "EXPIRED"]) {
+    const answer = await report(job, "fail", { code, reason: "I say so" });
+    expect(answer).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+    expect(errorOf(answer.text).message).toContain(`code: only the hub ends a job as ${code}`);
+    const { worker_id, ...fence } = job.fence;
+    const items = [{ job_id: job.id, ...fence, code, reason: "I say so" }];
+    const batch = await hub.must("POST", "/jobs/results", {
+      token: tokens.worker,
+      body: { worker_id, items },
+    });
+    expect(batch.json<{ items: object[] }>().items).toMatchObject([{ error: { code: "INVALID_ARGUMENT" } }]);
+  }
+  expect(await view(job.id)).toMatchObject({ status: "running" });
+  await hub.must("DELETE", `/jobs/${job.id}`, { token: hub.admin });
+  await report(job, "fail", { code: "CANCELLED", reason: "stopped" });
+  expect(await view(job.id)).toMatchObject({ status: "failed", fail_code: "CANCELLED" });
+});
+
 describe("a result", () => {
   test("completes the job with all that the worker reports", async () => {
     const job = await runningJob(hub, { output_location: { folder_id: "f" } });

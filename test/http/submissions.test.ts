@@ -109,6 +109,20 @@ describe("an idempotency key", () => {
     expect(snapshot(hub.home)).toBe(before);
   });
 
+  test("B14: of a colleague is a conflict that names no job, with the same body or another", async () => {
+    const body = { type: "exec", run: exec, idempotency_key: freshName("key") };
+    const { id } = (await submit(body, tokens.alice)).json<{ id: string }>();
+    for (const tried of [body, { ...body, priority: 9 }]) {
+      const answer = await submit(tried, tokens.bob);
+      expect(answer).toMatchObject({ status: 409, code: "IDEMPOTENCY_MISMATCH" });
+      expect(answer.text).not.toContain(id);
+      const batch = await hub.call("POST", "/jobs/batch", { token: tokens.bob, body: { jobs: [tried] } });
+      expect(batch).toMatchObject({ status: 409, code: "IDEMPOTENCY_MISMATCH" });
+      expect(batch.text).not.toContain(id);
+    }
+    expect((await submit(body, tokens.alice)).status).toBe(200);
+  });
+
   test("means nothing to another tenant", async () => {
     for (const key of [freshName("key"), `sha256:${"ab".repeat(32)}`]) {
       const body = { type: "exec", run: exec, idempotency_key: key };

@@ -15,6 +15,16 @@ export function describeSubmits(create: () => StoreUnderTest): void {
       expect((await scene().store.ping()).jobs.pending).toBe(1);
     });
 
+    it("B14: names no job of another user when the key or the id is taken, even for the same request", async () => {
+      const id = await scene().submit({ idempotencyKey: "k", requestHash: "a", userId: "alice" });
+      const byKey = { idempotencyKey: "k", requestHash: "a", userId: "bob" };
+      const byId = { id, requestHash: "a", userId: "bob" };
+      for (const taken of [byKey, byId]) {
+        const outcome = await scene().submitAll([scene().newJob(taken)]);
+        expect(outcome).toEqual({ kind: "mismatch", index: 0, jobId: null });
+      }
+    });
+
     it("refuses a job whose id belongs to another job", async () => {
       const id = await scene().submit();
       const again = scene().newJob({ id, idempotencyKey: "other" });

@@ -1,7 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
-import { stillEnv } from "../support/hub.ts";
+import { startTestHub, stillEnv } from "../support/hub.ts";
 import { registerWorker } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";
 import { hubForAll } from "../support/use-hub.ts";
@@ -10,6 +12,45 @@ const hub = hubForAll(stillEnv);
 
 const whoAmI = async (token: string) => (await hub.call("GET", "/session", { token })).status;
 const refresh = (token: string) => hub.call("POST", "/tokens/refresh", { token, body: {} });
+
+describe("the administrator's token in the home", () => {
+  const env = { ...stillEnv };
+  const fileOf = (home: string) => readFileSync(join(home, "admin.token"), "utf8").trim();
+
+  test("B14: is replaced in its file when it is refreshed, and another token is not", async () => {
+    const own = await startTestHub(env);
+    onTestFinished(() => own.stop());
+    const other = await issueToken(own, { role: "admin" });
+    await own.must("POST", "/tokens/refresh", { token: other.token, body: {} });
+    expect(fileOf(own.home)).toBe(own.admin);
+    const fresh = (await own.must("POST", "/tokens/refresh", { token: own.admin, body: {} })).json();
+    expect(fileOf(own.home)).toBe(fresh["token"]);
+    expect((await own.call("GET", "/session", { token: own.admin })).status).toBe(401);
+    expect((await own.call("GET", "/session", { token: fileOf(own.home) })).status).toBe(200);
+  });
+
+  test("B14: is made anew at the next start if it was revoked", async () => {
+    const first = await startTestHub(env);
+    const [token] = (await first.must("GET", "/tokens", { token: first.admin })).json<{ id: string }[]>();
+    await first.must("DELETE", `/tokens/${token!.id}`, { token: first.admin });
+    await first.stop({ keepHome: true });
+    const second = await startTestHub(env, { home: first.home });
+    onTestFinished(() => second.stop());
+    expect(second.admin).not.toBe(first.admin);
+    expect((await second.call("GET", "/session", { token: second.admin })).status).toBe(200);
+    expect((await second.call("GET", "/session", { token: first.admin })).status).toBe(401);
+  });
+
+  test("B14: from the environment stops the start if it was exchanged", async () => {
+    const WRIT_ADMIN_TOKEN = `sk_admin_${"a".repeat(40)}`;
+    const first = await startTestHub({ ...env, WRIT_ADMIN_TOKEN });
+    await first.must("POST", "/tokens/refresh", { token: WRIT_ADMIN_TOKEN, body: {} });
+    await first.stop({ keepHome: true });
+    onTestFinished(() => rmSync(first.home, { recursive: true, force: true }));
+    const started = startTestHub({ ...env, WRIT_ADMIN_TOKEN }, { home: first.home });
+    await expect(started).rejects.toThrow(/^WRIT_ADMIN_TOKEN: this token was revoked or exchanged/);
+  });
+});
 
 describe("a refresh", () => {
   test("of many at the same moment gives one live token", async () => {

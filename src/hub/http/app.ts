@@ -10,6 +10,7 @@ import { auditHandlers } from "./audit-handlers.ts";
 import { apiPrefixes, bindRoutes } from "./bind-routes.ts";
 import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { credentialsOf, originOf } from "./credentials.ts";
+import { discardBody } from "./discard-body.ts";
 import { errorResponse } from "./error-response.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
@@ -48,10 +49,11 @@ function checkHost(context: HttpContext): void {
   if (hosts.length > 1) throw invalidArgument({ path: "Host", message: "must be given once" });
 }
 
-function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Response {
+async function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Promise<Response> {
   const requestId = deps.ids.recordId();
   context.set("requestId" as never, requestId as never);
   if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
+  await discardBody(context.env.incoming, deps.clock, error);
   return errorResponse(error, requestId, deps.logger);
 }
 

@@ -36,7 +36,7 @@ function findKnown(context: Context, job: NewJob): KnownJob | null {
     ? ["idempotency_key = ? AND is_key_chosen = 1", job.idempotencyKey]
     : ["id = ?", job.id];
   return context.sql.first<KnownJob>(
-    `SELECT id, status, request_hash AS requestHash FROM jobs WHERE tenant_id = ? AND ${condition}`,
+    `SELECT id, user_id AS userId, status, request_hash AS requestHash FROM jobs WHERE tenant_id = ? AND ${condition}`,
     job.tenantId,
     name,
   );

@@ -4,6 +4,7 @@ import { defaultTenant, type Identity, type Role } from "../../../core/identity.
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { NewToken, TokenRecord } from "../../../store/access-store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { readHomeToken, writeHomeToken } from "../../home-token.ts";
 import { isHidden } from "./tenant-wall.ts";
 
 type TokenRequest = {
@@ -79,7 +80,21 @@ export async function refreshToken(
   deps.tokens.forgetAll();
   if (!isDone)
     throw new WritError("UNAUTHENTICATED", "the token was already exchanged, revoked or has expired");
+  await renewHomeToken(deps, own, secret);
   return { id: token.id, secret };
+}
+
+/**
+ * The file in the home must not keep a token that has ended: every command on this machine would be refused. A hub that
+ * is killed before this writes a new one at its next start.
+ */
+async function renewHomeToken(deps: HubDeps, old: TokenRecord, secret: string): Promise<void> {
+  try {
+    const kept = await readHomeToken(deps.home);
+    if (kept !== null && sha256Hex(kept) === old.secretHash) await writeHomeToken(deps.home, secret);
+  } catch (error) {
+    deps.logger.error({ err: error }, "the new token could not be written to admin.token in the home");
+  }
 }
 
 /** A token with an expiry time cannot create one that lives longer. */

@@ -44,9 +44,14 @@ export async function submitJobs(
     return outcome.jobs;
   }
   if (outcome.kind === "mismatch") {
+    const { jobId, index } = outcome;
+    if (jobId === null) {
+      const message = "another user of the tenant has already used the same key; choose another one";
+      throw new WritError("IDEMPOTENCY_MISMATCH", message, { index });
+    }
     throw new WritError("IDEMPOTENCY_MISMATCH", "the same key was already used for a different job", {
-      job_id: outcome.jobId,
-      index: outcome.index,
+      job_id: jobId,
+      index,
     });
   }
   const { pending, maxPending } = outcome;
