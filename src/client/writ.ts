@@ -285,7 +285,11 @@ export class Writ {
 }
 
 function resultOf(job: Job): unknown {
-  if (job.status === "completed") return job.result;
+  if (job.status === "completed") {
+    const lost = job.damaged?.filter((part) => part === "result" || part === "row") ?? [];
+    if (lost.length === 0) return job.result;
+    throw new WritError("STORE_CORRUPT", `the result of job ${job.id} is damaged in the hub's database`);
+  }
   const why = isEnded(job.status) ? `${job.status}: ${job.fail_reason ?? "no reason given"}` : job.status;
   throw new WritError("STATE_CONFLICT", `the job has no result: it is ${why}`, {
     job_status: job.status,

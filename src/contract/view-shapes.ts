@@ -72,12 +72,12 @@ export const jobView = z.object({
   user_id: z.string(),
   type: z.string(),
   params: z.unknown(),
-  run: runView,
+  run: runView.nullable(),
   status: z.enum(jobStates),
   priority: z.int(),
   requires: requiresView.nullable(),
   limits: limitsView.nullable(),
-  execution_location: known(executionLocations),
+  execution_location: known(executionLocations).nullable(),
   provider: known(providers).nullable(),
   model: z.string().nullable(),
   timeout_sec: z.int(),
@@ -114,6 +114,10 @@ export const jobView = z.object({
   output: z.object({ stdout: z.int(), stderr: z.int() }),
   output_files: z.array(outputFileView),
   document_sha256: z.string(),
+  damaged: z.array(z.string()).optional().meta({
+    description:
+      "Stored parts that are damaged: they do not match their seal or hash, or cannot be read. They are null or empty here. `document` is everything that was submitted",
+  }),
 });
 export type JobView = z.infer<typeof jobView>;
 

@@ -4,6 +4,7 @@ import { known } from "./fields.ts";
 
 /** What can hold a pending job, by the names that programs compare. */
 export const waitCodes = [
+  "damaged",
   "lockdown",
   "run_at",
   "retry",

@@ -34,6 +34,21 @@ export function decideRetry(job: JobRecord, code: FailureClass, backoffScale: nu
 }
 
 function nextTimeoutSec(job: JobRecord, code: FailureClass): number {
-  if (code !== "TIMEOUT") return job.timeoutSec;
-  return Math.min(job.timeoutSec * 2, Math.max(timeoutSecMax, job.documentTimeoutSec));
+  return code === "TIMEOUT" ? doubled(job.timeoutSec, job.documentTimeoutSec) : job.timeoutSec;
+}
+
+function doubled(timeoutSec: number, documentTimeoutSec: number): number {
+  return Math.min(timeoutSec * 2, Math.max(timeoutSecMax, documentTimeoutSec));
+}
+
+/** Whether retries can have led from the timeout in the document to the one that the job has now. */
+export function isTimeoutOfRetries(job: Pick<JobRecord, "timeoutSec" | "documentTimeoutSec">): boolean {
+  let timeoutSec = job.documentTimeoutSec;
+  // It doubles until it reaches its maximum, so this is a dozen steps at most.
+  while (timeoutSec < job.timeoutSec) {
+    const next = doubled(timeoutSec, job.documentTimeoutSec);
+    if (next === timeoutSec) return false;
+    timeoutSec = next;
+  }
+  return timeoutSec === job.timeoutSec;
 }

@@ -11,6 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { WorkerRecord } from "../store/worker-store.ts";
 import type { WatchList } from "./alerts/watch-list.ts";
 import type { RefusalLog } from "./audit/refusal-log.ts";
+import type { DamageLog } from "./services/damage-log.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
 import type { HubMetrics } from "./services/metrics.ts";
@@ -50,6 +51,7 @@ export type HubDeps = {
   /** The files of the audit trail, one for each day that is no longer in the database. */
   auditDir: string;
   receipts: ReceiptChecker;
+  damage: DamageLog;
   version: string;
 };
 

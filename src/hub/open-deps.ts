@@ -8,6 +8,7 @@ import { openSqliteStore } from "../store/sqlite/open-store.ts";
 import { WatchList } from "./alerts/watch-list.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
 import type { HubDeps } from "./deps.ts";
+import { DamageLog } from "./services/damage-log.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
 import { addLiveGauges, createMetrics } from "./services/metrics.ts";
@@ -60,6 +61,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     watched: new WatchList(clock),
     refusals,
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
+    damage: new DamageLog({ store, clock, logger }),
     feed: new EventFeed(store, clock),
     limits: new RateLimits(clock),
     streamCounts: new StreamCounts(),

@@ -30,7 +30,8 @@ import { createReaper } from "./services/reaper.ts";
 import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createStorage } from "./services/storage.ts";
-import { type HubSettings, loadHubSettings } from "./settings.ts";
+import { createStoreCheck } from "./services/store-check.ts";
+import { type HubSettings, loadHubSettings, placesOf } from "./settings.ts";
 
 type HubStart = {
   home: string;
@@ -153,6 +154,7 @@ function hubServices(
     streams,
     deps.dispatcher,
     createCertWatch({ ...deps, osUser, http, rpc }, tls),
+    createStoreCheck(deps, placesOf(deps.home, deps.settings).databasePath),
     // Announces where the hub can be reached: the last to start, the first to stop.
     hubFile(deps, { http, rpc }),
   ];

@@ -48,7 +48,6 @@ const actKinds = {
   getOutputNotes: "read",
   getReceiptSignature: "read",
   getForgottenJob: "read",
-  isJobSealed: "read",
   listJobs: "read",
   getQueuePosition: "read",
   getWorker: "read",

@@ -1,5 +1,6 @@
 import type { FailureClass } from "../core/failure.ts";
 import type { JobRecord, JobState } from "../core/job.ts";
+import type { DamagedPart } from "./find-damage.ts";
 import type { DroppedSizes } from "./output-store.ts";
 
 /** What lists are made of. What they leave out is null; of a long history of failures, the last one is left. */
@@ -12,6 +13,8 @@ export type ListedJob = {
   document: string | null;
   /** The noted sizes of its outputs, and up to which attempt they were removed. */
   output: DroppedSizes;
+  /** What of it cannot be read. Seals and hashes are not checked. */
+  damaged: DamagedPart[];
 };
 
 /** In a list, the largest size of these fields in bytes. */

@@ -1,4 +1,5 @@
 import type { JobRecord } from "../core/job.ts";
+import { isTimeoutOfRetries } from "../core/retry.ts";
 import { checkSeal, sealDocument } from "../signing/mac.ts";
 
 type Routed = Pick<
@@ -12,18 +13,27 @@ type Routed = Pick<
   | "maxAttempts"
   | "attemptsChosen"
   | "limitsDefaulted"
+  | "timeoutSec"
   | "documentTimeoutSec"
   | "documentSha256"
   | "idempotencyKey"
 >;
 
-/** The seal of a document together with the columns that decide who runs it and how often. */
+/** The seal of a document together with the columns that decide who runs it, how often and for how long. */
 export function sealJob(macKey: Buffer, job: Routed, document: string): Buffer {
   return sealDocument(macKey, { document, routing: routingOf(job) });
 }
 
 export function isSealed(macKey: Buffer, job: Routed, document: string, mac: Uint8Array): boolean {
-  return checkSeal(macKey, { document, routing: routingOf(job) }, mac);
+  return findRouting(macKey, job, document, mac) !== null;
+}
+
+/** The routing that the seal covers; null if the seal does not match. */
+export function findRouting(macKey: Buffer, job: Routed, document: string, mac: Uint8Array): string | null {
+  const routing = routingOf(job);
+  if (checkSeal(macKey, { document, routing }, mac)) return routing;
+  const earlier = earlierRoutingOf(job);
+  return earlier !== null && checkSeal(macKey, { document, routing: earlier }, mac) ? earlier : null;
 }
 
 /** A kept receipt belongs to the job that it is filed under only if the sealed routing names that job. */
@@ -51,14 +61,30 @@ function parseList(routing: string): unknown[] {
 }
 
 /**
- * The id is included; otherwise two rows could swap their documents. The text for rows of earlier versions must not
- * change: newer columns follow in an object, and only with values that such a row cannot have.
+ * The id is included; otherwise two rows could swap their documents. The timeout of the next lease changes with retries,
+ * and whoever changes it seals the job again.
  */
-export function routingOf(job: Routed): string {
-  const newer = {
+function routingOf(job: Routed): string {
+  return routingText(job, { ...newerColumns(job), timeout_sec: job.timeoutSec });
+}
+
+/**
+ * Earlier versions did not seal the timeout, so nothing but a timeout that retries lead to is accepted from them. A job of
+ * this version cannot be passed off as one of theirs: that would need a seal without its timeout.
+ */
+function earlierRoutingOf(job: Routed): string | null {
+  return isTimeoutOfRetries(job) ? routingText(job, newerColumns(job)) : null;
+}
+
+/** What rows of earlier versions did not have, with values only that such a row cannot have. */
+function newerColumns(job: Routed): Record<string, unknown> {
+  return {
     ...(job.attemptsChosen ? { attempts_chosen: true } : {}),
     ...(job.limitsDefaulted === null ? {} : { limits_defaulted: job.limitsDefaulted }),
   };
+}
+
+function routingText(job: Routed, newer: Record<string, unknown>): string {
   return JSON.stringify([
     job.id,
     job.tenantId,

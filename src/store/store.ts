@@ -7,6 +7,7 @@ import type { WorkerFacts } from "../core/queue-key.ts";
 import type { Quota } from "../core/quota.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
+import type { DamagedPart } from "./find-damage.ts";
 import type { JobFilter, JobPage } from "./job-list.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
@@ -70,12 +71,16 @@ export type Store = AccessStore &
      */
     shiftTimes(input: { byMs: number }): Promise<{ shifted: number }>;
 
-    /** With a tenant, a job of another tenant is not loaded; it takes no longer than one that does not exist. */
+    /**
+     * Checks the seal of the document and the hash of the result. With a tenant, a job of another tenant is not loaded; it
+     * takes no longer than one that does not exist.
+     */
     getJob(input: { jobId: string; tenantId?: string | null }): Promise<StoredJob | null>;
     /**
      * One page of jobs, newest first, without what is large. A page may be short, or empty, without being the last: a
      * call looks at a limited number of jobs and returns a limited number of bytes. `nextBefore` is where the next page
-     * begins; null after the last.
+     * begins; null after the last. Seals and hashes are not checked; a job that cannot be read is marked as damaged, and
+     * the others are listed all the same.
      */
     listJobs(input: JobFilter): Promise<JobPage>;
     /**
@@ -89,8 +94,6 @@ export type Store = AccessStore &
      */
     pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
 
-    /** Whether the stored document, with the columns that route it, still matches its seal. */
-    isJobSealed(input: { jobId: string }): Promise<boolean>;
     getReceiptSignature(input: { id: string }): Promise<ReceiptSignature | null>;
     /** What is left of a deleted job that had a receipt; if several had the same id, the last one. */
     getForgottenJob(input: { jobId: string }): Promise<ForgottenJob | null>;
@@ -203,8 +206,14 @@ export type JobBrief = Pick<
 >;
 
 export type ClaimedJob = { job: JobBrief; document: string; leaseToken: string };
-/** Without `droppedOutput` as long as none of its output was removed. */
-export type StoredJob = { job: JobRecord; document: string; droppedOutput: DroppedSizes | null };
+/** `droppedOutput` is null as long as none of its output was removed. */
+export type StoredJob = {
+  job: JobRecord;
+  document: string;
+  droppedOutput: DroppedSizes | null;
+  /** What of it cannot be trusted. Empty for an intact job. */
+  damaged: DamagedPart[];
+};
 
 /** The result was deleted with the job; the receipt has its hash. */
 export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "documentSha256"> & {

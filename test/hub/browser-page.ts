@@ -16,7 +16,7 @@ export async function visit(hub: { url: string; token: string }) {
     params: { id: job.id.replace(/.{12}$/, "0".repeat(12)) },
   }).catch((error) => error);
   return {
-    job: { id: made.id, type: job.type, run: job.run.kind, params: job.params, stdout: job.output.stdout },
+    job: { id: made.id, type: job.type, run: job.run?.kind, params: job.params, stdout: job.output.stdout },
     listed: page.body.map(({ id }) => id),
     next: page.header("x-next-cursor"),
     cancelled: status,

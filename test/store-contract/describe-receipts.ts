@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { JobRecord } from "../../src/core/job.ts";
-import { routingOf } from "../../src/store/job-seal.ts";
 import { resultOf, startMs } from "./scene.ts";
 import type { ReceiptEdit, StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
@@ -51,7 +50,7 @@ export function describeReceipts(create: () => StoreUnderTest): void {
     const otherId = "00000000-0000-7000-8000-000000009999";
     const edits: [string, (job: JobRecord) => ReceiptEdit][] = [
       ["its document", () => ({ document: "{}" })],
-      ["its owner", (job) => ({ routing: routingOf({ ...job, tenantId: "other" }) })],
+      ["its owner", (job) => ({ routing: JSON.stringify([job.id, "other", job.userId]) })],
       ["what the seal covers", () => ({ routing: "nothing that can be read" })],
       ["its seal", () => ({ mac: new Uint8Array(32) })],
       ["its id", () => ({ jobId: otherId })],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { failureOf } from "./scene.ts";
 import type { StoreUnderTest, Tamper } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
@@ -11,7 +12,9 @@ const edits: [string, Edit][] = [
   ["its user", (tamper, id) => tamper.editJob(id, "userId", "other")],
   ["its type", (tamper, id) => tamper.editJob(id, "type", "other")],
   ["its priority", (tamper, id) => tamper.editJob(id, "priority", 9)],
-  ["its timeout", (tamper, id) => tamper.editJob(id, "documentTimeoutSec", 9)],
+  ["the timeout of its document", (tamper, id) => tamper.editJob(id, "documentTimeoutSec", 9)],
+  ["the timeout of its next lease", (tamper, id) => tamper.editJob(id, "timeoutSec", 9)],
+  ["that timeout to what a retry would make of it", (tamper, id) => tamper.editJob(id, "timeoutSec", 600)],
   ["its attempts", (tamper, id) => tamper.editJob(id, "maxAttempts", 9)],
   ["who chose its attempts", (tamper, id) => tamper.editJob(id, "attemptsChosen", true)],
   ["which limits it asked for", (tamper, id) => tamper.editJob(id, "limitsDefaulted", "cpu,memory")],
@@ -41,6 +44,29 @@ export function describeSeals(create: () => StoreUnderTest): void {
         expect(names).toEqual(["JOB_CREATED", "JOB_FAILED", "INVALID_SIGNATURE"]);
       });
     }
+
+    it("B12: covers the timeout that a retry or a person has changed", async () => {
+      const claimed = await scene().submitAndStart({ maxAttempts: 9 });
+      const { id } = claimed.job;
+      await scene().change(claimed, failureOf("TIMEOUT"));
+      expect(await scene().job(id)).toMatchObject({ status: "pending", timeoutSec: 600 });
+      scene().nowMs += 3_600_000;
+      expect(await scene().claim()).toMatchObject({ job: { id, timeoutSec: 600 } });
+      await scene().cancel(id);
+      scene().nowMs += 3_600_000;
+      await scene().reap();
+      await scene().changeJob(id, { act: "retry" });
+      expect(await scene().job(id)).toMatchObject({ status: "pending", timeoutSec: 300 });
+      expect(await scene().claim()).toMatchObject({ job: { id, timeoutSec: 300 } });
+    });
+
+    it("B12: that is broken stays broken when a retry changes the timeout", async () => {
+      const claimed = await scene().submitAndStart({ maxAttempts: 9 });
+      await scene().under.tamper.editDocument(claimed.job.id, "{}");
+      await scene().change(claimed, failureOf("TIMEOUT"));
+      scene().nowMs += 3_600_000;
+      expect(await scene().claimUpTo(1)).toMatchObject({ claimed: [], refused: [claimed.job.id] });
+    });
 
     it("keeps a job from the workers of another queue that it was moved to", async () => {
       const forged = await scene().submit({ facts: { tags: ["secret"] } });

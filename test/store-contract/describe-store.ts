@@ -3,6 +3,7 @@ import { describeAccess } from "./describe-access.ts";
 import { describeAttempts } from "./describe-attempts.ts";
 import { describeAudit } from "./describe-audit.ts";
 import { describeClaims } from "./describe-claims.ts";
+import { describeDamage } from "./describe-damage.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeLife } from "./describe-life.ts";
@@ -31,6 +32,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeRecalls(create);
     describeReceipts(create);
     describeSeals(create);
+    describeDamage(create);
     describeWorkers(create);
     describeAccess(create);
     describeEvents(create);

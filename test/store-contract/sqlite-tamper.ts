@@ -9,6 +9,7 @@ export function sqliteTamper(path: string): Tamper {
   return {
     editJob: (jobId, field, value) =>
       run(`UPDATE jobs SET ${columnOf(field)} = ? WHERE id = ?`, toSql(value), jobId),
+    editText: (jobId, field, text) => run(`UPDATE jobs SET ${columnOf(field)} = ? WHERE id = ?`, text, jobId),
     moveJob: (jobId, toQueueOf) =>
       run(
         "UPDATE jobs SET queue_id = (SELECT queue_id FROM jobs WHERE id = ?) WHERE id = ?",

@@ -14,6 +14,8 @@ export type StoreUnderTest = {
 /** What somebody with access to the database could do. A driver that cannot do it has nothing to fear from it. */
 export type Tamper = {
   editJob<Field extends SealedField>(jobId: string, field: Field, value: JobRecord[Field]): Promise<void>;
+  /** Replaces a text that only the hub writes. */
+  editText(jobId: string, field: "result" | "failHistory" | "retryCounts", text: string): Promise<void>;
   /** Puts a job into the queue that another one is in. */
   moveJob(jobId: string, toQueueOf: string): Promise<void>;
   editDocument(jobId: string, document: string): Promise<void>;
@@ -31,6 +33,7 @@ export type Tamper = {
 
 export const tamperVerbs = [
   "editJob",
+  "editText",
   "moveJob",
   "editDocument",
   "removeDocument",
@@ -46,6 +49,7 @@ export type SealedField =
   | "userId"
   | "type"
   | "priority"
+  | "timeoutSec"
   | "documentTimeoutSec"
   | "maxAttempts"
   | "attemptsChosen"

@@ -48,7 +48,9 @@ export function responseTo(event: LoggedEvent): Response {
   if (kind === "KEY_COMPROMISE_SUSPECTED") {
     return { alert: alertOf(event), watch: null, block, lockdown: "a signing key may have leaked" };
   }
-  const watch = eventTable[kind].severity === "HIGH" ? subjectOf(event, block) : null;
+  // Nobody is suspected of what a disk has done to a stored job.
+  const isSuspicious = eventTable[kind].severity === "HIGH" && kind !== "STORE_CORRUPT";
+  const watch = isSuspicious ? subjectOf(event, block) : null;
   return { alert: alertOf(event), watch, block, lockdown: null };
 }
 

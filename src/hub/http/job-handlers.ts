@@ -5,9 +5,9 @@ import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
 import { listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import { listWholeJobs } from "../use-cases/jobs/list-whole-jobs.ts";
+import { showJob } from "../use-cases/jobs/show-job.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import { eventView } from "../views/event-view.ts";
-import { jobView } from "../views/job-view.ts";
 import { type Call, type Handlers, nextPage } from "./call.ts";
 import { streamEvents } from "./stream-events.ts";
 import { readOutput } from "./stream-output.ts";
@@ -42,8 +42,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   readOutput,
 
   async getJob(call) {
-    const body = await jobView(call.deps.outputs, await readable(call), call.identity);
-    return { status: 200, body };
+    return { status: 200, body: await showJob(call.deps, await readable(call), call.identity) };
   },
 
   async cancelJob({ deps, identity, origin, params }) {
@@ -64,7 +63,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async explainJob(call) {
-    return { status: 200, body: await explainJob(call.deps, (await readable(call)).job) };
+    return { status: 200, body: await explainJob(call.deps, await readable(call)) };
   },
 
   async getReceipt(call) {

@@ -7,7 +7,7 @@ import { grpcExitCode, grpcFailure, grpcReason, grpcState } from "../../core/sta
 import type { ListedJob } from "../../store/job-list.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
-import { jobView } from "../views/job-view.ts";
+import { showJob } from "../use-cases/jobs/show-job.ts";
 import type { RpcCall } from "./call.ts";
 
 type View = JobView | JobSummary;
@@ -18,8 +18,8 @@ export async function jobStatus(
   { deps, identity }: Pick<RpcCall, "deps" | "identity">,
   stored: StoredJob,
 ): Promise<JobStatus> {
-  const view = await jobView(deps.outputs, stored, identity);
-  return statusMessage(stored.job, view, commandOf(view.run as RunSpec));
+  const view = await showJob(deps, stored, identity);
+  return statusMessage(stored.job, view, view.run === null ? null : commandOf(view.run as RunSpec));
 }
 
 /** The same for jobs in a list, where long commands are cut. */
@@ -37,7 +37,7 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     user: job.userId,
     state: State[grpcState(job)],
     exitCode: grpcExitCode(job),
-    reason: grpcReason(job),
+    reason: reasonOf(job, view),
     tenant: job.tenantId,
     type: job.type,
     command: [...(command ?? [])],
@@ -54,6 +54,11 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     usage: usageOf(view),
     ...grpcFailure(job),
   });
+}
+
+function reasonOf(job: JobRecord, { damaged = [] }: View): string {
+  if (damaged.length === 0) return grpcReason(job);
+  return [grpcReason(job), `its stored ${damaged.join(", ")} is damaged`].filter(Boolean).join("; ");
 }
 
 function limitsOf({ limits }: View): StatusFields["limits"] {

@@ -5,7 +5,8 @@ import type { Identity } from "../../core/identity.ts";
 import { isEnded } from "../../core/job.ts";
 import type { Outputs, StreamSizes } from "../../output/outputs.ts";
 import type { CutField, ListedJob } from "../../store/job-list.ts";
-import { jobFields } from "./job-view.ts";
+import { jobFields, noFacts } from "./job-view.ts";
+import { StoredParts } from "./stored-parts.ts";
 
 /** A job in a list, as this caller may see it: fields that are too large for a list are null and named in `cut`. */
 export async function jobSummary(
@@ -14,8 +15,9 @@ export async function jobSummary(
   identity: Identity,
 ): Promise<JobSummary> {
   const { job } = listed;
-  const { cut, command, ...facts } = summaryOf(listed);
-  const fields = jobFields(job, facts, identity);
+  const parts = new StoredParts(listed.damaged);
+  const { cut, command, ...facts } = summaryOf(listed, parts);
+  const fields = jobFields(job, { facts, parts }, identity);
   const isCut = (field: CutField): boolean => listed.cut.includes(field);
   return {
     ...fields,
@@ -25,6 +27,7 @@ export async function jobSummary(
     command,
     last_failure: job.failHistory.at(-1) ?? null,
     cut: [...cut, ...listed.cut.map((field) => wireNames[field])],
+    ...parts.namesOfDamaged(),
   };
 }
 
@@ -36,9 +39,12 @@ const wireNames = {
   isolation: "isolation",
 } as const satisfies Record<CutField, string>;
 
-function summaryOf({ summary, document }: ListedJob): DocumentSummary {
-  if (summary !== null) return JSON.parse(summary) as DocumentSummary;
-  return summarizeDocument(JSON.parse(document ?? "") as JobDocument);
+function summaryOf({ summary, document }: ListedJob, parts: StoredParts) {
+  const read = parts.read("document", summary ?? document ?? "", (text) => {
+    if (summary !== null) return JSON.parse(text) as DocumentSummary;
+    return summarizeDocument(JSON.parse(text) as JobDocument);
+  });
+  return read ?? { ...noFacts, command: null, cut: [] };
 }
 
 /** What has ended is noted in the store, so that a long list need not look at as many files. */

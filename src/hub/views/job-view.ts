@@ -7,20 +7,45 @@ import type { JobRecord } from "../../core/job.ts";
 import type { Outputs, StreamSizes } from "../../output/outputs.ts";
 import type { DroppedSizes } from "../../store/output-store.ts";
 import type { StoredJob } from "../../store/store.ts";
+import { StoredParts } from "./stored-parts.ts";
 
-/** A job as this caller may see it. */
+/** A job as this caller may see it. What of it is damaged is null, or empty, and named in `damaged`. */
 export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
   const { job, droppedOutput } = stored;
-  const facts = documentFacts(JSON.parse(stored.document) as JobDocument);
-  const view = jobFields(job, facts, identity);
-  return { ...view, run: view.run!, output: await outputSizes(outputs, job, droppedOutput) };
+  const parts = new StoredParts(stored.damaged);
+  const facts = parts.read("document", stored.document, (text) =>
+    documentFacts(JSON.parse(text) as JobDocument),
+  );
+  const view = jobFields(job, { facts: facts ?? noFacts, parts }, identity);
+  return { ...view, output: await outputSizes(outputs, job, droppedOutput), ...parts.namesOfDamaged() };
 }
 
-type Fields = Omit<JobView, "run" | "output"> & { run: JobView["run"] | null };
+/** What is shown of a document that is damaged. */
+export const noFacts: ShownFacts = {
+  run: null,
+  params: null,
+  requires: null,
+  limits: null,
+  execution_location: null,
+  provider: null,
+  model: null,
+  steps: null,
+  metadata: null,
+  solver_url: null,
+  solver_checksum: null,
+};
+
+type ShownFacts = Omit<DocumentFacts, "execution_location"> & {
+  execution_location: DocumentFacts["execution_location"] | null;
+};
 
 /** Everything but the sizes of its outputs. */
-export function jobFields(job: JobRecord, facts: DocumentFacts, identity: Identity): Fields {
-  const progress = parsed<{ progress: number; detail: string | null }>(job.progress);
+export function jobFields(
+  job: JobRecord,
+  { facts, parts }: { facts: ShownFacts; parts: StoredParts },
+  identity: Identity,
+): Omit<JobView, "output" | "damaged"> {
+  const progress = parts.json<{ progress: number; detail: string | null }>("progress", job.progress);
   const isShown = facts.run === null || mayReadHidden(identity, job);
   return {
     id: job.id,
@@ -45,9 +70,9 @@ export function jobFields(job: JobRecord, facts: DocumentFacts, identity: Identi
     attempt: job.attempt,
     attempts: job.attempts,
     max_attempts: job.maxAttempts,
-    result: parsed(job.result),
+    result: parts.json("result", job.result),
     result_hash: job.resultHash,
-    partial_result: parsed(job.partialResult),
+    partial_result: parts.json("partial_result", job.partialResult),
     exit_code: job.exitCode,
     progress: progress?.progress ?? null,
     progress_detail: progress?.detail ?? null,
@@ -65,28 +90,23 @@ export function jobFields(job: JobRecord, facts: DocumentFacts, identity: Identi
     fail_history: job.failHistory,
     solver_url: facts.solver_url,
     solver_checksum: facts.solver_checksum,
-    isolation: isolationOf(job),
-    usage: parsed(job.usage),
-    output_files: parsed(job.outputFiles) ?? [],
+    isolation: isolationOf(job, parts),
+    usage: parts.json("usage", job.usage),
+    output_files: parts.json("output_files", job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
 }
 
 /** The cgroup is there while the process is; a worker that is lost cannot take back what it reported at the start. */
-function isolationOf(job: JobRecord): JobView["isolation"] {
-  const isolation = parsed<NonNullable<JobView["isolation"]>>(job.isolation);
+function isolationOf(job: JobRecord, parts: StoredParts): JobView["isolation"] {
+  const isolation = parts.json<NonNullable<JobView["isolation"]>>("isolation", job.isolation);
   if (isolation?.cgroup === undefined || job.status === "running") return isolation;
   const { cgroup: _, ...rest } = isolation;
   return rest;
 }
 
-/** What the hub itself has checked and stored as text. */
-function parsed<T>(text: string | null): T | null {
-  return text === null ? null : (JSON.parse(text) as T);
-}
-
-function withoutHidden(run: RunSpec): JobView["run"] {
-  const shown: JobView["run"] = { ...run };
+function withoutHidden(run: RunSpec): NonNullable<JobView["run"]> {
+  const shown: NonNullable<JobView["run"]> = { ...run };
   for (const field of hiddenIn(run)) shown[field] = masked(shown[field]);
   return shown;
 }

@@ -13,7 +13,6 @@ import { changeJobs } from "./change-jobs.ts";
 import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
-import { isJobSealed } from "./is-job-sealed.ts";
 import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
 import { listJobs } from "./list-jobs.ts";
 import {
@@ -65,7 +64,6 @@ const acts: Acts = {
   shiftTimes,
   recallJobs,
   raiseAttempts,
-  isJobSealed,
   getReceiptSignature,
   pruneReceiptSignatures,
   getForgottenJob,

@@ -5,6 +5,7 @@ import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
 import { refuseInLockdown } from "./lockdown-acts.ts";
 import { promoteDue } from "./promote-jobs.ts";
+import { isDamage } from "./sqlite-error.ts";
 import { writeJob } from "./write-job.ts";
 
 /** One claim promotes no more jobs than this, so that it never takes long. */
@@ -35,17 +36,25 @@ export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
 
 /** The numbers are read in pages from the index; a record and its document are read when it is their turn. */
 function tenantJobs(context: Context, { queues }: TenantInLine, max: number): TenantJobs {
-  const readPage: ReadPage = (queue, limit) =>
-    context.sql.all<Candidate>(
+  const { sql, unreadable } = context;
+  const readPage: ReadPage = (queue, limit) => {
+    const page = sql.all<Candidate>(
       "SELECT seq, priority FROM jobs WHERE queue_id = ? AND ready = 1 ORDER BY priority DESC, seq LIMIT ?",
       queue.id,
-      limit,
+      limit + unreadable.size,
     );
+    return unreadable.size === 0 ? page : page.filter(({ seq }) => !unreadable.has(seq)).slice(0, limit);
+  };
   const candidates = new Candidates(queues, max, readPage);
   return {
     peek: () => {
-      const candidate = candidates.peek();
-      return candidate && loadSealed(context, candidate);
+      for (let candidate = candidates.peek(); candidate !== null; candidate = candidates.peek()) {
+        const sealed = loadSealed(context, candidate);
+        if (sealed !== null) return sealed;
+        unreadable.add(candidate.seq);
+        candidates.take();
+      }
+      return null;
     },
     take: () => candidates.take(),
   };
@@ -54,12 +63,21 @@ function tenantJobs(context: Context, { queues }: TenantInLine, max: number): Te
 const sealedText = `SELECT ${jobColumns}, document, mac
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq WHERE jobs.seq = ?`;
 
-function loadSealed(context: Context, { seq }: Candidate): SealedJob {
-  const row = context.sql.rowStatement(sealedText).get(seq) as Row | undefined;
-  if (row === undefined) throw new Error(`the index lists job ${seq}, which does not exist`);
-  return {
-    job: readJob(context, row),
-    document: (row[jobWidth] as string | null) ?? "",
-    mac: row[jobWidth + 1] as Uint8Array | null,
-  };
+/**
+ * Null if the index lists a row that is not there. A row that cannot be read ends the transaction, because SQLite gives up
+ * a transaction that meets a broken page; from then on it is passed over, so that others can be claimed.
+ */
+function loadSealed(context: Context, { seq }: Candidate): SealedJob | null {
+  try {
+    const row = context.sql.rowStatement(sealedText).get(seq) as Row | undefined;
+    if (row === undefined) return null;
+    return {
+      job: readJob(context, row),
+      document: (row[jobWidth] as string | null) ?? "",
+      mac: row[jobWidth + 1] as Uint8Array | null,
+    };
+  } catch (error) {
+    if (isDamage(error)) context.unreadable.add(seq);
+    throw error;
+  }
 }

@@ -16,11 +16,13 @@ export type Context = {
   readonly macKey: Buffer;
   /** Records of jobs that workers hold, so that a result need not read its job again. The fence protects them. */
   readonly held: Map<string, JobRecord>;
+  /** The numbers of claimable jobs that cannot be read, because their pages are broken. */
+  readonly unreadable: Set<number>;
   /** True after a failed commit: the next ping tries a write. */
   writeFailed: boolean;
 };
 
-export function createContext(sql: Connection, macKey: Buffer): Context {
+export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<number>): Context {
   return {
     sql,
     macKey,
@@ -29,6 +31,7 @@ export function createContext(sql: Connection, macKey: Buffer): Context {
     workers: new WorkerCounts(sql),
     notice: new NoticeBuilder(),
     held: new Map(),
+    unreadable,
     writeFailed: false,
   };
 }

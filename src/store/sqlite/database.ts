@@ -14,6 +14,8 @@ export class Database {
   #context: Context | null = null;
   #dataVersion = 0;
   #writeFailed = false;
+  /** Kept when the connection is given up, which is what a broken page leads to. */
+  readonly #unreadable = new Set<number>();
   schemaVersion = 0;
 
   constructor(settings: ThreadSettings, failpoint: Failpoint) {
@@ -73,7 +75,7 @@ export class Database {
   /** Another connection has changed the file, or a rollback has: what memory holds is read again. */
   #refresh(sql: Connection): Context {
     this.#dataVersion = dataVersion(sql);
-    this.#context = createContext(sql, this.#macKey);
+    this.#context = createContext(sql, this.#macKey, this.#unreadable);
     this.#context.writeFailed = this.#writeFailed;
     return this.#context;
   }

@@ -3,7 +3,7 @@ import { isWrite } from "../act-names.ts";
 import { runAct } from "./acts.ts";
 import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "./context.ts";
 import type { Database } from "./database.ts";
-import { blame, storeUnavailable } from "./sqlite-error.ts";
+import { blame, isDamage, storeUnavailable } from "./sqlite-error.ts";
 import type { Answer, Batch, Request } from "./wire.ts";
 
 /**
@@ -25,16 +25,36 @@ export function commitGroup(database: Database, requests: Request[]): Group {
     return writeGroup(database, group);
   } catch (error) {
     database.recover(error);
+    if (isDamage(error) && !group.every((request) => isWrite(request.act)))
+      return splitGroup(database, group);
     return { batch: refuseWrites(database, group, storeUnavailable(error)), taken: group.length };
   }
 }
 
-function writeGroup(database: Database, group: Request[]): Group {
+/**
+ * SQLite gives up a transaction that meets a broken page, even if only a read asked for it. So the writes are done
+ * without the reads, and the reads outside of a transaction.
+ */
+function splitGroup(database: Database, group: Request[]): Group {
+  const reads = group.filter((request) => !isWrite(request.act));
+  const writes = group.filter((request) => isWrite(request.act));
+  const { answers } = readAll(database, reads);
+  let batch: Batch;
+  try {
+    batch = writeGroup(database, writes, Number.POSITIVE_INFINITY).batch;
+  } catch (error) {
+    database.recover(error);
+    batch = refuseWrites(database, writes, storeUnavailable(error));
+  }
+  return { batch: { ...batch, answers: [...answers, ...batch.answers] }, taken: group.length };
+}
+
+function writeGroup(database: Database, group: Request[], ms = groupMs): Group {
   database.context().sql.run("BEGIN IMMEDIATE");
   // Checked again now that nobody else can write: memory must agree with what this transaction sees.
   const context = database.context();
   const seqBefore = context.tallies.get("event_seq");
-  const endAt = performance.now() + groupMs;
+  const endAt = performance.now() + ms;
   const answers: Answer[] = [];
   for (const request of group) {
     answers.push(runAlone(context, request, group.length > 1));

@@ -79,11 +79,26 @@ export function readJob(context: Context, row: Row): JobRecord {
   const job = record as JobRecord;
   job.queueKey = context.book.byId(row[fields.length] as number)?.key ?? "";
   job.attemptsChosen = record["attemptsChosen"] === 1;
-  if (record["retryCounts"] === "{}") job.retryCounts = {};
-  else job.retryCounts = JSON.parse(record["retryCounts"] as string);
-  if (record["failHistory"] === "[]") job.failHistory = [];
-  else job.failHistory = JSON.parse(record["failHistory"] as string);
+  job.retryCounts = record["retryCounts"] === "{}" ? {} : (parsed(record["retryCounts"]) ?? {});
+  job.failHistory = record["failHistory"] === "[]" ? [] : (parsed(record["failHistory"]) ?? []);
   return job;
+}
+
+const historyIndex = fields.indexOf("failHistory");
+
+/** Whether `readJob` gives this row an empty history because the stored one cannot be read. */
+export function isHistoryLost(row: Row): boolean {
+  const text = row[historyIndex];
+  return text !== "[]" && parsed(text) === null;
+}
+
+/** Null if it is not JSON: one damaged row must not stop acts that concern others, such as the reaper's. */
+function parsed<T>(text: unknown): T | null {
+  try {
+    return JSON.parse(text as string) as T;
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -1,20 +1,27 @@
-import { isReceiptSealed, readRouting, routingOf } from "../job-seal.ts";
+import { findRouting, isReceiptSealed, readRouting } from "../job-seal.ts";
 import type { ForgottenJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
+import { loadSealed } from "./reseal-job.ts";
 
 /** Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it. */
 export function keepReceipt(context: Context, jobSeq: number): void {
   const [job] = loadJobs(context, "WHERE seq = ? AND receipt IS NOT NULL", jobSeq);
   if (job === undefined) return;
+  const sealed = loadSealed(context, jobSeq);
+  if (sealed === null) return;
+  const { document, mac } = sealed;
   context.sql.run(
     `INSERT INTO receipts (job_seq, job_id, document, routing, mac, receipt, ended_at)
-      SELECT job_seq, ?, document, ?, mac, ?, ? FROM documents WHERE job_seq = ?`,
+      VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    jobSeq,
     job.id,
-    routingOf(job),
+    document,
+    // Nothing matches a seal that is broken, and an empty routing least of all.
+    findRouting(context.macKey, job, document, mac) ?? "",
+    mac,
     job.receipt,
     job.completedAt,
-    jobSeq,
   );
 }
 

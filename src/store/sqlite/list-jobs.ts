@@ -8,7 +8,9 @@ import {
   pageBytesMax,
 } from "../job-list.ts";
 import type { Context } from "./context.ts";
-import { jobColumnsWith, jobWidth, type Row, readJob } from "./job-row.ts";
+import { jobColumnsWith, jobWidth, type Row } from "./job-row.ts";
+import { isDamage } from "./sqlite-error.ts";
+import { readSizes, readSound, readUnreadable } from "./stored-row.ts";
 import { walksOf } from "./walk-jobs.ts";
 
 /** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. */
@@ -18,13 +20,30 @@ export function listJobs(context: Context, filter: JobFilter): JobPage {
   const jobs: ListedJob[] = [];
   let bytes = 0;
   for (const seq of seqs) {
-    const row = context.sql.rowStatement(listedText).get(seq) as Row | undefined;
-    if (row === undefined) continue;
-    jobs.push(readListed(context, row));
-    bytes += bytesOf(row);
+    const found = readOne(context, seq);
+    if (found === null) continue;
+    jobs.push(found.listed);
+    bytes += found.bytes;
     if (bytes > pageBytesMax && jobs.length < seqs.length) return { jobs, nextBefore: seq };
   }
   return { jobs, nextBefore };
+}
+
+type Found = { listed: ListedJob; bytes: number };
+
+/** A job that SQLite cannot read is listed with what is left of it, and the others all the same. */
+function readOne(context: Context, seq: number): Found | null {
+  try {
+    const row = context.sql.rowStatement(listedText).get(seq) as Row | undefined;
+    return row === undefined ? null : { listed: readListed(context, row), bytes: bytesOf(row) };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    const stored = readUnreadable(context, seq);
+    if (stored === null) return null;
+    const { job, damaged } = stored;
+    const nothing = { cut: [], summary: null, document: null, output: { throughAttempt: 0, sizes: {} } };
+    return { listed: { job, damaged, ...nothing }, bytes: 0 };
+  }
 }
 
 const cutFields = Object.keys(listedBytesMax) as CutField[];
@@ -73,11 +92,11 @@ function readListed(context: Context, row: Row): ListedJob {
     string | null,
   ];
   return {
-    job: readJob(context, row),
+    ...readSound(context, row),
     cut: cutFields.filter((_, index) => flags[index] === 1),
     summary,
     document,
-    output: { throughAttempt, sizes: JSON.parse(sizes ?? "{}") },
+    output: { throughAttempt, sizes: readSizes(sizes) },
   };
 }
 

@@ -1,26 +1,24 @@
 import type { QueuePosition, StoredJob } from "../store.ts";
 import type { Context } from "./context.ts";
-import { jobColumns, jobWidth, loadJob, type Row, readJob } from "./job-row.ts";
-
-const storedText = `SELECT ${jobColumns}, document, output_dropped_through, output_sizes
-  FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq`;
+import { loadJob, type Row } from "./job-row.ts";
+import { isDamage } from "./sqlite-error.ts";
+import { readStored, readUnreadable, storedText } from "./stored-row.ts";
 
 export function getJob(
   context: Context,
   { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },
 ): StoredJob | null {
-  const text = `${storedText} WHERE jobs.id = ?1 AND (?2 IS NULL OR jobs.tenant_id = ?2)`;
-  const row = context.sql.rowStatement(text).get(jobId, tenantId) as Row | undefined;
-  return row === undefined ? null : readStored(context, row);
-}
-
-function readStored(context: Context, row: Row): StoredJob {
-  const [document, throughAttempt, sizes] = row.slice(jobWidth) as [string | null, number, string | null];
-  return {
-    job: readJob(context, row),
-    document: document ?? "",
-    droppedOutput: throughAttempt === 0 ? null : { throughAttempt, sizes: JSON.parse(sizes ?? "{}") },
-  };
+  const condition = "WHERE jobs.id = ?1 AND (?2 IS NULL OR jobs.tenant_id = ?2)";
+  try {
+    const row = context.sql.rowStatement(`${storedText} ${condition}`).get(jobId, tenantId) as
+      | Row
+      | undefined;
+    return row === undefined ? null : readStored(context, row);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    const found = context.sql.first<{ seq: number }>(`SELECT seq FROM jobs ${condition}`, jobId, tenantId);
+    return found && readUnreadable(context, found.seq);
+  }
 }
 
 /** Counting stops here, because nobody needs the exact length of a longer queue. */

@@ -7,7 +7,7 @@ type SealedReceipt = Parameters<typeof isReceiptSealed>[1];
 
 const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId, jobs.type, priority,
     queues.key AS queueKey, max_attempts AS maxAttempts,
-    attempts_chosen AS attemptsChosen, limits_defaulted AS limitsDefaulted, document_timeout_sec AS documentTimeoutSec,
+    attempts_chosen AS attemptsChosen, limits_defaulted AS limitsDefaulted, timeout_sec AS timeoutSec, document_timeout_sec AS documentTimeoutSec,
     document_sha256 AS documentSha256, idempotency_key AS idempotencyKey, document, mac
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq LEFT JOIN queues ON queues.id = jobs.queue_id`;
 

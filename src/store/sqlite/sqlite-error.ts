@@ -12,6 +12,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_NOMEM = 7;
 const SQLITE_INTERRUPT = 9;
+const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_TOOBIG = 18;
 const SQLITE_CONSTRAINT = 19;
@@ -34,6 +35,12 @@ const blameOf = new Map<number, Blame>([
 export function blame(error: unknown): Blame {
   const primary = primaryCode(error);
   return primary === null ? "act" : (blameOf.get(primary) ?? "connection");
+}
+
+/** Whether a statement failed because of what is stored: a broken page, or a number that no column of ours can hold. */
+export function isDamage(error: unknown): boolean {
+  if (primaryCode(error) === SQLITE_CORRUPT) return true;
+  return error instanceof Error && "code" in error && error.code === "ERR_OUT_OF_RANGE";
 }
 
 /** The error as callers see it. */

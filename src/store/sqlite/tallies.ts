@@ -1,7 +1,13 @@
 import { type JobState, jobStates } from "../../core/job.ts";
 import type { Connection } from "./connection.ts";
 
-type TallyName = "job_seq" | "event_seq" | "turn" | "output_bytes" | `jobs.${JobState}`;
+type TallyName =
+  | "job_seq"
+  | "event_seq"
+  | "turn"
+  | "output_bytes"
+  | "unchecked_hash_seq"
+  | `jobs.${JobState}`;
 export type TallyMark = Map<TallyName, number>;
 
 const names: TallyName[] = [
@@ -9,6 +15,7 @@ const names: TallyName[] = [
   "event_seq",
   "turn",
   "output_bytes",
+  "unchecked_hash_seq",
   ...jobStates.map((state) => `jobs.${state}` as const),
 ];
 

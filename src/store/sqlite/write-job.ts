@@ -5,6 +5,7 @@ import type { Outcome } from "../../core/outcome.ts";
 import { applyEffects } from "./apply-effects.ts";
 import type { Context } from "./context.ts";
 import { loadJob, updateJob } from "./job-row.ts";
+import { resealJob } from "./reseal-job.ts";
 
 /** The outcome of a change, with the whole record as it is now. */
 export type WriteAnswer =
@@ -24,6 +25,7 @@ export function writeJob(context: Context, job: JobRecord, change: Change, how: 
     const outcome = decideEffects(before, change, how);
     if (outcome.kind === "moved") {
       if (updateJob(context, before, outcome.effects)) {
+        resealJob(context, before, outcome.effects.after);
         applyEffects(context, outcome.effects);
         hold(context, outcome.effects.after);
         return { kind: "moved", job: outcome.effects.after };

@@ -1,6 +1,7 @@
 import type { WhyView } from "../../../contract/why-view.ts";
 import { isEnded, type JobRecord } from "../../../core/job.ts";
 import { misfits, parseQueueKey } from "../../../core/queue-key.ts";
+import type { StoredJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { mayServe } from "../access/tenant-wall.ts";
@@ -10,9 +11,11 @@ import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-r
 const workersShownMax = 50;
 
 /** Why a job is in its current state: as a sentence, as codes, and as data. */
-export async function explainJob(deps: HubDeps, job: JobRecord): Promise<WhyView> {
+export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Promise<WhyView> {
+  if (job.status !== "pending") return settled(job);
+  if (damaged.includes("row") || damaged.includes("document")) return heldByDamage(job);
   const position = await deps.store.getQueuePosition({ jobId: job.id });
-  if (job.status !== "pending" || position === null) return settled(job);
+  if (position === null) return settled(job);
   const nowMs = deps.clock.nowMs();
   const waiting: Waiting = {
     job,
@@ -35,6 +38,11 @@ export async function explainJob(deps: HubDeps, job: JobRecord): Promise<WhyView
     reasons,
     workers: waiting.workers.slice(0, workersShownMax).map(shownWorker),
   };
+}
+
+function heldByDamage(job: JobRecord): WhyView {
+  const text = "Its stored document is damaged, so no worker is given it; cancel it, or restore a backup.";
+  return { ...settled(job), summary: text, held_by: "damaged", reasons: [{ code: "damaged", text }] };
 }
 
 function settled(job: JobRecord): WhyView {

@@ -64,11 +64,10 @@ function hasHidden(document: string): boolean {
 }
 
 /** A job, or what is left of it, as far as its receipt is concerned. */
-type Proven = Omit<ForgottenJob, "receipt" | "isSealed"> & {
+type Proven = Omit<ForgottenJob, "receipt"> & {
   receipt: string | null;
   result: string | null;
   isResultKept: boolean;
-  isSealed(): Promise<boolean>;
 };
 
 async function findProven(
@@ -81,13 +80,7 @@ async function findProven(
   if (found === null) throw await unknownJob(deps, call);
   await checkAccess(deps, { ...call, to: "read" }, found);
   if (stored === null) {
-    const forgotten = found as ForgottenJob;
-    return {
-      ...forgotten,
-      result: null,
-      isResultKept: false,
-      isSealed: () => Promise.resolve(forgotten.isSealed),
-    };
+    return { ...(found as ForgottenJob), result: null, isResultKept: false };
   }
   const { job, document } = stored;
   return {
@@ -95,12 +88,12 @@ async function findProven(
     document,
     result: job.result ?? job.partialResult,
     isResultKept: true,
-    isSealed: () => deps.store.isJobSealed({ jobId }),
+    isSealed: !stored.damaged.includes("document"),
   };
 }
 
 async function checkSeals(deps: HubDeps, job: Proven, kept: KeptReceipt): Promise<void> {
   const isReceiptSealed = sealOf(deps, kept) === kept.mac && parseReceipt(kept.text).job_id === job.id;
-  if (isReceiptSealed && (await job.isSealed())) return;
+  if (isReceiptSealed && job.isSealed) return;
   throw await brokenSeal(deps, job, isReceiptSealed ? "document" : "receipt");
 }

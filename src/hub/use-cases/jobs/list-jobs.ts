@@ -5,7 +5,7 @@ import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { JobFilter, ListedJob } from "../../../store/job-list.ts";
 import type { HubDeps } from "../../deps.ts";
-import { jobSummary } from "../../views/job-summary.ts";
+import { showListed } from "./show-job.ts";
 
 type ListRequest = {
   identity: Identity;
@@ -59,7 +59,7 @@ const summariesPerTurn = 50;
 
 /** What the caller may see of listed jobs. */
 export async function summarizeJobs(
-  deps: Pick<HubDeps, "outputs">,
+  deps: Pick<HubDeps, "outputs" | "damage">,
   jobs: ListedJob[],
   identity: Identity,
 ): Promise<JobSummary[]> {
@@ -67,7 +67,7 @@ export async function summarizeJobs(
   for (let at = 0; at < jobs.length; at += summariesPerTurn) {
     if (at > 0) await setImmediate();
     const some = jobs.slice(at, at + summariesPerTurn);
-    summaries.push(...(await Promise.all(some.map((job) => jobSummary(deps.outputs, job, identity)))));
+    summaries.push(...(await Promise.all(some.map((job) => showListed(deps, job, identity)))));
   }
   return summaries;
 }

@@ -3,8 +3,8 @@ import type { JobSummary } from "../../../contract/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { jobView } from "../../views/job-view.ts";
 import { listJobs } from "./list-jobs.ts";
+import { showJob } from "./show-job.ts";
 
 const wholeJobsMax = 50;
 const wholeBytesMax = 4 * 1024 ** 2;
@@ -27,7 +27,7 @@ export async function listWholeJobs(
     if (stored === null) continue;
     bytes += bytesOf(stored);
     if (bytes > wholeBytesMax && lastSeq !== null) return { jobs, nextCursor: String(lastSeq) };
-    const view = await jobView(deps.outputs, stored, identity);
+    const view = await showJob(deps, stored, identity);
     jobs.push({ ...view, cut: [] });
     lastSeq = job.seq;
     await setImmediate();

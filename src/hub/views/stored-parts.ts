@@ -1,0 +1,29 @@
+import type { DamagedPart } from "../../store/find-damage.ts";
+
+/** Reads the texts of a stored job. One that is damaged or cannot be read becomes null, and its name is kept. */
+export class StoredParts {
+  readonly #damaged: DamagedPart[];
+
+  constructor(damaged: readonly DamagedPart[]) {
+    this.#damaged = [...damaged];
+  }
+
+  read<T>(part: DamagedPart, text: string | null, parse: (text: string) => T): T | null {
+    if (text === null || this.#damaged.includes(part)) return null;
+    try {
+      return parse(text);
+    } catch {
+      this.#damaged.push(part);
+      return null;
+    }
+  }
+
+  json<T>(part: DamagedPart, text: string | null): T | null {
+    return this.read(part, text, (kept) => JSON.parse(kept) as T);
+  }
+
+  /** For a view: an intact job has no such field. */
+  namesOfDamaged(): { damaged?: DamagedPart[] } {
+    return this.#damaged.length === 0 ? {} : { damaged: this.#damaged };
+  }
+}
