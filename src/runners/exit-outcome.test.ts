@@ -46,6 +46,26 @@ test("out of memory is what the kernel says, also when the job ended well", () =
   expect(outcomeOf({})).toMatchObject({ detail: "SIGNALED" });
 });
 
+test("C5: a file of the host that is not in the cage is not found, with what to do about it", () => {
+  const reasonOf = (command: string, applied: string[] = ["jail"]) => {
+    const outcome = outcomeOf(
+      { spawnError: { code: "ENOENT", message: "" } },
+      { argv: [command], isolation: { ...isolation, applied } },
+    );
+    return outcome.kind === "succeeded" ? "" : outcome.reason;
+  };
+  for (const command of ["./make-report", "bin/tool", "/home/ann/make-report"]) {
+    const reason = reasonOf(command);
+    expect(reason).toMatch(
+      new RegExp(`^command not found: ${command}; .*not visible.*execution.visible_paths`),
+    );
+    expect(reason.length).toBeLessThan(500);
+  }
+  expect(reasonOf("make-report")).toBe("command not found: make-report");
+  expect(reasonOf("/usr/bin/none")).toBe("command not found: /usr/bin/none");
+  expect(reasonOf("./make-report", [])).toBe("command not found: ./make-report");
+});
+
 test("what was used and how it was kept apart goes with every end", () => {
   const usage = { cpu_ms: 5, memory_peak_bytes: 6 };
   expect(outcomeOf({ exitCode: 0, signal: null, usage })).toMatchObject({

@@ -24,7 +24,7 @@ type Failed = Extract<RunOutcome, { kind: "failed" }>;
 export function exitOutcome(context: Pick<RunContext, "lease">, ended: EndedProcess): RunOutcome {
   const { exit, stoppedBy, result, isolation } = ended;
   const facts = { usage: exit.usage, isolation };
-  if (exit.spawnError !== undefined) return { ...spawnFailure(ended.argv, exit.spawnError), ...facts };
+  if (exit.spawnError !== undefined) return { ...spawnFailure(ended, exit.spawnError), ...facts };
 
   const partial = result.kind === "found" ? { partialResultJson: result.json } : {};
   if (stoppedBy !== undefined) {
@@ -63,14 +63,28 @@ function failureOf(exit: ProcessExit, result: ReadResult): Failed | undefined {
 }
 
 /** The codes that shells use: 127 if the command is not found, 126 if it cannot be executed. */
-function spawnFailure(argv: readonly string[], error: SpawnError): Failed {
+function spawnFailure({ argv, isolation }: EndedProcess, error: SpawnError): Failed {
   const command = argv[0] ?? "";
   if (error.code === "ENOENT") {
-    return { ...executionError("SPAWN_FAILED", `command not found: ${command}`), exitCode: 127 };
+    return {
+      ...executionError("SPAWN_FAILED", `command not found: ${command}${cageHint(command, isolation)}`),
+      exitCode: 127,
+    };
   }
   const reason =
     error.code === "EACCES" ? `permission denied: ${command}` : `cannot execute ${command}: ${error.message}`;
   return { ...executionError("SPAWN_FAILED", reason), exitCode: 126 };
+}
+
+/** Whoever names a file of their own machine should learn that a cage does not contain it. */
+function cageHint(command: string, { applied }: Isolation): string {
+  const isOfHost = command.includes("/") && !/^\/(usr|bin|sbin|lib[^/]*|opt)\//.test(command);
+  if (!isOfHost || !applied.includes("jail")) return "";
+  return (
+    "; the job runs in a cage where the host's files are not visible, except the programs in /usr, /bin and /opt. " +
+    "Install it there on the worker, or add its directory to execution.visible_paths in agents.yaml and name it by its " +
+    "absolute path"
+  );
 }
 
 function executionError(detail: NonNullable<Failed["detail"]>, reason: string): Failed {

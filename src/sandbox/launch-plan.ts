@@ -31,7 +31,10 @@ export function launchPlan(input: PlanInput): LauncherPlan {
   const hasJail = has(protect.MOUNT_NS);
   const shown = { rootEntries: facts.rootEntries, visiblePaths, jobMounts };
   if (hasJail && !isVisibleInCage(job.cwd, shown)) {
-    throw new PlanRefused("EINVAL", `the working directory ${job.cwd} is not visible to jobs`);
+    throw new PlanRefused(
+      "EINVAL",
+      `the working directory ${job.cwd} is not visible to jobs; use /work, /tmp or a directory in execution.visible_paths of the worker`,
+    );
   }
   const mounts = hasJail
     ? cageMounts({ ...shown, workDir: job.workDir, memoryBytes: decision.limits.memoryBytes })
