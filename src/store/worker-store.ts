@@ -44,11 +44,17 @@ export type WorkerStore = {
    * expired.
    */
   retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
+  /**
+   * False if there is no such worker. What is older than `keepSince` or later than `keepUntil` is deleted in the same act, and
+   * of the rest all but the newest `keepMax`.
+   */
   saveWorkerMetrics(input: {
     workerId: string;
     ts: number;
     metrics: string;
     keepSince: number;
+    keepUntil: number;
+    keepMax: number;
   }): Promise<boolean>;
   listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
 };

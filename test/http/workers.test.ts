@@ -187,6 +187,24 @@ test("a worker's machine is shown by the samples that it sends", async () => {
   expect((await worker(id)).metrics).toEqual([body]);
 });
 
+test("A18: a measurement of the future counts as one of now", async () => {
+  const id = await registerWorker(hub);
+  const body = {
+    ts: Number.MAX_SAFE_INTEGER,
+    cpu_percent: 1,
+    load1: 1,
+    mem_used_bytes: 1,
+    mem_total_bytes: 2,
+    disk_free_bytes: 3,
+    slots_used: 1,
+    slots: 4,
+  };
+  await hub.must("POST", `/workers/${id}/metrics`, { token: tokens.worker, body });
+  const { metrics } = await worker(id);
+  expect(metrics).toHaveLength(1);
+  expect((metrics as { ts: number }[])[0]!.ts).toBeLessThan(Date.now() + 60_000);
+});
+
 test("a worker hears of new work and of a cancel on its command stream", async () => {
   const id = await registerWorker(hub);
   const commands = await openEventStream(hub, `/workers/${id}/commands`, { token: tokens.worker });

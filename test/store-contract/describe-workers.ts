@@ -22,7 +22,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await store.getWorker({ workerId: "w1" })).toBeNull();
       expect(await store.setWorker({ workerId: "w1", set: {}, nowMs, origin: null })).toBeNull();
       expect(await store.removeWorker({ workerId: "w1", rules, origin: null })).toBe(false);
-      const metrics = { workerId: "w1", ts: 1, metrics: "{}", keepSince: 0 };
+      const metrics = { workerId: "w1", ts: 1, metrics: "{}", keepSince: 0, keepUntil: 9, keepMax: 9 };
       expect(await store.saveWorkerMetrics(metrics)).toBe(false);
     });
 
@@ -207,7 +207,14 @@ export function describeWorkers(create: () => StoreUnderTest): void {
     it("show their measurements of the time that is kept", async () => {
       await scene().register();
       const save = (ts: number, keepSince: number) =>
-        scene().store.saveWorkerMetrics({ workerId: "w1", ts, metrics: `{"n":${ts}}`, keepSince });
+        scene().store.saveWorkerMetrics({
+          workerId: "w1",
+          ts,
+          metrics: `{"n":${ts}}`,
+          keepSince,
+          keepUntil: 9,
+          keepMax: 9,
+        });
       await save(1, 0);
       await save(2, 0);
       expect(await save(3, 2)).toBe(true);
@@ -215,6 +222,26 @@ export function describeWorkers(create: () => StoreUnderTest): void {
         { ts: 2, metrics: '{"n":2}' },
         { ts: 3, metrics: '{"n":3}' },
       ]);
+    });
+
+    it("A18: keep no measurements of the future, and no more than are asked for", async () => {
+      await scene().register();
+      const save = (ts: number, keepUntil: number) =>
+        scene().store.saveWorkerMetrics({
+          workerId: "w1",
+          ts,
+          metrics: "{}",
+          keepSince: 0,
+          keepUntil,
+          keepMax: 3,
+        });
+      const kept = async () =>
+        (await scene().store.listWorkerMetrics({ workerId: "w1" })).map(({ ts }) => ts);
+      await save(8_000_000_000_000, 8_000_000_000_000);
+      await save(1, 1);
+      expect(await kept()).toEqual([1]);
+      for (const ts of [2, 3, 4, 5]) await save(ts, ts);
+      expect(await kept()).toEqual([3, 4, 5]);
     });
   });
 }

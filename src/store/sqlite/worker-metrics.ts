@@ -1,18 +1,31 @@
 import type { Context } from "./context.ts";
 
-type MetricsInput = { workerId: string; ts: number; metrics: string; keepSince: number };
+type MetricsInput = {
+  workerId: string;
+  ts: number;
+  metrics: string;
+  keepSince: number;
+  keepUntil: number;
+  keepMax: number;
+};
 
-/** False if there is no such worker. Metrics older than `keepSince` are deleted in the same act. */
 export function saveWorkerMetrics(context: Context, input: MetricsInput): boolean {
-  const { workerId, ts, metrics, keepSince } = input;
+  const { workerId, ts, metrics, keepSince, keepUntil, keepMax } = input;
   if (context.sql.first("SELECT 1 FROM workers WHERE id = ?", workerId) === null) return false;
   context.sql.run("DELETE FROM worker_metrics WHERE worker_id = ? AND ts < ?", workerId, keepSince);
+  context.sql.run("DELETE FROM worker_metrics WHERE worker_id = ? AND ts > ?", workerId, keepUntil);
   context.sql.run(
     `INSERT INTO worker_metrics (worker_id, ts, metrics) VALUES (?, ?, ?)
       ON CONFLICT (worker_id, ts) DO UPDATE SET metrics = excluded.metrics`,
     workerId,
     ts,
     metrics,
+  );
+  context.sql.run(
+    `DELETE FROM worker_metrics WHERE worker_id = ?1 AND ts <=
+      (SELECT ts FROM worker_metrics WHERE worker_id = ?1 ORDER BY ts DESC LIMIT 1 OFFSET ?2)`,
+    workerId,
+    keepMax,
   );
   return true;
 }

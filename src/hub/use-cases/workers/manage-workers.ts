@@ -97,12 +97,24 @@ export async function saveWorkerMetrics(
   call: { identity: Identity; workerId: string; ts: number; metrics: Record<string, number> },
 ): Promise<void> {
   await findActingWorker(deps, call);
-  const keepSince = deps.clock.nowMs() - metricsKeptMs;
-  const metrics = JSON.stringify(call.metrics);
-  await deps.store.saveWorkerMetrics({ workerId: call.workerId, ts: call.ts, metrics, keepSince });
+  const nowMs = deps.clock.nowMs();
+  // A worker whose clock is ahead would otherwise leave samples that no hour ever passes.
+  const ts = call.ts > nowMs + metricsAheadMs ? nowMs : call.ts;
+  await deps.store.saveWorkerMetrics({
+    workerId: call.workerId,
+    ts,
+    metrics: JSON.stringify({ ...call.metrics, ts }),
+    keepSince: nowMs - metricsKeptMs,
+    keepUntil: nowMs + metricsAheadMs,
+    keepMax: metricsKeptMax,
+  });
 }
 
 const metricsKeptMs = 3_600_000;
+/** By so much the clocks of two machines may differ. */
+const metricsAheadMs = 60_000;
+/** A worker sends one every five seconds, which makes 720 an hour. */
+const metricsKeptMax = 1_000;
 
 /** Blocks, unblocks or drains a worker, and tells it at once. */
 export async function setWorker(
