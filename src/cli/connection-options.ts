@@ -10,7 +10,7 @@ export function addConnectionOptions(program: Command): void {
     .option("--hub <url>", "the hub's HTTP address (WRIT_HUB_URL; default: the hub that runs in --home)")
     .option(
       "--token <token>",
-      "the token to send; WRIT_TOKEN keeps it out of the process list (default: admin.token in --home)",
+      "act with this token; WRIT_TOKEN keeps it out of the process list (default: what --home holds)",
     )
     .option(
       "--ca <file>",
@@ -19,7 +19,7 @@ export function addConnectionOptions(program: Command): void {
     .option("--json", "print JSON, one object per line");
 }
 
-/** The options of a program that also uses gRPC. */
+/** The options of a certificate, which is used instead of a token. */
 export function addCertificateOptions(program: Command): void {
   program
     .option(
@@ -28,9 +28,9 @@ export function addCertificateOptions(program: Command): void {
     )
     .option(
       "--user <name>",
-      "use this user's client certificate from --home (WRIT_USER; default: your login name)",
+      "act with this user's client certificate in --home (WRIT_USER; default: your login name)",
     )
-    .option("--cert <file>", "PEM file of another client certificate (WRIT_CERT_FILE)")
+    .option("--cert <file>", "act with this client certificate, a PEM file (WRIT_CERT_FILE)")
     .option(
       "--key <file>",
       "PEM file of its private key (WRIT_KEY_FILE; default: the .key file beside --cert)",

@@ -5,6 +5,13 @@ import { resolveHome } from "../runtime/home.ts";
 import { boolean, loadSettings, type SettingValues, text } from "../runtime/settings.ts";
 import type { YamlFile } from "../runtime/yaml-file.ts";
 import type { CliContext } from "./context.ts";
+import {
+  type Credential,
+  type CredentialSource,
+  chooseCredential,
+  type GivenCredential,
+} from "./credential.ts";
+import { programFlags } from "./shared-options.ts";
 
 const settings = {
   hub: {
@@ -32,29 +39,53 @@ const settings = {
   allowInsecure: { name: "WRIT_ALLOW_INSECURE", key: "allow_insecure", parse: boolean(), default: false },
 } as const;
 
-export type ConnectionSettings = SettingValues<typeof settings> & { home: string };
+export type Connection = Omit<SettingValues<typeof settings>, keyof GivenCredential> & {
+  home: string;
+  credential: Credential;
+};
 
 export function findHome(context: CliContext, flag: string | undefined): string {
   return resolveHome({ flag, env: context.env, checkoutDir: context.checkout, userHome: context.userHome });
 }
 
 /** How to reach the hub and as whom: flags, then the environment, then jobctl.yaml, then what is in the home. */
-export async function loadConnection(context: CliContext, command: Command): Promise<ConnectionSettings> {
-  const flags = command.optsWithGlobals<Partial<Record<keyof typeof settings | "home", string>>>();
+export async function loadConnection(context: CliContext, command: Command): Promise<Connection> {
+  const flags = programFlags<Record<keyof typeof settings | "home", string>>(command);
   const home = findHome(context, flags.home);
-  const given = {
-    hub: flags.hub,
-    grpc: flags.grpc,
-    user: flags.user,
-    ca: flags.ca,
-    cert: flags.cert,
-    key: flags.key,
-    token: flags.token,
-  };
+  const { hub, grpc, user, ca, cert, key, token } = flags;
+  const given = { hub, grpc, user, ca, cert, key, token };
+  const file = await loadClientFile(home);
+  const { env } = context;
+  const all = loadSettings(settings, { flags: given, env, file });
   return {
-    ...loadSettings(settings, { flags: given, env: context.env, file: await loadClientFile(home) }),
+    hub: all.hub,
+    grpc: all.grpc,
+    ca: all.ca,
+    allowInsecure: all.allowInsecure,
     home,
+    credential: chooseCredential(credentialSources({ flags: given, env, file }), context.osUser),
   };
+}
+
+type Sources = {
+  flags: GivenCredential;
+  env: CliContext["env"];
+  file: YamlFile | undefined;
+};
+
+/** What each source says of the credential alone, strongest first. */
+function credentialSources({ flags, env, file }: Sources): CredentialSource[] {
+  const { token, cert, key, user } = settings;
+  const credentials = { token, cert, key, user };
+  return [
+    { given: loadSettings(credentials, { flags, env: {} }), nameOf: (name) => `--${name}` },
+    { given: loadSettings(credentials, { env }), nameOf: (name) => settings[name].name },
+    { given: inFile(file), nameOf: (name) => `${name} in ${file?.path}` },
+  ];
+}
+
+function inFile(file: YamlFile | undefined): GivenCredential {
+  return file === undefined ? {} : loadSettings(settings, { env: {}, file });
 }
 
 async function loadClientFile(home: string): Promise<YamlFile | undefined> {

@@ -1,18 +1,21 @@
 import type { Command } from "commander";
 import { Writ } from "../client/index.ts";
+import { httpOptions, rpcOptions } from "./client-options.ts";
 import { loadConnection } from "./connection-settings.ts";
 import type { CliContext } from "./context.ts";
+import { httpCredential } from "./credential.ts";
 
 export { findHome } from "./connection-settings.ts";
 
-/** Opens an HTTP client, which authenticates with a token, for as long as `act` runs. */
+/** Opens an HTTP client for as long as `act` runs: with a token, or one that is exchanged for the certificate. */
 export async function withWrit<T>(
   context: CliContext,
   command: Command,
   act: (writ: Writ) => Promise<T>,
 ): Promise<T> {
-  const { hub, token, ca, allowInsecure, home } = await loadConnection(context, command);
-  const writ = new Writ({ url: hub, token, home, caFile: ca, allowInsecure });
+  const connection = await loadConnection(context, command);
+  const certificate = httpCredential(connection) === "certificate" ? rpcOptions(connection) : undefined;
+  const writ = new Writ({ ...httpOptions(connection), certificate });
   try {
     return await act(writ);
   } finally {

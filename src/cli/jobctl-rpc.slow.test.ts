@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { jobStatus, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
+import { findRpc } from "../client/find-rpc.ts";
 import {
   type JobService,
   type StartJobRequest,
@@ -14,7 +15,6 @@ import {
 } from "../contract/gen/writ/v1/job_service_pb.js";
 import { createContext } from "./create-context.ts";
 import { runJobctl } from "./jobctl/program.ts";
-import { addressOf } from "./with-jobs.ts";
 
 const jobctlFile = fileURLToPath(new URL("./jobctl.ts", import.meta.url));
 const id = "01890000-0000-7000-8000-000000000001";
@@ -375,8 +375,12 @@ test("watch prints a line for each change until it is told to stop", async () =>
   ]);
 });
 
-test("a hub named by its web address alone is asked at the usual port", () => {
-  expect(addressOf({ grpc: undefined, hub: "https://hub.example:3000" })).toBe("hub.example:50051");
-  expect(addressOf({ grpc: "a:1", hub: "https://hub.example:3000" })).toBe("a:1");
-  expect(addressOf({ grpc: undefined, hub: undefined })).toBeUndefined();
+test("a hub named by its web address alone is asked at the usual port, unless the home knows it", async () => {
+  const { hub } = await withHub({});
+  const url = "https://hub.example:3000";
+  const find = (options: object) => findRpc({ home: hub.home, user: "tester", ...options });
+  expect(await find({ url })).toMatchObject({ host: "hub.example", port: 50_051 });
+  expect(await find({ url, address: "a:1" })).toMatchObject({ host: "a", port: 1 });
+  expect(await find({ url: "http://localhost:1" })).toMatchObject({ host: "localhost", port: hub.port });
+  expect(await find({})).toMatchObject({ host: "127.0.0.1", port: hub.port });
 });

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { CliContext } from "./context.ts";
+import { shareOptions } from "./shared-options.ts";
 
 type CommandFile = { define(command: Command, context: CliContext): void };
 type CommandRow = { summary: string; load(): Promise<CommandFile> };
@@ -16,7 +17,7 @@ export async function runProgram(context: CliContext, shape: ProgramShape): Prom
   const program = buildProgram(context, shape);
   program.hook("preSubcommand", async (_program, command) => {
     const row = shape.commands[command.name()];
-    if (row !== undefined) await defineCommand(row, command, context);
+    if (row !== undefined) await defineCommand(row, { program, command, context });
   });
   await program.parseAsync(askForHelp(context.args), { from: "user" });
   return context.exitCode;
@@ -33,13 +34,17 @@ export async function loadProgram(context: CliContext, shape: ProgramShape): Pro
   const program = buildProgram(context, shape);
   for (const command of program.commands) {
     const row = shape.commands[command.name()];
-    if (row !== undefined) await defineCommand(row, command, context);
+    if (row !== undefined) await defineCommand(row, { program, command, context });
   }
   return program;
 }
 
-async function defineCommand(row: CommandRow, command: Command, context: CliContext): Promise<void> {
+async function defineCommand(
+  row: CommandRow,
+  { program, command, context }: { program: Command; command: Command; context: CliContext },
+): Promise<void> {
   (await row.load()).define(command, context);
+  shareOptions(program, command);
   for (const nested of command.commands) nameHelp(nested, context.program, command.name(), nested.name());
 }
 
@@ -48,6 +53,7 @@ function buildProgram(context: CliContext, { name, summary, commands, addOptions
     .description(summary)
     .version(context.version, "--version", "print the version")
     .exitOverride()
+    .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),

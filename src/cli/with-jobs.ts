@@ -1,36 +1,27 @@
 import type { Command } from "commander";
-import type { JobsOverGrpc } from "../client/jobs-over-grpc.ts";
-import { type ConnectionSettings, loadConnection } from "./connection-settings.ts";
+import type { Jobs } from "../client/jobs.ts";
+import { httpOptions, rpcOptions } from "./client-options.ts";
+import { loadConnection } from "./connection-settings.ts";
 import type { CliContext } from "./context.ts";
+import { jobsCredential } from "./credential.ts";
 
-const grpcPortDefault = 50_051;
-
-/** Opens a gRPC client, which authenticates with a certificate, for as long as `act` runs. */
+/**
+ * Opens the jobs of the hub for as long as `act` runs: over gRPC with a certificate, over HTTP with a token. Only one of
+ * the two clients is loaded, because that takes a good part of a short command's time.
+ */
 export async function withJobs<T>(
   context: CliContext,
   command: Command,
-  act: (jobs: JobsOverGrpc) => Promise<T>,
+  act: (jobs: Jobs) => Promise<T>,
 ): Promise<T> {
-  const settings = await loadConnection(context, command);
-  const { JobsOverGrpc } = await import("../client/jobs-over-grpc.ts");
-  const jobs = new JobsOverGrpc({
-    address: addressOf(settings),
-    home: settings.home,
-    user: settings.user ?? context.osUser,
-    caFile: settings.ca,
-    certFile: settings.cert,
-    keyFile: settings.key,
-  });
+  const connection = await loadConnection(context, command);
+  const jobs =
+    jobsCredential(connection) === "token"
+      ? new (await import("../client/jobs-over-http.ts")).JobsOverHttp(httpOptions(connection))
+      : new (await import("../client/jobs-over-grpc.ts")).JobsOverGrpc(rpcOptions(connection));
   try {
     return await act(jobs);
   } finally {
     jobs.close();
   }
-}
-
-/** A hub that is given by its HTTP address alone is expected to serve gRPC on the default port. */
-export function addressOf({ grpc, hub }: Pick<ConnectionSettings, "grpc" | "hub">): string | undefined {
-  if (grpc !== undefined || hub === undefined) return grpc;
-  const host = URL.parse(hub)?.hostname;
-  return host === undefined ? undefined : `${host}:${grpcPortDefault}`;
 }

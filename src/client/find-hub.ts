@@ -3,6 +3,7 @@ import { z } from "zod";
 import { WritError } from "../core/errors.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
 import type { WritOptions } from "./options.ts";
+import { isSameHub } from "./same-hub.ts";
 
 export type HubTarget = {
   urls: string[];
@@ -19,7 +20,8 @@ export async function findHub(options: WritOptions): Promise<HubTarget> {
   if (urls === undefined) throw noHub(options.home);
   return {
     urls,
-    token: options.token ?? (await readHomeToken(options, homeUrl)),
+    // A credential that was given is never replaced by what the home holds.
+    token: options.token ?? (options.certificate ? undefined : await readHomeToken(options, homeUrl)),
     ca: options.ca ?? (await readAuthority(options, urls)),
     allowInsecure: options.allowInsecure ?? false,
   };
@@ -55,17 +57,6 @@ async function readHomeToken(options: WritOptions, homeUrl: string | undefined):
   return (await readPrivateFile(join(options.home, "admin.token")))?.trim();
 }
 
-function isSameHub(url: string, homeUrl: string | undefined): boolean {
-  return homeUrl !== undefined && addressOf(url) === addressOf(homeUrl);
-}
-
-function addressOf(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed === null
-    ? url
-    : parsed.origin.replace(/\/\/(?:localhost|\[::1\]|127\.0\.0\.1)/, "//loopback");
-}
-
 async function readAuthority(options: WritOptions, urls: string[]): Promise<string | undefined> {
   if (!urls.some((url) => url.startsWith("https:"))) return undefined;
   if (options.caFile !== undefined) {
@@ -74,7 +65,12 @@ async function readAuthority(options: WritOptions, urls: string[]): Promise<stri
     return pem;
   }
   if (options.home === undefined) return undefined;
-  return (await readSmallFile(join(options.home, "certs", "ca.crt"), { mustBePrivate: false })) ?? undefined;
+  // In a hub's own home, and in one that `writ certs issue` has filled.
+  for (const path of [join(options.home, "certs", "ca.crt"), join(options.home, "ca.crt")]) {
+    const pem = await readSmallFile(path, { mustBePrivate: false });
+    if (pem !== null) return pem;
+  }
+  return undefined;
 }
 
 function noHub(home: string | undefined): WritError {

@@ -2,10 +2,13 @@ import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
+import { isSameHub } from "./same-hub.ts";
 
 export type RpcOptions = {
-  /** host:port of a hub's gRPC port. By default the hub that runs in `home`. */
+  /** host:port of a hub's gRPC port. By default the one beside `url`, else that of the hub that runs in `home`. */
   address?: string | undefined;
+  /** The hub's HTTP address. Its gRPC port is known if that hub runs in `home`, else it is expected to be 50051. */
+  url?: string | undefined;
   home?: string | undefined;
   /** Whose certificate in the home is used. */
   user: string;
@@ -21,13 +24,27 @@ export type RpcTarget = { host: string; port: number; ca: string; cert: string; 
 
 /** From the options, and otherwise from the home: the hub's own, or a folder written by `writ certs issue`. */
 export async function findRpc(options: RpcOptions): Promise<RpcTarget> {
-  const address =
-    options.address === undefined ? await readHubFile(options.home) : parseAddress(options.address);
+  const address = await findAddress(options);
   const ca = await readAuthority(options);
   return { ...address, ca, ...(await readCertificate(options)) };
 }
 
 type Address = { host: string; port: number };
+
+const portDefault = 50_051;
+
+async function findAddress({ address, url, home }: RpcOptions): Promise<Address> {
+  if (address !== undefined) return parseAddress(address);
+  const host = url === undefined ? undefined : URL.parse(url)?.hostname;
+  if (url === undefined || host === undefined) return readHubFile(home);
+  const known = home === undefined ? null : await readSmallFile(hubFile(home), { mustBePrivate: false });
+  const own = known === null ? undefined : addressIn(known);
+  return { host, port: own !== undefined && isSameHub(url, own.url) ? own.port : portDefault };
+}
+
+function hubFile(home: string): string {
+  return join(home, "hub.json");
+}
 
 /** An address such as hub.example:50051 or [::1]:50051. */
 function parseAddress(text: string): Address {
@@ -43,11 +60,11 @@ async function readHubFile(home: string | undefined): Promise<Address> {
   if (home === undefined) {
     throw new WritError("CONFIG_INVALID", "no gRPC address and no home was given");
   }
-  const path = join(home, "hub.json");
+  const path = hubFile(home);
   const text = await readSmallFile(path, { mustBePrivate: false });
   if (text === null) throw new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`, { home });
   const address = addressIn(text);
-  if (address !== undefined) return address;
+  if (address !== undefined) return { host: address.host, port: address.port };
   throw new WritError(
     "CONFIG_INVALID",
     `${path} does not contain a gRPC port; stop the hub and start it again`,
@@ -55,12 +72,12 @@ async function readHubFile(home: string | undefined): Promise<Address> {
 }
 
 /** Checked by hand, because a schema library would double the time that a short command takes. */
-function addressIn(text: string): Address | undefined {
+function addressIn(text: string): (Address & { url: string }) | undefined {
   try {
     const { url, grpc_port: port } = JSON.parse(text) as { url?: unknown; grpc_port?: unknown };
     const host = URL.parse(String(url))?.hostname;
     if (!host || typeof port !== "number" || !Number.isInteger(port) || port < 1) return undefined;
-    return { host, port };
+    return { host, port, url: String(url) };
   } catch {
     return undefined;
   }
@@ -79,7 +96,7 @@ async function readCertificate(options: RpcOptions): Promise<{ cert: string; key
   const { certFile, keyFile, home, user } = options;
   refuseWrongUser(user);
   // A given name is a folder of that name; otherwise the home itself may contain a single certificate.
-  const certPlaces = placesOf(certFile, home, [["certs", user, "client.crt"], ["client.crt"]]);
+  const certPlaces = certFile === undefined ? certificatePlaces(home, user) : [certFile];
   const keyPlaces = placesOf(keyFile, home, [["certs", user, "client.key"], ["client.key"]]);
   for (const [index, path] of certPlaces.entries()) {
     const cert = await readSmallFile(path, { mustBePrivate: false });
@@ -92,6 +109,11 @@ async function readCertificate(options: RpcOptions): Promise<{ cert: string; key
   const advice =
     "an administrator can issue one with `writ certs issue`; then use --home, or --cert and --key";
   throw missing(`certificate of user ${user}`, certPlaces, advice);
+}
+
+/** Where a home keeps a user's certificate: a hub's own home, or a folder written by `writ certs issue`. */
+export function certificatePlaces(home: string | undefined, user: string): string[] {
+  return placesOf(undefined, home, [["certs", user, "client.crt"], ["client.crt"]]);
 }
 
 /** The user's name becomes part of a path. */

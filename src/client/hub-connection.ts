@@ -6,6 +6,7 @@ import type { Route } from "../contract/route.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, type HttpStream } from "../runtime/http-client.ts";
+import { ExchangedToken } from "./exchanged-token.ts";
 import { findHub, type HubTarget } from "./find-hub.ts";
 import type { WritOptions } from "./options.ts";
 
@@ -22,6 +23,7 @@ export class HubConnection {
   readonly clock: Clock;
   readonly random: () => number;
   readonly #options: WritOptions;
+  readonly #exchanged: ExchangedToken | undefined;
   #current: { target: HubTarget; client: HttpClient } | undefined;
   #mayHaveMoved = false;
   #isClosed = false;
@@ -30,6 +32,7 @@ export class HubConnection {
     this.#options = options;
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? Math.random;
+    this.#exchanged = options.certificate && new ExchangedToken(options.certificate, this.clock);
   }
 
   /** Calls a route; a refusal is thrown as the hub's error. */
@@ -38,16 +41,24 @@ export class HubConnection {
     input: RouteInput<R>,
     { signal, timeoutMs = callMsMax }: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
   ): Promise<RouteAnswer<R>> {
-    return this.#with((client) =>
-      callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input),
+    return this.#with((client, headers) =>
+      callRoute(
+        (request) => client.request({ ...authorized(request, headers), signal, timeoutMs }),
+        route,
+        input,
+      ),
     );
   }
 
   /** Opens a route whose response is a stream. */
   stream<R extends Route>(route: R, input: RouteInput<R>, signal: AbortSignal): Promise<HttpStream> {
     const idleTimeoutMs = streamSilenceMsMax;
-    return this.#with((client) =>
-      openRoute((request) => client.openStream({ ...request, signal, idleTimeoutMs }), route, input),
+    return this.#with((client, headers) =>
+      openRoute(
+        (request) => client.openStream({ ...authorized(request, headers), signal, idleTimeoutMs }),
+        route,
+        input,
+      ),
     );
   }
 
@@ -60,11 +71,12 @@ export class HubConnection {
     this.#current?.client.close();
   }
 
-  async #with<T>(act: (client: HttpClient) => Promise<T>): Promise<T> {
+  async #with<T>(act: (client: HttpClient, headers: Headers) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
     const client = await this.#open();
+    const token = await this.#exchanged?.get();
     try {
-      return await act(client);
+      return await act(client, token === undefined ? {} : { authorization: `Bearer ${token}` });
     } catch (error) {
       if (hasCode(error, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
       throw error;
@@ -85,4 +97,10 @@ export class HubConnection {
     }
     return this.#current.client;
   }
+}
+
+type Headers = Record<string, string>;
+
+function authorized<T extends { headers?: Headers | undefined }>(request: T, headers: Headers): T {
+  return { ...request, headers: { ...request.headers, ...headers } };
 }

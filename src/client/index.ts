@@ -5,7 +5,9 @@ export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-
 export type { RpcOptions } from "./find-rpc.ts";
 export type { Fleet } from "./fleet.ts";
 export { JobFailure } from "./job-failure.ts";
-export { JobsOverGrpc, type RpcListFilter, type RpcListPage, type StartInput } from "./jobs-over-grpc.ts";
+export type { Jobs, RpcListFilter, RpcListPage, StartInput } from "./jobs.ts";
+export { JobsOverGrpc } from "./jobs-over-grpc.ts";
+export { JobsOverHttp } from "./jobs-over-http.ts";
 export type { WritOptions } from "./options.ts";
 export { isOver, type RpcJob, type RpcState, rpcStates } from "./rpc-job.ts";
 export type * from "./shapes.ts";

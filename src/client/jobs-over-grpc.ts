@@ -1,57 +1,38 @@
-import { wireStates } from "../contract/job-wire.ts";
-import type { LimitsText } from "../core/limits.ts";
+import { wireStates, wireStreams } from "../contract/job-wire.ts";
 import type { RpcOptions } from "./find-rpc.ts";
+import {
+  type CallOptions,
+  type Jobs,
+  listAll,
+  type PageOptions,
+  type RpcListFilter,
+  type RpcListPage,
+  type StartInput,
+} from "./jobs.ts";
 import { RpcConnection, type RpcDeps } from "./rpc-connection.ts";
-import { type RpcJob, type RpcState, rpcJob } from "./rpc-job.ts";
-import { type AttemptChunk, type StreamAttemptsOptions, streamAttempts } from "./stream-attempts.ts";
-
-export type StartInput = {
-  command: readonly string[];
-  /** The hub sets the default of what is left out. */
-  limits?: { [K in keyof LimitsText]?: K extends "pids" ? number : string };
-  env?: Record<string, string>;
-  cwd?: string | undefined;
-  timeoutSec?: number | undefined;
-  tags?: readonly string[] | undefined;
-  session?: string | undefined;
-  idempotencyKey?: string | undefined;
-  maxAttempts?: number | undefined;
-};
-
-export type RpcListFilter = {
-  state?: RpcState | undefined;
-  /** With a `*` at its end, all types that begin so. */
-  type?: string | undefined;
-  worker?: string | undefined;
-  user?: string | undefined;
-  /** States of the HTTP API, such as `failed`; several with commas; `dead` is quarantined. */
-  status?: string | undefined;
-  failCode?: string | undefined;
-  /** Created at this time or later, and before that time, in milliseconds since the epoch. */
-  since?: number | undefined;
-  until?: number | undefined;
-  /** A part of the id, the type or a word of the command. */
-  search?: string | undefined;
-  /** The first 8 or more, or the last 6 or more, characters of an id. */
-  id?: string | undefined;
-};
-export type RpcListPage = { jobs: RpcJob[]; nextPageToken: string | undefined };
-type CallOptions = { signal?: AbortSignal | undefined };
+import { type RpcJob, rpcJob } from "./rpc-job.ts";
+import {
+  type AttemptChunk,
+  type OutputPosition,
+  type StreamAttemptsOptions,
+  streamAttempts,
+} from "./stream-attempts.ts";
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
 const callMsMax = 30_000;
 // A stop waits until the processes are dead: the longest grace that a worker may have, and the round trip.
 const stopMsMax = 600_000;
+// What we ask for: the largest that a hub sends, because each chunk costs the same few microseconds.
+const chunkBytesMax = 1024 * 1024;
 
-/** Commands as jobs on a hub, over gRPC with a client certificate. Every refusal is a WritError. */
-export class JobsOverGrpc {
+/** Commands as jobs of a hub, over gRPC with a client certificate. */
+export class JobsOverGrpc implements Jobs {
   readonly #rpc: RpcConnection;
 
   constructor(options: RpcOptions, deps?: RpcDeps) {
     this.#rpc = new RpcConnection(options, deps);
   }
 
-  /** Starts a command and returns the id of its job; it is durable once this resolves. */
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
     const { command, limits, env, cwd, timeoutSec, tags, session, idempotencyKey, maxAttempts } = input;
     const request = {
@@ -69,7 +50,6 @@ export class JobsOverGrpc {
     return (await this.#rpc.call((client) => client.startJob(request, options), signal)).jobId;
   }
 
-  /** Stops a job; its process tree is dead once this resolves. */
   async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
     const options = { signal, timeoutMs: stopMsMax };
     const { status } = await this.#rpc.call((client) => client.stopJob({ jobId }, options), signal);
@@ -81,31 +61,20 @@ export class JobsOverGrpc {
     return rpcJob(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
   }
 
-  /** The bytes of a job's output, each once, even across broken connections and restarts of the hub. */
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
-    return streamAttempts(
-      { rpc: this.#rpc, status: (signal) => this.status(jobId, { signal }) },
-      jobId,
-      options,
-    );
+    const { clock, random } = this.#rpc;
+    const status = (signal: AbortSignal) => this.status(jobId, { signal });
+    const read = (position: OutputPosition, signal: AbortSignal) => this.#read(jobId, position, signal);
+    return streamAttempts({ clock, random, status, read }, options);
   }
 
-  /** All matching jobs, newest first, read page by page as they are used. */
-  async *list(
-    filter: RpcListFilter = {},
-    { pageSize = 200, signal }: CallOptions & { pageSize?: number } = {},
-  ) {
-    let pageToken: string | undefined;
-    do {
-      const page: RpcListPage = await this.listPage(filter, { pageSize, pageToken, signal });
-      yield* page.jobs;
-      pageToken = page.nextPageToken;
-    } while (pageToken !== undefined);
+  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<RpcJob> {
+    return listAll((page) => this.listPage(filter, page), options);
   }
 
   async listPage(
     { state, since, until, ...filter }: RpcListFilter = {},
-    { pageSize, pageToken, signal }: CallOptions & { pageSize?: number; pageToken?: string | undefined } = {},
+    { pageSize, pageToken, signal }: PageOptions = {},
   ): Promise<RpcListPage> {
     const request = {
       ...filter,
@@ -123,13 +92,18 @@ export class JobsOverGrpc {
     return { jobs: jobs.map(rpcJob), nextPageToken: nextPageToken || undefined };
   }
 
-  /** The ids that begin or end with this part, newest first; at most 100. */
   async findIds(part: string): Promise<string[]> {
     return (await this.listPage({ id: part }, { pageSize: 100 })).jobs.map(({ job_id }) => job_id);
   }
 
-  /** Closes the connection; later calls are refused. */
   close(): void {
     this.#rpc.close();
+  }
+
+  async *#read(jobId: string, { stream, offset, attempt }: OutputPosition, signal: AbortSignal) {
+    const from = { stream: wireStreams[stream], offset: BigInt(offset), attempt };
+    const request = { jobId, ...from, maxChunkBytes: chunkBytesMax };
+    const chunks = this.#rpc.stream((client) => client.streamOutput(request, { signal }), signal);
+    for await (const chunk of chunks) yield { data: chunk.data, offset: Number(chunk.offset) };
   }
 }

@@ -3,11 +3,14 @@ import { WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { resolveHome } from "../runtime/home.ts";
 import { findCheckout } from "./checkout.ts";
+import type { RpcOptions } from "./find-rpc.ts";
 
 export type WritOptions = {
   /** One address, or several of hubs that serve the same queue. By default the hub that runs in `home`. */
   url?: string | readonly string[] | undefined;
   token?: string | undefined;
+  /** A client certificate instead of a token: it is exchanged for tokens of ten minutes over gRPC. */
+  certificate?: RpcOptions | undefined;
   /** A hub's home: its address and the administrator's token are read from there. */
   home?: string | undefined;
   /** PEM of the authority that signed the hub's certificate. */

@@ -1,10 +1,9 @@
-import { wireStreams } from "../contract/job-wire.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import type { OutputStream } from "../core/output-stream.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { openDeadline } from "./deadline.ts";
 import { asHubBehind } from "./hub-behind.ts";
 import { Pace } from "./pace.ts";
-import type { RpcConnection } from "./rpc-connection.ts";
 import { isOver, type RpcJob } from "./rpc-job.ts";
 
 export type AttemptChunk = { attempt: number; offset: number; data: Uint8Array };
@@ -23,10 +22,16 @@ export type StreamAttemptsOptions = {
   signal?: AbortSignal | undefined;
 };
 
-type StreamDeps = { rpc: RpcConnection; status(signal: AbortSignal): Promise<RpcJob> };
+export type OutputPosition = { stream: OutputStream; attempt: number; offset: number };
 
-// The largest chunk that a hub sends, because each chunk costs the same few microseconds.
-const chunkBytesMax = 1024 * 1024;
+/** How to ask for the job and for its output: from a position until the attempt has ended. */
+type StreamDeps = {
+  clock: Clock;
+  random: () => number;
+  status(signal: AbortSignal): Promise<RpcJob>;
+  /** A chunk without data only shows that the hub has answered. */
+  read(position: OutputPosition, signal: AbortSignal): AsyncIterable<{ data: Uint8Array; offset: number }>;
+};
 
 /**
  * The bytes of a job's output, each exactly once, with the attempt they belong to. After a broken connection or a
@@ -34,18 +39,16 @@ const chunkBytesMax = 1024 * 1024;
  */
 export async function* streamAttempts(
   deps: StreamDeps,
-  jobId: string,
   options: StreamAttemptsOptions,
 ): AsyncGenerator<AttemptChunk> {
-  const deadline = openDeadline(deps.rpc.clock, { signal: options.signal });
+  const deadline = openDeadline(deps.clock, { signal: options.signal });
   const { signal } = deadline;
   const follow = options.follow ?? true;
   const source: AttemptStream = {
     deps,
-    jobId,
     stream: options.stream ?? "stdout",
     signal,
-    pace: new Pace(deps.rpc),
+    pace: new Pace(deps),
   };
   try {
     const first = await deps.status(signal);
@@ -79,7 +82,6 @@ type StreamPosition = {
 };
 type AttemptStream = {
   deps: StreamDeps;
-  jobId: string;
   stream: OutputStream;
   signal: AbortSignal;
   pace: Pace;
@@ -133,20 +135,10 @@ function neverStarted({ attempt }: StreamPosition, job: RpcJob): WritError {
 }
 
 async function* readOn(source: AttemptStream, position: StreamPosition): AsyncGenerator<AttemptChunk> {
-  const { deps, jobId, stream, signal, pace } = source;
-  const request = {
-    jobId,
-    stream: wireStreams[stream],
-    offset: BigInt(position.offset),
-    attempt: position.attempt,
-    maxChunkBytes: chunkBytesMax,
-  };
-  for await (const { data, offset } of deps.rpc.stream(
-    (client) => client.streamOutput(request, { signal }),
-    signal,
-  )) {
+  const { deps, stream, signal, pace } = source;
+  for await (const { data, offset } of deps.read({ ...position, stream }, signal)) {
     pace.answered();
-    const fresh = withoutKnown(data, Number(offset), position);
+    const fresh = withoutKnown(data, offset, position);
     if (fresh.length === 0) continue;
     const from = position.offset;
     // Counted before it is yielded: a reader that stops and comes back must not get it twice.

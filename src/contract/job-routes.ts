@@ -3,6 +3,7 @@ import { outputStreams } from "../core/output-stream.ts";
 import { jobId, queryFlag, queryInteger } from "./fields.ts";
 import { listQuery } from "./list-query.ts";
 import { bodyBytes, route } from "./route.ts";
+import { startRequest } from "./start-shapes.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
 import { eventView, jobSummary, jobView, receiptView } from "./view-shapes.ts";
 import { whyView } from "./why-view.ts";
@@ -22,6 +23,19 @@ export const jobRoutes = {
     who: ["user"],
     summary: "Submit a job",
     body: jobSubmission,
+    bodyBytesMax: bodyBytes.ordinary,
+    answers: {
+      201: { description: "Accepted and durable", shape: accepted },
+      200: { description: "The same key and body were accepted before", shape: accepted },
+      409: { description: "The same key with another body" },
+    },
+  }),
+  startCommand: route({
+    method: "POST",
+    path: "/jobs/start",
+    who: ["user"],
+    summary: "Start a command as a job; the hub sets what is left out, as StartJob over gRPC does",
+    body: startRequest,
     bodyBytesMax: bodyBytes.ordinary,
     answers: {
       201: { description: "Accepted and durable", shape: accepted },

@@ -136,6 +136,11 @@ export const jobMethods = {
     output: streamOutputResponse,
   },
   listJobs: { path: "/writ.v1.JobService/ListJobs", input: listJobsRequest, output: listJobsResponse },
+  exchangeCertificate: {
+    path: "/writ.v1.JobService/ExchangeCertificate",
+    input: {},
+    output: { token: { number: 1, kind: "string" }, expiresAt: { number: 2, kind: "int64" } },
+  },
 } as const satisfies Record<string, WireMethod>;
 
 export const wireStates = { UNKNOWN: 0, RUNNING: 1, EXITED: 2, STOPPED: 3, FAILED: 4, QUEUED: 5 } as const;

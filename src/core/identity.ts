@@ -11,6 +11,16 @@ export type Identity = {
   workerId: string | null;
 };
 
+/** The `tokenId` of a person who is known by a certificate with this serial number. */
+export function certificateTokenId(serial: string): string {
+  return `cert:${serial}`;
+}
+
+/** Whether the caller is known by a certificate, shown to gRPC or exchanged for a token. */
+export function isOfCertificate({ tokenId }: Pick<Identity, "tokenId">): boolean {
+  return tokenId.startsWith("cert:");
+}
+
 /** A token that is revoked or expired is not valid. */
 export function isTokenUsable(
   token: { revokedAt: number | null; expiresAt: number | null },

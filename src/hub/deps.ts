@@ -11,6 +11,8 @@ import type { Store } from "../store/store.ts";
 import type { WorkerRecord } from "../store/worker-store.ts";
 import type { WatchList } from "./alerts/watch-list.ts";
 import type { RefusalLog } from "./audit/refusal-log.ts";
+import type { HomeAdmins } from "./certs/home-admins.ts";
+import type { RevocationList } from "./certs/revocations.ts";
 import type { DamageLog } from "./services/damage-log.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
@@ -42,6 +44,9 @@ export type HubDeps = {
   tokens: RecordCache<TokenRecord | null>;
   workers: RecordCache<WorkerRecord | null>;
   quotas: RecordCache<Quota>;
+  /** Who is let in with a certificate. */
+  revoked: RevocationList;
+  homeAdmins: HomeAdmins;
   metrics: HubMetrics;
   /** Whose requests are recorded in full. */
   watched: WatchList;

@@ -7,6 +7,9 @@ import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
 import { WatchList } from "./alerts/watch-list.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
+import { certPaths } from "./certs/cert-paths.ts";
+import { HomeAdmins } from "./certs/home-admins.ts";
+import { RevocationList } from "./certs/revocations.ts";
 import type { HubDeps } from "./deps.ts";
 import { DamageLog } from "./services/damage-log.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
@@ -42,6 +45,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const refusals = new RefusalLog(store, clock, (error) =>
     logger.error({ err: error }, "counted refusals could not be recorded"),
   );
+  const certs = certPaths(home);
   addLiveGauges(metrics, { store, dispatcher });
   return {
     store,
@@ -58,6 +62,8 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),
+    revoked: new RevocationList(certs.revoked),
+    homeAdmins: new HomeAdmins(certs.homeAdmins),
     watched: new WatchList(clock),
     refusals,
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),

@@ -10,7 +10,6 @@ import { createDigest } from "./alerts/digest.ts";
 import { createResponder } from "./alerts/responder.ts";
 import { createSender } from "./alerts/sender.ts";
 import { createSealer } from "./audit/sealer.ts";
-import { certPaths } from "./certs/cert-paths.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
 import type { HubDeps } from "./deps.ts";
@@ -115,8 +114,7 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
     deps.logger.error({ err: error }, "an unfinished body could not be checked"),
   );
   const http = new HttpServer(createApp({ ...deps, streams, bodies }), deps.settings, given ?? own);
-  const revokedFile = certPaths(deps.home).revoked;
-  const rpc = new RpcServer(deps, { pair: own, clientAuthorities, revokedFile });
+  const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
   return { http, rpc, streams, bodies };
 }
 

@@ -1,6 +1,6 @@
 const secretKey =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|.*token|.*secret|.*password|passphrase|.*private_?key)$/i;
-const tokenInText = /\b(sk_(?:admin|user|worker|viewer)_|Bearer )[A-Za-z0-9._~+/=-]+/g;
+const tokenInText = /\b(sk_(?:admin|user|worker|viewer|cert)_|Bearer )[A-Za-z0-9._~+/=-]+/g;
 // Every JWT begins like this. Its three parts are matched as one run, so that no text makes the search start over.
 const jwtInText = /(eyJ)[A-Za-z0-9._-]{20,}/g;
 const hiddenText = "***";

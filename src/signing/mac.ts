@@ -40,6 +40,11 @@ export function sealReceipt(
   return createHmac("sha256", macKey).update(text).digest("hex");
 }
 
+/** The MAC of a text that the hub gives out and takes back. The purpose keeps it apart from every other MAC. */
+export function sealText(macKey: Buffer, purpose: string, text: string): Buffer {
+  return createHmac("sha256", macKey).update(purpose).update(text).digest();
+}
+
 export function generateMacKey(): Buffer {
   return randomBytes(macKeyBytes);
 }

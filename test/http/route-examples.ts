@@ -20,6 +20,19 @@ export type Example = {
 /** One valid request per route. A route without one does not compile, and fails the first test. */
 export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   submitJob: async ({ tokens }) => ({ token: tokens.alice, body: fullSubmission() }),
+  startCommand: async ({ tokens }) => ({
+    token: tokens.alice,
+    body: {
+      command: ["echo", "hello"],
+      limits: { cpu: "1", memory: "100M", io: "low", pids: 10, network: "none" },
+      env: { A: "b" },
+      cwd: "/tmp",
+      timeout_sec: 60,
+      requires: { tags: ["gpu"], session: "s" },
+      idempotency_key: freshName("start"),
+      max_attempts: 2,
+    },
+  }),
   submitJobs: async ({ tokens }) => ({
     token: tokens.alice,
     body: { jobs: [fullSubmission(), delegateSubmission()] },

@@ -63,6 +63,7 @@ test.each(["v1", "v1alpha"] as const)("%s lists the services and describes them"
       "GetStatus",
       "StreamOutput",
       "ListJobs",
+      "ExchangeCertificate",
     ]);
   }
   expect(unknown!.error_response).toMatchObject({ error_code: 5 });

@@ -8,6 +8,7 @@ const root = stubForAll(hub, () => hub.root);
 const alice = stubForAll(hub, () => issueTo(hub, "alice", "acme"));
 const bob = stubForAll(hub, () => issueTo(hub, "bob", "acme"));
 const eve = stubForAll(hub, () => issueTo(hub, "eve", "globex"));
+const gus = stubForAll(hub, () => issueTo(hub, "gus", "initech"));
 const ada = stubForAll(hub, () => issueTo(hub, "ada", "acme", true));
 
 const unknownId = "01900000-0000-7000-8000-000000000000";
@@ -56,10 +57,12 @@ test.each(["GetStatus", "StopJob", "StreamOutput"])(
   },
 );
 
-test("an administrator sees the jobs of the tenant and of no other", async () => {
-  const job_id = await start(alice);
+test("an administrator sees the jobs of the tenant and of no other, the home's own person those of all", async () => {
+  const [job_id, other] = [await start(alice), await start(gus)];
   expect(await ada.call("GetStatus", { job_id })).toMatchObject({ job_id, user: "alice", tenant: "acme" });
-  expect(await root.refused("GetStatus", { job_id })).toMatchObject({ code: status.NOT_FOUND });
+  expect(await ada.refused("GetStatus", { job_id: other })).toMatchObject({ code: status.NOT_FOUND });
+  expect(await root.call("GetStatus", { job_id })).toMatchObject({ job_id, tenant: "acme" });
+  expect(await root.call("GetStatus", { job_id: other })).toMatchObject({ job_id: other, tenant: "initech" });
 });
 
 test("lists show one's own jobs, an administrator's those of the tenant", async () => {

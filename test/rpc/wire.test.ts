@@ -108,7 +108,7 @@ test("every call leaves one line in the log, without what was sent", async () =>
     .filter((line) => line.includes("gRPC"))
     .map((line) => JSON.parse(line));
   expect(calls).toMatchObject([
-    { route: "writ.v1.JobService/StartJob", status: "OK", user: "root", tenant: "default" },
+    { route: "writ.v1.JobService/StartJob", status: "OK", user: "root", tenant: null },
     { route: "writ.v1.JobService/GetStatus", status: "NOT_FOUND", request_id: expect.any(String) },
   ]);
   expect(log).not.toContain("hunter2");

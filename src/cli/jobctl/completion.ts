@@ -24,7 +24,7 @@ export function define(command: Command, context: CliContext): void {
 type Completion = { name: string; summary: string; flags: string[] };
 
 function flagsOf(command: Command): string[] {
-  const names = command.options.flatMap(({ short, long }) => [short, long]);
+  const names = command.options.filter(({ hidden }) => !hidden).flatMap(({ short, long }) => [short, long]);
   return names.filter((name) => name?.startsWith("--") === true).map(String);
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { AttemptChunk, JobsOverGrpc, OutputStream, StreamAttemptsOptions } from "../../client/index.ts";
+import type { AttemptChunk, Jobs, OutputStream, StreamAttemptsOptions } from "../../client/index.ts";
 import type { CliContext, TextSink } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { OutputNeutraliser, safeJson } from "../terminal.ts";
@@ -19,7 +19,7 @@ type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
 };
 
 /** Copies a job's output: byte for byte to a pipe, made safe to a terminal, or as one JSON object per chunk. */
-export async function copyOutput(jobs: JobsOverGrpc, input: CopyInput): Promise<void> {
+export async function copyOutput(jobs: Jobs, input: CopyInput): Promise<void> {
   const { context, command, jobId, stream, sink, raw, signal, ...options } = input;
   const text = new OutputNeutraliser();
   const isTerminal = sink.isTTY === true && !raw && !wantsJson(command);

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { JobsOverGrpc, RpcJob } from "../../client/index.ts";
+import type { Jobs, RpcJob } from "../../client/index.ts";
 import { isOver } from "../../client/rpc-job.ts";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -25,7 +25,7 @@ const readerGoneCode = 141;
 const lastOutputMsMax = 5000;
 
 /** Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first. */
-export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise<number> {
+export async function followJob(jobs: Jobs, input: FollowInput): Promise<number> {
   const { stops } = input.context;
   const reading = new AbortController();
   const copied = copyBoth(jobs, input, reading.signal);
@@ -43,11 +43,7 @@ export async function followJob(jobs: JobsOverGrpc, input: FollowInput): Promise
 }
 
 /** Returns `gone` when the reader of our output has closed its end before the job ended. */
-async function copyBoth(
-  jobs: JobsOverGrpc,
-  input: FollowInput,
-  signal: AbortSignal,
-): Promise<"all" | "gone"> {
+async function copyBoth(jobs: Jobs, input: FollowInput, signal: AbortSignal): Promise<"all" | "gone"> {
   const { context } = input;
   const onNext = ({ attempt, job }: { attempt: number; job: RpcJob }): void =>
     announceAttempt(context, attempt, job);
@@ -75,7 +71,7 @@ export function announceAttempt({ stderr }: CliContext, attempt: number, job: Rp
   stderr.write(`jobctl: attempt ${attempt - 1} has ended${why}; following attempt ${attempt}\n`);
 }
 
-async function conclude(jobs: JobsOverGrpc, { context, command, jobId }: FollowInput): Promise<number> {
+async function conclude(jobs: Jobs, { context, command, jobId }: FollowInput): Promise<number> {
   const job = await jobs.status(jobId);
   if (!isOver(job))
     throw new WritError("INTERNAL", `the job's output has ended, but the job is ${job.state}`);
@@ -86,7 +82,7 @@ async function conclude(jobs: JobsOverGrpc, { context, command, jobId }: FollowI
 }
 
 /** A job that has ended by itself in the meantime counts as stopped. */
-async function stopJob(jobs: JobsOverGrpc, jobId: string): Promise<void> {
+async function stopJob(jobs: Jobs, jobId: string): Promise<void> {
   try {
     await jobs.stop(jobId);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { JobsOverGrpc, RpcJob } from "../../client/index.ts";
+import type { Jobs, RpcJob } from "../../client/index.ts";
 import { type RpcState, rpcStates } from "../../client/rpc-job.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
@@ -29,7 +29,7 @@ export function define(command: Command, context: CliContext): void {
 const stateChoices = rpcStates.map((state) => state.toLowerCase());
 
 async function list(
-  jobs: JobsOverGrpc,
+  jobs: Jobs,
   { context, command, flags }: { context: CliContext; command: Command; flags: ListFlags },
 ): Promise<void> {
   const { type, worker, all = false, limit } = flags;

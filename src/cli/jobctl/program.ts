@@ -53,6 +53,10 @@ export const jobctlShape: ProgramShape = {
     },
     audit: { summary: "search the audit trail", load: () => import("./audit.ts") },
     workers: { summary: "list the workers and what they accept", load: () => import("./workers.ts") },
+    whoami: {
+      summary: "show who you are to the hub, and by which credential",
+      load: () => import("./whoami.ts"),
+    },
     completion: {
       summary: "print a completion script for your shell",
       load: () => import("./completion.ts"),

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { JobsOverGrpc, RpcJob } from "../../client/index.ts";
+import type { Jobs, RpcJob } from "../../client/index.ts";
 import { Pace } from "../../client/pace.ts";
 import { WritError } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -34,7 +34,7 @@ export function define(command: Command, context: CliContext): void {
 type WatchInput = { context: CliContext; command: Command; limit: number };
 
 /** A table that fills the terminal and is redrawn when something has changed. */
-async function showTable(jobs: JobsOverGrpc, { context, limit }: WatchInput): Promise<void> {
+async function showTable(jobs: Jobs, { context, limit }: WatchInput): Promise<void> {
   const { stops } = context;
   // The first request comes before the screen is switched, so that a refusal is an ordinary line.
   let seen: RpcJob[] = (await jobs.listPage({}, { pageSize: limit, signal: stops.requested })).jobs;
@@ -68,7 +68,7 @@ function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined)
 }
 
 /** One line, or one JSON object, for each job that is new or has changed. */
-async function showChanges(jobs: JobsOverGrpc, { context, command, limit }: WatchInput): Promise<void> {
+async function showChanges(jobs: Jobs, { context, command, limit }: WatchInput): Promise<void> {
   const signal = context.stops.requested;
   let known = new Map<string, string>();
   let wasInTrouble = false;
@@ -98,7 +98,7 @@ function line(job: RpcJob): string {
 type Poll = { jobs?: RpcJob[]; trouble?: string };
 
 /** Polls the list. A hub that does not answer is retried with a back-off. */
-async function* looks(jobs: JobsOverGrpc, limit: number, signal: AbortSignal): AsyncGenerator<Poll> {
+async function* looks(jobs: Jobs, limit: number, signal: AbortSignal): AsyncGenerator<Poll> {
   const pace = new Pace({ clock: systemClock, random: Math.random });
   for (;;) {
     try {

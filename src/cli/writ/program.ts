@@ -1,4 +1,4 @@
-import { addConnectionOptions } from "../connection-options.ts";
+import { addCertificateOptions, addConnectionOptions } from "../connection-options.ts";
 import type { CliContext } from "../context.ts";
 import { reportError } from "../exit.ts";
 import { type ProgramShape, runProgram } from "../program.ts";
@@ -6,7 +6,10 @@ import { type ProgramShape, runProgram } from "../program.ts";
 export const writShape: ProgramShape = {
   name: "writ",
   summary: "Run a hub and its workers.",
-  addOptions: addConnectionOptions,
+  addOptions(program) {
+    addConnectionOptions(program);
+    addCertificateOptions(program);
+  },
   commands: {
     up: { summary: "run a hub with a worker on this machine", load: () => import("./up.ts") },
     hub: { summary: "run a hub alone", load: () => import("./hub.ts") },

@@ -66,11 +66,11 @@ function defineRefresh(command: Command, context: CliContext): void {
       parsed(parseDuration, "a time such as 12h or 30d"),
     )
     .action(async ({ expires }: { expires?: number }) => {
-      const { token: given, home } = await loadConnection(context, command);
+      const { credential, home } = await loadConnection(context, command);
       await withWrit(context, command, async (writ) => {
         const expires_in_sec = expires === undefined ? undefined : Math.ceil(expires / 1000);
         const made = await writ.refreshToken({ expires_in_sec });
-        if (given !== undefined) return print(context, command, made, ({ token }) => `${token}\n`);
+        if (credential.kind !== "home") return print(context, command, made, ({ token }) => `${token}\n`);
         // It was the home's own token: every command here would fail with the old one.
         const file = join(home, "admin.token");
         await writePrivateFile(file, `${made.token}\n`);

@@ -12,6 +12,8 @@ export function certPaths(home: string) {
     /** A copy of every certificate that was ever issued here, by serial number; `list` shows these. */
     issued: join(folder, "issued"),
     revoked: join(folder, "revoked.json"),
+    /** The fingerprints of the certificates that belong to the home's own person. */
+    homeAdmins: join(folder, "home-admins.json"),
     lock: join(folder, "certs.lock"),
     client: (user: string) => ({
       folder: join(folder, user),

@@ -8,6 +8,7 @@ import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts
 import { type CertPaths, certPaths } from "./cert-paths.ts";
 import { userRule } from "./certificate-subject.ts";
 import { withCertsLock } from "./certs-lock.ts";
+import { addHomeAdmin, fingerprintOf, isHomeAdmin } from "./home-admins.ts";
 import {
   type KeyPair,
   type MadeCertificate,
@@ -72,7 +73,10 @@ async function findGood(paths: CertPaths, request: CertificateRequest): Promise<
   const { cert, key } = paths.client(clientName(request.osUser));
   const client = await readPair(cert, key);
   if (caPem === null || server === null || client === null) return null;
-  const isGood = serverFits(server, request) && lastsLong(client.certPem, request.nowMs);
+  const isGood =
+    serverFits(server, request) &&
+    lastsLong(client.certPem, request.nowMs) &&
+    (await isHomeAdmin(paths.homeAdmins, fingerprintIn(client.certPem)));
   return isGood ? { caPem, server } : null;
 }
 
@@ -87,6 +91,8 @@ async function completeCerts(paths: CertPaths, request: CertificateRequest): Pro
   const client = await readPair(cert, key);
   if (client === null || !lastsLong(client.certPem, request.nowMs))
     await replaceClient(paths, authority, request);
+  // A home of an older version has the certificate, but does not know it by its fingerprint yet.
+  else await addHomeAdmin(paths.homeAdmins, fingerprintIn(client.certPem));
   return { caPem: authority.certPem, server };
 }
 
@@ -146,7 +152,12 @@ async function replaceClient(
   const { folder, cert, key } = paths.client(user);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await noteIssued(paths, made);
+  await addHomeAdmin(paths.homeAdmins, fingerprintIn(made.certPem));
   await writePair(cert, key, made);
+}
+
+function fingerprintIn(certPem: string): string {
+  return fingerprintOf(new X509Certificate(certPem));
 }
 
 async function writePair(certPath: string, keyPath: string, { certPem, keyPem }: KeyPair): Promise<void> {

@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
 import { tryParseJson } from "../../core/json-value.ts";
 import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
+import { FollowedFile } from "./followed-file.ts";
 
 type Revocation = { serial: string; user: string | null; revoked_at: number };
 
@@ -24,27 +24,16 @@ export function serialText(serial: string): string {
     .replace(/^0+(?=.)/, "");
 }
 
-/**
- * The revoked serial numbers. Checking the file's times costs microseconds, so every call checks, and what another
- * program has revoked takes effect at the next call. If the list cannot be read, nobody is let in.
- */
+/** The revoked serial numbers. If the list cannot be read, nobody is let in. */
 export class RevocationList {
-  readonly #path: string;
-  #seen = "";
-  #serials: ReadonlySet<string> = new Set();
+  readonly #file: FollowedFile<ReadonlySet<string>>;
 
   constructor(path: string) {
-    this.#path = path;
+    this.#file = new FollowedFile(path, (text) => new Set(text === null ? [] : parse(path, text)));
   }
 
   has(serial: string): boolean {
-    const stat = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
-    const seen = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
-    if (seen !== this.#seen) {
-      this.#serials = new Set(stat === undefined ? [] : parse(this.#path, readFileSync(this.#path, "utf8")));
-      this.#seen = seen;
-    }
-    return this.#serials.has(serialText(serial));
+    return this.#file.read().has(serialText(serial));
   }
 }
 

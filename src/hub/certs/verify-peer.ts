@@ -1,17 +1,33 @@
 import type { X509Certificate } from "node:crypto";
 import { WritError } from "../../core/errors.ts";
-import type { Identity } from "../../core/identity.ts";
+import { certificateTokenId, type Identity } from "../../core/identity.ts";
 import { type CertificateSubject, readSubject } from "./certificate-subject.ts";
+import { fingerprintOf, type HomeAdmins } from "./home-admins.ts";
 import { type RevocationList, serialText } from "./revocations.ts";
 
 const clientAuth = "1.3.6.1.5.5.7.3.2";
 
-export type Peer = {
-  certificate: X509Certificate;
+/** What a certificate says. */
+export type CertificateFacts = {
   serial: string;
+  /** SHA-256 of the whole certificate, in hex. */
+  fingerprint: string;
   subject: CertificateSubject;
+  validFromMs: number;
+  validToMs: number;
+};
+
+export type Peer = CertificateFacts & {
   /** False as soon as its authority is no longer one that the hub accepts. */
   isBelieved: () => boolean;
+};
+
+/** Who is let in now. */
+export type CertificateRules = {
+  nowMs: number;
+  revoked: RevocationList;
+  homeAdmins: HomeAdmins;
+  users: readonly string[] | null;
 };
 
 /** What can be checked once. TLS has already verified the chain. */
@@ -22,31 +38,39 @@ export function readPeer(certificate: X509Certificate | undefined, isBelieved: P
   if (!certificate.keyUsage?.includes(clientAuth)) {
     throw refused("the certificate is not made for clients (extended key usage clientAuth)");
   }
+  return { ...factsOf(certificate), isBelieved };
+}
+
+function factsOf(certificate: X509Certificate): CertificateFacts {
   return {
-    certificate,
     serial: serialText(certificate.serialNumber),
+    fingerprint: fingerprintOf(certificate),
     subject: readSubject(certificate.raw),
-    isBelieved,
+    validFromMs: certificate.validFromDate.getTime(),
+    validToMs: certificate.validToDate.getTime(),
   };
 }
 
 /** What must be checked at each call, because a connection may outlive the right to use it. */
-export function checkPeer(
-  peer: Peer,
-  now: { nowMs: number; revoked: RevocationList; users: readonly string[] | null },
-): Identity {
-  const { certificate, serial, subject } = peer;
+export function checkPeer(peer: Peer, rules: CertificateRules): Identity {
   if (!peer.isBelieved()) throw refused("the authority of the certificate is no longer trusted");
-  if (now.nowMs < certificate.validFromDate.getTime()) throw refused("the certificate is not valid yet");
-  if (now.nowMs > certificate.validToDate.getTime()) throw refused("the certificate has expired");
-  if (now.revoked.has(serial)) throw refused("the certificate is revoked");
-  if (now.users !== null && !now.users.includes(subject.user)) {
+  return identityOfCertificate(peer, rules);
+}
+
+/** The person whom a certificate identifies, or why it is refused now. */
+export function identityOfCertificate(facts: CertificateFacts, rules: CertificateRules): Identity {
+  const { serial, fingerprint, subject, validFromMs, validToMs } = facts;
+  if (rules.nowMs < validFromMs) throw refused("the certificate is not valid yet");
+  if (rules.nowMs > validToMs) throw refused("the certificate has expired");
+  if (rules.revoked.has(serial)) throw refused("the certificate is revoked");
+  if (rules.users !== null && !rules.users.includes(subject.user)) {
     throw refused(`user ${subject.user} is not on the hub's list of users`);
   }
   return {
-    tokenId: `cert:${serial}`,
+    tokenId: certificateTokenId(serial),
     role: subject.isAdmin ? "admin" : "user",
-    tenantId: subject.tenant,
+    // The home's own certificate is the person of admin.token, who administers all tenants.
+    tenantId: rules.homeAdmins.has(fingerprint) ? null : subject.tenant,
     userId: subject.user,
     workerId: null,
   };

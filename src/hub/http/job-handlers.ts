@@ -6,6 +6,7 @@ import { findJob } from "../use-cases/jobs/find-job.ts";
 import { listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import { listWholeJobs } from "../use-cases/jobs/list-whole-jobs.ts";
 import { showJob } from "../use-cases/jobs/show-job.ts";
+import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import { eventView } from "../views/event-view.ts";
 import { type Call, type Handlers, nextPage } from "./call.ts";
@@ -19,6 +20,11 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   async submitJob({ deps, identity, origin, body }) {
     const [job] = await submitJobs(deps, { identity, submissions: [body], origin });
     return { status: job!.existed ? 200 : 201, body: { id: job!.id, status: job!.status } };
+  },
+
+  async startCommand({ deps, identity, origin, body }) {
+    const { id, status, existed } = await startCommand(deps, { identity, origin, start: body });
+    return { status: existed ? 200 : 201, body: { id, status } };
   },
 
   async submitJobs({ deps, identity, origin, body }) {

@@ -2,14 +2,15 @@ import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { invalidArgument } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
+import { exchangeCertificate } from "../use-cases/access/authenticate.ts";
 import { findJob, notFound } from "../use-cases/jobs/find-job.ts";
+import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
-import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import type { RpcCall, RpcDeps } from "./call.ts";
 import { jobStatus, listedStatuses } from "./job-status.ts";
 import { listPage } from "./list-request.ts";
 import { type Serve, unary } from "./serve-unary.ts";
-import { submissionOf } from "./start-request.ts";
+import { startOf } from "./start-request.ts";
 
 type Methods = (typeof JobService)["method"];
 type UnaryName = Exclude<keyof Methods, "streamOutput">;
@@ -19,9 +20,8 @@ export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
   return {
     startJob: serve(deps, "startJob", async (call, request) => {
       const { identity, origin } = call;
-      const { submission, defaulted } = submissionOf(request);
-      const [job] = await submitJobs(deps, { identity, origin, submissions: [submission], defaulted });
-      return { jobId: job!.id };
+      const { id } = await startCommand(deps, { identity, origin, start: startOf(request) });
+      return { jobId: id };
     }),
 
     stopJob: serve(deps, "stopJob", async (call, request) => {
@@ -39,6 +39,11 @@ export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
     listJobs: serve(deps, "listJobs", async (call, request) => {
       const { jobs, nextPageToken } = await listPage(call, request);
       return { nextPageToken, jobs: await listedStatuses(call, jobs) };
+    }),
+
+    exchangeCertificate: serve(deps, "exchangeCertificate", async ({ peer }) => {
+      const { token, expiresAt } = exchangeCertificate(deps, peer);
+      return { token, expiresAt: BigInt(expiresAt) };
     }),
   };
 }

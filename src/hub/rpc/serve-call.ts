@@ -5,6 +5,7 @@ import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import { isJobId } from "../../core/ids.ts";
 import { checkPeer, type Peer } from "../certs/verify-peer.ts";
+import { certificateRules } from "../use-cases/access/authenticate.ts";
 import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
@@ -77,7 +78,7 @@ async function serveAdmitted<T>(
   const open = deps.calls.open(() => admit(deps, peer));
   const signal = AbortSignal.any([asked.signal, open.signal]);
   try {
-    return await act({ deps, identity, origin: caller.origin, signal });
+    return await act({ deps, peer, identity, origin: caller.origin, signal });
   } catch (error) {
     // Code that waits on the signal rejects with its reason; which of the two it was decides what the caller is told.
     open.signal.throwIfAborted();
@@ -95,8 +96,7 @@ function peerOf(connection: Connection | null): Peer {
 }
 
 function admit(deps: RpcDeps, peer: Peer): Identity {
-  const { revoked, settings, clock } = deps;
-  return checkPeer(peer, { nowMs: clock.nowMs(), revoked, users: settings.users });
+  return checkPeer(peer, certificateRules(deps));
 }
 
 /** Returns the error to answer with: somebody who is denied too often hears of that instead. */

@@ -9,7 +9,6 @@ import { WritError } from "../../core/errors.ts";
 import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
-import { RevocationList } from "../certs/revocations.ts";
 import type { HubDeps } from "../deps.ts";
 import type { RpcDeps } from "./call.ts";
 import { Connections } from "./connections.ts";
@@ -43,19 +42,14 @@ export class RpcServer implements Service {
   readonly #server: Http2SecureServer;
   #trust: RpcTrust;
 
-  constructor(hub: HubDeps, { revokedFile, ...trust }: RpcTrust & { revokedFile: string }) {
+  constructor(hub: HubDeps, trust: RpcTrust) {
     this.#hub = hub;
     this.#trust = trust;
     this.#calls = new OpenCalls(hub.clock, (error) =>
       hub.logger.error({ err: error }, "an open call could not be checked"),
     );
     const rpcMetrics = createRpcMetrics(hub.metrics, () => this.#calls.size);
-    const deps: RpcDeps = {
-      ...hub,
-      revoked: new RevocationList(revokedFile),
-      calls: this.#calls,
-      rpcMetrics,
-    };
+    const deps: RpcDeps = { ...hub, calls: this.#calls, rpcMetrics };
     this.#connections = new Connections(deps);
     this.#server = createServer(trust, answerer(deps, this.#connections));
     this.#server.maxConnections = connectionsMax;

@@ -1,69 +1,34 @@
 import type { StartJobRequest } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.ts";
-import { WritError } from "../../core/errors.ts";
-import { limitNames } from "../../core/limits.ts";
+import { type StartRequest, startRequest } from "../../contract/start-shapes.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
-import type { Defaulted } from "../use-cases/jobs/build-document.ts";
 
-/** The defaults, which the hub sets and not the client. */
-const startDefaults = {
-  type: "exec",
-  maxAttempts: 1,
-  limits: { cpu: "500m", memory: "100M", io: "low", pids: 512, network: "host" },
-} as const;
-
-/** A StartJob as a submission, checked by the same shape as one over HTTP, and what of it the client left to the hub. */
-export function submissionOf(request: StartJobRequest): { submission: JobSubmission; defaulted: Defaulted } {
-  const { limits, requires } = request;
-  const given = {
-    type: startDefaults.type,
-    run: {
-      kind: "exec",
-      argv: request.command,
-      ...(Object.keys(request.env).length > 0 ? { env: request.env } : {}),
-      ...(request.cwd === "" ? {} : { cwd: request.cwd }),
-    },
-    max_attempts: request.maxAttempts || startDefaults.maxAttempts,
+/** A StartJob, checked by the same shape as one over HTTP. Protobuf sends no empty values: they mean "not given". */
+export function startOf(request: StartJobRequest): StartRequest {
+  const { command, limits, requires } = request;
+  const given = withoutEmpty({
+    limits: limits && withoutEmpty(fieldsOf(limits)),
+    env: request.env,
+    cwd: request.cwd,
     timeout_sec: request.timeoutSec,
-    limits: {
-      cpu: limits?.cpu || startDefaults.limits.cpu,
-      memory: limits?.memory || startDefaults.limits.memory,
-      io: limits?.io || startDefaults.limits.io,
-      pids: limits?.pids || startDefaults.limits.pids,
-      network: limits?.network || startDefaults.limits.network,
-    },
-    ...(requires === undefined ? {} : { requires: requiresOf(requires) }),
-    ...(request.idempotencyKey === "" ? {} : { idempotency_key: request.idempotencyKey }),
-  };
-  try {
-    const submission = parseShape(jobSubmission, given);
-    const defaulted = limitNames.filter((name) => !limits?.[name]);
-    return { submission, defaulted: { maxAttempts: request.maxAttempts === 0, limits: defaulted } };
-  } catch (error) {
-    throw error instanceof WritError ? withCallersFieldNames(error) : error;
-  }
+    idempotency_key: request.idempotencyKey,
+    max_attempts: request.maxAttempts,
+  });
+  return parseShape(startRequest, { command, ...given, ...(requires && { requires: requiresOf(requires) }) });
 }
 
-function requiresOf({ tags, session }: { tags: string[]; session: string }) {
-  return { ...(tags.length > 0 ? { tags } : {}), ...(session === "" ? {} : { session }) };
+function requiresOf({ tags, session }: NonNullable<StartJobRequest["requires"]>) {
+  return withoutEmpty({ tags, session });
 }
 
-type Issue = { path: string; message: string };
+function fieldsOf({ cpu, memory, io, pids, network }: NonNullable<StartJobRequest["limits"]>) {
+  return { cpu, memory, io, pids, network };
+}
 
-const fieldNames: readonly (readonly [RegExp, string])[] = [
-  [/^run\.argv/, "command"],
-  [/^run\.env/, "env"],
-  [/^run\.cwd/, "cwd"],
-];
+function withoutEmpty(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isEmpty(value)));
+}
 
-/** Names the field as in the caller's message. */
-function withCallersFieldNames(error: WritError): WritError {
-  const issues = (error.details?.["issues"] as Issue[] | undefined) ?? [];
-  const renamed = issues.map(({ path, message }) => ({
-    message,
-    path: fieldNames.reduce((text, [from, to]) => text.replace(from, to), path),
-  }));
-  const [first] = renamed;
-  if (first === undefined) return error;
-  return new WritError(error.code, `${first.path}: ${first.message}`, { issues: renamed });
+function isEmpty(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) return Object.keys(value).length === 0;
+  return value === undefined || value === "" || value === 0;
 }

@@ -1,8 +1,18 @@
-import { WritError } from "../../../core/errors.ts";
+import { hasCode, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import { type Identity, isTokenUsable } from "../../../core/identity.ts";
+import { type Identity, isOfCertificate, isTokenUsable } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { TokenRecord } from "../../../store/access-store.ts";
+import {
+  isCertificateToken,
+  makeCertificateToken,
+  readCertificateToken,
+} from "../../certs/certificate-token.ts";
+import {
+  type CertificateFacts,
+  type CertificateRules,
+  identityOfCertificate,
+} from "../../certs/verify-peer.ts";
 import type { HubDeps } from "../../deps.ts";
 import { noteFailedLogin } from "./note-failed-login.ts";
 
@@ -27,6 +37,10 @@ export async function authenticate(deps: HubDeps, given: Credentials, origin: Or
 /** Null if the credentials are not valid, or no longer valid. */
 export async function identityOf(deps: HubDeps, given: Credentials): Promise<Identity | null> {
   const nowMs = deps.clock.nowMs();
+  if (given.bearer !== null && isCertificateToken(given.bearer)) {
+    const facts = readCertificateToken(deps.keys.macKey, given.bearer, nowMs);
+    return facts === null ? null : identityBehind(deps, facts);
+  }
   if (given.bearer !== null) {
     const token = await deps.tokens.get(sha256Hex(given.bearer));
     return token !== null && isTokenUsable(token, nowMs) ? identityFrom(token) : null;
@@ -35,6 +49,30 @@ export async function identityOf(deps: HubDeps, given: Credentials): Promise<Ide
   const session = await deps.store.findSession({ secretHash: sha256Hex(given.session) });
   if (session === null || session.expiresAt <= nowMs || !isTokenUsable(session.token, nowMs)) return null;
   return identityFrom(session.token);
+}
+
+/** The rules for certificates as of now. */
+export function certificateRules(deps: HubDeps): CertificateRules {
+  const { revoked, homeAdmins, settings, clock } = deps;
+  return { nowMs: clock.nowMs(), revoked, homeAdmins, users: settings.users };
+}
+
+/** The token is void as soon as its certificate is. */
+function identityBehind(deps: HubDeps, facts: CertificateFacts): Identity | null {
+  try {
+    return identityOfCertificate(facts, certificateRules(deps));
+  } catch (error) {
+    if (hasCode(error, "UNAUTHENTICATED")) return null;
+    throw error;
+  }
+}
+
+/** Gives a caller who has shown a certificate a token for HTTP that stands for it. */
+export function exchangeCertificate(
+  deps: HubDeps,
+  facts: CertificateFacts,
+): { token: string; expiresAt: number } {
+  return makeCertificateToken(deps.keys.macKey, facts, deps.clock.nowMs());
 }
 
 function identityFrom(token: TokenRecord): Identity {
@@ -47,6 +85,12 @@ export async function createSession(
   deps: HubDeps,
   call: { identity: Identity; origin: Origin },
 ): Promise<{ secret: string; maxAgeSec: number }> {
+  if (isOfCertificate(call.identity)) {
+    throw new WritError(
+      "PERMISSION_DENIED",
+      "a token that stands for a certificate cannot open a session; log in with a token of its own",
+    );
+  }
   const secret = deps.ids.secret();
   const nowMs = deps.clock.nowMs();
   await deps.store.createSession({

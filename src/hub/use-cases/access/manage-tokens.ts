@@ -72,7 +72,12 @@ export async function refreshToken(
 ): Promise<IssuedToken> {
   const { role, tenantId, userId, workerId, tokenId } = call.identity;
   const own = (await deps.store.listTokens()).find(({ id }) => id === tokenId);
-  if (own === undefined) throw unknownToken(tokenId);
+  if (own === undefined) {
+    throw new WritError(
+      "STATE_CONFLICT",
+      "this token stands for a certificate and cannot be refreshed; exchange the certificate again",
+    );
+  }
   const expiresInSec = lifetimeSec(own, call.expiresInSec);
   const { token, secret } = makeToken(deps, { role, tenantId, userId, workerId, expiresInSec });
   const nowMs = token.createdAt;

@@ -8,7 +8,7 @@ import { checkRate } from "../access/check-rate.ts";
 import { buildDocument, type Defaulted } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
 
-type SubmittedJob = { id: string; status: JobState; existed: boolean };
+export type SubmittedJob = { id: string; status: JobState; existed: boolean };
 
 /** Accepts all of these jobs or none; what is answered is on disk. */
 export async function submitJobs(

@@ -577,6 +577,41 @@ export declare type ListJobsResponse = Message<"writ.v1.ListJobsResponse"> & {
 export declare const ListJobsResponseSchema: GenMessage<ListJobsResponse>;
 
 /**
+ * @generated from message writ.v1.ExchangeCertificateRequest
+ */
+export declare type ExchangeCertificateRequest = Message<"writ.v1.ExchangeCertificateRequest"> & {
+};
+
+/**
+ * Describes the message writ.v1.ExchangeCertificateRequest.
+ * Use `create(ExchangeCertificateRequestSchema)` to create a new message.
+ */
+export declare const ExchangeCertificateRequestSchema: GenMessage<ExchangeCertificateRequest>;
+
+/**
+ * @generated from message writ.v1.ExchangeCertificateResponse
+ */
+export declare type ExchangeCertificateResponse = Message<"writ.v1.ExchangeCertificateResponse"> & {
+  /**
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * milliseconds since the epoch
+   *
+   * @generated from field: int64 expires_at = 2;
+   */
+  expiresAt: bigint;
+};
+
+/**
+ * Describes the message writ.v1.ExchangeCertificateResponse.
+ * Use `create(ExchangeCertificateResponseSchema)` to create a new message.
+ */
+export declare const ExchangeCertificateResponseSchema: GenMessage<ExchangeCertificateResponse>;
+
+/**
  * @generated from enum writ.v1.State
  */
 export enum State {
@@ -691,6 +726,17 @@ export declare const JobService: GenService<{
     methodKind: "unary";
     input: typeof ListJobsRequestSchema;
     output: typeof ListJobsResponseSchema;
+  },
+  /**
+   * Gives a token for the HTTP API that stands for the certificate for ten minutes: the same user, tenant and role. It
+   * is void as soon as the certificate is.
+   *
+   * @generated from rpc writ.v1.JobService.ExchangeCertificate
+   */
+  exchangeCertificate: {
+    methodKind: "unary";
+    input: typeof ExchangeCertificateRequestSchema;
+    output: typeof ExchangeCertificateResponseSchema;
   },
 }>;
 

@@ -1,0 +1,45 @@
+import type { Command } from "commander";
+import { withWrit } from "../connection.ts";
+import { type Connection, loadConnection } from "../connection-settings.ts";
+import type { CliContext } from "../context.ts";
+import { certificateInHome, tokenInHome } from "../credential.ts";
+import { print } from "../print.ts";
+import { formatFields } from "../table.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command.action(async () => {
+    const credential = describeCredential(await loadConnection(context, command));
+    await withWrit(context, command, async (writ) => {
+      const { user_id, tenant_id, role, worker_id } = await writ.whoAmI();
+      const hub = await writ.hubUrls();
+      const found = { user: user_id, tenant: tenant_id, role, worker: worker_id, hub, credential };
+      print(context, command, found, () =>
+        formatFields([
+          ["user", user_id],
+          ["tenant", tenant_id ?? "all tenants"],
+          ["role", role],
+          ["worker", worker_id],
+          ["hub", hub.join(", ")],
+          ["by", credential],
+        ]),
+      );
+    });
+  });
+}
+
+/** What the commands show the hub, and where it was found. Secrets are never printed. */
+function describeCredential({ credential, home }: Connection): string {
+  if (credential.kind === "token") return `the token in ${credential.from}`;
+  if (credential.kind === "certificate") {
+    const { certFile, user, from } = credential;
+    return certFile === undefined
+      ? `the certificate of ${user} (${from}) in ${home}`
+      : `the certificate ${certFile} (${from})`;
+  }
+  const certificate = certificateInHome(home, credential.user);
+  const token = tokenInHome(home);
+  const found = [certificate && `the certificate ${certificate}`, token && `the token in ${token}`];
+  return (
+    found.filter((one) => one !== undefined).join(" and ") || "nothing: no credential was given or found"
+  );
+}

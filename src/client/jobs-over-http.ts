@@ -1,0 +1,121 @@
+import { jobRoutes } from "../contract/job-routes.ts";
+import type { FailureClass } from "../core/failure.ts";
+import type { JobState } from "../core/job.ts";
+import { statesBehind } from "../core/state-names.ts";
+import { HubConnection } from "./hub-connection.ts";
+import { jobOfView } from "./job-of-view.ts";
+import {
+  type CallOptions,
+  type Jobs,
+  listAll,
+  type PageOptions,
+  type RpcListFilter,
+  type RpcListPage,
+  type StartInput,
+} from "./jobs.ts";
+import type { WritOptions } from "./options.ts";
+import type { RpcJob } from "./rpc-job.ts";
+import {
+  type AttemptChunk,
+  type OutputPosition,
+  type StreamAttemptsOptions,
+  streamAttempts,
+} from "./stream-attempts.ts";
+import { JobWaits } from "./wait-job.ts";
+
+// A stop waits for the tree to die: the longest grace that a worker may be given, and the way there and back.
+const stopMsMax = 600_000;
+
+/** Commands as jobs of a hub, over HTTP with a token. */
+export class JobsOverHttp implements Jobs {
+  readonly #hub: HubConnection;
+  readonly #waits: JobWaits;
+
+  constructor(options: WritOptions) {
+    this.#hub = new HubConnection(options);
+    this.#waits = new JobWaits(this.#hub);
+  }
+
+  async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
+    const { command, limits, env = {}, cwd, timeoutSec, tags, session, idempotencyKey, maxAttempts } = input;
+    const body = {
+      command: [...command],
+      limits: limits as { io?: "low" } | undefined,
+      env: Object.keys(env).length === 0 ? undefined : env,
+      cwd,
+      timeout_sec: timeoutSec,
+      requires:
+        tags === undefined && session === undefined ? undefined : { tags: tags && [...tags], session },
+      idempotency_key: idempotencyKey,
+      max_attempts: maxAttempts,
+    };
+    return (await this.#hub.call(jobRoutes.startCommand, { body }, { signal })).body.id;
+  }
+
+  async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+    const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id: jobId } }, { signal });
+    if (status === 202) return jobOfView(await this.#waits.wait(jobId, { signal, timeoutMs: stopMsMax }));
+    return this.status(jobId, { signal });
+  }
+
+  async status(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+    return jobOfView((await this.#hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body);
+  }
+
+  stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
+    const { clock, random } = this.#hub;
+    const status = (signal: AbortSignal) => this.status(jobId, { signal });
+    const read = (position: OutputPosition, signal: AbortSignal) => this.#read(jobId, position, signal);
+    return streamAttempts({ clock, random, status, read }, options);
+  }
+
+  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<RpcJob> {
+    return listAll((page) => this.listPage(filter, page), options);
+  }
+
+  /** The hub filters by its own states; one of ours may be a part of several of them, so the rest is done here. */
+  async listPage(
+    filter: RpcListFilter = {},
+    { pageSize, pageToken, signal }: PageOptions = {},
+  ): Promise<RpcListPage> {
+    const { state, type, worker, user, failCode, since, until, search, id } = filter;
+    const status = statusesOf(filter);
+    if (status?.length === 0) return { jobs: [], nextPageToken: undefined };
+    const fail_code = failCode as FailureClass | undefined;
+    const which = { status, type, worker_id: worker, user_id: user, fail_code, since, until, q: search, id };
+    const query = { ...which, limit: pageSize, cursor: pageToken };
+    const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query }, { signal });
+    const jobs = body.map(jobOfView).filter((job) => state === undefined || job.state === state);
+    return { jobs, nextPageToken: header("x-next-cursor") };
+  }
+
+  async findIds(part: string): Promise<string[]> {
+    return (await this.listPage({ id: part }, { pageSize: 100 })).jobs.map(({ job_id }) => job_id);
+  }
+
+  close(): void {
+    this.#hub.close();
+  }
+
+  async *#read(jobId: string, { stream, offset, attempt }: OutputPosition, signal: AbortSignal) {
+    const params = { id: jobId, stream };
+    const query = { offset, attempt, follow: true };
+    const answer = await this.#hub.stream(jobRoutes.readOutput, { params, query }, signal);
+    // The hub has answered, though a job that writes nothing sends nothing.
+    yield { data: new Uint8Array(), offset };
+    let at = offset;
+    for await (const data of answer.body) {
+      yield { data, offset: at };
+      at += data.length;
+    }
+  }
+}
+
+/** The states of the HTTP API to ask for; undefined for all. */
+function statusesOf({ state, status }: RpcListFilter): JobState[] | undefined {
+  // The hub says what is wrong with a name that is not a state.
+  const named = status?.split(",") as JobState[] | undefined;
+  if (state === undefined) return named;
+  const behind: readonly JobState[] = statesBehind[state];
+  return named?.filter((name) => behind.includes(name)) ?? [...behind];
+}

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { jobDocument } from "./document.ts";
+import { text } from "./fields.ts";
+import { kinds } from "./kinds.ts";
+
+const { argv, env, cwd } = kinds.exec.shape.shape;
+const { limits, requires, max_attempts } = jobDocument.shape;
+
+/** A command to start as a job. The hub sets what is left out, the same over HTTP and gRPC. */
+export const startRequest = z.strictObject({
+  command: argv,
+  limits,
+  env,
+  cwd,
+  timeout_sec: jobDocument.shape.timeout_sec.optional(),
+  requires,
+  idempotency_key: text(1, 200).optional(),
+  max_attempts: max_attempts.optional(),
+});
+export type StartRequest = z.infer<typeof startRequest>;

@@ -1,0 +1,47 @@
+import type { StartRequest } from "../../../contract/start-shapes.ts";
+import { type JobSubmission, jobSubmission } from "../../../contract/submit-shapes.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { limitNames } from "../../../core/limits.ts";
+import type { HubDeps } from "../../deps.ts";
+import { parseShape } from "../access/parse-shape.ts";
+import { type SubmittedJob, submitJobs } from "./submit-jobs.ts";
+
+/** The defaults, which the hub sets and not the client. */
+const startDefaults = {
+  type: "exec",
+  maxAttempts: 1,
+  timeoutSec: 0,
+  limits: { cpu: "500m", memory: "100M", io: "low", pids: 512, network: "host" },
+} as const;
+
+/** Starts a command as a job. */
+export async function startCommand(
+  deps: HubDeps,
+  call: { identity: Identity; origin: Origin; start: StartRequest },
+): Promise<SubmittedJob> {
+  const { identity, origin, start } = call;
+  const limits = limitNames.filter((name) => start.limits?.[name] === undefined);
+  const defaulted = { maxAttempts: start.max_attempts === undefined, limits };
+  const [job] = await submitJobs(deps, { identity, origin, submissions: [submissionOf(start)], defaulted });
+  return job!;
+}
+
+/** Built without the fields that were not given: an idempotency key is compared with all of it. */
+function submissionOf(start: StartRequest): JobSubmission {
+  const { command, env, cwd, limits, requires, idempotency_key } = start;
+  return parseShape(jobSubmission, {
+    type: startDefaults.type,
+    run: {
+      kind: "exec",
+      argv: command,
+      ...(env === undefined ? {} : { env }),
+      ...(cwd === undefined ? {} : { cwd }),
+    },
+    max_attempts: start.max_attempts ?? startDefaults.maxAttempts,
+    timeout_sec: start.timeout_sec ?? startDefaults.timeoutSec,
+    limits: { ...startDefaults.limits, ...limits },
+    ...(requires === undefined ? {} : { requires }),
+    ...(idempotency_key === undefined ? {} : { idempotency_key }),
+  });
+}
