@@ -179,3 +179,22 @@ test("a key verifies while it may sign: not before anybody knows it, not after i
   ring.revoke(old, { nowMs });
   expect(ring.verifierFor(old, nowMs)).toBeNull();
 });
+
+test("B12: an emergency ends every older key, not only the one that was active", () => {
+  const ring = openKeyRing(dir, { nowMs });
+  const first = ring.signing.keyId;
+  ring.rotate({ nowMs });
+  const second = ring.signing.keyId;
+  ring.rotate({ nowMs, graceMs: 1000, emergency: true });
+  const newest = ring.signing.keyId;
+  expect(ring.signers(nowMs).map(({ keyId }) => keyId)).toEqual([newest, second, first]);
+  expect(ring.signers(nowMs + 1000).map(({ keyId }) => keyId)).toEqual([newest]);
+  expect(ring.overdue(nowMs + 1000).map(({ key_id }) => key_id)).toEqual([first, second]);
+});
+
+test("B12: a key that ends before the notice of an emergency does not live longer because of it", () => {
+  const ring = openKeyRing(dir, { nowMs });
+  ring.rotate({ nowMs, graceMs: 500 });
+  ring.rotate({ nowMs, graceMs: 1000, emergency: true });
+  expect(ring.signers(nowMs + 500)).toHaveLength(2);
+});

@@ -233,7 +233,7 @@ export class KeyRing {
 type Rotation = {
   nowMs: number;
   graceMs?: number;
-  /** The previous key is revoked when the grace period ends, and every lease that it signed is void then. */
+  /** All previous keys are revoked when the grace period ends, and every lease that they signed is void then. */
   emergency?: boolean;
 };
 
@@ -246,14 +246,21 @@ function maySign({ status, not_after }: KeyRecord, nowMs: number): boolean {
   return status === "active" || (status === "retiring" && not_after !== null && not_after > nowMs);
 }
 
-/** The active key begins to retire. If keys are rotated often, the oldest ends early, so that a claim stays small. */
+/**
+ * The active key begins to retire. In an emergency nobody knows how long somebody else has had keys, so those that were
+ * still retiring end with it. If keys are rotated often, the oldest ends early, so that a claim stays small.
+ */
 function retireKeys(
   keys: RingEntry[],
   { nowMs, graceMs = graceMsDefault, emergency = false }: Rotation,
 ): RingEntry[] {
+  const endsAt = nowMs + graceMs;
   const retired = keys.map((record): RingEntry => {
-    if (record.status !== "active") return record;
-    return { ...record, status: "retiring", not_after: nowMs + graceMs, ...(emergency ? { emergency } : {}) };
+    if (record.status === "active") {
+      return { ...record, status: "retiring", not_after: endsAt, ...(emergency ? { emergency } : {}) };
+    }
+    if (record.status === "revoked" || !emergency) return record;
+    return { ...record, not_after: Math.min(record.not_after ?? endsAt, endsAt), emergency };
   });
   const late = retired.filter((record) => maySign(record, nowMs)).slice(0, -retiringMax);
   return retired.map((record) => (late.includes(record) ? { ...record, not_after: nowMs } : record));

@@ -95,9 +95,53 @@ test.each([
     () => null,
     (thrown: Error & { details: { list: string } }) => thrown,
   );
-  expect(error?.message).toMatch(/its database was tampered with/);
+  expect(error?.message).toMatch(/its database is damaged or was tampered with/);
   expect(error?.details.list).toMatch(what);
   expect(existsSync(home)).toBe(false);
+});
+
+test("B12: a backup says what a restore will refuse, and a person can accept damaged jobs", async () => {
+  const victim = await startTestHub(stillEnv);
+  onTestFinished(() => victim.stop());
+  const { id } = await completedJob(victim);
+  editRows(victim.home, "UPDATE documents SET document = replace(document, 'true', 'evil')");
+  const dir = folder();
+  const file = join(dir, "backup.writ");
+  const fault = `job ${id} does not match its seal`;
+  expect((await backUpTo(file, victim.home)).faults).toEqual([fault]);
+  writeFileSync(join(dir, "words"), `${passphrase}\n`, { mode: 0o600 });
+  const command = ["backup", "again.writ", "--passphrase-file", "words"];
+  expect(await runCommand("writ", command, { home: victim.home, cwd: dir })).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining(fault),
+  });
+  expect(existsSync(join(dir, "again.writ"))).toBe(true);
+  await expect(restoreTo(join(dir, "home"), file)).rejects.toThrow(/--accept-damaged/);
+  const accepted = { home: join(dir, "home"), env: {}, file, passphrase, osUser: "root", clock };
+  expect(await restore({ ...accepted, acceptDamaged: true })).toMatchObject({ damaged: [id], refused: 0 });
+});
+
+test("B12: a job that the hub has already refused does not make a backup worthless", async () => {
+  const victim = await startTestHub(stillEnv);
+  onTestFinished(() => victim.stop());
+  const { id, type } = await submitJob(victim);
+  editRows(victim.home, "UPDATE jobs SET priority = 9");
+  const workerId = await registerWorker(victim);
+  const body = { worker_id: workerId, types: [type] };
+  expect(await victim.call("POST", "/jobs/claim", { token: victim.admin, body })).toMatchObject({
+    status: 204,
+  });
+  const dir = folder();
+  const file = join(dir, "backup.writ");
+  expect((await backUpTo(file, victim.home)).faults).toEqual([]);
+  const home = join(dir, "home");
+  expect(await restoreTo(home, file)).toMatchObject({ damaged: [], refused: 1 });
+  const second = await startTestHub(stillEnv, { home });
+  onTestFinished(() => second.stop());
+  expect(await jobReader(second)(id)).toMatchObject({
+    fail_code: "SECURITY_VIOLATION",
+    damaged: ["document"],
+  });
 });
 
 test("a hub that runs is backed up, and goes on where it was in another place", async () => {

@@ -266,6 +266,20 @@ describe("an emergency", () => {
     expect(leaseKey(held.id)).toBe(made.key_id);
   });
 
+  test("B12: leaves no older key that may sign, and voids the leases of all of them", async () => {
+    const oldest = activeKey(hub).keyId;
+    const held = await runningJob(hub);
+    await rotate();
+    const made = await rotate({ emergency: true });
+    const { keys: all } = await keys();
+    expect(all.filter(({ status }) => status !== "revoked").map(({ key_id }) => key_id)).toEqual([
+      made.key_id,
+    ]);
+    expect(existsSync(join(hub.home, "keys", `signing-${oldest}.pem`))).toBe(false);
+    const job = (await hub.must("GET", `/jobs/${held.id}`, { token: hub.admin })).json();
+    expect(job).toMatchObject({ status: "pending", attempts: 0 });
+  });
+
   test("stops what a real worker runs under the old key", async () => {
     const type = freshName("long");
     const worker = await startTestWorker(hub, { types: [type] });

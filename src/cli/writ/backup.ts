@@ -34,5 +34,11 @@ export function define(command: Command, context: CliContext): void {
         ({ bytes, files }) =>
           `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; keep the passphrase, it cannot be opened without\n`,
       );
+      if (made.faults.length === 0) return;
+      const list = made.faults.map((fault) => `  ${neutraliseLine(fault)}\n`);
+      context.stderr.write(
+        `writ: the backup was written, but \`writ restore\` will refuse it; --accept-damaged restores damaged jobs as well\n${list.join("")}`,
+      );
+      context.exitCode = 1;
     });
 }

@@ -8,15 +8,21 @@ import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine } from "../terminal.ts";
 
+type RestoreOptions = { passphraseFile?: string; acceptDamaged?: boolean };
+
 export function define(command: Command, context: CliContext): void {
   command
     .argument("<file>", "the backup file")
     .option(...passphraseOption)
+    .option(
+      "--accept-damaged",
+      "restore jobs that do not match their seals as well; they are shown as damaged",
+    )
     .addHelpText(
       "after",
       "\nThe home (--home) must be empty or not exist yet. The audit trail and the seal of every document are checked first;\nif a check fails, nothing is restored.",
     )
-    .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
+    .action(async (file: string, { passphraseFile, acceptDamaged = false }: RestoreOptions) => {
       const { home } = command.optsWithGlobals<{ home?: string }>();
       const passphrase = await askPassphrase(context, { file: passphraseFile, isNew: false });
       const restored = await restore({
@@ -26,10 +32,14 @@ export function define(command: Command, context: CliContext): void {
         passphrase,
         osUser: context.osUser,
         clock: systemClock,
+        acceptDamaged,
       });
-      print(context, command, restored, ({ records, seals, recalled }) =>
+      print(context, command, restored, ({ records, seals, recalled, damaged, refused }) =>
         [
-          `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} document seals are intact.`,
+          `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} document seals were checked.`,
+          ...(damaged.length + refused === 0
+            ? []
+            : [`Damaged jobs that no worker is given: ${damaged.length + refused}.`]),
           `Jobs that workers held at the time of the backup and that are pending again: ${recalled}. Start the hub with:`,
           `  writ up --home ${neutraliseLine(restored.home)}`,
           "",

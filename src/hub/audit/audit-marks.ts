@@ -61,6 +61,10 @@ export async function readMarks(home: string): Promise<{ marks: AuditMark[]; tor
     if (hasCode(error, "ENOENT")) return "";
     throw error;
   });
+  return parseMarks(text);
+}
+
+export function parseMarks(text: string): { marks: AuditMark[]; torn: number } {
   const lines = text.split("\n").filter((line) => line !== "");
   const marks = lines.map(parseMark).filter((mark) => mark !== null);
   return { marks, torn: lines.length - marks.length };

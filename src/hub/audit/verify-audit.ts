@@ -8,9 +8,11 @@ import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
 import { isGone, listColdDays, readColdLines } from "./cold-files.ts";
 
-type AuditSource = {
+export type AuditSource = {
   home: string;
   databasePath: string;
+  /** The signed heads, if they were read earlier: those in the home cover more than a copy of the database. */
+  kept?: AuditMark[];
   /** Read after the marks, each time, because a running hub may sign with a key that it has just created. */
   readKeys(): ReadonlyMap<string, VerifyingKey>;
 };
@@ -37,7 +39,7 @@ export type AuditVerdict = {
  * may become too old and be removed at any moment, so missing data is looked up once more before it counts as a fault.
  */
 export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
-  const { marks: kept } = await readMarks(source.home);
+  const kept = source.kept ?? (await readMarks(source.home)).marks;
   const reader = openAuditReader(source.databasePath);
   try {
     const marks = await collectMarks(source, { stored: reader.marks(), kept });

@@ -6,9 +6,13 @@ import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
 import { hasCode, WritError } from "../../core/errors.ts";
-import { marksPath } from "../audit/audit-marks.ts";
+import { readMacKey } from "../../signing/key-files.ts";
+import { readVerifyingKeys } from "../../signing/ring-file.ts";
+import { openSqliteStore } from "../../store/sqlite/open-store.ts";
+import { marksPath, parseMarks } from "../audit/audit-marks.ts";
 import { lookAtSettings, placesOf } from "../settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
+import { checkHome, faultsShown, sealFault } from "./check-home.ts";
 import { sealWith } from "./passphrase-cipher.ts";
 
 type BackupCall = {
@@ -20,7 +24,14 @@ type BackupCall = {
   nowMs: number;
 };
 
-type BackupMade = { file: string; bytes: number; files: number; created_at: number };
+type BackupMade = {
+  file: string;
+  bytes: number;
+  files: number;
+  created_at: number;
+  /** Why a restore would refuse it; empty for a good one. */
+  faults: string[];
+};
 
 /** Deeper than any folder of a home. */
 const depthMax = 4;
@@ -63,11 +74,26 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
     await link(temporary, file).catch((error: unknown) => {
       throw hasCode(error, "EEXIST") ? taken(file) : error;
     });
-    return { file, bytes: (await stat(file)).size, files: files.length, created_at: nowMs };
+    const faults = await faultsOf(home, { snapshot, keysDir, heads });
+    return { file, bytes: (await stat(file)).size, files: files.length, created_at: nowMs, faults };
   } finally {
-    await rm(snapshot, { force: true });
+    for (const suffix of ["", "-wal", "-shm"]) await rm(`${snapshot}${suffix}`, { force: true });
     await rm(temporary, { force: true });
   }
+}
+
+/** Checks the copy as a restore will. It is kept in any case: it may be all that is left. */
+async function faultsOf(
+  home: string,
+  { snapshot, keysDir, heads }: { snapshot: string; keysDir: string; heads: Buffer | null },
+): Promise<string[]> {
+  const { marks: kept } = parseMarks(heads?.toString("utf8") ?? "");
+  const readKeys = () => readVerifyingKeys(keysDir);
+  const macKey = readMacKey(keysDir);
+  // Opened first, because that migrates an older schema; the file was packed as it was.
+  await (await openSqliteStore({ path: snapshot, macKey })).close();
+  const found = await checkHome({ home, databasePath: snapshot, kept, readKeys }, macKey);
+  return [...found.auditFaults, ...found.damaged.map(sealFault)].slice(0, faultsShown);
 }
 
 /** A copy as of one moment, without deleted data, while others continue to write. */

@@ -9,13 +9,12 @@ import type { Clock } from "../../runtime/clock.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
-import { findBrokenSeals } from "../../store/sqlite/seal-reader.ts";
-import { verifyAudit } from "../audit/verify-audit.ts";
 import type { HubDeps } from "../deps.ts";
 import { type HubSettings, lookAtSettings } from "../settings.ts";
 import { recallLeases } from "../use-cases/access/manage-keys.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { unpackFiles } from "./archive.ts";
+import { checkHome, faultsShown, sealFault } from "./check-home.ts";
 import { openWith, refused } from "./passphrase-cipher.ts";
 
 type RestoreCall = {
@@ -25,6 +24,8 @@ type RestoreCall = {
   passphrase: string;
   osUser: string;
   clock: Clock;
+  /** Restores jobs that do not match their seals as well. Nobody is given such a job. */
+  acceptDamaged?: boolean;
 };
 
 type Restored = {
@@ -33,6 +34,10 @@ type Restored = {
   records: number;
   /** Documents and receipts whose seals were checked. */
   seals: number;
+  /** Jobs that the hub had already refused, because they did not match their seals. They are restored as they were. */
+  refused: number;
+  /** Damaged jobs that were accepted. */
+  damaged: string[];
   /** Jobs that were leased when the backup was made, and are pending again. */
   recalled: number;
 };
@@ -42,7 +47,6 @@ type Restored = {
  * No job makes as many as this: at most a hundred attempts, each given back at most nine times.
  */
 const attemptsAhead = 1_000;
-const faultsShown = 20;
 
 /**
  * Creates a home from a backup, where there is none yet. Everything is first unpacked and checked beside it: a backup
@@ -117,7 +121,7 @@ async function move(from: string, to: string): Promise<void> {
 async function checkAndRevive(
   draft: string,
   settings: HubSettings,
-  { clock, osUser }: RestoreCall,
+  { clock, osUser, acceptDamaged = false }: RestoreCall,
 ): Promise<Omit<Restored, "home">> {
   const keysDir = join(draft, "keys");
   const path = join(draft, "writ.sqlite");
@@ -127,15 +131,12 @@ async function checkAndRevive(
   const store = await openSqliteStore({ path, macKey });
   try {
     const readKeys = () => readVerifyingKeys(keysDir);
-    const verdict = await verifyAudit({ home: draft, databasePath: path, readKeys });
-    const { checked, broken } = findBrokenSeals(path, macKey, faultsShown);
-    const faults = [
-      ...verdict.faults.map(({ seq, what }) => (seq === null ? what : `audit record ${seq} ${what}`)),
-      ...broken.map((jobId) => `job ${jobId} does not match its seal`),
-    ];
-    if (faults.length > 0) throw tampered(faults);
+    const source = { home: draft, databasePath: path, readKeys };
+    const { records, seals, refused, auditFaults, damaged } = await checkHome(source, macKey);
+    const sealFaults = acceptDamaged ? [] : damaged.map(sealFault);
+    if (auditFaults.length + sealFaults.length > 0) throw tampered([...auditFaults, ...sealFaults]);
     const recalled = await revive({ store, settings, clock }, osUser);
-    return { records: verdict.records, seals: checked, recalled };
+    return { records, seals, refused, damaged, recalled };
   } finally {
     await store.close();
   }
@@ -153,7 +154,9 @@ async function revive(deps: Pick<HubDeps, "store" | "settings" | "clock">, osUse
 
 function tampered(faults: string[]): WritError {
   const list = faults.slice(0, faultsShown).map((fault) => `\n  ${fault}`);
-  return new WritError("INVALID_DOCUMENT", "the backup is refused: its database was tampered with", {
-    list: list.join(""),
-  });
+  return new WritError(
+    "INVALID_DOCUMENT",
+    "the backup is refused: its database is damaged or was tampered with; --accept-damaged restores damaged jobs as well",
+    { list: list.join("") },
+  );
 }

@@ -12,7 +12,7 @@ const leasesPerTurn = 500;
 
 /**
  * Creates a new key. The old one also signs until the grace period ends. In an emergency the grace period is the
- * notice, and when it ends every lease that the old key signed is void: at once if there is no notice.
+ * notice, and when it ends every lease that an older key signed is void: at once if there is no notice.
  */
 export async function rotateKeys(
   deps: HubDeps,
@@ -37,12 +37,15 @@ export async function rotate(
 ): Promise<KeyRecord> {
   const { emergency, graceMs, origin } = how;
   const previous = deps.keys.signing.keyId;
-  const isAtOnce = emergency && graceMs === 0;
+  const ended: string[] = [];
   const made = await guarded(deps, origin, () => {
     const nowMs = deps.clock.nowMs();
     const fresh = deps.keys.rotate({ nowMs, graceMs, emergency });
-    // In the same step: otherwise the service that revokes keys whose notice has ended could find this one first.
-    if (isAtOnce) deps.keys.revoke(previous, { nowMs, emergency });
+    // In the same step: otherwise the service that revokes keys whose notice has ended could find these first.
+    for (const { key_id } of deps.keys.overdue(nowMs)) {
+      deps.keys.revoke(key_id, { nowMs, emergency: true });
+      ended.push(key_id);
+    }
     return fresh;
   });
   await recordEvent(deps, {
@@ -50,8 +53,8 @@ export async function rotate(
     origin,
     details: { key_id: made.key_id, previous_key_id: previous, grace_ms: graceMs, emergency },
   });
-  if (isAtOnce) await followRevocation(deps, { keyId: previous, emergency, origin });
-  else announceKeys(deps);
+  for (const keyId of ended) await followRevocation(deps, { keyId, emergency: true, origin });
+  if (ended.length === 0) announceKeys(deps);
   return made;
 }
 
