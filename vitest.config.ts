@@ -29,6 +29,9 @@ const oneAtATime = [
 /** `npm run test:kernel` runs them, in a machine of their own if need be. */
 const kernel = "test/kernel/**";
 
+/** `npm run test:long` runs them; `vitest.long.config.ts` is theirs. */
+const long = "test/long/**";
+
 /**
  * Three projects, run one after the other: what is fast and tells most comes first, and what starts whole hubs
  * and kills them has the machine to itself.
@@ -46,7 +49,7 @@ export default defineConfig({
       }),
       project("whole", 1, {
         include: [slow, "test/**/*.test.ts"],
-        exclude: [...quick, ...oneAtATime, kernel],
+        exclude: [...quick, ...oneAtATime, kernel, long],
         maxWorkers: 2,
       }),
       project("alone", 2, { include: oneAtATime, exclude: [], fileParallelism: false, testTimeout: 600_000 }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { executionLocations, providers } from "../core/document.ts";
+import { disconnectActs, executionLocations, providers } from "../core/document.ts";
 import { storageMethods, storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
 import {
   absolutePath,
@@ -62,6 +62,7 @@ export const jobDocument = z.strictObject({
   priority: integer(1, 10),
   max_attempts: integer(1, 100),
   queue_ttl_sec: integer(1, yearSec).optional(),
+  on_disconnect: z.enum(disconnectActs).optional(),
   steps: z.array(anyJson).max(1000).optional(),
   metadata: z.record(z.string(), anyJson).optional(),
   params: anyJson.optional(),

@@ -43,7 +43,12 @@ export function claim(
 }
 
 function deadline(job: JobRecord, rules: ChangeRules): number | null {
-  return job.timeoutSec === 0 ? null : rules.nowMs + job.timeoutSec * 1000 + timeoutGraceMs;
+  return job.timeoutSec === 0 ? null : rules.nowMs + deadlineMs(job);
+}
+
+/** How long the hub waits for an attempt that has a timeout. */
+export function deadlineMs({ timeoutSec }: JobRecord): number {
+  return timeoutSec * 1000 + timeoutGraceMs;
 }
 
 /** The first start begins the attempt's time; a later one only renews the lease. */

@@ -5,6 +5,7 @@
  * its default.
  */
 export const fieldFormats: Readonly<Record<string, number>> = {
+  on_disconnect: 2,
   "run.container": 2,
 };
 

@@ -10,3 +10,24 @@ export const documentDefaults = {
   maxAttempts: 3,
   executionLocation: "LOCAL_MACHINE",
 } as const;
+
+/** What a worker does with a running job while it cannot reach the hub. */
+export const disconnectActs = ["keep", "stop"] as const;
+export type DisconnectAct = (typeof disconnectActs)[number];
+
+type Disconnectable = { run?: unknown; repo_root?: unknown; on_disconnect?: unknown };
+
+/**
+ * Whether the job goes on while its worker cannot reach the hub, or is stopped before its lease ends, so that it never
+ * runs twice at a time. An act that is unknown here is one that a later version has added; stopping is always safe.
+ */
+export function onDisconnectOf(document: Disconnectable): DisconnectAct {
+  const { on_disconnect: chosen = defaultOnDisconnect(document) } = document;
+  return chosen === "keep" ? "keep" : "stop";
+}
+
+/** A delegate job changes somebody's files in place: two of them at once would spoil each other's work. */
+export function defaultOnDisconnect({ run, repo_root }: Disconnectable): DisconnectAct {
+  const isInPlace = (run as { kind?: unknown } | undefined)?.kind === "delegate" && repo_root !== undefined;
+  return isInPlace ? "stop" : "keep";
+}

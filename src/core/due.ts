@@ -1,4 +1,4 @@
-import { disconnect } from "./attempt-acts.ts";
+import { deadlineMs, disconnect } from "./attempt-acts.ts";
 import { isActive, type JobRecord } from "./job.ts";
 import { abandon, attemptFailed, type ChangeRules, ended, type Outcome, refused } from "./outcome.ts";
 
@@ -15,13 +15,25 @@ export function dueAt(job: JobRecord, leaseMs: number): number | null {
   return Math.min(...[job.leaseExpiresAt, job.deadlineAt, cancelDue].filter((at) => at !== null));
 }
 
-/** The times of a leased job after a restart of the hub, when nobody could renew: at least one more full lease. */
-export function graced(
-  job: JobRecord,
-  { nowMs, leaseMs }: { nowMs: number; leaseMs: number },
-): { leaseExpiresAt: number | null; deadlineAt: number | null; dueAt: number | null } {
-  const later = (at: number | null): number | null => (at === null ? null : Math.max(at, nowMs + leaseMs));
-  const times = { leaseExpiresAt: later(job.leaseExpiresAt), deadlineAt: later(job.deadlineAt) };
+type GracedTimes = Pick<JobRecord, "leaseExpiresAt" | "deadlineAt" | "cancelRequestedAt"> & {
+  dueAt: number | null;
+};
+
+/**
+ * The times of a leased job after a restart of the hub. Nobody could renew, so they are at least one lease away. Nor can
+ * they be further away than they were when they were set: the clock may have been set back while no hub was running.
+ */
+export function graced(job: JobRecord, { nowMs, leaseMs }: { nowMs: number; leaseMs: number }): GracedTimes {
+  const earliest = nowMs + leaseMs;
+  const within = (at: number | null, lengthMs: number): number | null =>
+    at === null ? null : Math.max(earliest, Math.min(at, nowMs + lengthMs));
+  const renewedAt = job.heartbeatAt ?? job.claimedAt;
+  const ownLeaseMs = renewedAt === null ? leaseMs : (job.leaseExpiresAt ?? 0) - renewedAt;
+  const times = {
+    leaseExpiresAt: within(job.leaseExpiresAt, ownLeaseMs),
+    deadlineAt: within(job.deadlineAt, deadlineMs(job)),
+    cancelRequestedAt: job.cancelRequestedAt === null ? null : Math.min(job.cancelRequestedAt, nowMs),
+  };
   return { ...times, dueAt: dueAt({ ...job, ...times }, leaseMs) };
 }
 

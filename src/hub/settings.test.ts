@@ -39,3 +39,12 @@ test("B13: a signing key that cannot be used is refused under its name, and not 
   }
   expect((await load({ JOB_SIGNING_PRIVATE_KEY: pem })).signingKeyPem).toBe(pem);
 });
+
+test("a worker may not count as inactive between two of its heartbeats", async () => {
+  await expect(load({ WRIT_WORKER_INACTIVE_MS: "10000" })).rejects.toThrow(
+    "WRIT_WORKER_INACTIVE_MS: 10000 is not allowed; workers send a heartbeat every 10000 ms; use more than that",
+  );
+  await expect(load({ WRIT_WORKER_INACTIVE_MS: "10001" })).resolves.toBeDefined();
+  const shorter = { WRIT_LEASE_MS: "3000", WRIT_WORKER_INACTIVE_MS: "1001" };
+  await expect(load(shorter)).resolves.toBeDefined();
+});

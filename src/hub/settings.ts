@@ -183,6 +183,7 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   const { taken, rest } = takeFileSettings(file);
   const settings = { ...loadSettings(declarations, { flags, env, file: rest }), ...taken };
   checkAlertSettings(settings);
+  checkInactivity(settings);
   // Secrets from the environment are read once: no process that is started later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];
@@ -209,6 +210,20 @@ async function loadSettingsFile(path: string): Promise<YamlFile> {
   const names = secrets.flatMap(({ name }) => [name, name.replace(/^WRIT_/, "").toLowerCase()]);
   const hasSecret = Object.keys(file.data).some((key) => names.includes(key));
   return hasSecret ? loadYamlFile(path, { mustBePrivate: true }) : file;
+}
+
+/** Unless it is told otherwise; a shorter lease makes it shorter, because a worker renews three times in each. */
+const heartbeatMsDefault = 10_000;
+
+/** Otherwise every worker would become inactive, and lose its jobs, between two of its heartbeats. */
+function checkInactivity({ workerInactiveMs, leaseMs }: HubSettings): void {
+  const heartbeatMs = Math.round(Math.min(heartbeatMsDefault, leaseMs / 3));
+  if (workerInactiveMs > heartbeatMs) return;
+  const { name } = declarations.workerInactiveMs;
+  const rest = `workers send a heartbeat every ${heartbeatMs} ms; use more than that, or a shorter WRIT_LEASE_MS`;
+  throw new WritError("CONFIG_INVALID", `${name}: ${workerInactiveMs} is not allowed; ${rest}`, {
+    setting: name,
+  });
 }
 
 /** An incomplete channel would otherwise be noticed only when it is needed. */

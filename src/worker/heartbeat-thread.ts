@@ -20,6 +20,7 @@ const keeper = new LeaseKeeper({
   clock: { ...systemClock, monotonicMs: machineMonotonicMs },
   random: Math.random,
   heartbeatMs: data.heartbeatMs,
+  hubAwayMs: data.hubAwayMs,
   tell: (message) => data.messages.postMessage(message),
   killGroup,
   async send(current_jobs, timeoutMs) {

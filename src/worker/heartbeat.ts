@@ -4,6 +4,7 @@ import {
   receiveMessageOnPort,
   Worker as Thread,
 } from "node:worker_threads";
+import type { DisconnectAct } from "../core/document.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -18,6 +19,7 @@ export type HeartbeatThreadData = {
   connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
   workerId: string;
   heartbeatMs: number;
+  hubAwayMs: number;
   status: WorkerStatus;
   /** Where the thread posts its KeeperMessages. */
   messages: MessagePort;
@@ -74,7 +76,7 @@ export class Heartbeat implements Service {
     this.#messages?.close();
   }
 
-  hold(key: string, lease: Lease): void {
+  hold(key: string, lease: Lease, onDisconnect: DisconnectAct): void {
     this.#leases.set(key, {
       key,
       jobId: lease.job_id,
@@ -83,6 +85,7 @@ export class Heartbeat implements Service {
       pid: 0,
       renewedAtMs: machineMonotonicMs(),
       leaseMs: this.#leaseMs ?? shortestLeaseMs(lease),
+      onDisconnect,
     });
     this.#change(key);
   }
@@ -120,10 +123,11 @@ export class Heartbeat implements Service {
   }
 
   #startThread(): void {
-    const { connection, workerId, heartbeatMs, logger } = this.#options;
+    const { connection, workerId, heartbeatMs, hubAwayMs, logger } = this.#options;
     const status = this.#status;
     const { port1, port2: messages } = new MessageChannel();
-    const workerData: HeartbeatThreadData = { connection, workerId, heartbeatMs, status, messages };
+    const own = { workerId, heartbeatMs, hubAwayMs, status };
+    const workerData: HeartbeatThreadData = { connection, ...own, messages };
     const thread = new Thread(threadUrl(), {
       workerData,
       transferList: [messages],
@@ -144,8 +148,19 @@ export class Heartbeat implements Service {
   }
 
   #hear(message: KeeperMessage): void {
-    if (message.kind === "answer") this.#leaseMs = message.leaseMs;
+    if (message.kind === "answer") this.#noteRenewal(message);
     this.#options.onMessage(message);
+  }
+
+  /** A thread that has to take over must not believe that no lease was renewed since its claim. */
+  #noteRenewal({ leaseMs, sentAtMs }: { leaseMs: number; sentAtMs: number }): void {
+    this.#leaseMs = leaseMs;
+    for (const key of this.#known) {
+      const lease = this.#leases.get(key);
+      if (lease === undefined || lease.renewedAtMs > sentAtMs) continue;
+      lease.renewedAtMs = sentAtMs;
+      lease.leaseMs = leaseMs;
+    }
   }
 
   #change(key: string): void {

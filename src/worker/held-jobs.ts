@@ -1,3 +1,4 @@
+import { onDisconnectOf } from "../core/document.ts";
 import { WritError } from "../core/errors.ts";
 import type { StopReason } from "../runners/runner.ts";
 import type { Lease } from "../signing/lease.ts";
@@ -49,7 +50,7 @@ export class HeldJobs {
       phase: "waiting",
     };
     this.#jobs.set(key, held);
-    this.#heartbeat.hold(key, lease);
+    this.#heartbeat.hold(key, lease, onDisconnectOf(claim.document));
     return held;
   }
 

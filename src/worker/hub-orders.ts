@@ -7,6 +7,7 @@ import type { Slots } from "./slots.ts";
 
 type OrderDeps = {
   logger: Logger;
+  hubAwayMs: number;
   held: HeldJobs;
   slots: Pick<Slots, "endWaiting">;
   claims: Pick<ClaimLoop, "wake">;
@@ -47,6 +48,11 @@ export class HubOrders {
     if (message.kind === "failed") {
       if (message.code === "WORKER_UNKNOWN") link.renew();
       logger.debug({ code: message.code, reason: message.message }, "a heartbeat failed");
+      return;
+    }
+    if (message.kind === "overdue") {
+      const facts = { jobs: message.keys, hub_away_ms: this.#deps.hubAwayMs };
+      logger.warn(facts, "the hub was not reached in time; these jobs continue until it is back");
       return;
     }
     if (message.kind === "fenced") {

@@ -16,10 +16,11 @@ afterEach(() => keeper?.stop());
 
 function lease(key: string, changes: Partial<KeptLease> = {}): KeptLease {
   const renewedAtMs = clock.monotonicMs();
-  return { key, jobId: key, attempt: 1, token: "t", pid: 7, renewedAtMs, leaseMs, ...changes };
+  const onDisconnect = "stop";
+  return { key, jobId: key, attempt: 1, token: "t", pid: 7, renewedAtMs, leaseMs, onDisconnect, ...changes };
 }
 
-function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error) {
+function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error, hubAwayMs = 4 * leaseMs) {
   const messages: KeeperMessage[] = [];
   const sent: string[][] = [];
   const killed: number[] = [];
@@ -28,6 +29,7 @@ function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error) {
     clock,
     random: () => 0.5,
     heartbeatMs: 10_000,
+    hubAwayMs,
     killGroup(pid) {
       killed.push(pid);
       if (!messages.some((message) => message.kind === "fenced" || isLoss(message))) untold.push(pid);
@@ -49,8 +51,10 @@ function isLoss(message: KeeperMessage): boolean {
   return message.kind === "answer" && message.lost.length > 0;
 }
 
+const away = () => new WritError("HUB_UNREACHABLE", "away");
+
 test("a lease that cannot be renewed is fenced before its end: its process is killed by the thread itself", async () => {
-  const { keeper, killed, untold, messages } = setUp(() => new WritError("HUB_UNREACHABLE", "away"));
+  const { keeper, killed, untold, messages } = setUp(away);
   keeper.update({ hold: [lease("a")], drop: [], pids: [] });
   await clock.pass(fenceMs - 1);
   expect(killed).toEqual([]);
@@ -61,11 +65,56 @@ test("a lease that cannot be renewed is fenced before its end: its process is ki
 });
 
 test("a process that is started after its lease was fenced is killed as well", async () => {
-  const { keeper, killed } = setUp(() => new WritError("HUB_UNREACHABLE", "away"));
+  const { keeper, killed } = setUp(away);
   keeper.update({ hold: [lease("a", { pid: 0 })], drop: [], pids: [] });
   await clock.pass(fenceMs);
   keeper.update({ hold: [], drop: [], pids: [["a", 9]] });
   expect(killed).toEqual([9]);
+});
+
+test("B2: a job that may go on outlives its lease while the hub is away, and its lease is renewed by the first answer", async () => {
+  let isAway = true;
+  const { keeper, killed, messages } = setUp(() => (isAway ? away() : {}));
+  keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
+  await clock.pass(3 * leaseMs);
+  expect(killed).toEqual([]);
+  expect(messages.filter(({ kind }) => kind === "overdue")).toEqual([{ kind: "overdue", keys: ["a"] }]);
+  isAway = false;
+  await clock.pass(leaseMs);
+  isAway = true;
+  await clock.pass(3 * leaseMs);
+  expect(killed).toEqual([]);
+  expect(messages.filter(({ kind }) => kind === "overdue")).toHaveLength(2);
+});
+
+test("B2: a job that may go on is killed when the hub was away for too long", async () => {
+  const { keeper, killed, untold, messages } = setUp(away);
+  keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
+  await clock.pass(4 * leaseMs - 1);
+  expect(killed).toEqual([]);
+  await clock.pass(1);
+  expect(killed).toEqual([7]);
+  expect(untold).toEqual([]);
+  expect(messages).toContainEqual({ kind: "fenced", keys: ["a"] });
+});
+
+test("B2: a limit that is shorter than the lease does not shorten the lease", async () => {
+  const { keeper, killed } = setUp(away, 0);
+  keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
+  await clock.pass(fenceMs - 1);
+  expect(killed).toEqual([]);
+  await clock.pass(1);
+  expect(killed).toEqual([7]);
+});
+
+test("B2: a job that goes on without a hub is killed at once when the hub is back and calls it lost", async () => {
+  let isAway = true;
+  const { keeper, killed } = setUp((ids) => (isAway ? away() : { lost: ids }));
+  keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
+  await clock.pass(2 * leaseMs);
+  isAway = false;
+  await clock.pass(leaseMs / 3);
+  expect(killed).toEqual([7]);
 });
 
 test("leases are renewed well before their end, so nothing is fenced while the hub answers", async () => {

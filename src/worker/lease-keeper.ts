@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { heartbeatAnswer } from "../contract/worker-shapes.ts";
+import type { DisconnectAct } from "../core/document.ts";
 import { withJitter } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 
@@ -14,12 +15,19 @@ export type KeptLease = {
   /** When the lease was last known to be renewed, by the machine's monotonic clock. */
   renewedAtMs: number;
   leaseMs: number;
+  onDisconnect: DisconnectAct;
 };
+
+/** `overdue`: it could not be renewed in time, and its job goes on. `fenced`: its job is ended. */
+type LeaseState = "renewed" | "overdue" | "fenced";
+type HeldLease = KeptLease & { state: LeaseState };
 
 export type HeartbeatAnswer = z.output<typeof heartbeatAnswer>;
 
 export type KeeperMessage =
-  | { kind: "answer"; cancel: string[]; lost: string[]; drain: boolean; leaseMs: number }
+  /** `sentAtMs` is when the heartbeat was sent, by the machine's monotonic clock. */
+  | { kind: "answer"; cancel: string[]; lost: string[]; drain: boolean; leaseMs: number; sentAtMs: number }
+  | { kind: "overdue"; keys: string[] }
   | { kind: "fenced"; keys: string[] }
   | { kind: "failed"; code: string; message: string };
 
@@ -27,6 +35,8 @@ type KeeperDeps = {
   clock: Clock;
   random: () => number;
   heartbeatMs: number;
+  /** How long jobs go on without a hub, counted from the last renewal. */
+  hubAwayMs: number;
   send(
     jobs: { job_id: string; attempt: number; token: string }[],
     timeoutMs: number,
@@ -39,12 +49,15 @@ const timeoutMsMax = 10_000;
 const retryMsMax = 1_000;
 
 /**
- * Renews leases, and kills the processes of those that could not be renewed in time: the hub gives such a job to
- * another worker, and two processes of one job must never run. The margin is a sixth of the lease.
+ * Renews leases, and decides what happens to jobs whose lease could not be renewed in time. By then a hub that lives
+ * gives such a job to another worker, but a hub that was away itself grants a new lease when it is back.
+ *
+ * A job that must never run twice at a time is therefore killed a sixth of the lease before its end. Any other continues
+ * until a hub answers, which renews the lease or calls it lost; without a hub it is killed after `hubAwayMs`.
  */
 export class LeaseKeeper {
   readonly #deps: KeeperDeps;
-  readonly #leases = new Map<string, KeptLease & { isFenced: boolean }>();
+  readonly #leases = new Map<string, HeldLease>();
   #leaseMs = 60_000;
   #beatTimer: Timer | undefined;
   #beatAtMs = 0;
@@ -68,13 +81,13 @@ export class LeaseKeeper {
 
   update(change: { hold: KeptLease[]; drop: string[]; pids: [key: string, pid: number][] }): void {
     for (const key of change.drop) this.#leases.delete(key);
-    for (const lease of change.hold) this.#leases.set(lease.key, { ...lease, isFenced: false });
+    for (const lease of change.hold) this.#leases.set(lease.key, { ...lease, state: "renewed" });
     for (const [key, pid] of change.pids) {
       const lease = this.#leases.get(key);
       if (lease === undefined) continue;
       lease.pid = pid;
       // Started although the time is over: it cannot have known that yet.
-      if (lease.isFenced) this.#kill(lease);
+      if (lease.state === "fenced") this.#kill(lease);
     }
     this.#planFence();
     this.#hasten();
@@ -87,7 +100,7 @@ export class LeaseKeeper {
     this.#isBeating = true;
     try {
       const jobs = sent.map(({ jobId, attempt, token }) => ({ job_id: jobId, attempt, token }));
-      const answer = await send(jobs, Math.max(500, Math.min(timeoutMsMax, this.#leaseMs / 4)));
+      const answer = await send(jobs, Math.max(500, Math.min(timeoutMsMax, this.#shortestLeaseMs() / 4)));
       this.#leaseMs = answer.lease_ms;
       const lost = this.#renew(sent, answer, sentAtMs);
       const cancel = keysOf(sent, answer.cancel);
@@ -97,6 +110,7 @@ export class LeaseKeeper {
         lost: lost.map(({ key }) => key),
         drain: answer.drain,
         leaseMs: answer.lease_ms,
+        sentAtMs,
       });
       // Reported first, so that whoever sees the process end already knows why.
       for (const lease of lost) this.#kill(lease);
@@ -104,7 +118,7 @@ export class LeaseKeeper {
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       tell({ kind: "failed", code: code ?? "INTERNAL", message });
-      this.#plan(withJitter(Math.min(retryMsMax, this.#leaseMs / 12), this.#deps.random));
+      this.#plan(withJitter(Math.min(retryMsMax, this.#shortestLeaseMs() / 12), this.#deps.random));
     } finally {
       this.#isBeating = false;
       this.#planFence();
@@ -128,15 +142,19 @@ export class LeaseKeeper {
       // From when the call was sent, not from when the response arrived, because the hub's own time began in between.
       current.renewedAtMs = sentAtMs;
       current.leaseMs = answer.lease_ms;
-      current.isFenced = false;
+      current.state = "renewed";
     }
     return lost;
   }
 
   #intervalMs(): number {
+    return Math.min(this.#deps.heartbeatMs, this.#shortestLeaseMs() / 3);
+  }
+
+  #shortestLeaseMs(): number {
     let leaseMs = this.#leaseMs;
     for (const lease of this.#leases.values()) leaseMs = Math.min(leaseMs, lease.leaseMs);
-    return Math.min(this.#deps.heartbeatMs, leaseMs / 3);
+    return leaseMs;
   }
 
   /** A lease that is shorter than those before it may need its renewal sooner than planned. */
@@ -157,9 +175,7 @@ export class LeaseKeeper {
     this.#fenceTimer?.cancel();
     if (this.#isStopped) return;
     let earliestMs = Number.POSITIVE_INFINITY;
-    for (const lease of this.#leases.values()) {
-      if (!lease.isFenced) earliestMs = Math.min(earliestMs, fenceAtMs(lease));
-    }
+    for (const lease of this.#leases.values()) earliestMs = Math.min(earliestMs, this.#dueAtMs(lease));
     if (earliestMs === Number.POSITIVE_INFINITY) return;
     const inMs = earliestMs - this.#deps.clock.monotonicMs();
     this.#fenceTimer = this.#deps.clock.setTimer(() => this.#fence(), Math.max(0, inMs));
@@ -167,11 +183,29 @@ export class LeaseKeeper {
 
   #fence(): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    const due = [...this.#leases.values()].filter((lease) => !lease.isFenced && fenceAtMs(lease) <= nowMs);
-    for (const lease of due) lease.isFenced = true;
-    if (due.length > 0) this.#deps.tell({ kind: "fenced", keys: due.map(({ key }) => key) });
-    for (const lease of due) this.#kill(lease);
+    const due = [...this.#leases.values()].filter((lease) => this.#dueAtMs(lease) <= nowMs);
+    const fenced = due.filter((lease) => this.#fenceAtMs(lease) <= nowMs);
+    const overdue = due.filter((lease) => !fenced.includes(lease));
+    this.#become("overdue", overdue);
+    this.#become("fenced", fenced);
+    for (const lease of fenced) this.#kill(lease);
     this.#planFence();
+  }
+
+  #become(state: "overdue" | "fenced", leases: HeldLease[]): void {
+    for (const lease of leases) lease.state = state;
+    if (leases.length > 0) this.#deps.tell({ kind: state, keys: leases.map(({ key }) => key) });
+  }
+
+  /** When the state of a lease changes next, unless it is renewed before. */
+  #dueAtMs(lease: HeldLease): number {
+    if (lease.state === "fenced") return Number.POSITIVE_INFINITY;
+    return lease.state === "renewed" ? overdueAtMs(lease) : this.#fenceAtMs(lease);
+  }
+
+  #fenceAtMs(lease: KeptLease): number {
+    if (lease.onDisconnect === "stop") return overdueAtMs(lease);
+    return Math.max(overdueAtMs(lease), lease.renewedAtMs + this.#deps.hubAwayMs);
   }
 
   #kill({ pid }: KeptLease): void {
@@ -179,7 +213,8 @@ export class LeaseKeeper {
   }
 }
 
-function fenceAtMs({ renewedAtMs, leaseMs }: KeptLease): number {
+/** A sixth of the lease before its end. */
+function overdueAtMs({ renewedAtMs, leaseMs }: KeptLease): number {
   return renewedAtMs + leaseMs - leaseMs / 6;
 }
 

@@ -208,10 +208,10 @@ test("a job that the hub calls lost is killed and never reported", async () => {
   expect(stage.hub.endings).toEqual([]);
 });
 
-test("when the hub cannot be reached for most of a lease, the job's processes are ended by the worker itself", async () => {
+test("when the hub cannot be reached for most of a lease, the processes of a job that must not overlap are ended by the worker itself", async () => {
   // Long enough for the job to be started and renewed on a machine that stands still for a second.
   stage.hub.leaseMs = 4_000;
-  stage.hub.queue = [exec(1, ["sleep", "60"])];
+  stage.hub.queue = [exec(1, ["sleep", "60"], { document: { on_disconnect: "stop" } })];
   await start(stage, { env: { JOB_HEARTBEAT_MS: "50" } });
   await stage.hub.until(
     () => stage.hub.pathsOf(/heartbeat/).length > 3 && stage.hub.pathsOf(/\/start$/).length === 1,

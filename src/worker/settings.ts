@@ -50,6 +50,8 @@ export type WorkerSettings = RunnerSettings & {
   pushIntervalMs: number;
   requestTimeoutMs: number;
   drainMs: number;
+  /** How long jobs go on while no hub can be reached. */
+  hubAwayMs: number;
   workDir: string;
   security: { allowedPathPrefixes: string[]; forbiddenAbsolutePaths: string[] };
   execution: NonNullable<AgentsFile["execution"]>;
@@ -92,6 +94,7 @@ const declarations = {
   heartbeatMs: { name: "JOB_HEARTBEAT_MS", parse: integer({ min: 10, max: 3_600_000 }), default: undefined },
   pushIntervalMs: { name: "PUSH_INTERVAL_MS", parse: integer({ min: 100, max: 3_600_000 }), default: 5_000 },
   drainMs: { name: "WRIT_DRAIN_MS", parse: integer({ min: 0, max: dayMs }), default: 30_000 },
+  hubAwayMs: { name: "WRIT_HUB_AWAY_MS", parse: integer({ min: 0, max: dayMs }), default: 600_000 },
   stopGraceMs: { name: "WRIT_STOP_GRACE_MS", parse: integer({ min: 0, max: 600_000 }), default: 5_000 },
   outputBytesMax: {
     name: "WRIT_MAX_OUTPUT_BYTES",
@@ -139,6 +142,7 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     pushIntervalMs: env.pushIntervalMs,
     requestTimeoutMs: toMs(server?.timeout) ?? 30_000,
     drainMs: env.drainMs,
+    hubAwayMs: env.hubAwayMs,
     stopGraceMs: env.stopGraceMs,
     outputBytesMax: env.outputBytesMax,
     workDir: resolve(env.workDir ?? join(home, "work")),

@@ -76,7 +76,7 @@ export class WorkerEngine {
 
   constructor(parts: EngineParts) {
     const { settings, client, clock, logger, random, bootId } = parts;
-    const { workerId, heartbeatMs, requestTimeoutMs: timeoutMs } = settings;
+    const { workerId, heartbeatMs, hubAwayMs, requestTimeoutMs: timeoutMs } = settings;
     this.#parts = parts;
     const calls = createHubCalls(client, { workerId, bootId, timeoutMs });
     this.#hub = { clock, random, logger, presence: new HubPresence(logger, clock), calls };
@@ -84,6 +84,7 @@ export class WorkerEngine {
       ...parts,
       workerId,
       heartbeatMs,
+      hubAwayMs,
       onMessage: (message) => this.#orders.hearHeartbeat(message),
     });
     this.#held = new HeldJobs(this.#heartbeat);
@@ -94,6 +95,7 @@ export class WorkerEngine {
     this.#claims = this.#createClaims();
     this.#orders = new HubOrders({
       logger,
+      hubAwayMs,
       held: this.#held,
       slots: this.#slots,
       claims: this.#claims,

@@ -2,10 +2,11 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import config from "../../vitest.config.ts";
+import longConfig from "../../vitest.long.config.ts";
 
 const cwd = join(import.meta.dirname, "../..");
 
-test("every test file runs in exactly one project", () => {
+test("every test file runs in exactly one project, or is a long one", () => {
   const files = globSync("{src,test}/**/*.test.ts", { cwd, exclude: ["test/kernel/**"] }).sort();
   expect(files.length).toBeGreaterThan(100);
   const { projects = [] } = config.test!;
@@ -13,5 +14,6 @@ test("every test file runs in exactly one project", () => {
     const { include, exclude } = (project as { test: { include: string[]; exclude: string[] } }).test;
     return globSync(include, { cwd, exclude });
   });
-  expect(taken.sort()).toEqual(files);
+  const long = globSync(longConfig.test!.include!, { cwd });
+  expect([...taken, ...long].sort()).toEqual(files);
 });

@@ -103,6 +103,11 @@ test("it leaves a job of a kind that it does not run, and `why` names the kind",
   await expectLeft(id, ["does not run solver jobs"]);
 });
 
+test("B2: it leaves a job that says what to do when the hub is away, because it cannot read that", async () => {
+  const { id } = await submitJob(hub, { type: "exec", priority: 10, on_disconnect: "stop" });
+  await expectLeft(id, ["reads documents up to format 1, and this one has 2"]);
+});
+
 test("it leaves a job in a container, and `why` names all three reasons", async () => {
   const run = { kind: "exec_per_job", worker_command: ["resize"], container: "image-worker" };
   const { id } = await submitJob(hub, { type: "resize", priority: 10, run });

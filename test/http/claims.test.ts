@@ -75,6 +75,21 @@ describe("a claim", () => {
     expect(await bound()).not.toHaveProperty("boot_id");
   });
 
+  test("B2: says what to do when the hub is away only if that is not the default of its kind", async () => {
+    const provider = { provider: "OLLAMA", model: "m" } as const;
+    const delegate = { run: { kind: "delegate", agent: "a", prompt: "p" }, repo_root: "/srv", ...provider };
+    const worker = { document_format: 2, kinds: ["exec", "delegate"], capabilities: [provider] };
+    const workerId = await registerWorker(hub, worker);
+    const documentOf = async (job: Record<string, unknown>) => {
+      const { type } = await submitJob(hub, { allowed_paths: job["repo_root"] && ["src"], ...job });
+      return JSON.parse((await claim(workerId, [type])).json<Claim>().document);
+    };
+    expect(await documentOf({ on_disconnect: "stop" })).toMatchObject({ on_disconnect: "stop" });
+    expect(await documentOf({ ...delegate, on_disconnect: "keep" })).toMatchObject({ on_disconnect: "keep" });
+    expect(await documentOf({ on_disconnect: "keep" })).not.toHaveProperty("on_disconnect");
+    expect(await documentOf({ ...delegate, on_disconnect: "stop" })).not.toHaveProperty("on_disconnect");
+  });
+
   test("of many jobs carries one signature over all of them", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("batch");

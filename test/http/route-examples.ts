@@ -314,6 +314,7 @@ function fullSubmission(): Record<string, unknown> {
     idempotency_key: freshName("key"),
     run_at: 1,
     queue_ttl_sec: 100_000,
+    on_disconnect: "keep",
     steps: ["one", { two: 2 }],
     metadata: { note: "n" },
     output_location: { folder_id: "f", prefix: "a/b" },

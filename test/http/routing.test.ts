@@ -61,6 +61,13 @@ describe("a worker is given no job", () => {
       ableToContain,
       "reads documents up to format 1, and this one has 2",
     ],
+    [
+      "that it would not stop when it should",
+      { on_disconnect: "stop" },
+      {},
+      { document_format: 2 },
+      "reads documents up to format 1, and this one has 2",
+    ],
   ];
 
   test.each(cases)("%s, and `why` says so", async (_, job, lacking, able, reason) => {

@@ -54,7 +54,11 @@ test("a lockdown of a hub that died has no leases when the next one answers", as
 
 test("B1: a hub that was away for long takes no job from a worker before one lease has passed", async () => {
   const { home, job } = await stoppedHub();
-  const hub = await startAgain(home, { WRIT_LEASE_MS: "60000", ...quick }, hoursLater);
+  const hub = await startAgain(
+    home,
+    { WRIT_LEASE_MS: "60000", ...quick, WRIT_WORKER_INACTIVE_MS: "20000" },
+    hoursLater,
+  );
   await reaperRound(hub);
   const worker = await workerOf(hub, job.fence.worker_id);
   expect(worker).toMatchObject({ status: "active", current_jobs: 1 });

@@ -184,6 +184,32 @@ export function describeEndings(create: () => StoreUnderTest): void {
       expect((await scene().change(claimed, resultOf("1"))).kind).toBe("moved");
     });
 
+    it("B1: leaves nothing in the future after a restart with a clock that was set back", async () => {
+      await scene().register();
+      const claimed = await scene().submitAndStart({ timeoutSec: 100 });
+      const stopped = await scene().submitAndStart();
+      await scene().cancel(stopped.job.id);
+      const waiting = await scene().submit({ queueTtlSec: 90, type: "later" });
+      await scene().reopen();
+      scene().nowMs -= 3_600_000;
+      await scene().store.graceLeases({ nowMs: scene().nowMs, leaseMs });
+      const retire = () =>
+        scene().store.retireSilentWorkers({ silentSince: scene().nowMs - leaseMs, rules: scene().rules });
+      scene().nowMs += leaseMs - 1;
+      expect(await scene().reap()).toBe(0);
+      expect(await retire()).toEqual({ retired: [] });
+      scene().nowMs += 1;
+      expect(await scene().reap()).toBe(2);
+      expect(await retire()).toEqual({ retired: ["w1"] });
+      expect(await scene().job(claimed.job.id)).toMatchObject({
+        failHistory: [{ code: "WORKER_DISCONNECTED" }],
+      });
+      expect(await scene().job(stopped.job.id)).toMatchObject({ failCode: "CANCELLED" });
+      scene().nowMs += 90_000 - leaseMs;
+      expect(await scene().reap()).toBe(1);
+      expect(await scene().job(waiting)).toMatchObject({ failCode: "EXPIRED" });
+    });
+
     for (const byMs of [3_600_000, -3_600_000]) {
       it(`A5: moves what lasts with the clock when that is set by ${byMs} ms`, async () => {
         await scene().register();

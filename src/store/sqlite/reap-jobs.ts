@@ -20,22 +20,33 @@ export function reapJobs(
   return { reaped, more: due.length === limit };
 }
 
-/** After a restart, when nobody could renew, every lease and deadline lasts at least one more full lease. */
+/**
+ * After a restart, when nobody could renew, every lease and deadline lasts at least one more full lease. If the clock was
+ * set back meanwhile, no moment that has passed is in the future.
+ */
 export function graceLeases(
   context: Context,
   input: { nowMs: number; leaseMs: number },
 ): { extended: string[] } {
+  const { sql } = context;
   const held = loadJobs(context, "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running')");
   for (const job of held) {
-    const { leaseExpiresAt, deadlineAt, dueAt } = graced(job, input);
-    context.sql.run(
-      "UPDATE jobs SET lease_expires_at = ?, deadline_at = ?, due_at = ? WHERE seq = ?",
+    const { leaseExpiresAt, deadlineAt, cancelRequestedAt, dueAt } = graced(job, input);
+    sql.run(
+      "UPDATE jobs SET lease_expires_at = ?, deadline_at = ?, cancel_requested_at = ?, due_at = ? WHERE seq = ?",
       leaseExpiresAt,
       deadlineAt,
+      cancelRequestedAt,
       dueAt,
       job.seq,
     );
   }
+  sql.run(
+    `UPDATE jobs SET created_at = ?1, due_at = ?1 + queue_ttl_sec * 1000
+      WHERE due_at IS NOT NULL AND status = 'pending' AND created_at > ?1`,
+    input.nowMs,
+  );
+  sql.run("UPDATE workers SET last_heartbeat = ?1 WHERE last_heartbeat > ?1", input.nowMs);
   context.held.clear();
   return { extended: held.map(({ id }) => id) };
 }

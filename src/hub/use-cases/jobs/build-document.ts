@@ -3,7 +3,7 @@ import type { JobDocument } from "../../../contract/document.ts";
 import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
-import { documentDefaults } from "../../../core/document.ts";
+import { defaultOnDisconnect, documentDefaults } from "../../../core/document.ts";
 import { formatOf } from "../../../core/document-format.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
@@ -79,6 +79,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     priority: submission.priority ?? documentDefaults.priority,
     max_attempts: submission.max_attempts ?? documentDefaults.maxAttempts,
     queue_ttl_sec: submission.queue_ttl_sec,
+    on_disconnect: onDisconnectIn(submission, run),
     steps: submission.steps,
     metadata: submission.metadata,
     // Some kinds have the params inside `run`; a job of any other kind may carry some for its own use.
@@ -97,6 +98,11 @@ function runOf(submission: JobSubmission): RunSpec {
   const given = params === undefined ? {} : { params };
   if (kindOf(submission) === "handler") return { kind: "handler", ...given };
   return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
+}
+
+/** Left out if it is the default, so that workers of version 0.1 can read the document. */
+function onDisconnectIn({ on_disconnect: chosen, repo_root }: JobSubmission, run: RunSpec) {
+  return chosen === defaultOnDisconnect({ run, repo_root }) ? undefined : chosen;
 }
 
 function timeoutOf(submission: JobSubmission, max: number): number {

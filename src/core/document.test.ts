@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { onDisconnectOf } from "./document.ts";
+
+test("a job goes on while the hub is away, unless it says otherwise or changes files in place", () => {
+  const exec = { run: { kind: "exec" } };
+  const delegate = { run: { kind: "delegate" } };
+  expect(onDisconnectOf(exec)).toBe("keep");
+  expect(onDisconnectOf({ ...exec, on_disconnect: "stop" })).toBe("stop");
+  expect(onDisconnectOf(delegate)).toBe("keep");
+  expect(onDisconnectOf({ ...delegate, repo_root: "/srv/repo" })).toBe("stop");
+  expect(onDisconnectOf({ ...delegate, repo_root: "/srv/repo", on_disconnect: "keep" })).toBe("keep");
+});
+
+test("an act that is unknown here is a stop", () => {
+  expect(onDisconnectOf({ run: { kind: "exec" }, on_disconnect: "pause" })).toBe("stop");
+});

@@ -1,0 +1,3 @@
+import { describeOutages } from "../support/outages.ts";
+
+describeOutages({ scale: 1 });
