@@ -1,4 +1,5 @@
 import { closeSync, openSync } from "node:fs";
+import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { hasCode, WritError } from "../core/errors.ts";
 import type { Clock } from "./clock.ts";
@@ -31,7 +32,13 @@ export function tryLockFile(path: string): FileLock | null {
     return { release: () => held.isOpen && held.close() };
   } catch (error) {
     database?.close();
-    if (isBusy(error)) return null;
+    if (sqliteCodeOf(error) === sqliteBusy) return null;
+    if (sqliteCodeOf(error) === sqliteFull || hasCode(error, "ENOSPC", "EDQUOT")) {
+      throw new WritError(
+        "STORE_UNAVAILABLE",
+        `the disk is full: ${basename(path)} cannot be locked, and nothing was changed; make room and try again`,
+      );
+    }
     throw new WritError("CONFIG_INVALID", `${path} cannot be locked: ${(error as Error).message}`, { path });
   }
 }
@@ -61,7 +68,8 @@ function makePrivate(path: string): void {
 }
 
 const sqliteBusy = 5;
+const sqliteFull = 13;
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && "errcode" in error && Number(error.errcode) === sqliteBusy;
+function sqliteCodeOf(error: unknown): number | null {
+  return error instanceof Error && "errcode" in error ? Number(error.errcode) : null;
 }

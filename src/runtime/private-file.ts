@@ -34,7 +34,7 @@ export async function writePrivateFile(path: string, content: string | Uint8Arra
     await rename(temporary, path);
   } catch (error) {
     await unlink(temporary).catch(() => {});
-    throw error;
+    throw asFullDisk(error, path);
   }
   // A file name is durable only when its directory is synced.
   const directory = await open(dirname(path), "r");
@@ -70,10 +70,19 @@ function placeWhole(path: string, content: string, place: (temporary: string) =>
   try {
     writeFileSync(temporary, content, { flag: "wx", mode: 0o600, flush: true });
     place(temporary);
+  } catch (error) {
+    throw asFullDisk(error, path);
   } finally {
     rmSync(temporary, { force: true });
   }
   syncDirectory(dirname(path));
+}
+
+/** Said by name, and not as an error of the hub: only somebody who makes room can help. */
+function asFullDisk(error: unknown, path: string): unknown {
+  if (!hasCode(error, "ENOSPC", "EDQUOT")) return error;
+  const message = `the disk is full: ${basename(path)} was not written, and nothing was changed; make room and try again`;
+  return new WritError("STORE_UNAVAILABLE", message, { reason: codeOf(error) });
 }
 
 function temporaryBeside(path: string): string {
