@@ -1,6 +1,8 @@
 import { shortenMarks } from "./audit/audit-marks.ts";
+import { clearLeftovers } from "./clear-leftovers.ts";
 import type { HubDeps } from "./deps.ts";
 import { removeHubFile } from "./home-lock.ts";
+import { checkKeyVersion } from "./key-version.ts";
 import { enforceLockdown } from "./use-cases/access/lockdown.ts";
 import { recallLeases } from "./use-cases/access/manage-keys.ts";
 
@@ -30,6 +32,8 @@ export async function recover(deps: HubDeps): Promise<void> {
   await finishLockdown(deps);
   // A power failure can leave half a line at the end of the signed heads.
   await shortenMarks(deps.home);
+  await checkKeyVersion(deps);
+  await clearLeftovers(deps);
 }
 
 /**

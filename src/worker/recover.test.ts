@@ -32,6 +32,17 @@ test("processes are ended while their directories are still there, then the dire
   expect(readdirSync(join(deps.workDir, "jobs"))).toEqual([]);
 });
 
+test("A18: a file that a killed worker was writing is removed when it is old", async () => {
+  const deps = { ...(await dirs()), sandbox: { sweep: async () => {} } };
+  const left = join(deps.workerDir, ".ledger.log.0123456789ab.tmp");
+  writeFileSync(left, "half");
+  await (await recover(deps)).close();
+  expect(existsSync(left)).toBe(true);
+  const twoDaysLater = { ...systemClock, nowMs: () => Date.now() + 172_800_000 };
+  await (await recover({ ...deps, clock: twoDaysLater })).close();
+  expect(existsSync(left)).toBe(false);
+});
+
 test("attempts that were begun are known again, and half a line is not one of them", async () => {
   const deps = { ...(await dirs()), sandbox: { sweep: async () => {} } };
   const before = await recover(deps);
@@ -51,5 +62,5 @@ async function dirs() {
   mkdirSync(workDir);
   const discards = await DiscardFolder.open({ clock: systemClock, logger: silentLogger }, workDir);
   onTestFinished(() => discards.close());
-  return { workerDir, workDir, clock: systemClock, discards };
+  return { workerDir, workDir, clock: systemClock, logger: silentLogger, discards };
 }

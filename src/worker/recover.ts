@@ -1,6 +1,8 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { isTemporaryFile, removeLeftovers } from "../runtime/remove-leftovers.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { Ledger } from "./ledger.ts";
@@ -12,6 +14,7 @@ type RecoverDeps = {
   sandbox: Pick<Sandbox, "sweep">;
   discards: Pick<DiscardFolder, "discardAllIn">;
   clock: Clock;
+  logger: Logger;
 };
 
 /**
@@ -23,7 +26,7 @@ type RecoverDeps = {
  * whether they are tried again. What must not be forgotten is which attempts were begun, and that is in the ledger.
  */
 export async function recover(deps: RecoverDeps): Promise<Ledger> {
-  const { workerDir, workDir, sandbox, discards, clock } = deps;
+  const { workerDir, workDir, sandbox, discards, clock, logger } = deps;
   const jobsDir = join(workDir, "jobs");
   // The launcher dies with its worker, and cages with the launcher; their cgroups are left, perhaps with a process that
   // has not ended yet. Processes are ended before the directories that they write to are removed.
@@ -31,6 +34,11 @@ export async function recover(deps: RecoverDeps): Promise<Ledger> {
   // A tree that cannot be removed is no reason not to start.
   await discards.discardAllIn(jobsDir);
   await mkdir(jobsDir, { recursive: true, mode: 0o700 });
+  await removeLeftovers([{ dir: workerDir, isLeftover: isTemporaryFile }], {
+    nowMs: clock.nowMs(),
+    uid: process.getuid?.(),
+    logger,
+  });
   // Half a line at its end is dropped: it belongs to an attempt that was never started.
   return Ledger.open(join(workerDir, "ledger.log"), () => clock.nowMs());
 }

@@ -150,7 +150,8 @@ async function openResources(
     closers.push(() => sandbox.close());
     const discards = await DiscardFolder.open({ clock, logger }, settings.workDir);
     closers.push(() => discards.close());
-    const ledger = await recover({ workerDir: dir, workDir: settings.workDir, sandbox, discards, clock });
+    const past = { workerDir: dir, workDir: settings.workDir };
+    const ledger = await recover({ ...past, sandbox, discards, clock, logger });
     closers.push(() => ledger.close());
     const key = await openWorkerKey(dir);
     const keys = await TrustedKeys.open({

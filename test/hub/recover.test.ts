@@ -1,12 +1,21 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
 import { startHub } from "../../src/hub/start.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { type HeldJob, runningJob, submitJob } from "../support/jobs.ts";
@@ -29,6 +38,44 @@ test("hub.json of a hub that was killed is gone, also when the next start fails"
     startHub({ home, flags, env: stillEnv, osUser: "root", version: "0.0.0-test" }),
   ).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
   expect(existsSync(join(home, "hub.json"))).toBe(false);
+});
+
+test("A18: a key ring that went back while no hub ran is on the record, once", async () => {
+  const { home } = await stoppedHub();
+  const ring = join(home, "keys", "ring.json");
+  const before = readFileSync(ring);
+  const keys = openKeyRing(join(home, "keys"), { nowMs: Date.now() });
+  keys.rotate({ nowMs: Date.now(), graceMs: 60_000, emergency: false });
+  await (await startAgain(home)).stop({ keepHome: true });
+  writeFileSync(ring, before, { mode: 0o600 });
+  await (await startAgain(home)).stop({ keepHome: true });
+  await (await startAgain(home)).stop({ keepHome: true });
+  expect(readEvents(home).filter(({ event }) => event === "KEY_REJECTED")).toMatchObject([
+    { details: { error: expect.stringContaining("older than the one that this hub has used: version 1") } },
+  ]);
+});
+
+test("A18: what killed programs left is removed when it is old", async () => {
+  const { home } = await stoppedHub();
+  const draft = join(dirname(home), `.${basename(home)}.restore-0123456789ab`);
+  const old = [
+    join(home, ".writ.yaml.0123456789ab.tmp"),
+    join(home, "keys", ".ring.json.0123456789ab.tmp"),
+    join(home, "certs", "issued", ".x.crt.0123456789ab.tmp"),
+    join(home, ".backup-0123456789ab.sqlite"),
+    join(draft, "writ.sqlite"),
+  ];
+  mkdirSync(draft);
+  onTestFinished(() => rmSync(draft, { recursive: true, force: true }));
+  for (const path of old) writeFileSync(path, "half");
+  const yesterday = (Date.now() - 90_000_000) / 1000;
+  for (const path of [...old, draft]) utimesSync(path, yesterday, yesterday);
+  const young = join(home, ".backup-ba9876543210.sqlite");
+  writeFileSync(young, "under way");
+  await startAgain(home);
+  expect(old.filter(existsSync)).toEqual([]);
+  expect(existsSync(draft)).toBe(false);
+  expect(existsSync(young)).toBe(true);
 });
 
 test("a key that was revoked at once by a hub that died has no leases when the next one answers", async () => {

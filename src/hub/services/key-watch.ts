@@ -2,6 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import { rotationDueMs } from "../../signing/key-ring.ts";
 import type { HubDeps } from "../deps.ts";
+import { noteKeyVersion } from "../key-version.ts";
 import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/access/manage-keys.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
 
@@ -17,12 +18,17 @@ export function createKeyWatch(deps: HubDeps): Service {
   const { clock, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "the keys could not be checked");
   let remindedAt = Number.NEGATIVE_INFINITY;
+  let notedVersion = deps.keys.version;
   return repeat({ name: "key watch", intervalMs: roundMs, clock, onError }, async () => {
     const nowMs = clock.nowMs();
     const isChanged = await takeOver(deps, nowMs);
     if (isChanged) await followChange(deps);
     for (const { key_id: keyId } of deps.keys.overdue(nowMs)) {
       await revoke(deps, { keyId, emergency: true, origin: null });
+    }
+    if (deps.keys.version !== notedVersion) {
+      await noteKeyVersion(deps);
+      notedVersion = deps.keys.version;
     }
     if (nowMs - remindedAt >= dayMs && (await remind(deps, nowMs))) remindedAt = nowMs;
   });
