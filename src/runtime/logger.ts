@@ -1,4 +1,5 @@
 import { type LevelWithSilent, type Logger as PinoLogger, pino, stdSerializers } from "pino";
+import { WritError } from "../core/errors.ts";
 import { redactFields, redactText } from "./redact.ts";
 import { RotatingFile } from "./rotating-file.ts";
 
@@ -60,6 +61,9 @@ function hideSecrets(fields: Record<string, unknown>): Record<string, unknown> {
   return redactFields(fields) as Record<string, unknown>;
 }
 
+/** An expected error is explained by its code and message; where in a bundle it was made helps nobody. */
 function showError(error: unknown): unknown {
-  return error instanceof Error ? redactFields({ ...stdSerializers.err(error) }) : error;
+  if (!(error instanceof Error)) return error;
+  const { stack, ...rest } = stdSerializers.err(error);
+  return redactFields(error instanceof WritError ? rest : { ...rest, stack });
 }

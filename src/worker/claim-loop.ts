@@ -14,7 +14,7 @@ type ClaimLoopDeps = RetryDeps & {
   slots: Slots;
   pollIntervalMs: number;
   receive(batch: ClaimedBatch): Promise<void>;
-  /** The hub does not know this worker: it has to register again. */
+  /** The hub does not know this worker, or refuses its token: it has to register again. */
   onUnknown(): void;
 };
 
@@ -149,7 +149,7 @@ export class ClaimLoop implements Service {
 
   async #recover(error: unknown): Promise<void> {
     this.#mayHaveWork = true;
-    if (hasCode(error, "WORKER_UNKNOWN")) {
+    if (hasCode(error, "WORKER_UNKNOWN", "UNAUTHENTICATED")) {
       this.#isRegistered = false;
       this.#deps.onUnknown();
     } else if (mayComeBack(error)) this.#deps.presence.away(error);

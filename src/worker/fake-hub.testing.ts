@@ -102,6 +102,10 @@ export class FakeHub {
     this.#commands?.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
+  endCommands(): void {
+    this.#commands?.end();
+  }
+
   /** Resolves when the condition is true; it is checked after every call. */
   until(condition: () => boolean): Promise<void> {
     return new Promise((resolve) => {

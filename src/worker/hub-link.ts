@@ -1,5 +1,5 @@
 import type { KeysView } from "../contract/view-shapes.ts";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
@@ -13,6 +13,8 @@ type HubLinkDeps = RetryDeps & {
   keys: TrustedKeys;
   registration(): Omit<Registration, "key_ids">;
   onRegistered(): void;
+  /** The hub does not accept the token any more: this worker can do nothing. */
+  onRefused(error: WritError): void;
   /** True when commands can be received. */
   onStream(isOpen: boolean): void;
   onCommand(command: string, data: Record<string, unknown>): void;
@@ -21,6 +23,9 @@ type HubLinkDeps = RetryDeps & {
 /** As many as a registration may contain; the newest are last. */
 const keyIdsMax = 16;
 const goodbyeMs = 2_000;
+/** A token that was revoked stays so. But one wrong answer, while a hub is being replaced, must not end every job. */
+const refusalsMax = 3;
+const refusalPauseMs = 1_000;
 
 /**
  * The worker's relation to the hub: which keys it trusts, its registration, and the command stream. It reconnects for
@@ -43,6 +48,7 @@ export class HubLink implements Service {
     try {
       await this.#connect();
     } catch (error) {
+      if (isTokenRefused(error)) throw this.#tokenRefused();
       if (!mayComeBack(error)) throw error;
       this.#deps.presence.away(error);
     }
@@ -84,21 +90,37 @@ export class HubLink implements Service {
   }
 
   async #run(): Promise<void> {
-    const { clock, random, onStream } = this.#deps;
+    const { clock, random, onStream, presence, onRefused } = this.#deps;
     let failures = 0;
+    let refusals = 0;
     while (!this.#stopping.signal.aborted) {
       try {
         if (!this.#isConnected) await this.#connect();
         await this.#followCommands(() => {
           failures = 0;
+          refusals = 0;
         });
       } catch (error) {
-        this.#notice(error);
+        if (isTokenRefused(error)) {
+          presence.refused(error);
+          refusals++;
+        } else this.#notice(error);
       }
       this.#isConnected = false;
       onStream(false);
-      await clock.sleep(hubPauseMs(failures++, random), this.#stopping.signal).catch(() => {});
+      if (refusals >= refusalsMax) return onRefused(this.#tokenRefused());
+      const pauseMs = Math.max(hubPauseMs(failures++, random), refusals > 0 ? refusalPauseMs : 0);
+      await clock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
     }
+  }
+
+  #tokenRefused(): WritError {
+    const { worker_id } = this.#deps.registration();
+    return new WritError(
+      "UNAUTHENTICATED",
+      `the hub does not accept the token of worker ${worker_id}: it was revoked, has expired or is wrong`,
+      { advice: `\`writ workers add ${worker_id}\` at the hub makes a file with a new one` },
+    );
   }
 
   async #connect(): Promise<void> {
@@ -187,6 +209,10 @@ export class HubLink implements Service {
     else
       this.#deps.logger.warn({ err: error }, "the command stream is not available; polling for work instead");
   }
+}
+
+function isTokenRefused(error: unknown): boolean {
+  return hasCode(error, "UNAUTHENTICATED");
 }
 
 function keyIds(keys: TrustedKeys): string[] {

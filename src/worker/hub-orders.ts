@@ -46,7 +46,7 @@ export class HubOrders {
   hearHeartbeat(message: KeeperMessage): void {
     const { logger, link } = this.#deps;
     if (message.kind === "failed") {
-      if (message.code === "WORKER_UNKNOWN") link.renew();
+      if (message.code === "WORKER_UNKNOWN" || message.code === "UNAUTHENTICATED") link.renew();
       logger.debug({ code: message.code, reason: message.message }, "a heartbeat failed");
       return;
     }

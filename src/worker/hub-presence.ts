@@ -6,11 +6,12 @@ import type { Logger } from "../runtime/logger.ts";
 /** A hub that is just going down still answers on some connections and refuses others. */
 const settledMs = 1_000;
 
-/** Logs once that the hub is away and once that it is back, however many calls notice it. */
+/** Logs once that the hub is away, or refuses the token, and once that it is back, however many calls notice it. */
 export class HubPresence {
   readonly #logger: Logger;
   readonly #clock: Clock;
   #isAway = false;
+  #isRefused = false;
   #absences = 0;
   #settling: Timer | undefined;
 
@@ -30,10 +31,23 @@ export class HubPresence {
     if (this.#isAway) return;
     this.#isAway = true;
     this.#absences++;
-    this.#logger.warn({ err: error }, "the hub cannot be reached; trying again until it is back");
+    // A hub that limits failed logins answers so to a token that it has refused; that has been said.
+    if (this.#isRefused) return;
+    const what = hasCode(error, "HUB_UNREACHABLE")
+      ? "cannot be reached"
+      : "does not serve this worker at present";
+    this.#logger.warn({ err: error }, `the hub ${what}; trying again until it is back`);
+  }
+
+  refused(error: unknown): void {
+    if (this.#isRefused) return;
+    this.#isRefused = true;
+    this.#logger.warn({ err: error }, "the hub refuses this worker's token; claiming nothing more");
   }
 
   back(): void {
+    if (this.#isRefused) this.#logger.info("the hub accepts this worker's token again");
+    this.#isRefused = false;
     if (!this.#isAway) return;
     this.#settling ??= this.#clock.setTimer(() => {
       this.#isAway = false;

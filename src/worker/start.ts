@@ -45,7 +45,7 @@ export type RunningWorker = {
   stop(): Promise<void>;
   /** The same at once: running jobs are killed and given back. */
   stopNow(): Promise<void>;
-  /** Resolves when the worker has stopped. */
+  /** Resolves when the worker has stopped; rejects if it has stopped because the hub does not accept its token. */
   readonly done: Promise<void>;
 };
 
@@ -92,7 +92,10 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     },
     "worker started",
   );
-  const done = engine.over.finally(close);
+  const over = engine.over.finally(close);
+  const done = over.then((refusal) => {
+    if (refusal !== undefined) throw refusal;
+  });
   // Whoever stops the worker gets the error there, so it is ignored here.
   done.catch(() => {});
   return {
@@ -101,12 +104,12 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     done,
     stop: async () => {
       engine.stop().catch(() => {});
-      await done;
+      await over;
     },
     stopNow: async () => {
       hurry.abort();
       engine.stopNow().catch(() => {});
-      await done;
+      await over;
     },
   };
 }

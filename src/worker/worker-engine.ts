@@ -1,3 +1,4 @@
+import type { WritError } from "../core/errors.ts";
 import type { Runners } from "../runners/create-runners.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -66,11 +67,13 @@ export class WorkerEngine {
   readonly #orders: HubOrders;
   readonly #sandboxWatch: SandboxWatch;
   readonly #services: readonly Service[];
-  readonly #over = Promise.withResolvers<void>();
+  readonly #over = Promise.withResolvers<WritError | undefined>();
   /** The cost of checking claims so far. */
   readonly #tally = { verifications: 0 };
   /** Why no process can be caged here at present. */
   #sandboxProblem: string | null = null;
+  /** Why it has stopped by itself. */
+  #refusal: WritError | undefined;
   #isStopping = false;
   #isInTrouble = false;
 
@@ -106,8 +109,8 @@ export class WorkerEngine {
     this.#services = this.#listServices();
   }
 
-  /** Resolves when the worker has stopped. */
-  get over(): Promise<void> {
+  /** Resolves when the worker has stopped, with the reason if it has stopped by itself. */
+  get over(): Promise<WritError | undefined> {
     return this.#over.promise;
   }
 
@@ -116,13 +119,13 @@ export class WorkerEngine {
   }
 
   /** A second call waits for the first. */
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     if (!this.#isStopping) {
       this.#isStopping = true;
       this.#heartbeat.setStatus("draining");
-      stopAll(this.#services).then(this.#over.resolve, this.#over.reject);
+      stopAll(this.#services).then(() => this.#over.resolve(this.#refusal), this.#over.reject);
     }
-    return this.over;
+    await this.over;
   }
 
   stopNow(): Promise<void> {
@@ -168,6 +171,7 @@ export class WorkerEngine {
       onRegistered: () => {
         this.#claims.isRegistered = true;
       },
+      onRefused: (error) => this.#giveUp(error),
       onStream: (isOpen) => {
         this.#claims.hasStream = isOpen;
       },
@@ -257,6 +261,13 @@ export class WorkerEngine {
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
     else void this.#link.refreshKeys();
     this.#applyPause();
+  }
+
+  /** Nothing that its jobs do could be reported, and their leases cannot be renewed. */
+  #giveUp(error: WritError): void {
+    this.#parts.logger.error({ err: error }, "the worker stops: the hub does not accept its token");
+    this.#refusal = error;
+    void this.stopNow().catch(() => {});
   }
 
   #pauseForTrouble(error: unknown): void {
