@@ -8,7 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect } from "vitest";
 import { cageTest, cgroupOf, planJob, runJob, runScript, setStage } from "./cage-stage.ts";
 
@@ -78,6 +78,21 @@ cageTest("the root holds programs, /etc what they need, and nothing else of the 
   expect(etc).not.toMatch(/shadow|ssh/);
   expect(own).toBe("/dev/shm:\n\n/tmp:\n\n/work:\n");
 });
+
+cageTest(
+  "A18: of the worker's disk a job learns the path of its own directory, and of no other",
+  async () => {
+    const { stdout, plan } = await runScript(stage, "cat /proc/self/mountinfo");
+    const mounts = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" "));
+    const ofWorker = mounts.filter(([, , , root]) => plan.workDir.endsWith(root!) && root !== "/");
+    expect(ofWorker.map(([, , , , target]) => target)).toEqual(["/work"]);
+    const others = mounts.filter((mount) => !ofWorker.includes(mount));
+    expect(others.flat().filter((field) => field.includes(basename(stage.dir)))).toEqual([]);
+  },
+);
 
 cageTest("only its own directory and /tmp can be written to", async () => {
   const script =
