@@ -65,7 +65,7 @@ export class HeldJobs {
     return this.#jobs.get(key);
   }
 
-  /** For commands that contain only the job. A worker rarely holds two attempts of one job, and then both are meant. */
+  /** All attempts of a job. There are rarely two: when the hub was out of reach, and the job has come back since. */
   *ofJob(jobId: string): Generator<HeldJob> {
     for (const held of this.#jobs.values()) if (held.lease.job_id === jobId) yield held;
   }
@@ -79,6 +79,13 @@ export class HeldJobs {
     if (this.#jobs.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onEmpty.push(resolve));
   }
+}
+
+/** A newer attempt of the job was claimed, so the hub has given up the older ones. */
+export function loseOlderAttempts(jobs: HeldJobs, { job_id, attempt }: Lease): void {
+  // Most jobs need only one, and looking through all that are held is not free.
+  if (attempt === 1) return;
+  for (const held of jobs.ofJob(job_id)) if (held.lease.attempt < attempt) loseJob(held, "hub");
 }
 
 /** Ends an attempt for a reason; the first reason wins. */

@@ -35,7 +35,7 @@ export class HubOrders {
     const jobs = [...held.ofJob(String(data["job_id"]))];
     if (command === "work") claims.wake();
     else if (command === "cancel") for (const job of jobs) this.#cancel(job);
-    else if (command === "lost") for (const job of jobs) this.#lose(job, "hub");
+    else if (command === "lost") this.#loseOldest(jobs);
     else if (command === "drain") this.#setToldToDrain(true);
     else if (command === "keys") {
       // Registering again would end a drain, so it is done when the drain is over.
@@ -77,6 +77,13 @@ export class HubOrders {
   #lose(held: HeldJob, saidBy: "hub" | "fence"): void {
     loseJob(held, saidBy);
     this.#deps.slots.endWaiting(held);
+  }
+
+  /** The command may be older than the newest of several attempts; the next heartbeat tells whether that one is lost. */
+  #loseOldest(jobs: HeldJob[]): void {
+    const newest = Math.max(...jobs.map(({ lease }) => lease.attempt));
+    const lost = jobs.length > 1 ? jobs.filter(({ lease }) => lease.attempt < newest) : jobs;
+    for (const held of lost) this.#lose(held, "hub");
   }
 
   #setToldToDrain(isTold: boolean): void {

@@ -135,6 +135,19 @@ test("what the hub calls lost is told by its attempt, and then killed at once", 
   expect(messages.at(-1)).toMatchObject({ lost: ["job:2"] });
 });
 
+test("B2: of two attempts of a job only the older one is lost; the next heartbeat decides about the other", async () => {
+  const { keeper, killed } = setUp((ids) => (ids.length === 2 ? { lost: ["job"] } : {}));
+  const attempts = [1, 2].map((attempt) =>
+    lease(`job:${attempt}`, { jobId: "job", attempt, pid: 10 + attempt }),
+  );
+  keeper.update({ hold: attempts, drop: [], pids: [] });
+  await clock.pass(leaseMs / 3);
+  expect(new Set(killed)).toEqual(new Set([11]));
+  keeper.update({ hold: [], drop: ["job:1"], pids: [] });
+  await clock.pass(3 * leaseMs);
+  expect(new Set(killed)).toEqual(new Set([11]));
+});
+
 test("a job that was dropped is neither renewed nor fenced", async () => {
   const { keeper, killed, sent } = setUp(() => ({}));
   keeper.update({ hold: [lease("a"), lease("b", { pid: 8 })], drop: [], pids: [] });

@@ -127,16 +127,18 @@ export class LeaseKeeper {
 
   /**
    * Returns the leases that are lost. The response lists jobs: it means the attempts that were sent, not one claimed
-   * meanwhile.
+   * meanwhile. If two attempts of a job were sent, the older one is lost for certain; the next heartbeat, without it,
+   * decides about the other.
    */
   #renew(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): KeptLease[] {
     const lostJobs = new Set(answer.lost);
     const lost: KeptLease[] = [];
+    const undecided = lostJobs.size === 0 ? none : newestOfSeveral(sent);
     for (const lease of sent) {
       const current = this.#leases.get(lease.key);
       if (current === undefined) continue;
       if (lostJobs.has(lease.jobId)) {
-        lost.push(current);
+        if (!undecided.has(lease.key)) lost.push(current);
         continue;
       }
       // From when the call was sent, not from when the response arrived, because the hub's own time began in between.
@@ -211,6 +213,17 @@ export class LeaseKeeper {
   #kill({ pid }: KeptLease): void {
     if (pid > 0) this.#deps.killGroup(pid);
   }
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** The newest attempt of each job that several attempts are held of. */
+function newestOfSeveral(leases: KeptLease[]): ReadonlySet<string> {
+  const newest = new Set<string>();
+  for (const ofJob of Map.groupBy(leases, ({ jobId }) => jobId).values()) {
+    if (ofJob.length > 1) newest.add(ofJob.reduce((a, b) => (a.attempt > b.attempt ? a : b)).key);
+  }
+  return newest;
 }
 
 /** A sixth of the lease before its end. */

@@ -208,6 +208,18 @@ test("a job that the hub calls lost is killed and never reported", async () => {
   expect(stage.hub.endings).toEqual([]);
 });
 
+test("B2: a claim of the next attempt ends one that still runs here, and only the next one is reported", async () => {
+  const attemptDir = (attempt: number) => join(stage.home, "work", "jobs", testJobId(1), String(attempt));
+  stage.hub.queue = [exec(1, ["sleep", "60"])];
+  await start(stage);
+  await stage.hub.until(() => stage.hub.pathsOf(/\/start$/).length === 1);
+  stage.hub.queue = [exec(1, ["true"], { lease: { attempt: 2, token: "token-of-the-next-attempt" } })];
+  stage.hub.command("work");
+  expect(await endingOf(stage, 1)).toMatchObject({ attempt: 2, exit_code: 0 });
+  await expect.poll(() => existsSync(attemptDir(1))).toBe(false);
+  expect(stage.hub.endings).toHaveLength(1);
+});
+
 test("when the hub cannot be reached for most of a lease, the processes of a job that must not overlap are ended by the worker itself", async () => {
   // Long enough for the job to be started and renewed on a machine that stands still for a second.
   stage.hub.leaseMs = 4_000;

@@ -19,7 +19,15 @@ import type { VerifiedClaim } from "../signing/verify-claim.ts";
 import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import { giveUpJob, type HeldJob, type HeldJobs, heldKey, loseJob, stopJob } from "./held-jobs.ts";
+import {
+  giveUpJob,
+  type HeldJob,
+  type HeldJobs,
+  heldKey,
+  loseJob,
+  loseOlderAttempts,
+  stopJob,
+} from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import { jobTokenSource } from "./job-token-source.ts";
@@ -84,6 +92,7 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
   const fresh = accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
   // Held before it is on disk, because the heartbeat must not wait for a slow disk.
   const held = fresh.map((claim) => deps.held.add(claim));
+  for (const { lease } of held) loseOlderAttempts(deps.held, lease);
   try {
     await saved;
     return held;
