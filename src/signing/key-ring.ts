@@ -161,7 +161,7 @@ export class KeyRing {
     }
     const swap = (one: RingEntry) => (one.key_id === keyId ? revoked : one);
     this.#take(
-      changeRing(this.#dir, (keys) => keys.map(swap)),
+      changeRing(this.#dir, this.#ring, (keys) => keys.map(swap)),
       nowMs,
     );
     if (isKeyThere) removeFileSync(join(this.#dir, signingFile(keyId)));
@@ -207,7 +207,7 @@ export class KeyRing {
   /** A key that was not added to the ring leaves no file behind. */
   #changeRing(madeKeyId: string, change: (keys: RingEntry[]) => RingEntry[]): Ring {
     try {
-      return changeRing(this.#dir, change);
+      return changeRing(this.#dir, this.#ring, change);
     } catch (error) {
       removeFileSync(join(this.#dir, signingFile(madeKeyId)));
       throw error;

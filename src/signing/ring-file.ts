@@ -48,10 +48,14 @@ export function readVerifyingKeys(dir: string): ReadonlyMap<string, VerifyingKey
   return new Map(readRing(dir).keys.map(({ key_id, public_key }) => [key_id, loadVerifyingKey(public_key)]));
 }
 
-/** Reads the ring, changes it and writes it back with the next version, while no other hub can do the same. */
-export function changeRing(dir: string, change: (keys: RingEntry[]) => RingEntry[]): Ring {
+/**
+ * Reads the ring, changes it and writes it back with the next version, while no other hub can do the same. A ring that is
+ * older than the `known` one was put back by somebody: the known one is changed, so that no revoked key becomes good again.
+ */
+export function changeRing(dir: string, known: Ring, change: (keys: RingEntry[]) => RingEntry[]): Ring {
   return withDirectoryLock(dir, () => {
-    const { version, keys } = readRing(dir);
+    const found = readRing(dir);
+    const { version, keys } = found.version < known.version ? known : found;
     const next = { version: version + 1, keys: change(keys) };
     writePrivateFileSync(join(dir, ringFile), ringText(next));
     return readRing(dir);

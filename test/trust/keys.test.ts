@@ -98,6 +98,22 @@ describe("S-04: a weak key is refused and the old ones stay", () => {
     writeFileSync(path, JSON.stringify(ring));
   });
 
+  test("A18: a ring that goes back under a running hub is refused, recorded, and not built upon", async () => {
+    const path = join(hub.home, "keys", "ring.json");
+    const old = activeKey(hub).keyId;
+    const before = readFileSync(path);
+    await rotate();
+    await hub.must("POST", `/keys/${old}/revoke`, { token: hub.admin, body: {} });
+    const rejectedBefore = eventsNamed("KEY_REJECTED").length;
+    writeFileSync(path, before);
+    await eventually("it is recorded", () => eventsNamed("KEY_REJECTED").length === rejectedBefore + 1);
+    await rotate();
+    const { version, keys: records } = await keys();
+    expect(records.find(({ key_id }) => key_id === old)).toMatchObject({ status: "revoked" });
+    expect(version).toBe(readRingFile(hub).version);
+    expect(version).toBe(4);
+  });
+
   test.each(weakKeys)("%s, as what a worker is told to trust", async (_what, hex) => {
     const started = startTestWorker(hub, { signingKeys: [pemOf(hex)] });
     await expect(started).rejects.toMatchObject({ code: "KEY_REJECTED" });
