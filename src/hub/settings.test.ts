@@ -17,7 +17,12 @@ const load = (env: Record<string, string>) => loadHubSettings({ home, flags: {},
 test.each([
   ["WRIT_DATABASE_URL", "postgres://localhost/writ", "has no PostgreSQL store"],
   ["WRIT_MQTT_URL", "broker.example:1883", "has no MQTT"],
+  ["WRIT_MQTT_HMAC_KEY_FILE", "/key", "has no MQTT"],
   ["WRIT_S3_ENDPOINT", "https://s3.example", "has no S3 storage"],
+  ["WRIT_S3_BUCKET", "jobs", "has no S3 storage"],
+  ["WRIT_S3_REGION", "eu", "has no S3 storage"],
+  ["WRIT_S3_ACCESS_KEY", "id", "has no S3 storage"],
+  ["WRIT_S3_SECRET_KEY", "secret", "has no S3 storage"],
 ])("B13: %s, which this version does not have, stops the start", async (name, value, why) => {
   await expect(load({ [name]: value })).rejects.toMatchObject({
     code: "CONFIG_INVALID",

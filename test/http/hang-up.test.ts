@@ -1,15 +1,28 @@
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { freshName, registerWorker } from "../support/jobs.ts";
-import { memoryHubForAll } from "../support/use-hub.ts";
+import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
+import { examples } from "./route-examples.ts";
+import { routeNames, send } from "./send-example.ts";
 
 const hub = memoryHubForAll();
+const world = { hub, tokens: tokensOf(hub) };
 
-test("a call listens for the client to hang up only if it waits", async () => {
-  const listening: string[] = [];
+/** Those that may take long, and so must know when nobody waits any more. */
+const waiting = [
+  ...["streamEvents", "streamCommands", "readOutput", "searchAudit"],
+  ...["claimJob", "claimJobs", "pendingJob"],
+];
+/** Which calls have begun to listen for that. */
+const listening: string[] = [];
+
+beforeAll(() => {
   hub.onRequest(({ url }, outgoing) => {
     outgoing.on("newListener", (event: string) => event === "close" && listening.push(url!));
   });
+});
+
+test("B17: a call listens for the client to hang up only if it waits", async () => {
   await hub.must("GET", "/session", { token: hub.admin });
   expect(listening).toEqual([]);
 
@@ -22,6 +35,16 @@ test("a call listens for the client to hang up only if it waits", async () => {
   await expect(claim).rejects.toThrow("aborted");
   await eventually("the claim has ended", async () => (await waitingWorkers()) === 0);
 });
+
+test.each(routeNames.filter((name) => !waiting.includes(name)))(
+  "B17: %s does not listen for the client to hang up",
+  async (name) => {
+    const example = await examples[name](world);
+    listening.length = 0;
+    expect((await send(hub, name, example)).status).toBeLessThan(300);
+    expect(listening).toEqual([]);
+  },
+);
 
 async function waitingWorkers(): Promise<number> {
   const { text } = await hub.must("GET", "//metrics", { token: hub.admin });

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { followFile } from "./follow-file.ts";
 
 let root: string;
@@ -143,6 +143,21 @@ describe("followFile", () => {
       const output = await collect(followFile({ path: file, offset: 0, ended: () => exitOf(writer) }));
       expect(output.toString()).toBe("abcdef");
     }
+  });
+
+  test("B17: takes no memory for a stream before a byte exists, and then no more than there is", async () => {
+    const alloc = vi.spyOn(Buffer, "allocUnsafe");
+    onTestFinished(() => alloc.mockRestore());
+    const over = new AbortController();
+    const reading = collect(followFile({ path, offset: 0, reusesBuffer: true, ended: over.signal }));
+    await turn();
+    write("");
+    await turn();
+    expect(alloc).not.toHaveBeenCalled();
+    write("abc");
+    over.abort();
+    expect((await reading).toString()).toBe("abc");
+    expect(alloc.mock.calls.every(([bytes]) => bytes <= 3)).toBe(true);
   });
 
   test("reads all pieces into one buffer when asked to", async () => {
