@@ -12,6 +12,7 @@ import { createSender } from "./alerts/sender.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
+import { lockDatabase } from "./database-lock.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
@@ -57,8 +58,14 @@ type RunningHub = {
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);
-  const lock = lockHome(start.home);
+  const locks = [lockHome(start.home)];
+  const lock = {
+    release() {
+      for (const held of locks.toReversed()) held.release();
+    },
+  };
   try {
+    locks.push(lockDatabase(placesOf(start.home, settings).databasePath, start.home));
     return await startLocked(start, settings, lock);
   } catch (error) {
     lock.release();

@@ -2,6 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import { Connection } from "./connection.ts";
 import { type Context, createContext } from "./context.ts";
 import type { Failpoint } from "./failpoint.ts";
+import { openIdentity } from "./identity.ts";
 import { migrate } from "./migrate.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
 import type { ThreadSettings } from "./wire.ts";
@@ -65,7 +66,9 @@ export class Database {
     const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs);
     try {
       this.schemaVersion = migrate(sql, this.failpoint);
-      return this.#refresh(sql);
+      const context = this.#refresh(sql);
+      openIdentity(context, this.#settings.path);
+      return context;
     } catch (error) {
       sql.close();
       throw error;

@@ -1,0 +1,57 @@
+import { randomUUID } from "node:crypto";
+import { WritError } from "../../core/errors.ts";
+import { checkValueOf } from "../../signing/mac.ts";
+import { isSealed } from "../job-seal.ts";
+import type { Connection } from "./connection.ts";
+import type { Context } from "./context.ts";
+import { loadJobs } from "./job-row.ts";
+import { loadSealed } from "./reseal-job.ts";
+
+type Identity = { id: string; key_check: string };
+
+/**
+ * The id of the database, which gets one when it is opened for the first time. Throws if its documents are sealed with
+ * another key: every job would then look forged.
+ */
+export function openIdentity(context: Context, path: string): string {
+  const { sql, macKey } = context;
+  const known = readIdentity(sql);
+  if (known !== null) {
+    if (known.key_check !== checkValueOf(macKey, known.id)) throw otherKeys(path);
+    return known.id;
+  }
+  // A database of an earlier version has no check value, but perhaps documents.
+  if (hasForeignSeals(context)) throw otherKeys(path);
+  const id = randomUUID();
+  sql.run(
+    `INSERT INTO database_identity (id, key_check)
+      SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM database_identity)`,
+    id,
+    checkValueOf(macKey, id),
+  );
+  // Of two that open it at once, the first has named it.
+  return readIdentity(sql)!.id;
+}
+
+function readIdentity(sql: Connection): Identity | null {
+  return sql.first<Identity>("SELECT id, key_check FROM database_identity");
+}
+
+/** One intact seal among these proves the key. */
+const newestJobs = 20;
+
+function hasForeignSeals(context: Context): boolean {
+  const jobs = loadJobs(context, "ORDER BY seq DESC LIMIT ?", newestJobs);
+  const isOurs = jobs.some((job) => {
+    const sealed = loadSealed(context, job.seq);
+    return sealed !== null && isSealed(context.macKey, job, sealed.document, sealed.mac);
+  });
+  return jobs.length > 0 && !isOurs;
+}
+
+function otherKeys(path: string): WritError {
+  return new WritError(
+    "KEY_REJECTED",
+    `the database ${path} belongs to a hub with other keys; give this hub the same keys (WRIT_KEYS_DIR), or another SQLITE_PATH`,
+  );
+}
