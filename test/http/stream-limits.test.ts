@@ -92,3 +92,23 @@ test("A13: a worker has four command streams, whatever token they were opened wi
   expect(await refusal(path, hub.admin)).toContain(`worker ${workerId}: 4 command streams`);
   for (const stream of streams) stream.cut();
 });
+
+test("A13: a worker has 64 waiting claims; one that does not wait is answered", async () => {
+  const worker_id = await registerWorker(hub);
+  const { token } = await issueToken(hub, { role: "worker" });
+  const hangUp = new AbortController();
+  const body = { worker_id, types: ["none"], wait_ms: 60_000 };
+  const claim = (wait_ms: number, signal?: AbortSignal) =>
+    hub.call("POST", "/jobs/claim", { token, body: { ...body, wait_ms }, signal });
+  const waiting = Array.from({ length: 64 }, () => claim(60_000, hangUp.signal).catch(() => "hung up"));
+  const refused = await eventually("one too many", async () => {
+    const answer = await claim(1);
+    return answer.status === 204 ? undefined : answer;
+  });
+  expect(refused).toMatchObject({ status: 429, code: "TOO_MANY_STREAMS" });
+  expect(refused.text).toContain(`worker ${worker_id}: 64 waiting claims are open`);
+  expect((await claim(0)).status).toBe(204);
+  hangUp.abort();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["hung up"]));
+  await eventually("a place is free", async () => (await claim(1)).status === 204);
+});

@@ -6,12 +6,15 @@ import type { StreamGroup } from "../../services/stream-counts.ts";
 import { callerOf } from "./caller-of.ts";
 import { noteRateLimit } from "./note-rate-limit.ts";
 
-type StreamKind = "event streams" | "output streams" | "command streams";
+type StreamKind = "event streams" | "output streams" | "command streams" | "waiting claims";
 type Opening = { identity: Identity; origin: Origin };
+type WorkerOpening = Opening & { workerId: string };
 type Group = StreamGroup & { who: string };
 
 /** A worker needs one. The others are connections whose end has not been noticed yet. */
 const commandStreamsMax = 4;
+/** A worker waits in one claim, a program with many threads in one for each. */
+const waitingClaimsMax = 64;
 /** All tokens of a tenant together may have this many times as many streams as one of them. */
 const tokensWorth = 4;
 
@@ -27,12 +30,19 @@ export function admitOutputStream(deps: HubDeps, opening: Opening): Promise<() =
   return admit(deps, opening, "output streams", groupsOf(opening, "outputs", deps.settings.outputStreamsMax));
 }
 
-export function admitCommandStream(
-  deps: HubDeps,
-  { workerId, ...opening }: Opening & { workerId: string },
-): Promise<() => void> {
-  const group = { key: `commands of worker ${workerId}`, max: commandStreamsMax, who: `worker ${workerId}` };
+export function admitCommandStream(deps: HubDeps, opening: WorkerOpening): Promise<() => void> {
+  const group = groupOfWorker(opening, "commands", commandStreamsMax);
   return admit(deps, opening, "command streams", [group]);
+}
+
+/** A claim that waits stays open like a stream, and every commit looks at all of them. */
+export function admitWaitingClaim(deps: HubDeps, opening: WorkerOpening): Promise<() => void> {
+  const group = groupOfWorker(opening, "claims", waitingClaimsMax);
+  return admit(deps, opening, "waiting claims", [group]);
+}
+
+function groupOfWorker({ workerId }: WorkerOpening, what: string, max: number): Group {
+  return { key: `${what} of worker ${workerId}`, max, who: `worker ${workerId}` };
 }
 
 function groupsOf({ identity, origin }: Opening, what: string, max: number): Group[] {

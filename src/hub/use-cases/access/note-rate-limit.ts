@@ -12,7 +12,8 @@ export type RateHit = {
     | "denials"
     | "event streams"
     | "output streams"
-    | "command streams";
+    | "command streams"
+    | "waiting claims";
   /** Who is counted: an address, a tenant, a worker or a token. */
   subject: string;
   origin: Origin;

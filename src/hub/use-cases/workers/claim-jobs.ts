@@ -7,6 +7,7 @@ import type { ClaimedJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { ParkedClaim } from "../../services/parked-claim.ts";
+import { admitWaitingClaim } from "../access/admit-stream.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { type LeasedJob, leaseOf } from "./sign-claim.ts";
@@ -45,6 +46,7 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
   });
   if (worker.draining) return [];
   const claiming = { ...request, keyIds: worker.keyIds };
+  const onEnd = request.waitMs > 0 ? await admitWaitingClaim(deps, request) : () => {};
   const parked = new ParkedClaim(claimFacts(worker, request), request.max);
   deps.dispatcher.park(worker.id, parked);
   let room = 0;
@@ -55,6 +57,7 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
     return claimed.map((one) => ({ ...one, lease: leaseOf(one, claimant) }));
   } finally {
     deps.dispatcher.unpark(worker.id, parked, room);
+    onEnd();
   }
 }
 
