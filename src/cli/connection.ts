@@ -13,12 +13,17 @@ export async function withWrit<T>(
   command: Command,
   act: (writ: Writ) => Promise<T>,
 ): Promise<T> {
-  const connection = await loadConnection(context, command);
-  const certificate = httpCredential(connection) === "certificate" ? rpcOptions(connection) : undefined;
-  const writ = new Writ({ ...httpOptions(connection), certificate });
+  const writ = await openWrit(context, command);
   try {
     return await act(writ);
   } finally {
     writ.close();
   }
+}
+
+/** Close it after use. */
+export async function openWrit(context: CliContext, command: Command): Promise<Writ> {
+  const connection = await loadConnection(context, command);
+  const certificate = httpCredential(connection) === "certificate" ? rpcOptions(connection) : undefined;
+  return new Writ({ ...httpOptions(connection), certificate });
 }

@@ -19,6 +19,8 @@ export type StreamAttemptsOptions = {
   goOn?: boolean | undefined;
   /** Called when an attempt has ended and another one follows or may follow. */
   onNext?: ((next: { attempt: number; job: RpcJob }) => void) | undefined;
+  /** Called before it tries again because the hub could not be reached. */
+  onTrouble?: ((error: unknown) => void) | undefined;
   signal?: AbortSignal | undefined;
 };
 
@@ -48,6 +50,7 @@ export async function* streamAttempts(
     deps,
     stream: options.stream ?? "stdout",
     signal,
+    onTrouble: options.onTrouble,
     pace: new Pace(deps),
   };
   try {
@@ -84,6 +87,7 @@ type AttemptStream = {
   deps: StreamDeps;
   stream: OutputStream;
   signal: AbortSignal;
+  onTrouble: StreamAttemptsOptions["onTrouble"];
   pace: Pace;
 };
 
@@ -102,6 +106,7 @@ async function* readAttempt(
       await pace.pause(signal);
     } catch (error) {
       if (position.isNext && hasCode(error, "NOT_FOUND")) return null;
+      source.onTrouble?.(error);
       await pace.pauseAfter(asHubBehind(error, position.offset), signal);
     }
   }

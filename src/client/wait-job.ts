@@ -16,6 +16,8 @@ export type WaitOptions = {
   timeoutMs?: number | undefined;
   /** Called with the job's live events while it waits. */
   onEvent?: ((event: JobEvent) => void) | undefined;
+  /** Called before it asks again because the hub could not be reached. */
+  onTrouble?: ((error: unknown) => void) | undefined;
 };
 
 const waitMsMax = 86_400_000;
@@ -36,7 +38,7 @@ export class JobWaits {
     this.#shared = new EndFeed(hub);
   }
 
-  async wait(jobId: string, { signal, timeoutMs = waitMsMax, onEvent }: WaitOptions): Promise<JobView> {
+  async wait(jobId: string, { signal, timeoutMs = waitMsMax, ...told }: WaitOptions): Promise<JobView> {
     const deadline = openDeadline(this.#hub.clock, {
       signal,
       timeout: { ms: timeoutMs, error: () => timedOut(jobId, timeoutMs) },
@@ -45,7 +47,7 @@ export class JobWaits {
     if (isOwn) this.#ownFeeds++;
     try {
       const feed = isOwn ? new EndFeed(this.#hub, jobId) : this.#shared;
-      return await waitOnFeed(this.#hub, jobId, { feed, signal: deadline.signal, onEvent });
+      return await waitOnFeed(this.#hub, jobId, { feed, signal: deadline.signal, ...told });
     } finally {
       if (isOwn) this.#ownFeeds--;
       deadline.release();
@@ -61,7 +63,12 @@ function timedOut(jobId: string, timeoutMs: number): WritError {
 async function waitOnFeed(
   hub: HubConnection,
   jobId: string,
-  { feed, signal, onEvent }: { feed: EndFeed; signal: AbortSignal; onEvent: WaitOptions["onEvent"] },
+  {
+    feed,
+    signal,
+    onEvent,
+    onTrouble,
+  }: Omit<WaitOptions, "timeoutMs"> & { feed: EndFeed; signal: AbortSignal },
 ): Promise<JobView> {
   const { clock, random } = hub;
   const wakeUp = new WakeUp();
@@ -78,6 +85,7 @@ async function waitOnFeed(
         pace.answered();
         if (isEnded(job.status)) return job;
       } catch (error) {
+        onTrouble?.(error);
         await pace.pauseAfter(error, signal);
       }
     }

@@ -188,8 +188,8 @@ export class Writ {
   }
 
   /** Explains why the job is in its current state. */
-  async why(id: string): Promise<Why> {
-    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } })).body;
+  async why(id: string, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<Why> {
+    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } }, { signal })).body;
   }
 
   async workers(): Promise<Worker[]> {

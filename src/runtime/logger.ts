@@ -13,6 +13,8 @@ type LoggerOptions = {
   maxSizeBytes?: number;
   /** How many rotated files are kept (default: 5). */
   keep?: number;
+  /** Also told of each warning and error, as a sentence. */
+  onWarning?: ((sentence: string) => void) | undefined;
 };
 
 const fileBytesDefault = 10 * 1024 * 1024;
@@ -20,14 +22,28 @@ const filesKept = 5;
 
 /** A logger that writes JSON lines into a private, rotating file. `close()` writes what is still in memory. */
 export function openLogger(options: LoggerOptions): Logger & { close(): void } {
+  const { onWarning } = options;
   const file = new RotatingFile({
     file: options.file,
     sizeBytesMax: options.maxSizeBytes ?? fileBytesDefault,
     keep: options.keep ?? filesKept,
   });
+  const logger = createLogger(options.level, (line) => {
+    file.write(line);
+    if (onWarning !== undefined && warning.test(line)) onWarning(sentenceIn(line));
+  });
+  return Object.assign(logger, { close: () => file.close() });
+}
+
+/** A logger for a program that has none: warnings and errors as plain sentences, one at a time. */
+export function warningLogger(onWarning: (sentence: string) => void): Logger {
+  return createLogger("warn", (line) => onWarning(sentenceIn(line)));
+}
+
+function createLogger(level: LogLevel, write: (line: string) => void): Logger {
   const logger = pino(
     {
-      level: options.level,
+      level,
       base: undefined,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: {
@@ -37,10 +53,18 @@ export function openLogger(options: LoggerOptions): Logger & { close(): void } {
       serializers: { err: showError, error: showError },
     },
     // Tokens are hidden by field name above and by their shape here, because a message may contain one.
-    { write: (line: string) => file.write(redactText(line)) },
+    { write: (line: string) => write(redactText(line)) },
   );
   hideSecretsOfChildren(logger);
-  return Object.assign(logger, { close: () => file.close() });
+  return logger;
+}
+
+const warning = /^\{"level":"(?:warn|error|fatal)"/;
+
+/** What a line of the log says, without the fields that are for programs. */
+function sentenceIn(line: string): string {
+  const { msg = "", err } = JSON.parse(line) as { msg?: string; err?: { message?: string } };
+  return err?.message === undefined || err.message === msg ? msg : `${msg} (${err.message})`;
 }
 
 export const silentLogger: Logger = pino({ level: "silent" });

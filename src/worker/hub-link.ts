@@ -26,6 +26,8 @@ const goodbyeMs = 2_000;
 /** A token that was revoked stays so. But one wrong answer, while a hub is being replaced, must not end every job. */
 const refusalsMax = 3;
 const refusalPauseMs = 1_000;
+/** A hub that is there answers sooner; a firewall that drops packets would say nothing until the call times out. */
+const slowMs = 3_000;
 
 /**
  * The worker's relation to the hub: which keys it trusts, its registration, and the command stream. It reconnects for
@@ -45,12 +47,16 @@ export class HubLink implements Service {
 
   /** Rejects if the hub refuses this worker. A hub that is away is waited for. */
   async start(): Promise<void> {
+    const { clock, logger, presence } = this.#deps;
+    const slow = clock.setTimer(() => logger.warn("the hub has not answered yet; still trying"), slowMs);
     try {
       await this.#connect();
     } catch (error) {
       if (isTokenRefused(error)) throw this.#tokenRefused();
       if (!mayComeBack(error)) throw error;
-      this.#deps.presence.away(error);
+      presence.away(error);
+    } finally {
+      slow.cancel();
     }
     this.#over = this.#run();
   }

@@ -4,7 +4,7 @@ import type { JobDefinition } from "../contract/define-job.ts";
 import { WritError } from "../core/errors.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
-import { type Logger, silentLogger } from "../runtime/logger.ts";
+import { type Logger, warningLogger } from "../runtime/logger.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { type RunningWorker, startWorker } from "./start.ts";
 import { typedHandler } from "./typed-handler.ts";
@@ -37,6 +37,7 @@ export type WorkerOptions = HubOptions & {
   signingKeys?: readonly string[] | undefined;
   /** Where the worker keeps its key and its ledger (default: `~/.writ/workers/<workerId>`). */
   dataDir?: string | undefined;
+  /** Default: warnings and errors are written to stderr, one line each. */
   logger?: Logger | undefined;
 };
 
@@ -105,7 +106,9 @@ export class Worker {
       hostName: workerId,
     });
     const handlers = this.#handlers;
-    const logger = more.logger ?? silentLogger;
+    const logger =
+      more.logger ??
+      warningLogger((sentence) => void process.stderr.write(`writ worker ${workerId}: ${sentence}\n`));
     return startWorker({
       settings: { ...settings, ca: more.ca ?? settings.ca, signingKeys: [...(more.signingKeys ?? [])] },
       home,

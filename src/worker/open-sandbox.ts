@@ -49,7 +49,8 @@ export async function openSandbox({
   });
   const missing = Object.entries(sandbox.facts.parts).flatMap(([part, { had }]) => (had ? [] : [part]));
   if (missing.length === 0) return { sandbox, warnings: [] };
-  logger.warn({ isolation: sandbox.level, missing }, "this host lacks parts of the cage; see `writ doctor`");
+  // Whoever started the worker is told by the warnings.
+  logger.info({ isolation: sandbox.level, missing }, "this host lacks parts of the cage; see `writ doctor`");
   const lacks = `this host lacks parts of the cage: ${missing.join(", ")}; \`writ doctor\` says how to get them`;
   return { sandbox, warnings: [lacks, ...userWarnings(uid)] };
 }

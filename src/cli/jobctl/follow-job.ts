@@ -9,6 +9,8 @@ import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
 import { copyOutput } from "./copy-output.ts";
 import { exitCodeOfJob } from "./job-exit-code.ts";
+import { sayWaiting } from "./say-waiting.ts";
+import type { WaitNotices } from "./wait-notices.ts";
 
 type FollowInput = {
   context: CliContext;
@@ -26,9 +28,24 @@ const lastOutputMsMax = 5000;
 
 /** Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first. */
 export async function followJob(jobs: Jobs, input: FollowInput): Promise<number> {
+  try {
+    return await sayWaiting(input, (notices) => followUntilEnd(jobs, input, notices));
+  } catch (error) {
+    throw withJobId(error, input.jobId);
+  }
+}
+
+/** Whoever can no longer follow the job must at least learn its id. */
+function withJobId(error: unknown, jobId: string): unknown {
+  if (!(error instanceof WritError) || error.details?.["advice"] !== undefined) return error;
+  const advice = `job ${jobId} may still be running; follow it again with: jobctl attach ${jobId}`;
+  return new WritError(error.code, error.message, { ...error.details, advice });
+}
+
+async function followUntilEnd(jobs: Jobs, input: FollowInput, notices: WaitNotices): Promise<number> {
   const { stops } = input.context;
   const reading = new AbortController();
-  const copied = copyBoth(jobs, input, reading.signal);
+  const copied = copyBoth(jobs, { ...input, notices }, reading.signal);
   try {
     const end = await Promise.race([copied, whenAborted(stops.requested).then(() => "stop" as const)]);
     if (end === "all") return await conclude(jobs, input);
@@ -43,18 +60,24 @@ export async function followJob(jobs: Jobs, input: FollowInput): Promise<number>
 }
 
 /** Returns `gone` when the reader of our output has closed its end before the job ended. */
-async function copyBoth(jobs: Jobs, input: FollowInput, signal: AbortSignal): Promise<"all" | "gone"> {
+async function copyBoth(
+  jobs: Jobs,
+  { notices, ...input }: FollowInput & { notices: WaitNotices },
+  signal: AbortSignal,
+): Promise<"all" | "gone"> {
   const { context } = input;
-  const onNext = ({ attempt, job }: { attempt: number; job: RpcJob }): void =>
+  const onTrouble = notices.lookAgain;
+  const onNext = ({ attempt, job }: { attempt: number; job: RpcJob }): void => {
     announceAttempt(context, attempt, job);
+    notices.lookAgain();
+  };
+  const both = { ...input, goOn: true, onTrouble, signal };
   const copies = [
-    copyOutput(jobs, { ...input, stream: "stdout", sink: context.stdout, goOn: true, onNext, signal }),
+    copyOutput(jobs, { ...both, stream: "stdout", sink: context.stdout, onNext }),
     copyOutput(jobs, {
-      ...input,
+      ...both,
       stream: "stderr",
       sink: wantsJson(input.command) ? context.stdout : context.stderr,
-      goOn: true,
-      signal,
     }),
   ];
   try {

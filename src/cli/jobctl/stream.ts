@@ -5,8 +5,10 @@ import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { withJobs } from "../with-jobs.ts";
 import { copyOutput, rawHelp } from "./copy-output.ts";
 import { announceAttempt } from "./follow-job.ts";
+import { sayWaiting } from "./say-waiting.ts";
+import type { WaitNotices } from "./wait-notices.ts";
 
-type StreamFlags = { stderr?: boolean; follow: boolean; attempt?: number; raw?: boolean };
+type StreamFlags = { stderr?: boolean; follow?: boolean; attempt?: number; raw?: boolean };
 
 const attemptMax = 2 ** 32 - 1;
 
@@ -21,21 +23,28 @@ export function define(command: Command, context: CliContext): void {
       wholeNumber(1, attemptMax),
     )
     .option("--raw", rawHelp)
-    .action((id: string, { stderr = false, follow, attempt, raw = false }: StreamFlags) =>
+    .action((id: string, { stderr = false, follow = true, attempt, raw = false }: StreamFlags) =>
       withJobs(context, command, async (jobs) => {
-        await copyOutput(jobs, {
-          context,
-          command,
-          jobId: await resolveJobId(jobs, id),
-          stream: stderr ? "stderr" : "stdout",
-          sink: context.stdout,
-          raw,
-          follow,
-          attempt,
-          goOn: attempt === undefined,
-          onNext: (next) => announceAttempt(context, next.attempt, next.job),
-          signal: context.stops.requested,
-        });
+        const jobId = await resolveJobId(jobs, id);
+        const copy = (notices?: WaitNotices): Promise<void> =>
+          copyOutput(jobs, {
+            context,
+            command,
+            jobId,
+            stream: stderr ? "stderr" : "stdout",
+            sink: context.stdout,
+            raw,
+            follow,
+            attempt,
+            goOn: attempt === undefined,
+            onNext(next) {
+              announceAttempt(context, next.attempt, next.job);
+              notices?.lookAgain();
+            },
+            onTrouble: notices?.lookAgain,
+            signal: context.stops.requested,
+          });
+        await (follow ? sayWaiting({ context, command, jobId }, copy) : copy());
       }),
     );
 }

@@ -4,6 +4,8 @@ import type { CliContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { wantsJson } from "../print.ts";
 import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
+import { sayWaiting } from "./say-waiting.ts";
+import type { WaitNotices } from "./wait-notices.ts";
 
 /** Waits for a job, shows its progress on a terminal, and sets exit code 1 when it did not complete. */
 export async function watchJob(
@@ -13,18 +15,36 @@ export async function watchJob(
   const isJson = wantsJson(command);
   if (!isJson) context.stdout.write(`${id}\n`);
   const line = new ProgressLine(context);
-  let job: Job;
+  const job = await sayWaiting({ context, command, jobId: id, beforeLine: () => line.clear() }, (notices) =>
+    waitFor(writ, { context, id, line, notices }),
+  );
+  line.clear();
+  if (isJson) context.stdout.write(`${safeJson(job)}\n`);
+  else context.stderr.write(`${ending(context, job)}\n`);
+  if (job.status !== "completed") context.exitCode = 1;
+}
+
+async function waitFor(
+  writ: Writ,
+  {
+    context,
+    id,
+    line,
+    notices,
+  }: { context: CliContext; id: string; line: ProgressLine; notices: WaitNotices },
+): Promise<Job> {
+  const onEvent = (event: JobEvent): void => {
+    line.show(event);
+    if (event.event === "reset" || event.status === "pending") notices.lookAgain();
+  };
   try {
-    job = await writ.wait(id, { signal: context.stops.requested, onEvent: (event) => line.show(event) });
+    const { requested: signal } = context.stops;
+    return await writ.wait(id, { signal, onEvent, onTrouble: notices.lookAgain });
   } catch (error) {
     line.clear();
     if (context.stops.requested.aborted) context.stderr.write("stopped waiting; the job continues\n");
     throw error;
   }
-  line.clear();
-  if (isJson) context.stdout.write(`${safeJson(job)}\n`);
-  else context.stderr.write(`${ending(context, job)}\n`);
-  if (job.status !== "completed") context.exitCode = 1;
 }
 
 function ending(context: CliContext, job: Job): string {

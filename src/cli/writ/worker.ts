@@ -37,7 +37,11 @@ async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void>
     hostName,
   });
   const stops = listenForStops(context, flags);
-  const logger = openWorkerLog(home, settings.logging);
+  const onWarning = (sentence: string): void =>
+    void context.stderr.write(`${context.program}: ${neutraliseLine(sentence)}\n`);
+  // In `writ up` the hub shares the terminal, and reports by itself what concerns its worker.
+  const told = flags.withParent ? {} : { onWarning };
+  const logger = openWorkerLog(home, { ...settings.logging, ...told });
   try {
     const worker = await startWorker({ settings, home, version, logger, signal: stops.requested });
     for (const warning of worker.warnings) context.stderr.write(`warning: ${neutraliseLine(warning)}\n`);
@@ -74,8 +78,13 @@ type Stops = { requested: AbortSignal; forced: AbortSignal };
 
 const logLevels = { DEBUG: "debug", INFO: "info", WARNING: "warn", WARN: "warn", ERROR: "error" } as const;
 
-function openWorkerLog(home: string, logging: WorkerSettings["logging"]): ReturnType<typeof openLogger> {
+function openWorkerLog(
+  home: string,
+  logging: WorkerSettings["logging"] & { onWarning?: (sentence: string) => void },
+): ReturnType<typeof openLogger> {
   return openLogger({
+    // Somebody who looks at the terminal and not into the log should see them too.
+    onWarning: logging.onWarning,
     file: resolve(home, logging.file ?? join("logs", "worker.log")),
     level: logLevels[logging.level ?? "INFO"],
     maxSizeBytes: logging.max_size_bytes,

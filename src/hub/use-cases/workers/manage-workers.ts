@@ -28,7 +28,7 @@ export async function registerWorker(
   if (outcome === "not_yours") throw notYours(call.identity, call.worker.id);
   throw new WritError(
     "WORKER_KEY_CONFLICT",
-    `worker ${call.worker.id} is registered with another key; to replace it, remove the worker first (DELETE /workers/${call.worker.id})`,
+    `worker id ${call.worker.id} is taken: it is registered with another key; choose another id, or remove that worker with \`writ workers remove ${call.worker.id}\``,
   );
 }
 

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import type { Why, Writ } from "../../client/index.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { CliContext } from "../context.ts";
+import { WaitNotices } from "./wait-notices.ts";
+
+type Waiting = {
+  context: CliContext;
+  command: Command;
+  jobId: string;
+  /** Called before each line, to clear what stands on the terminal. */
+  beforeLine?: () => void;
+};
+
+/**
+ * Says what the command waits for while `act` runs. The client that asks is opened when there is something to ask:
+ * most jobs begin at once.
+ */
+export async function sayWaiting<T>(
+  { context, command, jobId, beforeLine }: Waiting,
+  act: (notices: WaitNotices) => Promise<T>,
+): Promise<T> {
+  let opened: Promise<Writ> | undefined;
+  const why = async (signal: AbortSignal): Promise<Why> => {
+    opened ??= import("../connection.ts").then(({ openWrit }) => openWrit(context, command));
+    return (await opened).why(jobId, { signal });
+  };
+  const notices = new WaitNotices({ context, clock: systemClock, why, beforeLine });
+  try {
+    return await act(notices);
+  } finally {
+    notices.stop();
+    void opened?.then((writ) => writ.close()).catch(() => {});
+  }
+}

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { handClock } from "../runtime/hand-clock.testing.ts";
+import { warningLogger } from "../runtime/logger.ts";
+import { HubLink } from "./hub-link.ts";
+import { HubPresence } from "./hub-presence.ts";
+
+test("C2: a hub that does not answer is reported within seconds, and once", async () => {
+  const clock = handClock();
+  const said: string[] = [];
+  const logger = warningLogger((sentence) => said.push(sentence));
+  const answer = Promise.withResolvers<never>();
+  const link = new HubLink({
+    clock,
+    random: () => 0,
+    logger,
+    presence: new HubPresence(logger, clock),
+    calls: { listKeys: () => answer.promise } as never,
+    keys: {} as never,
+    registration: () => ({}) as never,
+    onRegistered() {},
+    onRefused() {},
+    onStream() {},
+    onCommand() {},
+  });
+  const started = link.start();
+  await clock.pass(2_999);
+  expect(said).toEqual([]);
+  await clock.pass(60_000);
+  expect(said).toEqual(["the hub has not answered yet; still trying"]);
+  answer.reject(new Error("not a hub"));
+  await expect(started).rejects.toThrow("not a hub");
+});
