@@ -27,6 +27,9 @@ export const sessionRequest = z.strictObject({ token: text(1, 200).optional() })
 const countMax = Number.MAX_SAFE_INTEGER;
 export const quota = z.strictObject({
   max_pending: integer(0, countMax).optional(),
+  max_queues: integer(1, 1_000_000)
+    .optional()
+    .meta({ description: "How many queues may hold pending jobs; 10,000 if it is left out" }),
   max_running: integer(0, countMax).optional(),
   submits_per_sec: integer(1, 1_000_000).optional(),
   max_output_bytes: integer(0, countMax).optional(),

@@ -1,6 +1,7 @@
-/** How much a tenant may use; a limit that is not set does not exist. */
+/** How much a tenant may use; a limit that is not set does not exist, except for `max_queues`. */
 export type Quota = {
   max_pending?: number;
+  max_queues?: number;
   max_running?: number;
   submits_per_sec?: number;
   max_output_bytes?: number;
@@ -15,4 +16,12 @@ export function mayRunMore(active: number, { max_running }: Quota): boolean {
 /** Whether a tenant may have this many more pending jobs. */
 export function mayWait({ pending, added }: { pending: number; added: number }, maxPending: number): boolean {
   return pending + added <= maxPending;
+}
+
+/** Far more types than anybody names by hand; each one that waits costs memory and a little time of the tenant's claims. */
+const maxQueuesDefault = 10_000;
+
+/** How many queues of a tenant may hold pending jobs at the same time. */
+export function queuesAllowed({ max_queues = maxQueuesDefault }: Quota): number {
+  return max_queues;
 }

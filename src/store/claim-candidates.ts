@@ -1,7 +1,7 @@
-import type { Queue } from "./queue-book.ts";
+import { type Candidate, isBetter, type Queue, type QueueBook } from "./queue-book.ts";
 
-export type Candidate = { seq: number; priority: number };
-type Head = { queue: Queue; page: Candidate[]; next: number; exhausted: boolean };
+/** What was read from a queue and not yet taken, best first. */
+type Page = { jobs: Candidate[]; next: number; isLast: boolean };
 
 /** Reads the front of a queue: its claimable jobs, best first. */
 export type ReadPage = (queue: Queue, limit: number) => Candidate[];
@@ -10,51 +10,80 @@ export type ReadPage = (queue: Queue, limit: number) => Candidate[];
 const pageMax = 64;
 
 /**
- * The claimable jobs of one tenant's queues, best first: the highest priority, then the oldest. Each queue is read in
- * pages from its front. A candidate that is taken changes, so it does not appear again on the next page.
+ * The claimable jobs of one tenant's queues, best first: the highest priority, then the oldest. The book knows the front
+ * of most queues; the others are read in pages. A candidate that is taken changes, so it does not appear again on the
+ * next page. The queues are a heap by their fronts, so that a claim costs little, however many there are.
  */
 export class Candidates {
-  readonly #heads: Head[];
+  readonly #book: QueueBook;
   readonly #readPage: ReadPage;
   readonly #pageSize: number;
+  readonly #pages = new Map<Queue, Page>();
+  /** Each has a front. */
+  readonly #heap: Queue[];
+  /** The front of the first queue was taken, and the next one has not been looked for. */
+  #isFirstTaken = false;
 
-  constructor(queues: Queue[], wanted: number, readPage: ReadPage) {
-    this.#heads = queues.map((queue) => ({ queue, page: [], next: 0, exhausted: false }));
+  constructor(
+    book: QueueBook,
+    queues: Queue[],
+    { wanted, readPage }: { wanted: number; readPage: ReadPage },
+  ) {
+    this.#book = book;
     this.#readPage = readPage;
-    this.#pageSize = Math.min(wanted, pageMax);
+    this.#pageSize = Math.min(Math.ceil(wanted / Math.max(queues.length, 1)), pageMax);
+    for (const queue of queues) if (queue.front === undefined) this.#turnPage(queue);
+    this.#heap = queues.filter(({ front }) => front !== null);
+    for (let index = (this.#heap.length >> 1) - 1; index >= 0; index--) this.#sink(index);
   }
 
   peek(): Candidate | null {
-    return this.#best()?.candidate ?? null;
+    if (this.#isFirstTaken) this.#moveOn();
+    return this.#heap[0]?.front ?? null;
   }
 
   take(): void {
-    const best = this.#best();
-    if (best !== null) best.head.next++;
+    if (this.peek() === null) return;
+    const queue = this.#heap[0]!;
+    const page = this.#pages.get(queue);
+    if (page !== undefined) page.next++;
+    this.#isFirstTaken = true;
+    this.#book.setFront(queue, page?.jobs[page.next] ?? (page?.isLast ? null : undefined));
   }
 
-  #best(): { head: Head; candidate: Candidate } | null {
-    let best: { head: Head; candidate: Candidate } | null = null;
-    for (const head of this.#heads) {
-      const candidate = this.#front(head);
-      if (candidate !== null && (best === null || goesBefore(candidate, best.candidate)))
-        best = { head, candidate };
+  #turnPage(queue: Queue): void {
+    const jobs = this.#readPage(queue, this.#pageSize);
+    this.#pages.set(queue, { jobs, next: 0, isLast: jobs.length < this.#pageSize });
+    this.#book.setFront(queue, jobs[0] ?? null);
+  }
+
+  /** The queue of the last candidate finds its place by its next one, or leaves. */
+  #moveOn(): void {
+    this.#isFirstTaken = false;
+    const [first] = this.#heap as [Queue];
+    if (first.front === undefined) this.#turnPage(first);
+    if (first.front === null) {
+      const last = this.#heap.pop()!;
+      if (last === first) return;
+      this.#heap[0] = last;
     }
-    return best;
+    this.#sink(0);
   }
 
-  #front(head: Head): Candidate | null {
-    if (head.next === head.page.length && !head.exhausted) this.#turnPage(head);
-    return head.page[head.next] ?? null;
-  }
-
-  #turnPage(head: Head): void {
-    head.page = this.#readPage(head.queue, this.#pageSize);
-    head.next = 0;
-    head.exhausted = head.page.length < this.#pageSize;
+  #sink(from: number): void {
+    const heap = this.#heap;
+    for (let index = from, best = from; ; index = best) {
+      const left = 2 * index + 1;
+      if (left < heap.length && goesBefore(heap[left]!, heap[best]!)) best = left;
+      if (left + 1 < heap.length && goesBefore(heap[left + 1]!, heap[best]!)) best = left + 1;
+      if (best === index) return;
+      const queue = heap[index]!;
+      heap[index] = heap[best]!;
+      heap[best] = queue;
+    }
   }
 }
 
-function goesBefore(a: Candidate, b: Candidate): boolean {
-  return a.priority > b.priority || (a.priority === b.priority && a.seq < b.seq);
+function goesBefore(a: Queue, b: Queue): boolean {
+  return isBetter(a.front!, b.front!);
 }

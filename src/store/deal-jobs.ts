@@ -1,14 +1,14 @@
 import type { Change } from "../core/change.ts";
 import type { JobRecord } from "../core/job.ts";
-import type { WorkerFacts } from "../core/queue-key.ts";
 import { mayRunMore } from "../core/quota.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import { briefOf } from "./job-brief.ts";
 import { isSealed } from "./job-seal.ts";
 import type { Queue, QueueBook, Tenant } from "./queue-book.ts";
 import type { ClaimInput, ClaimOutcome } from "./store.ts";
+import type { KindOfWorker } from "./waiting-queues.ts";
 
-/** A tenant whose turn may come in this claim, with the queues that the worker may claim from. */
+/** A tenant whose turn has come, with the queues that the worker may claim from. */
 export type TenantInLine = { tenant: Tenant; queues: Queue[] };
 
 /** A pending job as it is stored; without a document it has no seal either. */
@@ -39,35 +39,28 @@ const refusedMax = 100;
 export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
   const { book } = driver;
   const deal: Deal = { driver, input, claimed: [], refused: [], bytes: 0 };
-  const line = lineOfTenants(book, input.worker)
-    .filter(({ tenant }) => !driver.isLocked(tenant.id))
-    .map((place) => ({ tenant: place.tenant, jobs: driver.jobsOf(place) }));
-  while (line.length > 0 && wantsMore(deal)) {
-    const next = line.shift()!;
-    const { tenant, jobs } = next;
-    const outcome = mayRunMore(tenant.active, book.quota(tenant.id)) ? takeBest(deal, jobs) : "none";
+  const worker = { name: JSON.stringify(input.worker), facts: input.worker };
+  const jobsOf = new Map<Tenant, TenantJobs>();
+  const line = book.line(input.worker).filter(({ id }) => !driver.isLocked(id));
+  for (let tenant = line.shift(); tenant !== undefined && wantsMore(deal); tenant = line.shift()) {
+    if (!mayRunMore(tenant.active, book.quota(tenant.id))) continue;
+    const jobs = jobsOf.get(tenant) ?? openJobs(driver, tenant, worker);
+    const outcome = jobs === null ? "none" : takeBest(deal, jobs);
     if (outcome === "full") break;
     if (outcome === "none") continue;
+    jobsOf.set(tenant, jobs!);
     book.served(tenant, driver.nextTurn());
-    line.push(next);
+    line.push(tenant);
   }
   return { claimed: deal.claimed, refused: deal.refused };
 }
 
 type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; bytes: number };
 
-/** The tenants with pending jobs that this worker fits, in the order of their turns. */
-function lineOfTenants(book: QueueBook, worker: WorkerFacts): TenantInLine[] {
-  const queues = new Map<Tenant, Queue[]>();
-  for (const queue of book.matching(worker)) {
-    if (queue.pending === 0 || book.isPaused(queue.facts.type)) continue;
-    const ofTenant = queues.get(queue.tenant);
-    if (ofTenant === undefined) queues.set(queue.tenant, [queue]);
-    else ofTenant.push(queue);
-  }
-  return [...queues]
-    .map(([tenant, list]) => ({ tenant, queues: list }))
-    .sort((a, b) => a.tenant.turn - b.tenant.turn);
+/** When its turn has come, because the queues of a tenant must cost nobody else anything. */
+function openJobs({ book, jobsOf }: ClaimDriver, tenant: Tenant, worker: KindOfWorker): TenantJobs | null {
+  const queues = book.claimable(tenant, worker);
+  return queues.length === 0 ? null : jobsOf({ tenant, queues });
 }
 
 function wantsMore({ claimed, refused, input }: Deal): boolean {
@@ -108,6 +101,8 @@ function lease({ driver, input, claimed }: Deal, { job, document }: SealedJob): 
   const leased = driver.change(job, { act: "claim", workerId, keyId, tokenHash: sha256Hex(leaseToken) });
   if (leased === null) {
     driver.delay(job);
+    const queue = driver.book.byKey(job.queueKey);
+    if (queue !== undefined) driver.book.notReady(queue, job.seq);
     return false;
   }
   claimed.push({ job: briefOf(leased), document, leaseToken });

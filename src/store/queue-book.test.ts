@@ -34,7 +34,8 @@ it("takes back everything since a mark, and nothing before it", () => {
   expect(book.tenant("acme")).toMatchObject({ pending: 2, active: 1, turn: 4 });
   expect(book.isPaused("build")).toBe(false);
   expect(book.quota("acme")).toEqual({ max_running: 1 });
-  expect(book.matching(plainWorker)).toHaveLength(1);
+  expect(book.line(plainWorker)).toEqual([book.tenant("acme")]);
+  expect(book.claimable(queue.tenant, { name: "w", facts: plainWorker })).toEqual([queue]);
 });
 
 it("writes a queue that was counted, then removed, then came back when its removal failed", () => {

@@ -1,5 +1,9 @@
-import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../core/queue-key.ts";
+import { parseQueueKey, type QueueFacts, type WorkerFacts } from "../core/queue-key.ts";
 import type { Quota } from "../core/quota.ts";
+import { type KindOfWorker, WaitingQueues } from "./waiting-queues.ts";
+
+/** A claimable job. */
+export type Candidate = { seq: number; priority: number };
 
 export type Queue = {
   readonly id: number;
@@ -9,12 +13,15 @@ export type Queue = {
   pending: number;
   active: number;
   jobs: number;
-  gone: boolean;
+  /** Its best claimable job; null if it has none, undefined if that is not known. */
+  front: Candidate | null | undefined;
 };
 
 export type Tenant = {
   readonly id: string;
   readonly queues: Set<Queue>;
+  /** Those that hold pending jobs. */
+  readonly waiting: WaitingQueues;
   turn: number;
   pending: number;
   active: number;
@@ -22,8 +29,6 @@ export type Tenant = {
 
 type QueueCounts = Pick<Queue, "jobs" | "pending" | "active">;
 export type QueueRow = Pick<Queue, "id" | "key" | "pending" | "active" | "jobs">;
-type Matches = { seen: number; queues: Queue[] };
-
 /** What a database stores of this. */
 type BookRows = {
   queues: QueueRow[];
@@ -31,11 +36,6 @@ type BookRows = {
   pausedTypes: string[];
   quotas: { tenantId: string; quota: Quota }[];
 };
-
-/** Enough for every different kind of worker that one hub serves; beyond it, the oldest are matched again. */
-const matchesMax = 1_000;
-/** Removed queues are skipped cheaply; from time to time the list is rewritten without them. */
-const goneMax = 1_000;
 
 /**
  * The queues and tenants with their counters, kept in memory: claims match workers against this book and never against
@@ -46,10 +46,8 @@ export class QueueBook {
   readonly #byKey = new Map<string, Queue>();
   readonly #byId = new Map<number, Queue>();
   readonly #tenants = new Map<string, Tenant>();
-  /** Only ever grows, so that a list of matches can be updated with what was added since. */
-  #all: Queue[] = [];
-  #gone = 0;
-  readonly #matches = new Map<string, Matches>();
+  /** Those with pending jobs. */
+  readonly #waitingTenants = new Set<Tenant>();
   readonly #changedQueues = new Set<Queue>();
   readonly #changedTenants = new Set<Tenant>();
   #undo: (() => void)[] = [];
@@ -78,7 +76,7 @@ export class QueueBook {
   tenant(id: string): Tenant {
     let tenant = this.#tenants.get(id);
     if (tenant === undefined) {
-      tenant = { id, queues: new Set(), turn: 0, pending: 0, active: 0 };
+      tenant = { id, queues: new Set(), waiting: new WaitingQueues(), turn: 0, pending: 0, active: 0 };
       this.#tenants.set(id, tenant);
     }
     return tenant;
@@ -113,20 +111,36 @@ export class QueueBook {
     });
   }
 
-  /** The queues that this worker may claim from, whether or not they contain jobs. */
-  matching(worker: WorkerFacts): Queue[] {
-    const name = JSON.stringify(worker);
-    let matches = this.#matches.get(name);
-    if (matches === undefined) {
-      matches = { seen: 0, queues: [] };
-      if (this.#matches.size >= matchesMax) this.#matches.delete(this.#matches.keys().next().value!);
-      this.#matches.set(name, matches);
-    }
-    for (; matches.seen < this.#all.length; matches.seen++) {
-      const queue = this.#all[matches.seen]!;
-      if (!queue.gone && fits(queue.facts, worker)) matches.queues.push(queue);
-    }
-    return matches.queues;
+  /** The tenants with pending jobs that such a worker may serve, in the order of their turns. */
+  line({ tenantId }: Pick<WorkerFacts, "tenantId">): Tenant[] {
+    if (tenantId !== null) return [this.tenant(tenantId)].filter(({ pending }) => pending > 0);
+    return [...this.#waitingTenants].sort((a, b) => a.turn - b.turn);
+  }
+
+  /** The tenant's queues that such a worker may claim from, and that hold pending jobs. */
+  claimable(tenant: Tenant, worker: KindOfWorker): Queue[] {
+    const queues = tenant.waiting.matching(worker);
+    return this.#pausedTypes.size === 0 ? queues : queues.filter(({ facts }) => !this.isPaused(facts.type));
+  }
+
+  /** A driver has found out which job is the front of a queue. */
+  setFront(queue: Queue, front: Queue["front"]): void {
+    queue.front = front;
+    this.#undo.push(() => {
+      queue.front = undefined;
+    });
+  }
+
+  /** A job of the queue can be claimed now. */
+  nowReady(queue: Queue, { seq, priority }: Candidate): void {
+    const { front } = queue;
+    if (front === undefined) return;
+    if (front === null || isBetter({ seq, priority }, front)) this.setFront(queue, { seq, priority });
+  }
+
+  /** A job of the queue cannot be claimed, or can no longer. */
+  notReady(queue: Queue, seq: number): void {
+    if (queue.front?.seq === seq) this.setFront(queue, undefined);
   }
 
   pausedTypes(): string[] {
@@ -184,36 +198,32 @@ export class QueueBook {
     this.#changedQueues.clear();
     this.#changedTenants.clear();
     this.#undo = [];
-    if (this.#gone > goneMax) this.#compact();
     return changes;
-  }
-
-  #compact(): void {
-    this.#all = this.#all.filter((queue) => !queue.gone);
-    this.#matches.clear();
-    this.#gone = 0;
   }
 
   #enter(row: QueueRow): Queue {
     const facts = parseQueueKey(row.key);
     const tenant = this.tenant(facts.tenant_id);
-    const queue: Queue = { ...row, facts, tenant, gone: false };
+    const queue: Queue = { ...row, facts, tenant, front: row.jobs === 0 ? null : undefined };
     this.#byKey.set(row.key, queue);
     this.#byId.set(row.id, queue);
-    this.#all.push(queue);
     tenant.queues.add(queue);
     tenant.pending += queue.pending;
     tenant.active += queue.active;
+    this.#noteWaiting(queue);
     return queue;
   }
 
   #leave(queue: Queue): void {
-    queue.gone = true;
-    this.#gone++;
     this.#byKey.delete(queue.key);
     if (this.#byId.get(queue.id) === queue) this.#byId.delete(queue.id);
-    queue.tenant.queues.delete(queue);
+    const { tenant } = queue;
+    tenant.queues.delete(queue);
+    tenant.pending -= queue.pending;
+    tenant.active -= queue.active;
     this.#changedQueues.delete(queue);
+    tenant.waiting.delete(queue);
+    if (tenant.pending === 0) this.#waitingTenants.delete(tenant);
   }
 
   #count(queue: Queue, { jobs, pending, active }: QueueCounts): void {
@@ -222,5 +232,19 @@ export class QueueBook {
     queue.active += active;
     queue.tenant.pending += pending;
     queue.tenant.active += active;
+    this.#noteWaiting(queue);
   }
+
+  #noteWaiting(queue: Queue): void {
+    const { tenant } = queue;
+    if (queue.pending > 0) tenant.waiting.add(queue);
+    else tenant.waiting.delete(queue);
+    if (tenant.pending > 0) this.#waitingTenants.add(tenant);
+    else this.#waitingTenants.delete(tenant);
+  }
+}
+
+/** The higher priority first, then the older job. */
+export function isBetter(a: Candidate, b: Candidate): boolean {
+  return a.priority > b.priority || (a.priority === b.priority && a.seq < b.seq);
 }

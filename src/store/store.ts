@@ -32,7 +32,10 @@ export type Store = AccessStore &
   OutputStore &
   ResponseStore &
   WorkerStore & {
-    /** Accepts all of these jobs or none. The same idempotency key with the same request returns the first job. */
+    /**
+     * Accepts all of these jobs or none. The same idempotency key with the same request returns the first job. A tenant
+     * has no more queues with pending jobs than its stored quota allows.
+     */
     submitJobs(input: {
       jobs: NewJob[];
       maxPending: number | null;
@@ -142,7 +145,8 @@ export type SubmitOutcome =
   | { kind: "accepted"; jobs: { id: string; status: JobState; existed: boolean }[] }
   /** The name is taken by the job of another request; null if that is another user's job. */
   | { kind: "mismatch"; index: number; jobId: string | null }
-  | { kind: "over_quota"; pending: number; maxPending: number };
+  | { kind: "over_quota"; pending: number; maxPending: number }
+  | { kind: "too_many_queues"; waiting: number; maxQueues: number };
 
 export type ClaimInput = {
   workerId: string;

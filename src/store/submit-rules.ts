@@ -28,6 +28,31 @@ export function checkPending(
 }
 
 /**
+ * The refusal of a batch that would make more queues of a tenant hold jobs than it may have, or null. Each of them costs
+ * memory, and time of the claims of that tenant.
+ */
+export function checkQueues(
+  jobs: NewJob[],
+  look: {
+    waitingOf(tenantId: string): number;
+    isWaiting(queueKey: string): boolean;
+    allowed(tenantId: string): number;
+    isKnown(job: NewJob): boolean;
+  },
+): SubmitOutcome | null {
+  const opening = jobs.filter(({ queueKey }) => !look.isWaiting(queueKey));
+  for (const [tenantId, ofTenant] of Map.groupBy(opening, (job) => job.tenantId)) {
+    const waiting = look.waitingOf(tenantId);
+    const maxQueues = look.allowed(tenantId);
+    const keys = new Set(ofTenant.map(({ queueKey }) => queueKey));
+    if (waiting + keys.size <= maxQueues) continue;
+    const added = new Set(ofTenant.filter((job) => !look.isKnown(job)).map(({ queueKey }) => queueKey));
+    if (waiting + added.size > maxQueues) return { kind: "too_many_queues", waiting, maxQueues };
+  }
+  return null;
+}
+
+/**
  * The answer for a job whose name is taken: the first job, if it was made by the same request. A different request
  * under the same key or id refuses the whole batch.
  */

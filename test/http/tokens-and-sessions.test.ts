@@ -191,6 +191,17 @@ describe("limits", () => {
     expect(hits).toHaveLength(1);
   });
 
+  test("A12: a tenant whose jobs wait in too many queues is told what a queue is", async () => {
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "many" });
+    await hub.must("PUT", "/tenants/many/quota", { token: hub.admin, body: { max_queues: 1 } });
+    const submit = (type: string) => hub.call("POST", "/jobs", { token, body: { type } });
+    expect((await submit("a")).status).toBe(201);
+    expect((await submit("a")).status).toBe(201);
+    const refused = await submit("b");
+    expect(refused).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED" });
+    expect(refused.text).toContain("pending jobs in 1 of 1 allowed queues, one for each combination of type");
+  });
+
   test("a tenant at its limit of pending jobs is refused, but for what it has submitted before", async () => {
     const { token } = await issueToken(hub, { role: "user", tenant_id: "small" });
     await hub.must("PUT", "/tenants/small/quota", { token: hub.admin, body: { max_pending: 2 } });

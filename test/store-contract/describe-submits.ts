@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { NewJob } from "../../src/core/job.ts";
 import { leaseMs, origin } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
@@ -36,6 +37,23 @@ export function describeSubmits(create: () => StoreUnderTest): void {
       const jobs = [scene().newJob(), scene().newJob()];
       expect(await scene().submitAll(jobs, 2)).toEqual({ kind: "over_quota", pending: 1, maxPending: 2 });
       expect((await scene().store.ping()).jobs.pending).toBe(1);
+    });
+
+    it("A12: limits in how many queues of a tenant jobs may wait, and counts only those", async () => {
+      const { store, nowMs } = scene();
+      await store.putQuota({ tenantId: "acme", quota: { max_queues: 2 }, nowMs, origin });
+      const ofType = (type: string) => scene().newJob({ type });
+      await scene().submit({ type: "a" });
+      const refused = { kind: "too_many_queues", waiting: 1, maxQueues: 2 };
+      expect(await scene().submitAll([ofType("b"), ofType("c")])).toEqual(refused);
+      const repeated = scene().newJob({ type: "b", idempotencyKey: "k", requestHash: "r" });
+      expect((await scene().submitAll([repeated, ofType("b"), ofType("a")])).kind).toBe("accepted");
+      expect((await scene().submitAll([ofType("c")])).kind).toBe("too_many_queues");
+      expect((await scene().submitAll([{ ...ofType("c"), ...named(repeated) }])).kind).toBe("accepted");
+      await scene().submit({ type: "c", tenantId: "other" });
+      expect(await scene().claimIds(4, { types: ["a", "b"] })).toHaveLength(4);
+      expect((await scene().submitAll([ofType("c"), ofType("d")])).kind).toBe("accepted");
+      expect((await scene().submitAll([ofType("a")])).kind).toBe("too_many_queues");
     });
 
     it("fills the quota to the last job and counts each tenant apart", async () => {
@@ -123,4 +141,9 @@ export function describeSubmits(create: () => StoreUnderTest): void {
       expect(scene().notices[0]!.ready[0]).toEqual({ queueKey: scene().newJob().queueKey, count: 1 });
     });
   });
+}
+
+/** Another try of the same request. */
+function named({ idempotencyKey, requestHash, isKeyChosen }: NewJob): Partial<NewJob> {
+  return { idempotencyKey, requestHash, isKeyChosen };
 }

@@ -39,6 +39,7 @@ function defineSet(command: Command, context: CliContext): void {
 
 const meaning: Record<Limit, string> = {
   max_pending: "how many jobs may wait",
+  max_queues: "how many queues may hold waiting jobs (default 10000)",
   max_running: "how many jobs may run at once",
   submits_per_sec: "how many jobs may be submitted each second",
   max_output_bytes: "the most bytes of each output stream of a job",

@@ -1,5 +1,6 @@
-import { type Candidate, Candidates, type ReadPage } from "../claim-candidates.ts";
+import { Candidates, type ReadPage } from "../claim-candidates.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../deal-jobs.ts";
+import type { Candidate } from "../queue-book.ts";
 import type { ClaimInput, ClaimOutcome } from "../store.ts";
 import type { Context } from "./context.ts";
 import { jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
@@ -27,7 +28,7 @@ export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
         const answer = writeJob(context, job, change, { rules, origin: null });
         return answer.kind === "moved" ? answer.job : null;
       },
-      delay: ({ seq }) => sql.run("UPDATE jobs SET ready = 0 WHERE seq = ?", seq),
+      delay: ({ seq }) => sql.run("UPDATE jobs SET ready = 0 WHERE seq = ? AND ready = 1", seq),
       nextTurn: () => tallies.add("turn", 1),
     },
     input,
@@ -45,7 +46,7 @@ function tenantJobs(context: Context, { queues }: TenantInLine, max: number): Te
     );
     return unreadable.size === 0 ? page : page.filter(({ seq }) => !unreadable.has(seq)).slice(0, limit);
   };
-  const candidates = new Candidates(queues, max, readPage);
+  const candidates = new Candidates(context.book, queues, { wanted: max, readPage });
   return {
     peek: () => {
       for (let candidate = candidates.peek(); candidate !== null; candidate = candidates.peek()) {

@@ -1,3 +1,4 @@
+import type { Candidate } from "../queue-book.ts";
 import type { Context } from "./context.ts";
 
 /** Makes delayed jobs claimable once they are due; returns when the next one is due. */
@@ -12,16 +13,18 @@ export function promoteJobs(
 export function promoteDue(context: Context, nowMs: number, limit: number): void {
   const next = nextRunAt(context);
   if (next === null || next > nowMs) return;
-  const promoted = context.sql.all<{ queue_id: number }>(
+  const promoted = context.sql.all<Candidate & { queue_id: number }>(
     `UPDATE jobs SET ready = 1
       WHERE seq IN (SELECT seq FROM jobs WHERE ready = 0 AND run_at <= ? ORDER BY run_at LIMIT ?)
-      RETURNING queue_id`,
+      RETURNING queue_id, seq, priority`,
     nowMs,
     limit,
   );
-  for (const { queue_id } of promoted) {
+  for (const { queue_id, seq, priority } of promoted) {
     const queue = context.book.byId(queue_id);
-    if (queue !== undefined) context.notice.ready(queue.key, 1);
+    if (queue === undefined) continue;
+    context.book.nowReady(queue, { seq, priority });
+    context.notice.ready(queue.key, 1);
   }
 }
 

@@ -28,7 +28,7 @@ export function openQueue({ sql, book }: Context, key: string): Queue {
 
 /** Removes a queue that no job refers to any more. */
 export function closeEmptyQueue({ sql, book }: Context, queue: Queue): void {
-  if (queue.gone || queue.jobs > 0) return;
+  if (queue.jobs > 0 || book.byId(queue.id) !== queue) return;
   sql.run("DELETE FROM queues WHERE id = ?", queue.id);
   book.leave(queue);
 }

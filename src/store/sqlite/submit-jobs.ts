@@ -1,9 +1,10 @@
 import { submitEffects } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import { type NewJob, newJobRecord } from "../../core/job.ts";
+import { queuesAllowed } from "../../core/quota.ts";
 import { sealJob } from "../job-seal.ts";
 import type { SubmitOutcome } from "../store.ts";
-import { answerRepeat, checkPending, type KnownJob } from "../submit-rules.ts";
+import { answerRepeat, checkPending, checkQueues, type KnownJob } from "../submit-rules.ts";
 import { applyEffects } from "./apply-effects.ts";
 import { type Context, RefusedAct } from "./context.ts";
 import { insertJob } from "./job-row.ts";
@@ -12,7 +13,7 @@ import { openQueue } from "./queue-rows.ts";
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
 
 export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
-  if (input.maxPending !== null) refuseBeyondQuota(context, input.jobs, input.maxPending);
+  refuseBeyondQuota(context, input);
   const jobs = input.jobs.map((job, index) => {
     if (accept(context, job, input.origin)) return { id: job.id, status: "pending" as const, existed: false };
     const answer = answerRepeat(job, index, findKnown(context, job));
@@ -22,11 +23,19 @@ export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome 
   return { kind: "accepted", jobs };
 }
 
-function refuseBeyondQuota(context: Context, jobs: NewJob[], maxPending: number): void {
-  const refusal = checkPending(jobs, maxPending, {
-    pendingOf: (tenantId) => context.book.tenant(tenantId).pending,
-    isKnown: (job) => findKnown(context, job) !== null,
-  });
+function refuseBeyondQuota(context: Context, { jobs, maxPending }: SubmitInput): void {
+  const { book } = context;
+  const isKnown = (job: NewJob): boolean => findKnown(context, job) !== null;
+  const pendingOf = (tenantId: string): number => book.tenant(tenantId).pending;
+  const overPending = maxPending === null ? null : checkPending(jobs, maxPending, { pendingOf, isKnown });
+  const refusal =
+    overPending ??
+    checkQueues(jobs, {
+      waitingOf: (tenantId) => book.tenant(tenantId).waiting.size,
+      isWaiting: (queueKey) => (book.byKey(queueKey)?.pending ?? 0) > 0,
+      allowed: (tenantId) => queuesAllowed(book.quota(tenantId)),
+      isKnown,
+    });
   if (refusal !== null) throw new RefusedAct(refusal);
 }
 

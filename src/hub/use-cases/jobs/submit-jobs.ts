@@ -3,6 +3,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { defaultTenant, type Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
+import type { SubmitOutcome } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { checkRate } from "../access/check-rate.ts";
 import { buildDocument, type Defaulted } from "./build-document.ts";
@@ -54,16 +55,31 @@ export async function submitJobs(
       index,
     });
   }
-  const { pending, maxPending } = outcome;
+  const { message, details } = quotaRefusal(outcome);
   await deps.refusals.record({
     event: "QUOTA_EXCEEDED",
     caller: identity.tokenId,
     tenantId: author.tenantId,
     jobId: null,
     origin,
-    details: { pending, max_pending: maxPending },
+    details,
   });
-  throw new WritError("QUOTA_EXCEEDED", `the tenant has ${pending} of ${maxPending} allowed pending jobs`, {
-    retry_after_sec: 5,
-  });
+  throw new WritError("QUOTA_EXCEEDED", message, { retry_after_sec: 5 });
+}
+
+type OverQuota = Extract<SubmitOutcome, { kind: "over_quota" | "too_many_queues" }>;
+
+function quotaRefusal(outcome: OverQuota): { message: string; details: Record<string, number> } {
+  if (outcome.kind === "over_quota") {
+    const { pending, maxPending } = outcome;
+    return {
+      message: `the tenant has ${pending} of ${maxPending} allowed pending jobs`,
+      details: { pending, max_pending: maxPending },
+    };
+  }
+  const { waiting, maxQueues } = outcome;
+  return {
+    message: `the tenant has pending jobs in ${waiting} of ${maxQueues} allowed queues, one for each combination of type and requirements; use fewer types, or ask for a higher max_queues`,
+    details: { queues: waiting, max_queues: maxQueues },
+  };
 }
