@@ -11,10 +11,10 @@ const hasPython = spawnSync(python, ["-c", "import urllib.request"]).status === 
 if (!hasPython) console.warn(`NOT CHECKED against Python: there is no ${python}`);
 
 /** As a plain client does it: everything is sent before anything is read. */
-async function sendThenRead(head: string[], body: Buffer): Promise<string> {
+async function sendThenRead(head: string[], body: Buffer, path = "/api/v1/jobs"): Promise<string> {
   const socket = connect(hub.port, "127.0.0.1");
   socket.pause();
-  socket.write(`POST /api/v1/jobs HTTP/1.1\r\n${["Host: x", ...head].join("\r\n")}\r\n\r\n`);
+  socket.write(`POST ${path} HTTP/1.1\r\n${["Host: x", ...head].join("\r\n")}\r\n\r\n`);
   await new Promise<void>((resolve, reject) => {
     socket.once("error", reject);
     socket.write(body, (error) => (error ? reject(error) : resolve()));
@@ -36,7 +36,9 @@ test("B14: a client that sends a body over the limit to its end reads 413, not a
 
 test("B14: a large body of somebody without a valid token, or to no path, is answered as well", async () => {
   const head = [...json, "Authorization: Bearer sk_user_wrong", `Content-Length: ${5 * mib}`];
-  expect(await sendThenRead(head, Buffer.alloc(5 * mib, " "))).toMatch(/^HTTP\/1.1 401 /);
+  const body = Buffer.alloc(5 * mib, " ");
+  expect(await sendThenRead(head, body)).toMatch(/^HTTP\/1.1 401 /);
+  expect(await sendThenRead(head, body, "/api/v1/nowhere")).toMatch(/^HTTP\/1.1 404 /);
 });
 
 test("B14: a client that waits for the answer before it sends a body over the limit gets it", async () => {
