@@ -43,8 +43,10 @@ export function describeOutages({ scale }: { scale: number }): void {
     "B2: a hub that is away for %i s costs a job of one attempt nothing, and no byte is lost",
     async (outageSec) => {
       const outageMs = outageSec * 1000 * scale;
+      // Without a time limit: one of 300 s would end the longest.
+      const once = { type: "away", max_attempts: 1, timeout_sec: 0 };
       const start = (script: string) =>
-        writ.submit({ type: "away", max_attempts: 1, run: { kind: "exec", argv: ["sh", "-c", script] } });
+        writ.submit({ ...once, run: { kind: "exec", argv: ["sh", "-c", script] } });
       const longer = await start(untilTold);
       // Ends in the middle of the outage, when nobody can be told.
       const shorter = await start(
