@@ -34,6 +34,11 @@ test("jobs of a database of version 0.1 keep their seals and go to whoever fits"
   expect(second.claimed.map(({ job }) => job.type)).toEqual(["solve"]);
 });
 
+test("C3: jobs of such a database keep to the retries of each class, and asked for their limits themselves", async () => {
+  const job = await scene().job("00000000-0000-7000-8000-000000000003");
+  expect(job).toMatchObject({ attemptsChosen: false, limitsDefaulted: null });
+});
+
 test("a job submitted now joins the queue of such a job", async () => {
   const queues = await scene().store.listQueues();
   const run = { kind: "exec" as const, argv: ["true"] };
