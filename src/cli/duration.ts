@@ -40,3 +40,9 @@ export function parseMoment(text: string, nowMs: number): number | undefined {
   const parsed = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(parsed) ? undefined : parsed;
 }
+
+/** A moment in the past: a date and time, milliseconds since the epoch, or an age such as 2h. */
+export function parsePast(text: string, nowMs: number): number | undefined {
+  const agoMs = /^\d{12,}$/.test(text) ? undefined : parseDuration(text);
+  return agoMs === undefined ? parseMoment(text, nowMs) : nowMs - agoMs;
+}

@@ -5,6 +5,7 @@ export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-
 export type { RpcOptions } from "./find-rpc.ts";
 export type { Fleet } from "./fleet.ts";
 export { JobFailure } from "./job-failure.ts";
+export type { ChangeJobsOptions, ListPage } from "./job-list.ts";
 export type { Jobs, RpcListFilter, RpcListPage, StartInput } from "./jobs.ts";
 export { JobsOverGrpc } from "./jobs-over-grpc.ts";
 export { JobsOverHttp } from "./jobs-over-http.ts";
@@ -14,4 +15,4 @@ export type * from "./shapes.ts";
 export type { AttemptChunk, StreamAttemptsOptions } from "./stream-attempts.ts";
 export type { StreamOutputOptions } from "./stream-output.ts";
 export type { WaitOptions } from "./wait-job.ts";
-export { type EventsOptions, type ListPage, type RunOptions, Writ } from "./writ.ts";
+export { type EventsOptions, type RunOptions, Writ } from "./writ.ts";

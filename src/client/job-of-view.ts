@@ -1,7 +1,7 @@
 import { commandOf } from "../contract/kinds.ts";
 import type { JobSummary, JobView } from "../contract/view-shapes.ts";
 import type { JobRecord } from "../core/job.ts";
-import { grpcExitCode, grpcFailure, grpcReason, grpcState } from "../core/state-names.ts";
+import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../core/state-names.ts";
 import type { RpcJob } from "./rpc-job.ts";
 
 /** A job of the HTTP API as gRPC shows it, so that whoever reads it need not know which of the two was asked. */
@@ -13,7 +13,11 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     failReason: view.fail_reason,
     failHistory: failuresOf(view) as JobRecord["failHistory"],
     exitCode: view.exit_code,
+    attempts: view.attempts,
+    maxAttempts: view.max_attempts,
+    runAt: view.run_at,
   };
+  const { lastError, retryAt } = grpcRetry(record);
   const { failCode, failDetail } = grpcFailure(record);
   return {
     job_id: view.id,
@@ -33,6 +37,10 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     started_at: view.started_at,
     ended_at: view.completed_at,
     attempt: view.attempt,
+    attempts: view.attempts,
+    max_attempts: view.max_attempts,
+    last_error: lastError || null,
+    retry_at: Number(retryAt) || null,
     progress: view.progress,
     stdout_bytes: view.output.stdout,
     stderr_bytes: view.output.stderr,

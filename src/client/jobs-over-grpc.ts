@@ -74,7 +74,7 @@ export class JobsOverGrpc implements Jobs {
 
   async listPage(
     { state, since, until, ...filter }: RpcListFilter = {},
-    { pageSize, pageToken, signal }: PageOptions = {},
+    { pageSize, pageToken, count, signal }: PageOptions = {},
   ): Promise<RpcListPage> {
     const request = {
       ...filter,
@@ -83,13 +83,18 @@ export class JobsOverGrpc implements Jobs {
       until: BigInt(until ?? 0),
       pageSize,
       pageToken,
+      count,
     };
     const options = { signal, timeoutMs: callMsMax };
-    const { jobs, nextPageToken } = await this.#rpc.call(
+    const { jobs, nextPageToken, total, totalIsMore } = await this.#rpc.call(
       (client) => client.listJobs(request, options),
       signal,
     );
-    return { jobs: jobs.map(rpcJob), nextPageToken: nextPageToken || undefined };
+    return {
+      jobs: jobs.map(rpcJob),
+      nextPageToken: nextPageToken || undefined,
+      total: total === undefined ? undefined : { count: total, isMore: totalIsMore },
+    };
   }
 
   async findIds(part: string): Promise<string[]> {

@@ -76,17 +76,20 @@ export class JobsOverHttp implements Jobs {
   /** The hub filters by its own states; one of ours may be a part of several of them, so the rest is done here. */
   async listPage(
     filter: RpcListFilter = {},
-    { pageSize, pageToken, signal }: PageOptions = {},
+    { pageSize, pageToken, count, signal }: PageOptions = {},
   ): Promise<RpcListPage> {
     const { state, type, worker, user, failCode, since, until, search, id } = filter;
     const status = statusesOf(filter);
     if (status?.length === 0) return { jobs: [], nextPageToken: undefined };
-    const fail_code = failCode as FailureClass | undefined;
+    const fail_code = (state === "STOPPED" ? "CANCELLED" : failCode) as FailureClass | undefined;
     const which = { status, type, worker_id: worker, user_id: user, fail_code, since, until, q: search, id };
-    const query = { ...which, limit: pageSize, cursor: pageToken };
+    const query = { ...which, limit: pageSize, cursor: pageToken, count };
     const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query }, { signal });
     const jobs = body.map(jobOfView).filter((job) => state === undefined || job.state === state);
-    return { jobs, nextPageToken: header("x-next-cursor") };
+    // Of the other states only a part is in each of the hub's, so they cannot be counted there.
+    const isCounted = state === undefined || countable.includes(state);
+    const total = isCounted ? totalOf(header("x-total-count")) : undefined;
+    return { jobs, nextPageToken: header("x-next-cursor"), total };
   }
 
   async findIds(part: string): Promise<string[]> {
@@ -109,6 +112,13 @@ export class JobsOverHttp implements Jobs {
       at += data.length;
     }
   }
+}
+
+const countable: readonly string[] = ["QUEUED", "RUNNING", "STOPPED"];
+
+/** A number; with a + behind it there may be more. */
+function totalOf(text: string | undefined): RpcListPage["total"] {
+  return text === undefined ? undefined : { count: Number.parseInt(text, 10), isMore: text.endsWith("+") };
 }
 
 /** The states of the HTTP API to ask for; undefined for all. */

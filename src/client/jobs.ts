@@ -32,9 +32,19 @@ export type RpcListFilter = {
   /** The first 8 or more, or the last 6 or more, characters of an id. */
   id?: string | undefined;
 };
-export type RpcListPage = { jobs: RpcJob[]; nextPageToken: string | undefined };
+export type RpcListPage = {
+  jobs: RpcJob[];
+  nextPageToken: string | undefined;
+  /** If it was asked for and can be counted; with `isMore`, counting has ended before all were found. */
+  total?: { count: number; isMore: boolean } | undefined;
+};
 export type CallOptions = { signal?: AbortSignal | undefined };
-export type PageOptions = CallOptions & { pageSize?: number; pageToken?: string | undefined };
+export type PageOptions = CallOptions & {
+  pageSize?: number;
+  pageToken?: string | undefined;
+  /** Also count all jobs that fit. */
+  count?: boolean;
+};
 
 /**
  * What a person does with the jobs of a hub. JobsOverGrpc does it with a certificate, JobsOverHttp with a token; both

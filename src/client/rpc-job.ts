@@ -30,6 +30,12 @@ export type RpcJob = {
   started_at: number | null;
   ended_at: number | null;
   attempt: number;
+  /** How often it was tried since it was submitted or retried by a person, and how often it may be. */
+  attempts: number;
+  max_attempts: number;
+  /** Of a job that is not over: how its last attempt failed, and when the next is due. */
+  last_error: string | null;
+  retry_at: number | null;
   progress: number | null;
   stdout_bytes: number;
   stderr_bytes: number;
@@ -60,6 +66,10 @@ export function rpcJob(status: JobStatus): RpcJob {
     started_at: Number(status.startedAt) || null,
     ended_at: Number(status.endedAt) || null,
     attempt: status.attempt,
+    attempts: status.attempts,
+    max_attempts: status.maxAttempts,
+    last_error: status.lastError || null,
+    retry_at: Number(status.retryAt) || null,
     progress: status.progress ?? null,
     stdout_bytes: Number(status.stdoutBytes),
     stderr_bytes: Number(status.stderrBytes),

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { queueView, quota, tenantQuota, tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
+import type { bulkAnswer } from "../contract/list-query.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
 import type { EventKind, eventTable, Severity } from "../core/events.ts";
@@ -33,6 +34,8 @@ export type Queue = z.infer<typeof queueView>;
 export type Quota = z.infer<typeof quota>;
 export type TenantQuota = z.infer<typeof tenantQuota>;
 
+export type BulkOutcome = z.infer<typeof bulkAnswer>;
+
 export type AuditFilter = {
   event?: EventKind;
   user_id?: string;
@@ -50,7 +53,8 @@ export type ListFilter = {
   type?: string;
   workerId?: string;
   userId?: string;
-  failCode?: FailureClass;
+  /** With a `!` before it, jobs that have not failed so. */
+  failCode?: FailureClass | `!${FailureClass}`;
   /** Created at this time or later, and before that time, in milliseconds since the epoch. */
   since?: number;
   until?: number;

@@ -3,17 +3,18 @@ import { auditRoutes } from "../contract/audit-routes.ts";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { ReceiptView } from "../contract/view-shapes.ts";
-import { WritError } from "../core/errors.ts";
-import { isEnded } from "../core/job.ts";
 import { Fleet } from "./fleet.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
 import { HubConnection } from "./hub-connection.ts";
 import { JobFailure } from "./job-failure.ts";
+import { type ChangeJobsOptions, changeJobs, type ListPage, listJobsPage } from "./job-list.ts";
+import { resultOf } from "./job-result.ts";
 import { optionsFromEnvironment, type WritOptions } from "./options.ts";
 import type {
   Accepted,
   AuditFilter,
   AuditRecord,
+  BulkOutcome,
   Identity,
   Job,
   JobEvent,
@@ -34,7 +35,6 @@ import { type StreamOutputOptions, streamOutput } from "./stream-output.ts";
 import { SubmitQueue, submitBatch } from "./submit-queue.ts";
 import { JobWaits, type WaitOptions } from "./wait-job.ts";
 
-export type ListPage = { jobs: JobSummary[]; nextCursor: string | undefined };
 /** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
 export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen">;
@@ -92,7 +92,7 @@ export class Writ {
     const { id } = await this.submit(job, params, submit);
     const ended = await this.wait(id, wait);
     if (ended.status !== "completed") throw new JobFailure(ended);
-    return checkValue(job.result, ended.result, "result");
+    return checkValue(job.result, resultOf(ended), "result");
   }
 
   /** Submits up to 1000 jobs: all are accepted, or none. */
@@ -117,26 +117,19 @@ export class Writ {
     } while (cursor !== undefined);
   }
 
-  async listPage(
+  listPage(
     filter: ListFilter = {},
-    { limit, cursor }: { limit?: number; cursor?: string | undefined } = {},
+    page: { limit?: number; cursor?: string | undefined } = {},
   ): Promise<ListPage> {
-    const { status, type, workerId, userId, failCode, since, until, search, id } = filter;
-    const query = {
-      status: status === undefined ? undefined : [status].flat(),
-      type,
-      worker_id: workerId,
-      user_id: userId,
-      fail_code: failCode,
-      since,
-      until,
-      q: search,
-      id,
-      limit,
-      cursor,
-    };
-    const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query });
-    return { jobs: body, nextCursor: header("x-next-cursor") };
+    return listJobsPage(this.#hub, filter, page);
+  }
+
+  /**
+   * Cancels or retries up to 10,000 jobs, by their ids or by a filter; with `dryRun` it only counts them. One that is
+   * refused stops no other. A filter retries what failed, and what was cancelled only if its `failCode` says so.
+   */
+  changeJobs(act: "cancel" | "retry", which: ChangeJobsOptions): Promise<BulkOutcome> {
+    return changeJobs(this.#hub, act, which);
   }
 
   /** The ids that begin or end with this part, newest first; at most 100. */
@@ -282,18 +275,4 @@ export class Writ {
   close(): void {
     this.#hub.close();
   }
-}
-
-function resultOf(job: Job): unknown {
-  if (job.status === "completed") {
-    const lost = job.damaged?.filter((part) => part === "result" || part === "row") ?? [];
-    if (lost.length === 0) return job.result;
-    throw new WritError("STORE_CORRUPT", `the result of job ${job.id} is damaged in the hub's database`);
-  }
-  const why = isEnded(job.status) ? `${job.status}: ${job.fail_reason ?? "no reason given"}` : job.status;
-  throw new WritError("STATE_CONFLICT", `the job has no result: it is ${why}`, {
-    job_status: job.status,
-    fail_code: job.fail_code,
-    fail_reason: job.fail_reason,
-  });
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { outputStreams } from "../core/output-stream.ts";
 import { jobId, queryFlag, queryInteger } from "./fields.ts";
-import { listQuery } from "./list-query.ts";
+import { bulkAnswer, bulkRequest, listQuery } from "./list-query.ts";
 import { bodyBytes, route } from "./route.ts";
 import { startRequest } from "./start-shapes.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
@@ -56,7 +56,8 @@ export const jobRoutes = {
     method: "GET",
     path: "/jobs",
     who: readers,
-    summary: "List jobs, newest first, without large fields; the next page is in the header X-Next-Cursor",
+    summary:
+      "List jobs, newest first, without large fields; the next page is in X-Next-Cursor, with count=true the total in X-Total-Count",
     query: listQuery,
     answers: { 200: { description: "Jobs", shape: z.array(jobSummary) } },
   }),
@@ -96,6 +97,15 @@ export const jobRoutes = {
     params: jobParams,
     body: z.strictObject({}).optional(),
     answers: { 200: { description: "The job is pending again", shape: accepted } },
+  }),
+  changeJobs: route({
+    method: "POST",
+    path: "/jobs/bulk",
+    who: ["user"],
+    summary: "Cancel or retry up to 10,000 jobs, by their ids or by a filter; with dry_run, only count them",
+    body: bulkRequest,
+    bodyBytesMax: bodyBytes.ordinary,
+    answers: { 200: { description: "What was done and what was not", shape: bulkAnswer } },
   }),
   readOutput: route({
     method: "GET",

@@ -64,6 +64,10 @@ const jobStatus = {
   usage: { number: 19, kind: usage },
   failCode: { number: 20, kind: "string" },
   failDetail: { number: 21, kind: "string" },
+  attempts: { number: 22, kind: "uint32" },
+  maxAttempts: { number: 23, kind: "uint32" },
+  lastError: { number: 24, kind: "string" },
+  retryAt: { number: 25, kind: "int64" },
 } as const satisfies WireMessage;
 
 const jobId = { jobId: { number: 1, kind: "string" } } as const satisfies WireMessage;
@@ -112,11 +116,14 @@ const listJobsRequest = {
   until: { number: 10, kind: "int64" },
   search: { number: 11, kind: "string" },
   id: { number: 12, kind: "string" },
+  count: { number: 13, kind: "bool" },
 } as const satisfies WireMessage;
 
 const listJobsResponse = {
   jobs: { number: 1, kind: jobStatus, count: "repeated" },
   nextPageToken: { number: 2, kind: "string" },
+  total: { number: 3, kind: "uint32", count: "optional" },
+  totalIsMore: { number: 4, kind: "bool" },
 } as const satisfies WireMessage;
 
 type WireMethod = { path: string; input: WireMessage; output: WireMessage };

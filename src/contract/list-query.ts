@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type FailureClass, failureClasses } from "../core/failure.ts";
 import { type JobState, jobStates } from "../core/job.ts";
-import { queryInteger, text, userId, workerId } from "./fields.ts";
+import { integer, jobId, queryFlag, queryInteger, text, userId, workerId } from "./fields.ts";
 
 const statusAllowed = `${jobStates.join(", ")}, or dead for quarantined; several with commas`;
 
@@ -23,7 +23,14 @@ const typeOrPrefix = z
     "must be 1 to 100 letters, digits, . _ or -, with a * at its end for all types that begin so",
   );
 
-const moment = queryInteger(0, 8_640_000_000_000_000);
+const timeMsMax = 8_640_000_000_000_000;
+const moment = queryInteger(0, timeMsMax);
+
+const codes = Object.keys(failureClasses) as FailureClass[];
+const otherThan = codes.map((code) => `!${code}` as const);
+const failCode = z
+  .enum([...codes, ...otherThan], `must be one of ${codes.join(", ")}; with ! before it, any other`)
+  .meta({ description: "A failure code, or with ! before it any other" });
 
 const idPart = z
   .string()
@@ -35,7 +42,7 @@ export const listFilter = z.strictObject({
   type: typeOrPrefix.optional(),
   worker_id: workerId.optional(),
   user_id: userId.optional(),
-  fail_code: z.enum(Object.keys(failureClasses) as [FailureClass, ...FailureClass[]]).optional(),
+  fail_code: failCode.optional(),
   since: moment.optional(),
   until: moment.optional(),
   q: text(1, 100).optional(),
@@ -49,6 +56,7 @@ const listFields = ["summary", "full"] as const;
 
 export const listQuery = listFilter.extend({
   fields: z.enum(listFields, "must be summary or full").optional(),
+  count: queryFlag.optional(),
   limit: queryInteger(1, 1000).optional(),
   offset: z
     .string()
@@ -57,4 +65,37 @@ export const listQuery = listFilter.extend({
     .refine((offset) => offset <= offsetMax, `must be at most ${offsetMax}; use cursor beyond that`)
     .optional(),
   cursor: text(1, 100).optional(),
+});
+
+/** The same filter in a body, where times are numbers. */
+const bulkFilter = listFilter.extend({
+  since: integer(0, timeMsMax).optional(),
+  until: integer(0, timeMsMax).optional(),
+});
+export type BulkFilter = z.infer<typeof bulkFilter>;
+
+/** How many jobs one call can name or find. */
+export const bulkJobsMax = 10_000;
+
+export const bulkRequest = z
+  .strictObject({
+    act: z.enum(["cancel", "retry"], "must be cancel or retry"),
+    ids: z.array(jobId).max(bulkJobsMax).optional(),
+    filter: bulkFilter.optional(),
+    dry_run: z.boolean().optional(),
+  })
+  .superRefine(({ ids, filter }, context) => {
+    if ((ids === undefined) === (filter === undefined))
+      context.addIssue({
+        code: "custom",
+        path: ["filter"],
+        message: "give either ids or filter; {} is every job",
+      });
+  });
+
+export const bulkAnswer = z.object({
+  matched: z.int(),
+  done: z.int(),
+  left: z.array(z.object({ id: z.string(), why: z.string() })),
+  more: z.boolean().meta({ description: "There are more jobs than one call changes; call again" }),
 });

@@ -40,6 +40,16 @@ export function grpcFailure(job: Ended): { failCode: string; failDetail: string 
   return { failCode: job.failCode ?? "", failDetail: job.failDetail ?? "" };
 }
 
+/** How often it was tried, and if it is not over, how that went and when the next attempt is due. */
+export function grpcRetry(
+  job: Pick<JobRecord, "status" | "attempts" | "maxAttempts" | "failHistory" | "runAt">,
+): { attempts: number; maxAttempts: number; lastError: string; retryAt: bigint } {
+  const { status, attempts, maxAttempts } = job;
+  const last = isEnded(status) ? undefined : job.failHistory.at(-1);
+  const retryAt = last === undefined || status !== "pending" ? 0n : BigInt(job.runAt);
+  return { attempts, maxAttempts, lastError: last?.reason ?? "", retryAt };
+}
+
 /** The exit code once there is one: 128 + n after signal n, 126 and 127 when it could not be executed or found. */
 export function grpcExitCode(job: Ended): number | undefined {
   if (job.status === "completed") return job.exitCode ?? 0;

@@ -49,6 +49,8 @@ const actKinds = {
   getReceiptSignature: "read",
   getForgottenJob: "read",
   listJobs: "read",
+  listJobIds: "read",
+  countJobs: "read",
   getQueuePosition: "read",
   getWorker: "read",
   getWorkerOwner: "read",

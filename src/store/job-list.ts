@@ -37,7 +37,8 @@ export type JobFilter = {
   type?: string | undefined;
   typePrefix?: string | undefined;
   workerId?: string | undefined;
-  failCode?: FailureClass | undefined;
+  /** With a ! before it, jobs that have not failed with this code. */
+  failCode?: FailureClass | `!${FailureClass}` | undefined;
   /** Created at this time or later. */
   since?: number | undefined;
   /** Created before this time. */
@@ -55,8 +56,12 @@ export type JobFilter = {
 export const idStartCharsMin = 8;
 export const idEndCharsMin = 6;
 
+export type JobIdPage = Pick<JobPage, "nextBefore"> & { ids: string[] };
+
 /** A filter that no index serves looks at no more jobs than this in one call, so that it never takes long. */
 export const lookedJobsMax = 20_000;
+/** A count ends here: nobody reads a longer number to the end. */
+export const countedJobsMax = 10_000;
 /** What one page reads at most: below the 4 MiB that a gRPC client accepts by default. */
 export const pageBytesMax = 2 * 1024 ** 2;
 

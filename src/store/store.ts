@@ -8,7 +8,7 @@ import type { Quota } from "../core/quota.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DamagedPart } from "./find-damage.ts";
-import type { JobFilter, JobPage } from "./job-list.ts";
+import type { JobFilter, JobIdPage, JobPage } from "./job-list.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
 import type { WorkerStore } from "./worker-store.ts";
@@ -86,6 +86,10 @@ export type Store = AccessStore &
      * the others are listed all the same.
      */
     listJobs(input: JobFilter): Promise<JobPage>;
+    /** The ids of the same jobs; what was said of pages holds here too. */
+    listJobIds(input: JobFilter): Promise<JobIdPage>;
+    /** How many jobs fit. If `isMore`, there may be more: counting ends after a while. */
+    countJobs(input: Omit<JobFilter, "limit">): Promise<{ count: number; isMore: boolean }>;
     /**
      * How many claimable jobs of the same queue are ahead, whether its type is paused, and how many jobs of its tenant
      * are assigned or running. Null if it is not pending.

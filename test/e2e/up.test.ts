@@ -85,7 +85,8 @@ describe("writ up", () => {
       script,
     ]);
     expect(done.code).toBe(0);
-    const { id } = JSON.parse(done.stdout.trim().split("\n").at(-1)!);
+    const { job_id: id, result } = JSON.parse(done.stdout.trim().split("\n").at(-1)!);
+    expect(result).toEqual({ answer: 42 });
     expect((await run("bin/jobctl", ["stream", id])).stdout).toBe("out\n");
     expect((await run("bin/jobctl", ["stream", id, "--stderr"])).stdout).toBe("err\n");
     expect(JSON.parse((await run("bin/jobctl", ["result", id])).stdout)).toEqual({ answer: 42 });

@@ -41,6 +41,10 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     token: tokens.alice,
     query: { status: "pending", type: "some.type", worker_id: "w", limit: "10", offset: "0", cursor: "1" },
   }),
+  changeJobs: async (world) => ({
+    token: world.tokens.alice,
+    body: { act: "cancel", ids: [await aliceJob(world)], dry_run: true },
+  }),
   streamEvents: async (world) => ({ token: world.tokens.alice, query: { job_id: await aliceJob(world) } }),
   getJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
   cancelJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),

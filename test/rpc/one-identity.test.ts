@@ -99,7 +99,7 @@ async function walk(around: Record<string, string>): Promise<void> {
   expect(await ok(["stream", id], around)).toBe("");
   expect(await jobctl(["attach", id], { env: around })).toMatchObject({ exitCode: 143 });
   expect(await jobctl(["stop", id], { env: around })).toMatchObject({ exitCode: 1 });
-  expect(await ok(["retry", id], around)).toContain("pending");
+  expect(await ok(["retry", id], around)).toContain("QUEUED");
   expect(await jobctl(["result", id], { env: around })).toMatchObject({ exitCode: 1 });
   const submitted = (await ok(["submit", "t"], around)).trim();
   expect(await ok(["status", submitted.slice(-8)], around)).toContain(submitted);

@@ -30,6 +30,25 @@ export function describeLists(create: () => StoreUnderTest): void {
       expect(skipped.jobs.map(({ job }) => job.id)).toEqual(ids.slice(3));
     });
 
+    it("C4: gives the ids of the same jobs, and counts them", async () => {
+      const unsafe = await scene().submitAndClaim();
+      await scene().change(unsafe, failureOf("SECURITY_VIOLATION"));
+      const failed = await scene().submitAndClaim();
+      await scene().change(failed, failureOf("INVALID_JOB"));
+      const waiting = await scene().submit();
+      const { store } = scene();
+      const first = await store.listJobIds({ limit: 2 });
+      expect(first.ids).toEqual([waiting, failed.job.id]);
+      const rest = await store.listJobIds({ limit: 2, before: first.nextBefore! });
+      expect(rest).toEqual({ ids: [unsafe.job.id], nextBefore: null });
+      expect((await store.listJobIds({ limit: 9, failCode: "!SECURITY_VIOLATION" })).ids).toEqual(first.ids);
+      expect(await store.countJobs({})).toEqual({ count: 3, isMore: false });
+      expect(await store.countJobs({ statuses: ["failed"], failCode: "!SECURITY_VIOLATION" })).toEqual({
+        count: 1,
+        isMore: false,
+      });
+    });
+
     it("filters by tenant, user, state, type and worker, each alone and together", async () => {
       const failed = await scene().submitAndClaim({ type: "test" });
       await scene().change(failed, failureOf("INVALID_JOB"));

@@ -3,7 +3,7 @@ import type { AuditRecord, Writ } from "../../client/index.ts";
 import { type EventKind, eventTable } from "../../core/events.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { parseDuration, parseMoment } from "../duration.ts";
+import { parsePast } from "../duration.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { parsed, wholeNumber } from "../program.ts";
 import { resolveJobId, shortId } from "../short-id.ts";
@@ -25,7 +25,10 @@ type Flags = {
 const pageRecords = 500;
 
 export function define(command: Command, context: CliContext): void {
-  const moment = parsed(momentOf, "a date such as 2030-01-31, or an age such as 2h or 7d");
+  const moment = parsed(
+    (text) => parsePast(text, Date.now()),
+    "a date such as 2030-01-31, or an age such as 2h or 7d",
+  );
   command
     .addOption(new Option("--event <name>", "only events of this kind").choices(Object.keys(eventTable)))
     .option("--user <id>", "only events caused by this user")
@@ -75,12 +78,6 @@ async function search(
 /** A deleted job is still in the trail under its full id, which cannot be looked up any more. */
 async function resolveJob(writ: Writ, id: string): Promise<string> {
   return id.length === 36 ? id : resolveJobId(writ, id);
-}
-
-function momentOf(text: string): number | undefined {
-  const nowMs = Date.now();
-  const agoMs = /^\d{12,}$/.test(text) ? undefined : parseDuration(text);
-  return agoMs === undefined ? parseMoment(text, nowMs) : nowMs - agoMs;
 }
 
 const columns: Column<AuditRecord>[] = [

@@ -48,8 +48,8 @@ async function showOne(writ: Writ, input: Input & { jobId: string; follow: boole
 
 async function printPast({ context, command }: Input, event: TimelineEvent): Promise<void> {
   const name = event.event.toLowerCase().replace(/^job_/, "").replaceAll("_", " ");
-  const { status, worker_id, attempt, reason, detail } = event.details;
-  const told = [status, worker_id && `on ${worker_id}`, attempt && `attempt ${attempt}`, reason ?? detail];
+  const { worker_id, attempt, reason, detail } = event.details;
+  const told = [worker_id && `on ${worker_id}`, attempt && `attempt ${attempt}`, reason ?? detail];
   await printLine(context, wantsJson(command) ? safeJson(event) : row(event.ts, name, told));
 }
 
@@ -76,7 +76,7 @@ function row(ts: number, name: string, told: unknown[]): string {
   const words = told.filter(
     (word) => word !== undefined && word !== null && word !== "" && word !== false && word !== 0,
   );
-  return neutraliseLine(`${new Date(ts).toISOString()}  ${name.padEnd(12)}  ${words.join("  ")}`).trimEnd();
+  return neutraliseLine(`${new Date(ts).toISOString()}  ${name.padEnd(16)}  ${words.join("  ")}`).trimEnd();
 }
 
 async function printLine(context: CliContext, line: string): Promise<void> {

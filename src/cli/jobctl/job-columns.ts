@@ -22,11 +22,11 @@ export function jobColumns(context: CliContext, nowMs: number): Column<RpcJob>[]
     { title: "ID", cell: (job) => shortId(job.job_id) },
     { title: "STATE", cell: (job) => job.state, paint: (text, job) => paint[colourOf(job)](text) },
     { title: "AGE", cell: (job) => formatAge(job.created_at, nowMs) },
-    { title: "TRY", cell: (job) => job.attempt || null },
+    { title: "TRY", cell: triesOf },
     { title: "USER", cell: (job) => job.user, minWidth: 6 },
     { title: "WORKER", cell: (job) => job.worker, minWidth: 8 },
     { title: "COMMAND", cell: (job) => commandLine(job.command) || job.type, minWidth: 12 },
-    { title: "DETAIL", cell: detailOf, minWidth: 10 },
+    { title: "DETAIL", cell: (job) => detailOf(job, nowMs), minWidth: 10 },
   ];
 }
 
@@ -34,8 +34,23 @@ function colourOf({ state, exit_code }: RpcJob): "dim" | "cyan" | "green" | "yel
   return state === "EXITED" && exit_code !== 0 && exit_code !== null ? "red" : colours[state];
 }
 
-/** How far it is, or how it ended. */
-export function detailOf(job: RpcJob): string | null {
+/** Which try it is, and of how many; null before the first. */
+export function triesOf({ attempts, max_attempts: max }: RpcJob): string | null {
+  if (attempts === 0) return null;
+  return max > 1 ? `${attempts} of ${max}` : String(attempts);
+}
+
+/** When the next attempt is due, and how the last one failed; null unless it waits for one. */
+function retryText({ retry_at: dueAt, last_error: error }: RpcJob, nowMs: number): string | null {
+  if (dueAt === null) return null;
+  const when = dueAt > nowMs ? `next try in ${formatAge(nowMs, dueAt)}` : "next try when a worker is free";
+  return error === null ? when : `${when}: ${error}`;
+}
+
+/** How far it is, when it is tried again, or how it ended. */
+export function detailOf(job: RpcJob, nowMs: number): string | null {
+  const retry = job.state === "QUEUED" ? retryText(job, nowMs) : null;
+  if (retry !== null) return retry;
   if (job.state === "RUNNING" && job.progress !== null) return progressBar(job.progress);
   if (job.reason !== "") return job.reason;
   return job.state === "EXITED" ? `exit ${job.exit_code ?? 0}` : null;

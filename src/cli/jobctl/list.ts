@@ -1,53 +1,63 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { Jobs, RpcJob } from "../../client/index.ts";
-import { type RpcState, rpcStates } from "../../client/rpc-job.ts";
+import type { RpcListFilter } from "../../client/jobs.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { wholeNumber } from "../program.ts";
 import { Table, tableWidth } from "../table.ts";
 import { safeJson } from "../terminal.ts";
 import { withJobs } from "../with-jobs.ts";
+import { formatCount } from "./change-many.ts";
 import { jobColumns } from "./job-columns.ts";
+import { addFilterOptions, addStateOptions, type FilterFlags, jobFilter } from "./job-filter.ts";
 
-type ListFlags = { state?: string; type?: string; worker?: string; limit: number; all?: boolean };
+type ListFlags = FilterFlags & { limit: number; all?: boolean };
 
 // The first of these pieces decides how wide the columns are.
 const pieceRows = 1000;
 
 export function define(command: Command, context: CliContext): void {
+  addStateOptions(command);
+  addFilterOptions(command);
   command
-    .addOption(new Option("--state <state>", "only jobs in this state").choices(stateChoices))
-    .option("--type <type>", "only jobs of this type")
-    .option("--worker <id>", "only jobs that this worker ran or is running")
     .option("--limit <n>", "print at most N jobs", wholeNumber(1, 1_000_000), 50)
     .option("--all", "print all jobs, without a limit")
-    .action((flags: ListFlags) =>
-      withJobs(context, command, (jobs) => list(jobs, { context, command, flags })),
-    );
+    .action((flags: ListFlags) => {
+      const filter = jobFilter(flags);
+      return withJobs(context, command, (jobs) => list(jobs, { context, command, flags, filter }));
+    });
 }
 
-const stateChoices = rpcStates.map((state) => state.toLowerCase());
+type ListCall = { context: CliContext; command: Command; flags: ListFlags; filter: RpcListFilter };
 
-async function list(
-  jobs: Jobs,
-  { context, command, flags }: { context: CliContext; command: Command; flags: ListFlags },
-): Promise<void> {
-  const { type, worker, all = false, limit } = flags;
-  const state = flags.state?.toUpperCase() as RpcState | undefined;
-  const pageSize = all ? pieceRows : Math.min(limit, pieceRows);
+async function list(jobs: Jobs, call: ListCall): Promise<void> {
+  const { context, command, flags, filter } = call;
   const signal = context.stops.requested;
+  const limit = flags.all ? Number.POSITIVE_INFINITY : flags.limit;
   const table = new Table(jobColumns(context, Date.now()), tableWidth(context.stdout));
-  let rows: RpcJob[] = [];
+  const show = (rows: RpcJob[]): string =>
+    wantsJson(command) ? rows.map((job) => `${safeJson(job)}\n`).join("") : table.format(rows);
   let count = 0;
-  for await (const job of jobs.list({ state, type, worker }, { pageSize, signal })) {
-    if (wantsJson(command)) await writeSlowly(context, `${safeJson(job)}\n`, signal);
-    else rows.push(job);
-    if (rows.length === pieceRows) {
-      await writeSlowly(context, table.format(rows), signal);
-      rows = [];
-    }
-    if (++count === limit && !all) break;
-  }
-  if (rows.length > 0) await writeSlowly(context, table.format(rows), signal);
+  let pageToken: string | undefined;
+  do {
+    const pageSize = Math.min(limit - count, pieceRows);
+    const page = await jobs.listPage(filter, { pageSize, pageToken, signal });
+    if (page.jobs.length > 0) await writeSlowly(context, show(page.jobs), signal);
+    count += page.jobs.length;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== undefined && count < limit);
   if (count === 0 && context.stdout.isTTY) context.stderr.write("no jobs\n");
+  if (pageToken !== undefined) await sayRest(jobs, call, count);
+}
+
+/** On stderr, so that a program that reads the list is not disturbed and a person is told. */
+async function sayRest(jobs: Jobs, { context, filter }: ListCall, count: number): Promise<void> {
+  const { total } = await jobs.listPage(filter, {
+    pageSize: 1,
+    count: true,
+    signal: context.stops.requested,
+  });
+  if (total !== undefined && !total.isMore && total.count <= count) return;
+  const of = total === undefined ? "shown" : `of ${formatCount(total.count, total.isMore)}`;
+  context.stderr.write(`${formatCount(count)} ${of}; --all shows the rest\n`);
 }

@@ -30,7 +30,9 @@ export function fieldsOf(job: RpcJob): Field[] {
     ["type", job.type],
     ["command", commandLine(job.command)],
     ["user", `${job.user} (${job.tenant})`],
-    ["attempt", job.attempt === 0 ? null : job.attempt],
+    ["attempts", attemptsText(job)],
+    ["last error", job.last_error],
+    ["next try", moment(job.retry_at)],
     ["worker", job.worker],
     ["progress", job.progress === null ? null : `${Math.round(job.progress)} %`],
     ["created", moment(job.created_at)],
@@ -42,6 +44,12 @@ export function fieldsOf(job: RpcJob): Field[] {
     ["used", usage === null ? null : usageText(usage)],
     ...isolationFields(job.isolation),
   ];
+}
+
+/** A job that a person has retried was tried more often than its limit counts. */
+function attemptsText(job: RpcJob): string | null {
+  const tries = job.attempts === 0 ? null : `${job.attempts} of ${job.max_attempts}`;
+  return tries === null || job.attempt === job.attempts ? tries : `${tries} (attempt ${job.attempt} in all)`;
 }
 
 /** Which parts of the cage were applied and which were missing, so that nobody thinks a job safer than it was. */

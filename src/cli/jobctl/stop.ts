@@ -1,14 +1,34 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import type { JobState } from "../../core/job.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { withJobs } from "../with-jobs.ts";
+import { addManyOptions, changeMany, type ManyFlags, meansMany } from "./change-many.ts";
+
+const statesOf: Record<string, JobState[]> = { queued: ["pending", "assigned"], running: ["running"] };
 
 export function define(command: Command, context: CliContext): void {
-  command.argument("<id>", jobIdHelp).action((id: string) =>
-    withJobs(context, command, async (jobs) => {
-      const job = await jobs.stop(await resolveJobId(jobs, id), { signal: context.stops.requested });
-      print(context, command, job, ({ job_id, state }) => `${job_id} is ${state}\n`);
-    }),
-  );
+  command.argument("[id]", jobIdHelp);
+  addManyOptions(command, "stop all jobs that the options choose, after showing how many they are");
+  command
+    .addOption(
+      new Option("--state <state>", "with --all: only jobs in this state").choices(Object.keys(statesOf)),
+    )
+    .action((id: string | undefined, flags: ManyFlags) =>
+      meansMany(id, flags) ? stopMany(context, command, flags) : stopOne(context, command, id!),
+    );
+}
+
+function stopOne(context: CliContext, command: Command, id: string): Promise<void> {
+  return withJobs(context, command, async (jobs) => {
+    const job = await jobs.stop(await resolveJobId(jobs, id), { signal: context.stops.requested });
+    print(context, command, job, ({ job_id, state }) => `${job_id} is ${state}\n`);
+  });
+}
+
+function stopMany(context: CliContext, command: Command, flags: ManyFlags): Promise<void> {
+  const status = flags.state === undefined ? Object.values(statesOf).flat() : statesOf[flags.state]!;
+  const words = { verb: "Stop", outcome: "were told to stop" };
+  return changeMany({ context, command, act: "cancel", flags, status, ...words });
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { JobInput, Writ } from "../../client/index.ts";
+import type { Accepted, JobInput, RpcJob, Writ } from "../../client/index.ts";
+import { jobOfView } from "../../client/job-of-view.ts";
 import { WritError } from "../../core/errors.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -69,7 +70,13 @@ async function submit(writ: Writ, { context, command, type, words, flags }: Subm
   const job = await describeJob(context, { type, words, flags });
   const accepted = await writ.submit(job);
   if (flags.wait) await watchJob(writ, { context, command, id: accepted.id });
-  else print(context, command, accepted, ({ id }) => `${id}\n`);
+  else print(context, command, await stateOf(writ, accepted), ({ job_id }) => `${job_id}\n`);
+}
+
+/** A job that was submitted before with the same key may be in any state. */
+async function stateOf(writ: Writ, { id, status }: Accepted): Promise<Pick<RpcJob, "job_id" | "state">> {
+  const state = status === "pending" ? "QUEUED" : jobOfView(await writ.get(id)).state;
+  return { job_id: id, state };
 }
 
 async function describeJob(

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { Job, JobEvent, Writ } from "../../client/index.ts";
+import type { Job, JobEvent, RpcJob, Writ } from "../../client/index.ts";
+import { jobOfView } from "../../client/job-of-view.ts";
 import type { CliContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { wantsJson } from "../print.ts";
@@ -15,13 +16,14 @@ export async function watchJob(
   const isJson = wantsJson(command);
   if (!isJson) context.stdout.write(`${id}\n`);
   const line = new ProgressLine(context);
-  const job = await sayWaiting({ context, command, jobId: id, beforeLine: () => line.clear() }, (notices) =>
+  const ended = await sayWaiting({ context, command, jobId: id, beforeLine: () => line.clear() }, (notices) =>
     waitFor(writ, { context, id, line, notices }),
   );
   line.clear();
-  if (isJson) context.stdout.write(`${safeJson(job)}\n`);
+  const job = jobOfView(ended);
+  if (isJson) context.stdout.write(`${safeJson({ ...job, result: ended.result })}\n`);
   else context.stderr.write(`${ending(context, job)}\n`);
-  if (job.status !== "completed") context.exitCode = 1;
+  if (!hasSucceeded(job)) context.exitCode = 1;
 }
 
 async function waitFor(
@@ -47,12 +49,15 @@ async function waitFor(
   }
 }
 
-function ending(context: CliContext, job: Job): string {
+function hasSucceeded({ state, fail_code }: RpcJob): boolean {
+  return state === "EXITED" && fail_code === null;
+}
+
+function ending(context: CliContext, job: RpcJob): string {
   const paint = paintFor(context.stderr, context.env);
-  const took = formatDuration((job.completed_at ?? job.created_at) - job.created_at);
-  if (job.status === "completed") return `${paint.green("completed")} after ${took}`;
-  const reason = job.fail_history.at(-1)?.reason ?? job.fail_reason ?? "no reason was given";
-  return `${paint.red(job.status)} after ${took}: ${neutraliseLine(reason)}`;
+  const took = formatDuration((job.ended_at ?? job.created_at) - job.created_at);
+  if (hasSucceeded(job)) return `${paint.green(job.state)} after ${took}`;
+  return `${paint.red(job.state)} after ${took}: ${neutraliseLine(job.reason || "no reason was given")}`;
 }
 
 /** One line on the terminal that is overwritten with each change. Nothing is written when stderr is no terminal. */
@@ -67,10 +72,12 @@ class ProgressLine {
   show(event: JobEvent): void {
     const { stderr } = this.#context;
     if (!stderr.isTTY || event.event === "reset") return;
-    const { status, progress, worker_id, detail } = event;
+    const { progress, worker_id, detail } = event;
     const percent = progress === undefined ? "" : ` ${Math.round(progress)} %`;
     const where = worker_id === null ? "" : ` on ${worker_id}`;
-    const text = neutraliseLine(`${status}${percent}${where}${detail === undefined ? "" : `: ${detail}`}`);
+    const text = neutraliseLine(
+      `${event.event.replace(/^job:/, "")}${percent}${where}${detail === undefined ? "" : `: ${detail}`}`,
+    );
     stderr.write(`\r\x1b[K${text.slice(0, Math.max(20, (stderr.columns ?? 80) - 1))}`);
     this.#isShown = true;
   }

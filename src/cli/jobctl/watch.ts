@@ -91,7 +91,7 @@ async function showChanges(jobs: Jobs, { context, command, limit }: WatchInput):
 }
 
 function line(job: RpcJob): string {
-  const told = [shortId(job.job_id), job.state.padEnd(7), job.worker, detailOf(job)];
+  const told = [shortId(job.job_id), job.state.padEnd(7), job.worker, detailOf(job, Date.now())];
   return neutraliseLine(told.filter((word) => word !== null && word !== "").join("  "));
 }
 

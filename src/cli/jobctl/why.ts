@@ -15,9 +15,15 @@ export function define(command: Command, context: CliContext): void {
   );
 }
 
+/** Of a job that has ended, the summary says how: it may be any of three states. */
+function stateOf({ status }: Why): string | null {
+  if (status === "running") return "RUNNING";
+  return status === "pending" || status === "assigned" ? "QUEUED" : null;
+}
+
 function showWhy(why: Why): string {
   const fields = formatFields([
-    ["status", why.status],
+    ["state", stateOf(why)],
     ["why", why.summary],
     ...(why.reasons ?? []).slice(1).map(({ text }) => ["and", text] as const),
     ["position", why.position],

@@ -1,9 +1,10 @@
 import type { jobRoutes } from "../../contract/job-routes.ts";
+import { bulkChange } from "../use-cases/jobs/bulk-change.ts";
 import { cancelJob, retryJob } from "../use-cases/jobs/end-jobs.ts";
 import { explainJob } from "../use-cases/jobs/explain-job.ts";
 import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
-import { listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
+import { countJobs, listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import { listWholeJobs } from "../use-cases/jobs/list-whole-jobs.ts";
 import { showJob } from "../use-cases/jobs/show-job.ts";
 import { startCommand } from "../use-cases/jobs/start-command.ts";
@@ -33,15 +34,21 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async listJobs({ deps, identity, query }) {
-    const { fields = "summary", limit = pageJobs, offset, cursor, ...filter } = query;
+    const { fields = "summary", limit = pageJobs, offset, cursor, count = false, ...filter } = query;
     const request = { identity, filter, limit, offset, cursor };
+    const total = async () => (count ? totalHeader(await countJobs(deps, request)) : {});
     if (fields === "full") {
       const { jobs: body, nextCursor } = await listWholeJobs(deps, request);
-      return { status: 200, body, headers: nextPage(nextCursor) };
+      return { status: 200, body, headers: { ...nextPage(nextCursor), ...(await total()) } };
     }
     const { jobs, nextCursor } = await listJobs(deps, request);
     const body = await summarizeJobs(deps, jobs, identity);
-    return { status: 200, body, headers: nextPage(nextCursor) };
+    return { status: 200, body, headers: { ...nextPage(nextCursor), ...(await total()) } };
+  },
+
+  async changeJobs({ deps, identity, origin, body }) {
+    const { act, ids, filter, dry_run: isDryRun = false } = body;
+    return { status: 200, body: await bulkChange(deps, { identity, origin, act, ids, filter, isDryRun }) };
   },
 
   streamEvents,
@@ -81,4 +88,9 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
 function readable(call: Call<"getJob" | "listJobEvents" | "explainJob">) {
   const { deps, identity, origin, params } = call;
   return findJob(deps, { identity, origin, jobId: params.id, to: "read" });
+}
+
+/** A + says that there may be more than were counted. */
+function totalHeader({ count, isMore }: { count: number; isMore: boolean }): Record<string, string> {
+  return { "X-Total-Count": isMore ? `${count}+` : String(count) };
 }

@@ -8,7 +8,7 @@ import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
 import type { RpcCall, RpcDeps } from "./call.ts";
 import { jobStatus, listedStatuses } from "./job-status.ts";
-import { listPage } from "./list-request.ts";
+import { listPage, totalOf } from "./list-request.ts";
 import { type Serve, unary } from "./serve-unary.ts";
 import { startOf } from "./start-request.ts";
 
@@ -38,7 +38,7 @@ export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
 
     listJobs: serve(deps, "listJobs", async (call, request) => {
       const { jobs, nextPageToken } = await listPage(call, request);
-      return { nextPageToken, jobs: await listedStatuses(call, jobs) };
+      return { nextPageToken, jobs: await listedStatuses(call, jobs), ...(await totalOf(call, request)) };
     }),
 
     exchangeCertificate: serve(deps, "exchangeCertificate", async ({ peer }) => {

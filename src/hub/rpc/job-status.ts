@@ -3,7 +3,7 @@ import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/
 import { commandOf, type RunSpec } from "../../contract/kinds.ts";
 import type { JobSummary, JobView } from "../../contract/view-shapes.ts";
 import type { JobRecord } from "../../core/job.ts";
-import { grpcExitCode, grpcFailure, grpcReason, grpcState } from "../../core/state-names.ts";
+import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../../core/state-names.ts";
 import type { ListedJob } from "../../store/job-list.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
@@ -53,6 +53,7 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     stderrBytes: BigInt(view.output.stderr),
     usage: usageOf(view),
     ...grpcFailure(job),
+    ...grpcRetry(job),
   });
 }
 

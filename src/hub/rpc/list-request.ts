@@ -5,7 +5,7 @@ import type { JobState } from "../../core/job.ts";
 import { type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
 import type { ListedJob } from "../../store/job-list.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
-import { listJobs } from "../use-cases/jobs/list-jobs.ts";
+import { countJobs, listJobs } from "../use-cases/jobs/list-jobs.ts";
 import type { RpcCall } from "./call.ts";
 
 const pageSizeDefault = 50;
@@ -31,6 +31,20 @@ export async function listPage(
   return { jobs: [], nextPageToken: cursor ?? "" };
 }
 
+/** The states that a filter of the store describes exactly; jobs in the others are told apart one by one. */
+const countable: readonly (GrpcState | null)[] = [null, "QUEUED", "RUNNING", "STOPPED"];
+
+/** How many jobs fit, if the caller asks and it can be counted. */
+export async function totalOf(
+  { deps, identity }: RpcCall,
+  request: ListJobsRequest,
+): Promise<{ total?: number; totalIsMore?: boolean }> {
+  const state = stateOf(request);
+  if (!request.count || !countable.includes(state)) return {};
+  const { count, isMore } = await countJobs(deps, { identity, filter: filterOf(request, state) });
+  return { total: count, totalIsMore: isMore };
+}
+
 /** The same filters as over HTTP, in the same shape. A field that is empty or 0 is no filter. */
 function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter {
   const { type, worker, user, status, failCode, since, until, search, id } = request;
@@ -49,7 +63,10 @@ function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter
   const filter = parseShape(listFilter, Object.fromEntries(filled));
   if (state === null) return filter;
   const behind: readonly JobState[] = statesBehind[state];
-  return { ...filter, status: filter.status?.filter((name) => behind.includes(name)) ?? [...behind] };
+  const states = filter.status?.filter((name) => behind.includes(name)) ?? [...behind];
+  return state === "STOPPED"
+    ? { ...filter, status: states, fail_code: "CANCELLED" }
+    : { ...filter, status: states };
 }
 
 function pageSizeOf({ pageSize }: ListJobsRequest): number {

@@ -14,7 +14,7 @@ import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
 import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
-import { listJobs } from "./list-jobs.ts";
+import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
 import {
   getLockdown,
   liftLockdown,
@@ -70,6 +70,8 @@ const acts: Acts = {
   pruneReceipts,
   getJob,
   listJobs,
+  listJobIds,
+  countJobs,
   getQueuePosition,
   pruneJobs,
   noteOutputs,

@@ -1,6 +1,8 @@
 import {
   type CutField,
+  countedJobsMax,
   type JobFilter,
+  type JobIdPage,
   type JobPage,
   type ListedJob,
   listedBytesMax,
@@ -15,8 +17,7 @@ import { walksOf } from "./walk-jobs.ts";
 
 /** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. */
 export function listJobs(context: Context, filter: JobFilter): JobPage {
-  const { limit, offset = 0 } = filter;
-  const { seqs, nextBefore } = mergeWalks(walksOf(context, filter), { offset, limit });
+  const { seqs, nextBefore } = findJobs(context, filter);
   const jobs: ListedJob[] = [];
   let bytes = 0;
   for (const seq of seqs) {
@@ -44,6 +45,29 @@ function readOne(context: Context, seq: number): Found | null {
     const nothing = { cut: [], summary: null, document: null, output: { throughAttempt: 0, sizes: {} } };
     return { listed: { job, damaged, ...nothing }, bytes: 0 };
   }
+}
+
+/** The same jobs, by their ids alone. */
+export function listJobIds(context: Context, filter: JobFilter): JobIdPage {
+  const { seqs, nextBefore } = findJobs(context, filter);
+  const rows = context.sql.all<{ id: string }>(
+    "SELECT jobs.id FROM json_each(?) AS found JOIN jobs ON jobs.seq = found.value ORDER BY jobs.seq DESC",
+    JSON.stringify(seqs),
+  );
+  return { ids: rows.map(({ id }) => id), nextBefore };
+}
+
+export function countJobs(
+  context: Context,
+  filter: Omit<JobFilter, "limit">,
+): { count: number; isMore: boolean } {
+  const { seqs, nextBefore } = findJobs(context, { ...filter, limit: countedJobsMax });
+  return { count: seqs.length, isMore: nextBefore !== null };
+}
+
+function findJobs(context: Context, filter: JobFilter): { seqs: number[]; nextBefore: number | null } {
+  const { limit, offset = 0 } = filter;
+  return mergeWalks(walksOf(context, filter), { offset, limit });
 }
 
 const cutFields = Object.keys(listedBytesMax) as CutField[];

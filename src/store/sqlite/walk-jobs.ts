@@ -153,10 +153,12 @@ const isInCommand = `EXISTS (
   )
 )`;
 
+const hasFailCode = "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), jobs.fail_code = ?6)";
+
 /** One text for all filters, because each text is prepared once and kept. */
 const wanted = `(?1 IS NULL OR jobs.tenant_id = ?1) AND (?2 IS NULL OR jobs.user_id = ?2)
   AND (?3 IS NULL OR jobs.type = ?3) AND (?4 IS NULL OR instr(jobs.type, ?4) = 1)
-  AND (?5 IS NULL OR jobs.worker_id = ?5) AND (?6 IS NULL OR jobs.fail_code = ?6)
+  AND (?5 IS NULL OR jobs.worker_id = ?5) AND (?6 IS NULL OR ${hasFailCode})
   AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
   AND (?9 IS NULL OR jobs.status IN (SELECT value FROM json_each(?9)))
   AND (?10 IS NULL OR jobs.id LIKE ?10 ESCAPE '!' OR jobs.type LIKE ?10 ESCAPE '!' OR ${isInCommand})`;

@@ -22,20 +22,47 @@ type ListedPage = { jobs: ListedJob[]; nextCursor: string | null };
  * last: others may be short, because one call looks at a limited number of jobs.
  */
 export async function listJobs(deps: HubDeps, request: ListRequest): Promise<ListedPage> {
-  const { identity, filter, limit, offset, cursor } = request;
-  const { tenantId, userId } = visibleTo(identity);
-  if (userId !== undefined && filter.user_id !== undefined && filter.user_id !== userId) {
-    return { jobs: [], nextCursor: null };
-  }
-  const { jobs, nextBefore } = await deps.store.listJobs({
-    ...storeFilter(filter),
-    tenantId,
-    userId: userId ?? filter.user_id,
-    limit,
-    offset,
-    before: cursor === undefined ? undefined : parseCursor(cursor),
-  });
+  const { limit, offset, cursor } = request;
+  const visible = visibleFilter(request);
+  if (visible === null) return { jobs: [], nextCursor: null };
+  const before = cursor === undefined ? undefined : parseCursor(cursor);
+  const { jobs, nextBefore } = await deps.store.listJobs({ ...visible, limit, offset, before });
   return { jobs, nextCursor: nextBefore === null ? null : String(nextBefore) };
+}
+
+type Asked = Pick<ListRequest, "identity" | "filter">;
+
+/** How many jobs fit the filter; counting ends at a bound, and then there may be more. */
+export async function countJobs(deps: HubDeps, asked: Asked): Promise<{ count: number; isMore: boolean }> {
+  const visible = visibleFilter(asked);
+  return visible === null ? { count: 0, isMore: false } : deps.store.countJobs(visible);
+}
+
+/** How often the store is asked for more of a filter that few of many jobs fit. */
+const idPagesMax = 50;
+
+/** The ids of the jobs that fit the filter, newest first, up to a limit. */
+export async function findJobIds(
+  deps: HubDeps,
+  asked: Asked & { limit: number },
+): Promise<{ ids: string[]; more: boolean }> {
+  const visible = visibleFilter(asked);
+  const ids: string[] = [];
+  let before: number | null | undefined;
+  for (let page = 0; page < idPagesMax && visible !== null && before !== null; page++) {
+    if (ids.length === asked.limit) break;
+    const found = await deps.store.listJobIds({ ...visible, before, limit: asked.limit - ids.length });
+    ids.push(...found.ids);
+    before = found.nextBefore;
+  }
+  return { ids, more: before !== null && before !== undefined };
+}
+
+/** The filter for the jobs that the caller may see; null if these are none. */
+function visibleFilter({ identity, filter }: Asked): Omit<JobFilter, "limit"> | null {
+  const { tenantId, userId } = visibleTo(identity);
+  if (userId !== undefined && filter.user_id !== undefined && filter.user_id !== userId) return null;
+  return { ...storeFilter(filter), tenantId, userId: userId ?? filter.user_id };
 }
 
 function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {

@@ -310,6 +310,30 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
    * @generated from field: string fail_detail = 21;
    */
   failDetail: string;
+
+  /**
+   * How often it was tried, and how often it may be. `attempt` goes on counting after a retry by a person.
+   *
+   * @generated from field: uint32 attempts = 22;
+   */
+  attempts: number;
+
+  /**
+   * @generated from field: uint32 max_attempts = 23;
+   */
+  maxAttempts: number;
+
+  /**
+   * Of a job that is not over: how its last attempt failed, and when the next is due (0 = it is not waiting for one).
+   *
+   * @generated from field: string last_error = 24;
+   */
+  lastError: string;
+
+  /**
+   * @generated from field: int64 retry_at = 25;
+   */
+  retryAt: bigint;
 };
 
 /**
@@ -545,6 +569,13 @@ export declare type ListJobsRequest = Message<"writ.v1.ListJobsRequest"> & {
    * @generated from field: string id = 12;
    */
   id: string;
+
+  /**
+   * Whether to count all jobs that fit.
+   *
+   * @generated from field: bool count = 13;
+   */
+  count: boolean;
 };
 
 /**
@@ -568,6 +599,18 @@ export declare type ListJobsResponse = Message<"writ.v1.ListJobsResponse"> & {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * If asked for: how many jobs fit. With `total_is_more` there may be more, because counting ends after a while.
+   *
+   * @generated from field: optional uint32 total = 3;
+   */
+  total?: number | undefined;
+
+  /**
+   * @generated from field: bool total_is_more = 4;
+   */
+  totalIsMore: boolean;
 };
 
 /**

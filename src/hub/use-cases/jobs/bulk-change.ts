@@ -1,0 +1,77 @@
+import { type BulkFilter, bulkJobsMax } from "../../../contract/list-query.ts";
+import { codeOf, WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { JobState } from "../../../core/job.ts";
+import type { HubDeps } from "../../deps.ts";
+import { cancelJob, retryJob } from "./end-jobs.ts";
+import { findJobIds } from "./list-jobs.ts";
+
+type BulkAct = "cancel" | "retry";
+
+type BulkCall = {
+  identity: Identity;
+  origin: Origin;
+  act: BulkAct;
+  /** Either of these says which jobs. */
+  ids?: readonly string[] | undefined;
+  filter?: BulkFilter | undefined;
+  isDryRun: boolean;
+};
+
+type BulkOutcome = {
+  /** How many jobs were chosen. */
+  matched: number;
+  done: number;
+  /** What was not done, and why. */
+  left: { id: string; why: string }[];
+  /** There are more jobs than one call changes. */
+  more: boolean;
+};
+
+/** Enough to fill a commit of the store, and few enough for others to have their turn. */
+const lanesMax = 16;
+
+/** The states that each act applies to. A filter finds only jobs in these. */
+const statesOf = {
+  cancel: ["pending", "assigned", "running"],
+  retry: ["failed", "quarantined"],
+} as const satisfies Record<BulkAct, readonly JobState[]>;
+
+/** Cancels or retries many jobs. Each is changed as if it were the only one, so one that is refused stops no other. */
+export async function bulkChange(deps: HubDeps, call: BulkCall): Promise<BulkOutcome> {
+  const { ids, more } = await choose(deps, call);
+  const outcome: BulkOutcome = { matched: ids.length, done: 0, left: [], more };
+  if (call.isDryRun) return outcome;
+  const rest = ids.values();
+  const lanes = Array.from({ length: lanesMax }, async () => {
+    for (const id of rest) await changeOne(deps, call, { id, outcome });
+  });
+  await Promise.all(lanes);
+  return outcome;
+}
+
+async function choose(deps: HubDeps, call: BulkCall): Promise<{ ids: string[]; more: boolean }> {
+  const { identity, act, ids, filter = {} } = call;
+  if (ids !== undefined) return { ids: [...new Set(ids)], more: false };
+  const states: readonly JobState[] = statesOf[act];
+  const status = filter.status?.filter((state) => states.includes(state)) ?? [...states];
+  // Somebody who retries everything means what has failed, not what was stopped on purpose.
+  const fail_code = filter.fail_code ?? (act === "retry" ? "!CANCELLED" : undefined);
+  return findJobIds(deps, { identity, filter: { ...filter, status, fail_code }, limit: bulkJobsMax });
+}
+
+async function changeOne(
+  deps: HubDeps,
+  { identity, origin, act }: BulkCall,
+  { id, outcome }: { id: string; outcome: BulkOutcome },
+): Promise<void> {
+  try {
+    const change = act === "cancel" ? cancelJob : retryJob;
+    await change(deps, { identity, origin, jobId: id });
+    outcome.done++;
+  } catch (error) {
+    if (!(error instanceof WritError)) throw error;
+    outcome.left.push({ id, why: `${codeOf(error)}: ${error.message}` });
+  }
+}
