@@ -89,6 +89,7 @@ async function start(strace, isWarm) {
     mounts,
     cgroup,
     giveDir: workDir,
+    masks: ["hunter22"],
   };
   const files = { stdout: join(scratch, `${id}.out`), stderr: join(scratch, `${id}.err`) };
   const client = new LauncherClient(launcherFile, { wrap: isWarm ? [] : strace, stderr: "ignore" });
