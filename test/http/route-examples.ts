@@ -227,6 +227,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     token: hub.admin,
     params: { id: "limited" },
     body: {
+      max_queues: 100,
       max_pending: 10,
       max_running: 2,
       submits_per_sec: 5,
