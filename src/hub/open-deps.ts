@@ -46,7 +46,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     logger.error({ err: error }, "counted refusals could not be recorded"),
   );
   const certs = certPaths(home);
-  addLiveGauges(metrics, { store, dispatcher });
+  addLiveGauges(metrics, { store, dispatcher, clock });
   return {
     store,
     keys,

@@ -62,6 +62,7 @@ const actKinds = {
   getQuota: "read",
   listQuotas: "read",
   listQueues: "read",
+  surveyQueues: "read",
   readEvents: "read",
   eventRange: "read",
   readSealed: "read",

@@ -15,6 +15,8 @@ export function briefOf(job: JobRecord): JobBrief {
     limitsDefaulted: job.limitsDefaulted,
     runAt: job.runAt,
     claimedAt: job.claimedAt,
+    startedAt: job.startedAt,
+    completedAt: job.completedAt,
     leaseExpiresAt: job.leaseExpiresAt,
     leaseKeyId: job.leaseKeyId,
   };

@@ -11,6 +11,7 @@ import type { DamagedPart } from "./find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./job-list.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
+import type { QueueSurveyLine } from "./survey-queues.ts";
 import type { WorkerStore } from "./worker-store.ts";
 
 /**
@@ -115,6 +116,8 @@ export type Store = AccessStore &
     listQuotas(): Promise<TenantUsage[]>;
     /** By tenant and type; a paused type without jobs belongs to no tenant. */
     listQueues(): Promise<QueueSummary[]>;
+    /** The busiest types of each tenant, and how long their oldest jobs wait. */
+    surveyQueues(): Promise<QueueSurveyLine[]>;
     setQueuePaused(input: {
       type: string;
       paused: boolean;
@@ -209,6 +212,8 @@ export type JobBrief = Pick<
   | "limitsDefaulted"
   | "runAt"
   | "claimedAt"
+  | "startedAt"
+  | "completedAt"
   | "leaseExpiresAt"
   | "leaseKeyId"
 >;

@@ -112,6 +112,35 @@ export function describeQueues(create: () => StoreUnderTest): void {
     });
   });
 
+  describe("a survey", () => {
+    const scene = useScene(create);
+
+    it("C10: counts what waits and is held by tenant and type, and tells since when the oldest waits", async () => {
+      const start = scene().nowMs;
+      await scene().submit({ priority: 2 });
+      scene().nowMs += 1_000;
+      await scene().submit({ priority: 9, facts: { tags: ["gpu"] } });
+      await scene().submit({ type: "later", runAt: scene().nowMs + 60_000 });
+      await scene().submit({ tenantId: "other", type: "held" });
+      await scene().claimIds(1, { types: ["held"] });
+      const survey = await scene().store.surveyQueues();
+      expect(survey.toSorted((a, b) => (a.type! < b.type! ? -1 : 1))).toEqual([
+        { tenantId: "acme", type: "build", pending: 2, active: 0, oldestAt: start },
+        { tenantId: "other", type: "held", pending: 0, active: 1, oldestAt: null },
+        { tenantId: "acme", type: "later", pending: 1, active: 0, oldestAt: null },
+      ]);
+    });
+
+    it("C10: has a limited number of lines, and the rest together", async () => {
+      const jobs = Array.from({ length: 25 }, (_, index) => scene().newJob({ type: `t${index}` }));
+      await scene().submitAll(jobs);
+      const survey = await scene().store.surveyQueues();
+      expect(survey).toHaveLength(21);
+      expect(survey.at(-1)).toMatchObject({ tenantId: null, type: null, pending: 5 });
+      expect(survey.at(-1)!.oldestAt).toBe(scene().nowMs);
+    });
+  });
+
   describe("usage", () => {
     const scene = useScene(create);
 

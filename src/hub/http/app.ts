@@ -4,6 +4,7 @@ import { routes } from "../../contract/routes.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate } from "../use-cases/access/authenticate.ts";
+import { readMetrics } from "../use-cases/access/read-metrics.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { adminHandlers } from "./admin-handlers.ts";
 import { auditHandlers } from "./audit-handlers.ts";
@@ -110,8 +111,8 @@ function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
         const caller = { identity, origin: { ...origin, userId: identity.userId } };
         throw await recordDenial(deps, caller, denied);
       }
-      const { registry } = deps.metrics;
-      return new Response(await registry.metrics(), { headers: { "Content-Type": registry.contentType } });
+      const headers = { "Content-Type": deps.metrics.registry.contentType };
+      return new Response(await readMetrics(deps, identity), { headers });
     });
   }
 }

@@ -1,19 +1,27 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Clock } from "../../runtime/clock.ts";
 import type { Store } from "../../store/store.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { addQueueGauges, addWorkerGauges } from "./fleet-gauges.ts";
+import { JobTimes } from "./job-times.ts";
 
 export type HubMetrics = ReturnType<typeof createMetrics>;
 
 /** The metrics of the hub, for Prometheus. */
 export function createMetrics(version: string) {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: "writ_" });
+  collectDefaultMetrics({ register: registry });
+  // Gauges whose names say that they are counters.
+  for (const what of ["resources", "handles", "requests"]) {
+    registry.removeSingleMetric(`nodejs_active_${what}_total`);
+  }
   const registers = [registry];
   new Gauge({ name: "writ_info", help: "The running version", labelNames: ["version"], registers })
     .labels(version)
     .set(1);
   return {
     registry,
+    jobTimes: new JobTimes(registry),
     requests: new Counter({
       name: "writ_http_requests_total",
       help: "HTTP requests by route and status",
@@ -57,7 +65,12 @@ export function createMetrics(version: string) {
 }
 
 /** Metrics that are read on request, not kept up to date in between. */
-export function addLiveGauges(metrics: HubMetrics, deps: { store: Store; dispatcher: Dispatcher }): void {
+export function addLiveGauges(
+  metrics: HubMetrics,
+  deps: { store: Store; dispatcher: Dispatcher; clock: Clock },
+): void {
+  addQueueGauges(metrics, deps);
+  addWorkerGauges(metrics, deps);
   const registers = [metrics.registry];
   new Gauge({
     name: "writ_jobs",

@@ -22,7 +22,7 @@ export async function workerView(
     sandbox_problem: worker.facts.sandboxProblem ?? null,
     slots: worker.slots,
     capabilities: worker.facts.capabilities,
-    status: worker.blocked ? "blocked" : worker.draining ? "draining" : worker.status,
+    status: workerStatus(worker),
     registered_at: worker.registeredAt,
     last_heartbeat: worker.lastHeartbeat,
     current_jobs: worker.currentJobs,
@@ -30,4 +30,9 @@ export async function workerView(
     metrics: metrics.map((sample) => JSON.parse(sample.metrics)),
     version: worker.version,
   };
+}
+
+export function workerStatus({ blocked, draining, status }: WorkerRecord): WorkerView["status"] {
+  if (blocked) return "blocked";
+  return draining ? "draining" : status;
 }

@@ -26,7 +26,15 @@ import {
 import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
-import { getQuota, listQueues, listQuotas, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
+import {
+  getQuota,
+  listQueues,
+  listQuotas,
+  ping,
+  putQuota,
+  setQueuePaused,
+  surveyQueues,
+} from "./queue-acts.ts";
 import { getJob, getQueuePosition } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
@@ -99,6 +107,7 @@ const acts: Acts = {
   getQuota,
   putQuota,
   listQueues,
+  surveyQueues,
   listQuotas,
   setQueuePaused,
   recordEvents,

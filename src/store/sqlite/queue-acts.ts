@@ -4,6 +4,7 @@ import type { Quota } from "../../core/quota.ts";
 import { queuePaused, quotaChanged } from "../act-events.ts";
 import type { QueueSummary, TenantUsage } from "../store.ts";
 import { summarizeQueues } from "../summarize-queues.ts";
+import { type QueueSurveyLine, surveyQueues as survey } from "../survey-queues.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { schemaVersion } from "./migrate.ts";
@@ -34,6 +35,17 @@ export function listQuotas({ book }: Context): TenantUsage[] {
 
 export function listQueues(context: Context): QueueSummary[] {
   return summarizeQueues(context.book);
+}
+
+/** One seek for each priority, because the index has the oldest job of each. */
+const oldestText = `WITH priorities (priority) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10))
+  SELECT min((
+    SELECT created_at FROM jobs
+      WHERE queue_id = ?1 AND ready = 1 AND jobs.priority = priorities.priority ORDER BY seq LIMIT 1
+  )) AS at FROM priorities`;
+
+export function surveyQueues({ book, sql }: Context): QueueSurveyLine[] {
+  return survey(book, ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at);
 }
 
 export function setQueuePaused(

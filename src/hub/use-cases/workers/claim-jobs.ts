@@ -105,6 +105,7 @@ async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): P
   });
   await deps.failpoint("claim.afterCommit");
   deps.metrics.claimed.inc(claimed.length);
+  for (const { job } of claimed) deps.metrics.jobTimes.claimed(job);
   if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
   else if (!maySign(deps, signer)) await giveBack(deps, claimed, "the key was revoked at the same moment");
   else return claimed;

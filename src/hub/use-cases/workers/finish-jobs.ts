@@ -195,7 +195,10 @@ function toCheck({ change, receiptText }: Ending, answer: ChangeAnswer): Receipt
 
 async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
   const job = await settled(deps, asked, answer);
-  if (answer.kind === "moved") deps.metrics.finished.inc({ status: job.status });
+  if (answer.kind === "moved") {
+    deps.metrics.finished.inc({ status: job.status });
+    deps.metrics.jobTimes.finished(job);
+  }
   return job;
 }
 

@@ -1,0 +1,31 @@
+const tenantsMax = 50;
+const typesPerTenantMax = 20;
+const pairsMax = 200;
+
+const other = "other";
+export type JobLabels = { tenant: string; type: string };
+
+/**
+ * Labels for tenants and types, a limited number of them: every new value costs Prometheus memory for ever, and types are
+ * named by producers. The first that come have their own; the others share `other`. A name is never taken back, so that
+ * a series does not change its meaning.
+ */
+export class LabelBudget {
+  readonly #types = new Map<string, Set<string>>();
+  #pairs = 0;
+
+  labels(tenantId: string | null, type: string | null): JobLabels {
+    if (tenantId === null) return { tenant: other, type: other };
+    let types = this.#types.get(tenantId);
+    if (types === undefined) {
+      if (this.#types.size >= tenantsMax) return { tenant: other, type: other };
+      types = new Set();
+      this.#types.set(tenantId, types);
+    }
+    if (type === null || types.has(type)) return { tenant: tenantId, type: type ?? other };
+    if (types.size >= typesPerTenantMax || this.#pairs >= pairsMax) return { tenant: tenantId, type: other };
+    types.add(type);
+    this.#pairs++;
+    return { tenant: tenantId, type };
+  }
+}

@@ -1,0 +1,55 @@
+import type { Queue, QueueBook } from "./queue-book.ts";
+
+/** What one tenant's type has to do; null for everything that has no line of its own. */
+export type QueueSurveyLine = {
+  tenantId: string | null;
+  type: string | null;
+  pending: number;
+  active: number;
+  /** When the oldest claimable job was created; null if there is none, or if it was not looked for. */
+  oldestAt: number | null;
+};
+
+const linesMax = 200;
+const typesPerTenantMax = 20;
+/** In how many queues the oldest job is looked for, so that a survey never takes long. */
+const lookedQueuesMax = 500;
+
+/** The busiest types, a limited number of each tenant, and the others together. */
+export function surveyQueues(book: QueueBook, oldestOf: (queue: Queue) => number | null): QueueSurveyLine[] {
+  const groups = Map.groupBy(
+    book.all().filter(({ pending, active }) => pending + active > 0),
+    ({ facts }) => JSON.stringify([facts.tenant_id, facts.type]),
+  );
+  const busiest = [...groups.values()].sort((a, b) => busyness(b) - busyness(a));
+  const lines: QueueSurveyLine[] = [];
+  const others: QueueSurveyLine = { tenantId: null, type: null, pending: 0, active: 0, oldestAt: null };
+  const ofTenant = new Map<string, number>();
+  let looksLeft = lookedQueuesMax;
+  for (const queues of busiest) {
+    const { tenant_id: tenantId, type } = queues[0]!.facts;
+    const count = ofTenant.get(tenantId) ?? 0;
+    const hasLine = lines.length < linesMax && count < typesPerTenantMax;
+    const line = hasLine ? { ...others, tenantId, type, pending: 0, active: 0, oldestAt: null } : others;
+    if (hasLine) {
+      lines.push(line);
+      ofTenant.set(tenantId, count + 1);
+    }
+    for (const queue of queues) {
+      line.pending += queue.pending;
+      line.active += queue.active;
+      if (queue.pending === 0 || looksLeft-- <= 0) continue;
+      line.oldestAt = older(line.oldestAt, oldestOf(queue));
+    }
+  }
+  return others.pending + others.active === 0 ? lines : [...lines, others];
+}
+
+function busyness(queues: Queue[]): number {
+  return queues.reduce((sum, { pending, active }) => sum + pending + active, 0);
+}
+
+function older(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}
