@@ -108,7 +108,7 @@ export class HubLink implements Service {
         });
       } catch (error) {
         if (isTokenRefused(error)) {
-          presence.refused(error);
+          presence.refused();
           refusals++;
         } else this.#notice(error);
       }

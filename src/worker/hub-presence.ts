@@ -39,10 +39,10 @@ export class HubPresence {
     this.#logger.warn({ err: error }, `the hub ${what}; trying again until it is back`);
   }
 
-  refused(error: unknown): void {
+  refused(): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
-    this.#logger.warn({ err: error }, "the hub refuses this worker's token; claiming nothing more");
+    this.#logger.warn("the hub refuses this worker's token; claiming nothing more");
   }
 
   back(): void {

@@ -109,7 +109,7 @@ export class Worker {
     const logger =
       more.logger ??
       warningLogger((sentence) => void process.stderr.write(`writ worker ${workerId}: ${sentence}\n`));
-    return startWorker({
+    const running = await startWorker({
       settings: { ...settings, ca: more.ca ?? settings.ca, signingKeys: [...(more.signingKeys ?? [])] },
       home,
       version,
@@ -118,5 +118,7 @@ export class Worker {
       // A program that registers functions has not offered to run the commands of strangers.
       createRunners: (deps) => runnersOf(deps, [handlerRunner(deps, deps.functions)]),
     });
+    running.done.catch((error: unknown) => logger.error({ err: error }, "the worker has stopped"));
+    return running;
   }
 }

@@ -6,7 +6,7 @@ const stage = setStage();
 
 test("B15: a worker whose token was revoked says so, claims nothing more, ends its jobs and stops", async () => {
   const lines: Record<string, unknown>[] = [];
-  const logger = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const logger = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 600"])];
   const worker = await start(stage, { logger });
   await stage.hub.until(() => output(stage, 1) === "begun\n");

@@ -263,9 +263,9 @@ export class WorkerEngine {
     this.#applyPause();
   }
 
-  /** Nothing that its jobs do could be reported, and their leases cannot be renewed. */
+  /** Nothing that its jobs do could be reported, and their leases cannot be renewed. Whoever started it reports why. */
   #giveUp(error: WritError): void {
-    this.#parts.logger.error({ err: error }, "the worker stops: the hub does not accept its token");
+    this.#parts.logger.info({ err: error }, "the worker stops: the hub does not accept its token");
     this.#refusal = error;
     void this.stopNow().catch(() => {});
   }
