@@ -232,18 +232,3 @@ test("help lists the options of a command whichever way it is asked for", async 
   expect(one.stdout).toContain("--params");
   expect(one.exitCode).toBe(0);
 });
-
-test.each(["bash", "zsh", "fish"])(
-  "completion for %s names the commands and their options",
-  async (shell) => {
-    const { stdout, exitCode } = await jobctl(["completion", shell]);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain("submit");
-    expect(stdout).toContain("priority");
-    for (const name of ["start", "run", "attach", "stream", "status", "stop", "list", "watch"]) {
-      expect(stdout).toMatch(new RegExp(`\\b${name}\\b`));
-    }
-    expect(stdout).toMatch(/\bmemory\b/);
-    expect(stdout).toMatch(/\bmem\b/);
-  },
-);

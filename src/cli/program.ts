@@ -12,8 +12,15 @@ export type ProgramShape = {
   addOptions(program: Command): void;
 };
 
+/** A completion script asks with this word; no person types it. */
+export const completeWord = "__complete";
+
 /** Runs the command that the arguments name. Only that command's file is loaded. */
 export async function runProgram(context: CliContext, shape: ProgramShape): Promise<number> {
+  if (context.args[0] === completeWord) {
+    const { printCompletions } = await import("./completion/complete.ts");
+    return printCompletions(context, shape);
+  }
   const program = buildProgram(context, shape);
   program.hook("preSubcommand", async (_program, command) => {
     const row = shape.commands[command.name()];
@@ -29,12 +36,17 @@ function askForHelp(args: string[]): string[] {
   return first === "help" && command !== undefined ? [command, "--help", ...rest] : args;
 }
 
-/** The whole program with every command loaded, for shell completion and tests. */
-export async function loadProgram(context: CliContext, shape: ProgramShape): Promise<Command> {
+/** The program with these commands loaded, by default all, for shell completion and tests. */
+export async function loadProgram(
+  context: CliContext,
+  shape: ProgramShape,
+  names: readonly string[] = Object.keys(shape.commands),
+): Promise<Command> {
   const program = buildProgram(context, shape);
   for (const command of program.commands) {
     const row = shape.commands[command.name()];
-    if (row !== undefined) await defineCommand(row, { program, command, context });
+    if (row !== undefined && names.includes(command.name()))
+      await defineCommand(row, { program, command, context });
   }
   return program;
 }

@@ -37,6 +37,10 @@ export const writShape: ProgramShape = {
       summary: "check this machine, the home and the hub, and say what to fix",
       load: () => import("./doctor.ts"),
     },
+    completion: {
+      summary: "print a completion script for your shell",
+      load: () => import("./completion.ts"),
+    },
   },
 };
 

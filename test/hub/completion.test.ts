@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { stillEnv } from "../support/hub.ts";
+import { completedJob, failedJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
+import { runCli } from "../support/run-cli.ts";
+import { hubForAll } from "../support/use-hub.ts";
+
+const hub = hubForAll(stillEnv);
+
+async function complete(program: "writ" | "jobctl", ...words: string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await runCli(program, ["__complete", ...words], {
+    env: { WRIT_HOME: hub.home },
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+test("C7: commands, options and the values of options are completed", async () => {
+  expect(await complete("jobctl", "st")).toEqual(["start", "stream", "status", "stop"]);
+  expect(await complete("jobctl", "list", "--st")).toEqual(["--state"]);
+  expect(await complete("jobctl", "list", "--state", "")).toEqual([
+    "queued",
+    "running",
+    "exited",
+    "stopped",
+    "failed",
+  ]);
+  expect(await complete("jobctl", "submit", "--prio")).toEqual(["--priority"]);
+  expect(await complete("jobctl", "start", "--mem")).toEqual(["--mem", "--memory"]);
+  expect(await complete("writ", "workers", "un")).toEqual(["undrain", "unblock"]);
+  expect(await complete("writ", "tokens", "issue", "--role", "")).toContain("worker");
+});
+
+test("C7: the words of a job's own command are left to the shell", async () => {
+  expect(await complete("jobctl", "run", "ls", "")).toEqual([]);
+  expect(await complete("jobctl", "run", "--", "")).toEqual([]);
+});
+
+test("C7: ids, types, workers and tokens come from the hub, as far as the command can use them", async () => {
+  const type = freshName("complete");
+  const failed = await failedJob(hub, { type });
+  const done = await completedJob(hub, { type });
+  const waiting = await submitJob(hub, { type });
+  const worker = await registerWorker(hub);
+  const end = ({ id }: { id: string }) => id.slice(-8);
+
+  expect(await complete("jobctl", "status", "")).toEqual(
+    expect.arrayContaining([failed, done, waiting].map(end)),
+  );
+  expect(await complete("jobctl", "retry", "")).toEqual([end(failed)]);
+  expect(await complete("jobctl", "result", "")).toEqual([end(done)]);
+  expect(await complete("jobctl", "stop", end(waiting).slice(0, 3))).toEqual([end(waiting)]);
+  expect(await complete("jobctl", "stream", waiting.id.slice(0, 35))).toContain(waiting.id);
+  expect(await complete("jobctl", "list", "--type", "comp")).toEqual([type]);
+  expect(await complete("jobctl", "list", "--worker", worker.slice(0, 4))).toContain(worker);
+  expect(await complete("writ", "workers", "drain", "")).toContain(worker);
+  expect(await complete("writ", "queues", "pause", "comp")).toEqual([type]);
+  expect((await complete("writ", "tokens", "revoke", "")).length).toBeGreaterThan(0);
+});
+
+test("C7: without a hub there is nothing to complete, and no error", async () => {
+  const { code, stdout, stderr } = await runCli("jobctl", ["__complete", "status", ""], {
+    env: { WRIT_HOME: "/nonexistent" },
+  });
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
+});
+
+test.each(["jobctl", "writ"] as const)(
+  "C7: the script of %s for bash completes at a prompt",
+  async (program) => {
+    const folder = mkdtempSync(join(tmpdir(), "writ-complete-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const { stdout: script } = await runCli(program, ["completion", "bash"], { env: {} });
+    const file = join(import.meta.dirname, `../../src/cli/${program}.ts`);
+    writeFileSync(join(folder, program), `#!/bin/sh\nexec '${process.execPath}' '${file}' "$@"\n`, {
+      mode: 0o755,
+    });
+    writeFileSync(join(folder, "script"), script);
+    const ask = `. ./script; COMP_WORDS=(./${program} comp); COMP_CWORD=1; _${program}; echo "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)("bash", ["-c", ask], { cwd: folder });
+    expect(stdout).toBe("completion\n");
+  },
+);
+
+test.each(["zsh", "fish"])("C7: the script for %s asks the program that was typed", async (shell) => {
+  for (const program of ["jobctl", "writ"] as const) {
+    const { stdout } = await runCli(program, ["completion", shell], { env: {} });
+    expect(stdout).toMatch(/words\[1\]\}?"? __complete /);
+  }
+});
