@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
@@ -11,6 +12,7 @@ const leftOut = ["@peculiar/x509", "nodemailer"];
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 
 for (const name of programs) rmSync(manifestOf(name), { force: true });
+const reference = await makeReferenceFile();
 const threads = new Map();
 for (const source of threadSources) threads.set(source, await bundle(source));
 for (const name of programs) {
@@ -18,7 +20,7 @@ for (const name of programs) {
   const ofThreads = [...threads.values()].flatMap((thread) => thread.sources);
   const all = new Set([
     ...sources,
-    ...(name === "writ" ? ofThreads : []),
+    ...(name === "writ" ? [...ofThreads, ...reference.sources] : []),
     "package.json",
     "package-lock.json",
   ]);
@@ -47,10 +49,36 @@ async function bundle(source) {
     external: leftOut,
     metafile: true,
     logLevel: "silent",
-    plugins: [placesOfSources(), childProcessOnDemand(), oneLanguage()],
+    plugins: [readReference(), placesOfSources(), childProcessOnDemand(), oneLanguage()],
   });
   const [file] = Object.keys(metafile.outputs).map((path) => basename(path));
   return { file, sources: Object.keys(metafile.inputs).filter((path) => path.startsWith("src/")) };
+}
+
+/** The API reference of this version, made once: a hub serves it as it is. Its name holds a hash of the content too. */
+async function makeReferenceFile() {
+  const { makeReference } = await import("../src/hub/http/reference/reference-files.ts");
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const text = JSON.stringify(makeReference(version));
+  const hash = createHash("sha256").update(text).digest("hex").slice(0, 8).toUpperCase();
+  const file = `reference-${hash}.json`;
+  writeFileSync(join(bundleDir, file), text);
+  const folder = "src/hub/http/reference";
+  return { file, sources: readdirSync(join(root, folder)).map((name) => `${folder}/${name}`) };
+}
+
+/** In a bundle the reference is read from that file, so that no hub describes its shapes again. */
+function readReference() {
+  const contents = `export function loadReference() {
+    const file = require("node:path").join(__dirname, ${JSON.stringify(reference.file)});
+    return JSON.parse(require("node:fs").readFileSync(file, "utf8"));
+  }`;
+  return {
+    name: "read-reference",
+    setup({ onLoad }) {
+      onLoad({ filter: /\/src\/hub\/http\/reference\/load-reference\.ts$/ }, () => ({ contents }));
+    },
+  };
 }
 
 /** Size and time of a file, which change with its content. */
@@ -118,10 +146,11 @@ function oneLanguage() {
 
 function removeOld() {
   const current = programs.map((name) => JSON.parse(readFileSync(manifestOf(name), "utf8")).bundle);
-  for (const thread of threads.values()) current.push(thread.file);
+  for (const { file } of [...threads.values(), reference]) current.push(file);
   for (const name of readdirSync(bundleDir)) {
     const path = join(bundleDir, name);
-    const isCurrent = current.some((file) => name.startsWith(file)) || !/-[A-Z0-9]{8}\.cjs/.test(name);
+    const isCurrent =
+      current.some((file) => name.startsWith(file)) || !/-[A-Z0-9]{8}\.(?:cjs|json)/.test(name);
     const isOld = Date.now() - statSync(path).mtimeMs > keptForMs;
     if (!isCurrent && (isOld || name.includes(".cache"))) rmSync(path);
   }

@@ -11,6 +11,7 @@ const tenantParams = z.strictObject({ id: tenantId });
 const noBody = z.strictObject({}).optional();
 const worker = { description: "The worker", shape: workerView };
 const done = { description: "Done" };
+const sessionCookie = { "Set-Cookie": "`writ_session`" } as const;
 
 export const adminRoutes = {
   listWorkers: route({
@@ -78,7 +79,7 @@ export const adminRoutes = {
     who: "open",
     summary: "Log in with a token, in the body or as a bearer token; returns a session cookie",
     body: shapes.sessionRequest,
-    answers: { 200: { description: "The caller", shape: identityView } },
+    answers: { 200: { description: "The caller", shape: identityView, headers: sessionCookie } },
   }),
   getSession: route({
     method: "GET",
@@ -92,7 +93,7 @@ export const adminRoutes = {
     path: "/session",
     who: anyone,
     summary: "Log out",
-    answers: { 204: done },
+    answers: { 204: { ...done, headers: sessionCookie } },
   }),
   createToken: route({
     method: "POST",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { auditQuery, auditView, lockdownQuery, lockdownRequest, lockdownView } from "./audit-shapes.ts";
-import { route } from "./route.ts";
+import { nextCursor, route } from "./route.ts";
 
 const admin = [] as const;
 const done = { description: "Done" };
@@ -12,7 +12,7 @@ export const auditRoutes = {
     who: admin,
     summary: "Search the audit trail, newest first; the next page is in X-Next-Cursor",
     query: auditQuery,
-    answers: { 200: { description: "Records", shape: z.array(auditView) } },
+    answers: { 200: { description: "Records", shape: z.array(auditView), headers: nextCursor } },
   }),
   getLockdown: route({
     method: "GET",

@@ -46,6 +46,7 @@ export function decimal(min: number, max: number) {
   const allowed = `must be a number from ${min} to ${max}`;
   return z
     .unknown()
+    .meta({ type: "number", minimum: min, maximum: max })
     .transform((value) => (value instanceof Decimal ? value.valueOf() : value))
     .pipe(z.number(allowed).min(min, allowed).max(max, allowed));
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { outputStreams } from "../core/output-stream.ts";
 import { jobId, queryFlag, queryInteger } from "./fields.ts";
 import { bulkAnswer, bulkRequest, listQuery } from "./list-query.ts";
-import { bodyBytes, route } from "./route.ts";
+import { bodyBytes, nextCursor, route } from "./route.ts";
 import { startRequest } from "./start-shapes.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
 import { eventView, jobSummary, jobView, receiptView } from "./view-shapes.ts";
@@ -15,6 +15,8 @@ export const outputParams = z.strictObject({
 });
 
 const readers = ["user", "viewer"] as const;
+const listHeaders = { ...nextCursor, "X-Total-Count": "How many there are in all, with count=true" } as const;
+const outputHeaders = { "X-Job-Attempt": "The attempt that wrote it" } as const;
 
 export const jobRoutes = {
   submitJob: route({
@@ -59,7 +61,7 @@ export const jobRoutes = {
     summary:
       "List jobs, newest first, without large fields; the next page is in X-Next-Cursor, with count=true the total in X-Total-Count",
     query: listQuery,
-    answers: { 200: { description: "Jobs", shape: z.array(jobSummary) } },
+    answers: { 200: { description: "Jobs", shape: z.array(jobSummary), headers: listHeaders } },
   }),
   streamEvents: route({
     method: "GET",
@@ -67,6 +69,7 @@ export const jobRoutes = {
     who: readers,
     summary: "Follow the events of jobs as server-sent events; Last-Event-ID resumes without a gap",
     query: z.strictObject({ job_id: jobId.optional() }),
+    headers: { "Last-Event-ID": { description: "The id of the last event that was received" } },
     answers: { 200: { description: "Events job:created … job:quarantined", type: "text/event-stream" } },
   }),
   getJob: route({
@@ -118,9 +121,14 @@ export const jobRoutes = {
       attempt: queryInteger(1, Number.MAX_SAFE_INTEGER).optional(),
       follow: queryFlag.optional(),
     }),
+    headers: { Range: { description: "One range of bytes, such as `bytes=0-1023`; not with follow" } },
     answers: {
-      200: { description: "Bytes", type: "application/octet-stream" },
-      206: { description: "A range of them", type: "application/octet-stream" },
+      200: { description: "Bytes", type: "application/octet-stream", headers: outputHeaders },
+      206: {
+        description: "A range of them",
+        type: "application/octet-stream",
+        headers: { ...outputHeaders, "Content-Range": "Which range, and the size of the output" },
+      },
     },
   }),
   listJobEvents: route({

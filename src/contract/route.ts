@@ -17,6 +17,8 @@ export type Route = {
   /** `bytes` bodies are passed on as they arrive. */
   bodyKind?: "json" | "bytes";
   bodyBytesMax?: number;
+  /** Request headers that it reads, in addition to those of every route. */
+  headers?: { readonly [name: string]: { description: string; required?: boolean } };
   answers: { readonly [S in SuccessStatus | RefusalStatus]?: AnswerRow };
 };
 
@@ -24,14 +26,23 @@ export type Route = {
 export const apiPrefix = "/api/v1";
 
 type SuccessStatus = 200 | 201 | 202 | 204 | 206;
-/** Refusals for which a route has its own description; their body is always the error. */
-type RefusalStatus = 409;
+/** Refusals for which a route has its own description. Their body is the error, unless they have a shape. */
+type RefusalStatus = 409 | 503;
 
 /**
  * One response of a route. A `shape` alone is JSON. A `type` is anything else: text, bytes or a stream that the handler
  * writes itself; a `shape` beside it only describes that. Without either there is no body.
  */
-export type AnswerRow = { description: string; shape?: z.ZodType; type?: string };
+export type AnswerRow = {
+  description: string;
+  shape?: z.ZodType;
+  type?: string;
+  /** Headers that it may have, with what they contain. */
+  headers?: { readonly [name: string]: string };
+};
+
+/** The header of a list that has a next page. */
+export const nextCursor = { "X-Next-Cursor": "`cursor` of the next page; the last page has none" } as const;
 
 export const bodyBytes = { ordinary: 1024 ** 2, ending: 2 * 1024 ** 2, batch: 8 * 1024 ** 2 } as const;
 

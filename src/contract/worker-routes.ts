@@ -92,6 +92,11 @@ export const workerRoutes = {
         description: "The document plus `signature`",
         shape: jobDocument.extend({ signature: z.string() }),
         type: "application/json",
+        headers: {
+          "Writ-Key-Id": "The key that signed both",
+          "Writ-Lease": "The lease with its signature: JSON in base64",
+          "Writ-Job-Token": "A token for the attempt itself; only for a job with an output_location",
+        },
       },
       204: none,
     },
@@ -152,6 +157,11 @@ export const workerRoutes = {
     params: outputParams,
     query: z.strictObject({ offset: queryInteger(0, Number.MAX_SAFE_INTEGER) }),
     bodyKind: "bytes",
+    headers: {
+      "X-Worker-Id": { description: "The worker that holds the attempt", required: true },
+      "X-Job-Attempt": { description: "The attempt; an administrator may leave it out" },
+      "X-Lease-Token": { description: "The token of the lease; an administrator may leave it out" },
+    },
     bodyBytesMax: bodyBytes.batch,
     answers: {
       200: { description: "Appended", shape: z.object({ size: z.int() }) },
@@ -165,6 +175,7 @@ export const workerRoutes = {
     summary: "Report that the attempt succeeded; X-Idempotency-Key marks a repeated report",
     params: jobParams,
     body: shapes.resultRequest,
+    headers: { "X-Idempotency-Key": { description: "Marks a repeated report" } },
     bodyBytesMax: bodyBytes.ending,
     answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, 409: notTaken },
   }),

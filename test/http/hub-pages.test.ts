@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Route } from "../../src/contract/route.ts";
+import { probeRoutes } from "../../src/contract/probe-routes.ts";
 import { routes } from "../../src/contract/routes.ts";
+import type { Answer } from "../support/call-http.ts";
 import { claimedJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
@@ -36,51 +37,54 @@ test("metrics are for viewers and administrators, in the text that Prometheus re
   }
 });
 
-test("the OpenAPI description has every route with its parameters, body, answers and who may call it", async () => {
-  const answer = await hub.call("GET", "//api/openapi.json");
-  const description = answer.json<OpenApi>();
-  expect(description.openapi).toBe("3.1.0");
-  const described = Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`),
-  );
-  const served = (Object.values(routes) as Route[]).map(({ method, path }) => `${method} ${path}`);
-  expect(described.sort()).toEqual(served.sort());
-  for (const [name, route] of Object.entries(routes) as [string, Route][]) {
-    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
-    const operation = description.paths[path]![route.method.toLowerCase()]!;
-    expect(operation.operationId).toBe(name);
-    const inPath = operation.parameters.filter((parameter) => parameter.in === "path").map((one) => one.name);
-    expect(inPath.sort()).toEqual([...route.path.matchAll(/:(\w+)/g)].map((match) => match[1]).sort());
-    expect(Object.keys(operation.responses).sort()).toEqual(
-      [...Object.keys(route.answers), "default"].sort(),
+test("B8: the reference is static: groups, search and examples, and nothing inline", async () => {
+  for (const prefix of ["//api", "//api/v1"]) {
+    const page = await hub.call("GET", `${prefix}/docs`);
+    expectSafe(page);
+    expect(page.headers["content-security-policy"]).toMatch(/style-src 'self'; script-src 'self'; /);
+    expect(page.text).not.toMatch(
+      /<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc="\/api\/docs\/)/i,
     );
-    expect(operation.requestBody !== undefined).toBe(route.body !== undefined || route.bodyKind === "bytes");
-    expect(operation.security === undefined).toBe(route.who === "open");
+    for (const name of Object.keys({ ...routes, ...probeRoutes }))
+      expect(page.text).toContain(`id="${name}"`);
+    expect(page.text).toContain('<input type="search"');
+    expect(page.text).toContain("<h2>Worker protocol</h2>");
+    expect(page.text).toContain(escaped('"argv": ['));
+    const files = [...page.text.matchAll(/(?:href|src)="(\/api\/docs\/[^"]+)"/g)].map(([, path]) => path);
+    expect(files).toEqual(["/api/docs/reference.css", "/api/docs/reference.js"]);
+    for (const file of files) {
+      const answer = await hub.call("GET", `/${file}`);
+      expect(answer.status).toBe(200);
+      expect(answer.headers["content-type"]).toMatch(/^text\/(css|javascript); charset=utf-8$/);
+      expect(answer.headers["x-content-type-options"]).toBe("nosniff");
+    }
+    const data = await hub.call("GET", `${prefix}/openapi.json`);
+    expect(data.json()).toMatchObject({ openapi: "3.1.0", info: { version: "0.0.0-test" } });
   }
 });
 
-test("the reference page names every route and allows no script and no stranger on it", async () => {
-  for (const path of ["//api/docs", "//api/v1/docs", "//"]) {
-    const page = await hub.call("GET", path);
-    expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
-    const policy = page.headers["content-security-policy"] as string;
-    for (const rule of [
-      "default-src 'none'",
-      "frame-ancestors 'none'",
-      "base-uri 'none'",
-      "form-action 'none'",
-    ]) {
-      expect(policy).toContain(rule);
-    }
-    expect(policy).not.toMatch(/unsafe|script-src|https?:/);
-    const style = /<style>([\s\S]*?)<\/style>/.exec(page.text)![1]!;
-    expect(policy).toContain(`'sha256-${createHash("sha256").update(style).digest("base64")}'`);
-    expect(page.text).not.toMatch(/<script|\son\w+=|style="/i);
-    expect(page.headers["x-content-type-options"]).toBe("nosniff");
-  }
-  const { text } = await hub.call("GET", "//api/docs");
-  for (const name of Object.keys(routes)) expect(text).toContain(`id="${name}"`);
+test("the first page allows no script and no stranger on it", async () => {
+  const page = await hub.call("GET", "//");
+  expectSafe(page);
+  const policy = page.headers["content-security-policy"] as string;
+  expect(policy).not.toMatch(/script-src/);
+  const style = /<style>([\s\S]*?)<\/style>/.exec(page.text)![1]!;
+  expect(policy).toContain(`'sha256-${createHash("sha256").update(style).digest("base64")}'`);
+  expect(page.text).not.toMatch(/<script|\son\w+=|style="/i);
 });
+
+function expectSafe({ headers }: Answer): void {
+  expect(headers["content-type"]).toBe("text/html; charset=utf-8");
+  expect(headers["x-content-type-options"]).toBe("nosniff");
+  const policy = headers["content-security-policy"] as string;
+  const rules = ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"];
+  for (const rule of rules) expect(policy).toContain(rule);
+  expect(policy).not.toMatch(/unsafe|https?:/);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('"', "&quot;");
+}
 
 test("the public keys are for everybody with a token, and no private one is among them", async () => {
   const answer = await hub.call("GET", "/keys", { token: tokens.worker });
@@ -118,20 +122,3 @@ test("queues are listed by tenant and type, and an administrator of a tenant see
   >();
   expect(ofAcme.every((queue) => queue["tenant_id"] === "acme")).toBe(true);
 });
-
-type OpenApi = {
-  openapi: string;
-  paths: Record<
-    string,
-    Record<
-      string,
-      {
-        operationId: string;
-        parameters: { in: string; name: string }[];
-        responses: Record<string, unknown>;
-        requestBody?: unknown;
-        security?: unknown;
-      }
-    >
-  >;
-};

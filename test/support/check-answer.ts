@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
+import { probeRoutes } from "../../src/contract/probe-routes.ts";
 import { answerRow, type Route } from "../../src/contract/route.ts";
 import { routes } from "../../src/contract/routes.ts";
 import { errorBody } from "../../src/contract/view-shapes.ts";
 import type { Answer } from "./call-http.ts";
+import { undocumented } from "./openapi-check.ts";
 
 /**
  * Throws when a hub's answer is not what the route's table promises. The compiler has checked the handlers already;
@@ -12,7 +14,9 @@ import type { Answer } from "./call-http.ts";
 export function checkAnswer(method: string, path: string, answer: Answer): void {
   const route = routeAt(method, path);
   if (route === undefined) return;
-  const wrong = answer.status >= 400 ? wrongRefusal(answer) : wrongSuccess(route, answer);
+  const isRefusal = answer.status >= 400 && answerRow(route, answer.status)?.shape === undefined;
+  const wrong =
+    (isRefusal ? wrongRefusal(answer) : wrongSuccess(route, answer)) ?? undocumented(route, answer);
   if (wrong === null) return;
   throw new Error(`${method} ${path} answered ${answer.status}, and ${wrong}: ${answer.text.slice(0, 2000)}`);
 }
@@ -23,8 +27,12 @@ export function checkJson(shape: z.ZodType, what: string, text: string): void {
   if (wrong !== null) throw new Error(`${what}: ${wrong}: ${text.slice(0, 2000)}`);
 }
 
-const table = (Object.values(routes) as Route[])
-  .map((route) => ({ route, pattern: new RegExp(`^/api(/v1)?${route.path.replaceAll(/:\w+/g, "[^/]+")}$`) }))
+const atRoot = Object.values(probeRoutes) as Route[];
+const table = [...(Object.values(routes) as Route[]), ...atRoot]
+  .map((route) => {
+    const prefix = atRoot.includes(route) ? "(/api|/api/v1)?" : "/api(/v1)?";
+    return { route, pattern: new RegExp(`^${prefix}${route.path.replaceAll(/:\w+/g, "[^/]+")}$`) };
+  })
   .sort((a, b) => parameters(a.route) - parameters(b.route));
 
 function parameters({ path }: Route): number {

@@ -7,16 +7,16 @@ import { authenticate } from "../use-cases/access/authenticate.ts";
 import { readMetrics } from "../use-cases/access/read-metrics.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { adminHandlers } from "./admin-handlers.ts";
+import { apiPrefixes } from "./api-prefixes.ts";
 import { auditHandlers } from "./audit-handlers.ts";
-import { apiPrefixes, bindRoutes } from "./bind-routes.ts";
+import { bindRoutes } from "./bind-routes.ts";
 import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { credentialsOf, originOf } from "./credentials.ts";
 import { discardBody } from "./discard-body.ts";
 import { errorResponse } from "./error-response.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
-import { openApi } from "./openapi.ts";
-import { pageHeaders, referencePage, welcomePage } from "./pages.ts";
+import { bindPages } from "./pages.ts";
 import { workerHandlers } from "./worker-handlers.ts";
 
 /** Everything that the hub serves over HTTP. */
@@ -127,23 +127,4 @@ async function health(deps: HttpDeps): Promise<Response> {
   } catch {
     return Response.json({ status: "store unavailable", version: deps.version }, { status: 503 });
   }
-}
-
-function bindPages(app: Hono<HttpEnv>, version: string): void {
-  const description = atFirstUse(() => openApi(version));
-  const reference = atFirstUse(() => referencePage(version));
-  app.get("/", () => new Response(welcomePage(version), { headers: pageHeaders }));
-  for (const prefix of apiPrefixes) {
-    app.get(`${prefix}/openapi.json`, () => Response.json(description()));
-    app.get(`${prefix}/docs`, () => new Response(reference(), { headers: pageHeaders }));
-  }
-}
-
-/** Describing every shape takes megabytes that most hubs never need. */
-function atFirstUse<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { apiPrefix, bodyBytes, type Route } from "../../contract/route.ts";
+import { bodyBytes, type Route } from "../../contract/route.ts";
 import { type RouteName, routes } from "../../contract/routes.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
@@ -9,11 +9,10 @@ import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { answerResponse } from "./answer-response.ts";
+import { apiPrefixes } from "./api-prefixes.ts";
 import type { AnyAnswer, Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
 import { hungUp, readBytes, readJson } from "./read-body.ts";
-
-export const apiPrefixes = [apiPrefix, "/api"] as const;
 
 /**
  * Serves every route of the contract. The checks come in this order: who is calling, may they, and what did they send.

@@ -1,75 +1,62 @@
 import { createHash } from "node:crypto";
-import type { Route } from "../../contract/route.ts";
-import { routes } from "../../contract/routes.ts";
-import { schemaOf, whoMay } from "./openapi.ts";
+import type { Hono } from "hono";
+import { apiPrefixes } from "./api-prefixes.ts";
+import type { HttpEnv } from "./call.ts";
+import { escapeHtml, htmlPage } from "./html.ts";
+import { loadReference } from "./reference/load-reference.ts";
+import type { ReferenceFiles } from "./reference/reference-files.ts";
 
 const style = `
-:root { color-scheme: light dark; --line: #8884; --soft: #8882; --ink: #4667c8; }
+:root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { margin-bottom: 0; } h1 + p { margin-top: 0; opacity: .75; }
-details { border: 1px solid var(--line); border-radius: 8px; margin: .5rem 0; padding: .5rem .9rem; }
-summary { cursor: pointer; } summary code { font-weight: 600; }
-.method { display: inline-block; min-width: 4.5rem; color: var(--ink); font-weight: 700; font-family: ui-monospace, monospace; }
-pre { background: var(--soft); padding: .7rem; border-radius: 6px; overflow: auto; font-size: 13px; }
-.who { opacity: .75; } a { color: var(--ink); }
+a { color: #4667c8; }
 `;
 
-/** The styles are the only inline content, and the policy lists them by hash: no script runs on these pages. */
-export const pageHeaders: Record<string, string> = {
-  "Content-Type": "text/html; charset=utf-8",
-  "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
+const noStrangers = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const safe = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
+const html = { ...safe, "Content-Type": "text/html; charset=utf-8" };
+
+/** The style is the only inline content, and the policy lists it by hash: no script runs on this page. */
+const welcomeHeaders = {
+  ...html,
+  "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; ${noStrangers}`,
 };
 
-export function welcomePage(version: string): string {
-  return page(
-    "Writ",
-    `<h1>Writ</h1><p>This hub runs version ${escapeHtml(version)}.</p>
+/** Nothing is inline: the page has one style and one script, both of them files of this hub. */
+const referenceHeaders = {
+  ...html,
+  "Content-Security-Policy": `default-src 'none'; style-src 'self'; script-src 'self'; ${noStrangers}`,
+};
+
+/** The pages of the hub, and the reference of its API. */
+export function bindPages(app: Hono<HttpEnv>, version: string): void {
+  const reference = atFirstUse(() => loadReference(version));
+  app.get("/", () => new Response(welcomePage(version), { headers: welcomeHeaders }));
+  const serve = (path: string, file: keyof ReferenceFiles, headers: Record<string, string>) => {
+    for (const prefix of apiPrefixes) {
+      app.get(`${prefix}${path}`, () => new Response(reference()[file], { headers }));
+    }
+  };
+  serve("/docs", "page", referenceHeaders);
+  serve("/docs/reference.css", "style", { ...safe, "Content-Type": "text/css; charset=utf-8" });
+  serve("/docs/reference.js", "script", { ...safe, "Content-Type": "text/javascript; charset=utf-8" });
+  serve("/openapi.json", "openApi", { ...safe, "Content-Type": "application/json" });
+}
+
+function welcomePage(version: string): string {
+  return htmlPage({
+    title: "Writ",
+    head: `<style>${style}</style>`,
+    body: `<h1>Writ</h1><p>This hub runs version ${escapeHtml(version)}.</p>
 <p><a href="/api/docs">API reference</a> · <a href="/api/openapi.json">OpenAPI</a> · <a href="/healthz">health</a></p>
 <p>From a terminal: <code>bin/jobctl list</code>, <code>bin/jobctl workers</code>, <code>bin/jobctl submit --help</code>.</p>`,
-  );
+  });
 }
 
-/** The reference: every route with its roles, shapes and responses. */
-export function referencePage(version: string): string {
-  const rows = Object.entries(routes) as [string, Route][];
-  return page(
-    "Writ API",
-    `<h1>Writ API</h1><p>Version ${escapeHtml(version)}, below <code>/api/v1</code>. As data: <a href="/api/openapi.json">openapi.json</a>.
-Send <code>Authorization: Bearer &lt;token&gt;</code>. Errors are <code>{"error":{"code","message","details"?,"request_id"}}</code>.</p>
-${rows.map(([name, route]) => entry(name, route)).join("\n")}`,
-  );
-}
-
-function entry(name: string, route: Route): string {
-  const shapes = [
-    shape("Path", route.params),
-    shape("Query", route.query),
-    shape("Body", route.body),
-    route.bodyKind === "bytes" ? "<h4>Body</h4><p>Raw bytes.</p>" : "",
-  ];
-  const answers = Object.entries(route.answers).map(
-    ([status, answer]) => `<li><code>${status}</code> ${escapeHtml(answer.description)}</li>`,
-  );
-  return `<details id="${name}"><summary><span class="method">${route.method}</span> <code>${escapeHtml(route.path)}</code> ${escapeHtml(route.summary)}</summary>
-<p class="who">${escapeHtml(whoMay(route))}</p>${shapes.join("")}<h4>Answers</h4><ul>${answers.join("")}</ul></details>`;
-}
-
-function shape(title: string, schema: Route["body"]): string {
-  if (schema === undefined) return "";
-  return `<h4>${title}</h4><pre>${escapeHtml(JSON.stringify(schemaOf(schema, "input"), null, 2))}</pre>`;
-}
-
-function page(title: string, body: string): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)}</title><style>${style}</style></head><body>${body}</body></html>`;
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
+function atFirstUse<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { route } from "./route.ts";
+
+/** What monitoring asks for. It is served below /api/v1, /api and the root of the hub's address. */
+const healthView = z.object({
+  status: z.string().meta({ examples: ["ok", "locked", "store unavailable"] }),
+  version: z.string(),
+  schema_version: z.int().optional(),
+  lockdown: z.object({ reason: z.string(), since: z.int() }).optional(),
+});
+
+const health = {
+  200: { description: "The hub answers calls", shape: healthView },
+  503: { description: "The database does not answer", shape: healthView },
+} as const;
+
+export const probeRoutes = {
+  getHealth: route({
+    method: "GET",
+    path: "/healthz",
+    who: "open",
+    summary: "Show whether the hub works, and whether it is locked",
+    answers: health,
+  }),
+  getReadiness: route({
+    method: "GET",
+    path: "/readyz",
+    who: "open",
+    summary: "The same, for load balancers",
+    answers: health,
+  }),
+  getMetrics: route({
+    method: "GET",
+    path: "/metrics",
+    who: ["viewer"],
+    summary: "Read the metrics as Prometheus text",
+    answers: { 200: { description: "Metrics", type: "text/plain; version=0.0.4; charset=utf-8" } },
+  }),
+} as const;

@@ -1,0 +1,4 @@
+import { apiPrefix } from "../../contract/route.ts";
+
+/** Every route is served below both. */
+export const apiPrefixes = [apiPrefix, "/api"] as const;

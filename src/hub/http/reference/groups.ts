@@ -1,0 +1,61 @@
+import type { Route } from "../../../contract/route.ts";
+
+type Group = { name: string; description: string; has: (route: Route) => boolean };
+
+/** The parts of the reference, in its order. A route is in the first that has it. */
+const groups: readonly Group[] = [
+  {
+    name: "Worker protocol",
+    description: "What a worker calls: register, claim, renew, report.",
+    has: ({ who }) => who !== "open" && who.length === 1 && who[0] === "worker",
+  },
+  {
+    name: "Jobs",
+    description: "Submit, list, follow, cancel and explain jobs, and read their output.",
+    has: ({ path }) => /^\/jobs\b/.test(path),
+  },
+  {
+    name: "Fleet",
+    description: "The workers: see them, block, drain and remove them.",
+    has: ({ path }) => /^\/workers\b/.test(path),
+  },
+  {
+    name: "Queues and quotas",
+    description: "Waiting jobs by type, and how much a tenant may use.",
+    has: ({ path }) => /^\/(?:queues|quotas|tenants|stats)\b/.test(path),
+  },
+  {
+    name: "Tokens and sessions",
+    description: "Who may call, and who am I.",
+    has: ({ path }) => /^\/(?:tokens|session)\b/.test(path),
+  },
+  {
+    name: "Signing keys",
+    description: "The public keys that sign documents and leases.",
+    has: ({ path }) => /^\/keys\b/.test(path),
+  },
+  {
+    name: "Audit and lockdown",
+    description: "The audit trail, and stopping all claims.",
+    has: ({ path }) => /^\/(?:audit|lockdown)\b/.test(path),
+  },
+  {
+    name: "Monitoring",
+    description: "Health and metrics. Also served at the root of the hub's address.",
+    has: ({ path }) => /^\/(?:healthz|readyz|metrics)\b/.test(path),
+  },
+];
+
+export function groupOf(route: Route): string {
+  return groups.find(({ has }) => has(route))?.name ?? "Other";
+}
+
+/** In the order in which the reading begins: a worker's author is the rarer reader. */
+export function tagsOf(used: readonly string[]): { name: string; description: string }[] {
+  const [protocol, ...rest] = groups;
+  return [...rest, protocol!, other]
+    .filter(({ name }) => used.includes(name))
+    .map(({ name, description }) => ({ name, description }));
+}
+
+const other = { name: "Other", description: "Further routes." };

@@ -1,0 +1,56 @@
+import type { Route } from "../../../contract/route.ts";
+import { type ErrorCode, errorTable } from "../../../core/errors.ts";
+
+type Header = { description: string; schema: { type: "string" } };
+type Refusal = { description: string; headers?: Record<string, Header> };
+
+/** The refusals that a route can answer with, by status. Their body is always the error. */
+export function refusalStatuses(route: Route): number[] {
+  const isOpen = route.who === "open";
+  const hasBody = route.body !== undefined || route.bodyKind === "bytes";
+  const isChange = route.method !== "GET";
+  const isForWorkers = !isOpen && route.who.includes("worker");
+  const isOutput = route.path.includes("/output/") && !isChange;
+  return [
+    400,
+    ...(isOpen && !hasBody ? [] : [401]),
+    ...(isOpen ? [] : [403]),
+    ...(route.params !== undefined || route.query !== undefined || hasBody ? [404] : []),
+    ...(isChange ? [409] : []),
+    ...(hasBody ? [408, 413, 415] : []),
+    ...(isOutput ? [410, 416] : []),
+    ...(isForWorkers ? [423] : []),
+    429,
+    500,
+    503,
+  ];
+}
+
+/** What a refusal with this status means: the codes that it can have. */
+export function refusalOf(status: number): Refusal {
+  const codes = (Object.keys(errorTable) as ErrorCode[]).filter(
+    (code) => errorTable[code].http === status && !callersOwn.includes(code),
+  );
+  const headers = headersOf[status];
+  return { description: codes.map((code) => `\`${code}\``).join(", "), ...(headers && { headers }) };
+}
+
+/** These never come from a hub. */
+const callersOwn: readonly ErrorCode[] = [
+  "CONFIG_INVALID",
+  "HUB_UNREACHABLE",
+  "HTTP_ERROR",
+  "TIMED_OUT",
+  "JOB_FAILED",
+];
+
+const headersOf: Readonly<Record<number, Record<string, Header>>> = {
+  401: { "WWW-Authenticate": header("`Bearer`") },
+  416: { "Content-Range": header("The size of the output, as `bytes */SIZE`") },
+  429: { "Retry-After": header("After how many seconds to try again") },
+  503: { "Retry-After": header("After how many seconds to try again") },
+};
+
+export function header(description: string): Header {
+  return { description, schema: { type: "string" } };
+}
