@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,6 +34,7 @@ static int run_job(void *argument);
 static bool become_job(const struct start *start);
 static bool leave_session(struct failure *failure);
 static bool connect_stdio(const struct cage *cage, struct failure *failure);
+static int open_stdin(const struct plan *plan);
 static bool close_descriptors(struct failure *failure);
 static bool set_rlimits(const struct cage *cage, struct failure *failure);
 static bool set_rlimit(unsigned resource, uint64_t soft, uint64_t hard, struct failure *failure);
@@ -83,12 +85,30 @@ static bool leave_session(struct failure *failure) {
 }
 
 static bool connect_stdio(const struct cage *cage, struct failure *failure) {
-  int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (null_fd < 0) return fail(failure, STEP_STDIO, "opening /dev/null");
-  if (dup2(null_fd, 0) != 0 || dup2(cage->stdout_fd, 1) != 1 || dup2(cage->stderr_fd, 2) != 2) {
+  int stdin_fd = cage->plan->stdin_bytes == NULL ? open("/dev/null", O_RDONLY | O_CLOEXEC) : open_stdin(cage->plan);
+  if (stdin_fd < 0) return fail(failure, STEP_STDIO, "opening stdin");
+  if (dup2(stdin_fd, 0) != 0 || dup2(cage->stdout_fd, 1) != 1 || dup2(cage->stderr_fd, 2) != 2) {
     return fail(failure, STEP_STDIO, "connecting stdin, stdout and stderr");
   }
   return true;
+}
+
+/*
+ * A file without a name that nobody can change any more. A pipe would do too, but how much one holds depends on how many
+ * the user has, and a job that never reads must not keep anybody waiting.
+ */
+static int open_stdin(const struct plan *plan) {
+  int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return -1;
+  for (size_t done = 0; done < plan->stdin_length;) {
+    ssize_t wrote = write(fd, plan->stdin_bytes + done, plan->stdin_length - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return -1;
+    done += (size_t)wrote;
+  }
+  int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+  if (fcntl(fd, F_ADD_SEALS, seals) != 0 || lseek(fd, 0, SEEK_SET) != 0) return -1;
+  return fd;
 }
 
 /* Also those that the launcher inherited and did not close: nothing of the host stays open in a job. */

@@ -22,6 +22,7 @@ struct counts {
 static bool count_fields(const struct frame *frame, struct counts *counts, struct failure *failure);
 static bool read_fields(struct plan *plan, const struct frame *frame, struct failure *failure);
 static bool read_field(struct plan *plan, const struct field *field, size_t *args, size_t *envs);
+static bool read_stdin(struct plan *plan, const struct field *field);
 static bool read_mount(struct plan *plan, const struct field *field);
 static bool read_rlimit(struct plan *plan, const struct field *field);
 static void reserve(struct plan *plan, const struct frame *frame, const struct counts *counts);
@@ -73,6 +74,7 @@ static size_t most_of(uint8_t tag) {
     case TAG_MOUNT: return MOUNTS_MAX;
     case TAG_RLIMIT: return RLIMITS_MAX;
     case TAG_MASK: return MASKS_MAX;
+    case TAG_STDIN: return 1;
     default: return tag >= TAG_ARG && tag <= TAG_GIVE_DIR ? 1 : 0;
   }
 }
@@ -139,8 +141,19 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
     case TAG_MOUNT: return read_mount(plan, field);
     case TAG_RLIMIT: return read_rlimit(plan, field);
     case TAG_MASK: return read_text(plan, field, &plan->masks[plan->masks_count++]);
+    case TAG_STDIN: return read_stdin(plan, field);
     default: return false;
   }
+}
+
+/* Not a text: it may hold zeros. */
+static bool read_stdin(struct plan *plan, const struct field *field) {
+  if (field->length > STDIN_BYTES_MAX) return false;
+  uint8_t *bytes = take(plan, field->length);
+  memcpy(bytes, field->bytes, field->length);
+  plan->stdin_bytes = bytes;
+  plan->stdin_length = field->length;
+  return true;
 }
 
 static bool read_mount(struct plan *plan, const struct field *field) {

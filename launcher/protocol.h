@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 4u
+#define PROTOCOL_VERSION 5u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -39,6 +39,7 @@
 #define MASKS_MAX 8192u
 /* Of all masks of a job together. */
 #define MASK_BYTES_MAX (1024u * 1024)
+#define STDIN_BYTES_MAX (64u * 1024)
 #define PATH_BYTES_MAX 4095u
 #define HOSTNAME_BYTES_MAX 63u
 
@@ -91,6 +92,8 @@ enum field_tag {
    * is copied through the launcher's memory, and the end of a stream waits there while it may be the beginning of one.
    */
   TAG_MASK = 17,
+  /* What the job reads on its standard input, any bytes; without it, that is empty. */
+  TAG_STDIN = 18,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */

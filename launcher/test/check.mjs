@@ -73,6 +73,19 @@ await check("a script without #! is not given to a shell", async (client) => {
   assert.deepEqual([(await run(client, plan(["./script"]))).errno], [8]);
 });
 
+await check("stdin is what the plan says, to the byte, and cannot be changed", async (client) => {
+  const bytes = Buffer.from(Array.from({ length: 65_536 }, (_, at) => (at * 7) % 256));
+  for (const stdin of [bytes, "one line\n", "\0"]) {
+    const one = plan(["cat"], { stdin });
+    assert.equal((await run(client, one)).exitCode, 0);
+    assert.equal(sha(readFileSync(one.stdout)), sha(Buffer.from(stdin)));
+  }
+  const written = shell("echo no > /dev/stdin || echo no >&0", { stdin: "yes" });
+  assert.notEqual((await run(client, written)).exitCode, 0);
+  const none = plan(["cat"]);
+  assert.deepEqual([(await run(client, none)).exitCode, readFileSync(none.stdout).length], [0, 0]);
+});
+
 await check("exit codes and signals come back exactly", async (client) => {
   for (const code of [0, 1, 7, 126, 127, 255])
     assert.equal((await run(client, shell(`exit ${code}`))).exitCode, code);

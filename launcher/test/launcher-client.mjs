@@ -156,6 +156,7 @@ export function planFields(plan) {
   fields.push([10, text(plan.stdout)], [11, text(plan.stderr)]);
   fields.push([12, u64(plan.stdoutMax ?? 1 << 30)], [13, u64(plan.stderrMax ?? 1 << 30)]);
   for (const mask of plan.masks ?? []) fields.push([17, text(mask)]);
+  if (plan.stdin !== undefined) fields.push([18, Buffer.from(plan.stdin)]);
   for (const [resource, soft, hard] of plan.rlimits ?? [])
     fields.push([14, Buffer.concat([u32(resource), u64(soft), u64(hard)])]);
   return fields;

@@ -19,6 +19,8 @@ export type CliContext = {
   /** The process's own object: the hub deletes secrets from it once it has read them. */
   env: Record<string, string | undefined>;
   stdin: Readable;
+  /** Whether standard input is a pipe of a shell, as in `echo hi | jobctl …`. It is not opened to find out. */
+  readonly isInputPiped: boolean;
   stdout: TextSink;
   stderr: TextSink;
   cwd: string;

@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { homedir, hostname, userInfo } from "node:os";
 import manifest from "../../package.json" with { type: "json" };
 import { findCheckout } from "../client/checkout.ts";
@@ -10,7 +11,12 @@ type ProcessView = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "cwd" | "exec
 };
 
 /** Collects what a command may know about its process. */
-export function createContext(program: CliContext["program"], view: ProcessView): CliContext {
+export function createContext(
+  program: CliContext["program"],
+  view: ProcessView,
+  /** The descriptor of standard input, if there is one to look at. */
+  stdinFd?: number,
+): CliContext {
   const { env, execPath, stdout, stderr } = view;
   const [, file = "", ...args] = view.argv;
   return {
@@ -20,6 +26,9 @@ export function createContext(program: CliContext["program"], view: ProcessView)
     // Few commands read it, and opening it takes time.
     get stdin() {
       return view.stdin;
+    },
+    get isInputPiped() {
+      return isPipe(stdinFd);
     },
     stdout: quietPipe(stdout),
     stderr: quietPipe(stderr),
@@ -43,6 +52,15 @@ function quietPipe(sink: TextSink): TextSink {
     sink.isGone = true;
   });
   return sink;
+}
+
+/** Programs that start us give us a socket or nothing; a pipe is made by a shell, for somebody who means it. */
+function isPipe(fd: number | undefined): boolean {
+  try {
+    return fd !== undefined && fstatSync(fd).isFIFO();
+  } catch {
+    return false;
+  }
 }
 
 /** In a container there may be a user id without a name. */

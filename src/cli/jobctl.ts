@@ -2,7 +2,7 @@ import { createContext } from "./create-context.ts";
 import { runJobctl } from "./jobctl/program.ts";
 
 /** `jobctl` uses a hub. The first Ctrl-C ends the command in order, the second ends it at once. */
-const context = createContext("jobctl", process);
+const context = createContext("jobctl", process, 0);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     context.stops.request(signal);

@@ -34,12 +34,14 @@ export class JobsOverGrpc implements Jobs {
   }
 
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
-    const { command, limits, env, cwd, timeoutSec, tags, session, idempotencyKey, maxAttempts } = input;
+    const { command, limits, env, cwd, stdin, timeoutSec, tags, session, idempotencyKey, maxAttempts } =
+      input;
     const request = {
       command: [...command],
       limits,
       env,
       cwd,
+      stdin,
       timeoutSec,
       requires:
         tags === undefined && session === undefined ? undefined : { tags: [...(tags ?? [])], session },

@@ -37,12 +37,24 @@ export class JobsOverHttp implements Jobs {
   }
 
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
-    const { command, limits, env = {}, cwd, timeoutSec, tags, session, idempotencyKey, maxAttempts } = input;
+    const {
+      command,
+      limits,
+      env = {},
+      cwd,
+      stdin,
+      timeoutSec,
+      tags,
+      session,
+      idempotencyKey,
+      maxAttempts,
+    } = input;
     const body = {
       command: [...command],
       limits: limits as { io?: "low" } | undefined,
       env: Object.keys(env).length === 0 ? undefined : env,
       cwd,
+      stdin: stdin === undefined || stdin.length === 0 ? undefined : Buffer.from(stdin).toString("base64"),
       timeout_sec: timeoutSec,
       requires:
         tags === undefined && session === undefined ? undefined : { tags: tags && [...tags], session },

@@ -8,6 +8,8 @@ export type StartInput = {
   limits?: { [K in keyof LimitsText]?: K extends "pids" ? number : string };
   env?: Record<string, string>;
   cwd?: string | undefined;
+  /** What the command reads on its standard input; at most 64 KiB. */
+  stdin?: Uint8Array | undefined;
   timeoutSec?: number | undefined;
   tags?: readonly string[] | undefined;
   session?: string | undefined;

@@ -87,6 +87,7 @@ const startJobRequest = {
   },
   idempotencyKey: { number: 7, kind: "string" },
   maxAttempts: { number: 8, kind: "uint32" },
+  stdin: { number: 9, kind: "bytes" },
 } as const satisfies WireMessage;
 
 const streamOutputRequest = {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineKind, type KindRules } from "./define-kind.ts";
 import { anyJson, containerName, integer, sha256Text, text } from "./fields.ts";
-import { command, environment, secrets } from "./run-shapes.ts";
+import { command, environment, secrets, stdin } from "./run-shapes.ts";
 
 /**
  * Everything that the hub and the workers have to know about a kind of job, one row each. To add a kind, add its row
@@ -13,12 +13,13 @@ export const kinds = {
       argv: command,
       env: environment.optional(),
       cwd: text(1, 4096).optional(),
+      stdin: stdin.optional(),
       secrets: secrets.optional(),
     },
     timeoutSecMax: 604_800,
     canRunForever: true,
     command: (run) => run.argv,
-    hidden: ["env"],
+    hidden: ["env", "stdin"],
   }),
   solver: defineKind("solver", {
     fields: {

@@ -1,5 +1,13 @@
 import { z } from "zod";
-import { ioClasses, limitHelp, networks, parseCpu, parseMemory, pidsRange } from "../core/limits.ts";
+import {
+  ioClasses,
+  limitHelp,
+  networks,
+  parseCpu,
+  parseMemory,
+  pidsRange,
+  stdinBytesMax,
+} from "../core/limits.ts";
 import { decimal, integer, tag, text } from "./fields.ts";
 
 /** The shapes from which the kinds of jobs are built: a command and its environment, its limits, its requirements. */
@@ -34,6 +42,12 @@ export const environment = z
     "names that start with JOB_ are reserved for Writ",
   );
 
+/** What the command reads on its standard input, in base64. */
+export const stdin = z
+  .base64("must be base64")
+  .min(1, "must not be empty; leave it out instead")
+  .refine((value) => base64Length(value) <= stdinBytesMax, `must be at most ${stdinBytesMax} bytes`);
+
 /** Names of secrets that the worker has. */
 export const secrets = z
   .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "must be a variable name"))
@@ -62,4 +76,8 @@ export const requires = z.strictObject({
 
 function utf8Length(value: string): number {
   return new TextEncoder().encode(value).length;
+}
+
+function base64Length(value: string): number {
+  return (value.length / 4) * 3 - (/={0,2}$/.exec(value)?.[0].length ?? 0);
 }

@@ -3,7 +3,7 @@ import { jobDocument } from "./document.ts";
 import { text } from "./fields.ts";
 import { kinds } from "./kinds.ts";
 
-const { argv, env, cwd } = kinds.exec.shape.shape;
+const { argv, env, cwd, stdin } = kinds.exec.shape.shape;
 const { limits, requires, max_attempts } = jobDocument.shape;
 
 /** A command to start as a job. The hub sets what is left out, the same over HTTP and gRPC. */
@@ -12,6 +12,7 @@ export const startRequest = z.strictObject({
   limits,
   env,
   cwd,
+  stdin,
   timeout_sec: jobDocument.shape.timeout_sec.optional(),
   requires,
   idempotency_key: text(1, 200).optional(),

@@ -22,6 +22,7 @@ describe("the format of a document", () => {
   });
 
   it("is at most the one that this version reads", () => {
-    expect(formatOf({ run: { container: "image-worker" } })).toBe(documentFormat);
+    expect(formatOf({ run: { container: "image-worker" } })).toBe(2);
+    expect(formatOf({ run: { stdin: "aGk=" } })).toBe(documentFormat);
   });
 });

@@ -7,6 +7,7 @@
 export const fieldFormats: Readonly<Record<string, number>> = {
   on_disconnect: 2,
   "run.container": 2,
+  "run.stdin": 3,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

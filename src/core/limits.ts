@@ -71,3 +71,6 @@ export function resolveLimits(text: LimitsText): Limits {
     network: text.network ?? "host",
   };
 }
+
+/** How much standard input fits into a document. */
+export const stdinBytesMax = 64 * 1024;

@@ -64,6 +64,20 @@ function said(stream = "stdout"): string {
   return readFileSync(join(attemptDir, `${stream}.log`), "utf8");
 }
 
+test("C5: a command reads the input of its document, and without one nothing", async () => {
+  const bytes = Buffer.from([0, 255, 10, 13]);
+  await run(["cat"], { stdin: bytes.toString("base64") });
+  expect(readFileSync(join(attemptDir, "stdout.log"))).toEqual(bytes);
+  rmSync(join(attemptDir, "stdout.log"));
+  await run(["cat"]);
+  expect(readFileSync(join(attemptDir, "stdout.log"))).toHaveLength(0);
+});
+
+test("C5: a command that does not read its input ends as it would without", async () => {
+  const stdin = Buffer.alloc(65_536).toString("base64");
+  expect(await run(["true"], { stdin })).toMatchObject({ kind: "succeeded", exitCode: 0 });
+});
+
 test("a command that does not exist is told like a shell would", async () => {
   expect(await run(["no-such-command"])).toMatchObject({
     kind: "failed",

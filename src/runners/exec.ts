@@ -18,6 +18,7 @@ async function run(deps: RunnerDeps, context: RunContext): Promise<RunOutcome> {
     env: spec.env,
     cwd: spec.cwd,
     secrets: spec.secrets,
+    stdin: spec.stdin === undefined ? undefined : Buffer.from(spec.stdin, "base64"),
     input: context.signed["params"] ?? null,
   });
 }

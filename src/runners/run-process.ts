@@ -35,6 +35,8 @@ type Command = {
   secrets?: readonly string[] | undefined;
   /** Files of the host that this job sees, in addition to what every job sees. */
   mounts?: readonly JobMount[] | undefined;
+  /** What the process reads on its standard input; nothing by default. */
+  stdin?: Uint8Array | undefined;
   /** Becomes the content of JOB_INPUT_FILE. */
   input: JsonValue;
 };
@@ -114,6 +116,7 @@ async function preparePlan(
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
     masks: masksOf(secrets),
+    stdin: command.stdin,
     ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
     mounts: command.mounts,
     workDir,

@@ -47,6 +47,13 @@ export class FrameWriter {
     return this;
   }
 
+  bytes(value: Uint8Array): this {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#used);
+    this.#used += value.length;
+    return this;
+  }
+
   text(value: string): this {
     if (value.includes("\0"))
       throw new PlanRefused("EINVAL", "an argument, variable or path contains a zero byte");

@@ -53,6 +53,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     stdoutBytesMax: job.outputBytesMax,
     stderrBytesMax: job.outputBytesMax,
     masks: job.masks ?? [],
+    ...(job.stdin === undefined ? {} : { stdin: job.stdin }),
     rlimits: rlimitsOf(facts),
   };
 }

@@ -14,6 +14,7 @@ export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   writer.textField(tag.STDOUT_FILE, plan.stdoutFile).textField(tag.STDERR_FILE, plan.stderrFile);
   writer.u64Field(tag.STDOUT_MAX, plan.stdoutBytesMax).u64Field(tag.STDERR_MAX, plan.stderrBytesMax);
   for (const mask of plan.masks) writer.textField(tag.MASK, mask);
+  if (plan.stdin !== undefined) writer.startField(tag.STDIN).bytes(plan.stdin).endField();
   for (const { resource, soft, hard } of plan.rlimits)
     writer.startField(tag.RLIMIT).u32(resource).u64(soft).u64(hard).endField();
   if (plan.ids !== undefined) writer.u32Field(tag.UID, plan.ids.uid).u32Field(tag.GID, plan.ids.gid);
@@ -102,7 +103,8 @@ function refuseTooMany(plan: LauncherPlan): void {
     plan.env.length > protocol.ENV_MAX ||
     plan.mounts.length > protocol.MOUNTS_MAX ||
     plan.rlimits.length > protocol.RLIMITS_MAX ||
-    plan.masks.length > protocol.MASKS_MAX;
+    plan.masks.length > protocol.MASKS_MAX ||
+    (plan.stdin?.length ?? 0) > protocol.STDIN_BYTES_MAX;
   if (isTooMuch) throw new PlanRefused("E2BIG", "the command has too many arguments, variables or mounts");
 }
 

@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 4,
+  PROTOCOL_VERSION: 5,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -17,6 +17,7 @@ export const protocol = {
   MASKS_MAX: 8192,
   /** Of all masks of a job together. */
   MASK_BYTES_MAX: 1024 * 1024,
+  STDIN_BYTES_MAX: 64 * 1024,
   PATH_BYTES_MAX: 4095,
   HOSTNAME_BYTES_MAX: 63,
 } as const;
@@ -56,6 +57,7 @@ export const tag = {
   CGROUP_IO_LIFT: 15,
   GIVE_DIR: 16,
   MASK: 17,
+  STDIN: 18,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -159,5 +161,6 @@ export type LauncherPlan = {
   stderrBytesMax: number;
   /** Texts that are overwritten in the output. */
   masks: readonly string[];
+  stdin?: Uint8Array | undefined;
   rlimits: readonly { resource: number; soft: number; hard: number }[];
 };

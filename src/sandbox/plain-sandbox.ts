@@ -102,16 +102,21 @@ function spawnChild(
 ): ChildProcess {
   const [command = "", ...args] = plan.argv;
   const isMasked = (plan.masks ?? []).length > 0;
-  return spawn(command, args, {
+  const input = plan.stdin === undefined ? "ignore" : "pipe";
+  const child = spawn(command, args, {
     cwd: plan.cwd,
     // Node adds this one variable of its own to every child; an empty value keeps it out.
     env: { ...plan.env, NODE_V8_COVERAGE: undefined },
-    stdio: isMasked ? ["ignore", "pipe", "pipe"] : ["ignore", stdout.fd, stderr.fd],
+    stdio: isMasked ? [input, "pipe", "pipe"] : [input, stdout.fd, stderr.fd],
     detached: true,
     shell: false,
     // Node then also clears the supplementary groups.
     ...ids,
   });
+  // A process that ends without reading all of it closes the pipe.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(plan.stdin);
+  return child;
 }
 
 function superviseChild(

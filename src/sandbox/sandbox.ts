@@ -59,6 +59,8 @@ export type LaunchPlan = Asked & {
   outputBytesMax: number;
   /** Texts that are overwritten with `*` in both streams, so that no secret stands in them. */
   masks?: readonly string[] | undefined;
+  /** What the process reads on its standard input, at most 64 KiB; nothing by default. */
+  stdin?: Uint8Array | undefined;
   /** The job's own directory, on the host. */
   workDir: string;
 };

@@ -267,6 +267,31 @@ describe("jobctl run", () => {
   });
 });
 
+describe("C5: jobctl run in a pipe", () => {
+  const shell = (script: string) => run(["-c", script], { program: "/bin/bash" });
+
+  it("C5: sends its input with -i, to the byte, with a certificate and with a token", async () => {
+    const token = readFileSync(join(home, "admin.token"), "utf8").trim();
+    const made = "head -c 65536 /dev/zero | tr '\\0' x";
+    for (const flags of ["", `--token ${token}`]) {
+      const { code, stdout, stderr } = await shell(`${made} | ${jobctl} ${flags} run -i wc -c`);
+      expect([code, stdout.trim(), stderr]).toEqual([0, "65536", ""]);
+    }
+  });
+
+  it("C5: refuses more than 64 KiB before anything runs", async () => {
+    const { code, stdout, stderr } = await shell(`head -c 65537 /dev/zero | ${jobctl} run -i cat`);
+    expect([code, stdout]).toEqual([125, ""]);
+    expect(stderr).toMatch(/^jobctl: -i: standard input has more than 65536 bytes; [^\n]+\n$/);
+  });
+
+  it("C5: says without -i that the input is not sent, and leaves it to the shell", async () => {
+    const { stdout, stderr } = await shell(`printf 'one\\ntwo\\n' | { ${jobctl} run cat; cat; }`);
+    expect(stdout).toBe("one\ntwo\n");
+    expect(stderr).toMatch(/^jobctl: standard input is not sent to the job; -i sends [^\n]+\n$/);
+  });
+});
+
 describe.skipIf(!existsSync("/usr/bin/script"))("jobctl watch on a terminal", () => {
   it("shows a live table on a screen of its own, and q leaves", async () => {
     const id = await start("sleep", "60");

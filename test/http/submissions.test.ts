@@ -174,3 +174,27 @@ describe("a batch", () => {
     expect(snapshot(hub.home)).toBe(before);
   });
 });
+
+describe("C5: standard input in the document", () => {
+  const started = (stdin: string, token = tokens.alice) =>
+    hub.call("POST", "/jobs/start", { token, body: { command: ["cat"], stdin } });
+
+  test("C5: is there for its user, hidden from viewers, and asks for a worker that reads it", async () => {
+    const id = (await started("aGk=")).json<{ id: string }>().id;
+    expect((await view(id, tokens.alice)).run).toMatchObject({ argv: ["cat"], stdin: "aGk=" });
+    expect((await view(id, tokens.acmeViewer)).run).toMatchObject({ stdin: "***" });
+    await registerWorker(hub, { document_format: 2 });
+    const why = (await hub.call("GET", `/jobs/${id}/why`, { token: tokens.alice })).text;
+    expect(why).toContain("reads documents up to format 2, and this one has 3");
+  });
+
+  test("C5: is refused beyond 64 KiB, and when it is no base64", async () => {
+    const most = Buffer.alloc(65_536).toString("base64");
+    expect((await started(most)).status).toBe(201);
+    for (const stdin of [Buffer.alloc(65_537).toString("base64"), "not base64!", ""]) {
+      const refused = await started(stdin);
+      expect(refused.status).toBe(400);
+      expect(errorOf(refused.text).message).toMatch(/^stdin: /);
+    }
+  });
+});

@@ -115,6 +115,17 @@ describe("a command", () => {
     });
   });
 
+  test("C5: StartJob takes standard input, up to 64 KiB", async () => {
+    const { job_id } = await alice.call<{ job_id: string }>("StartJob", {
+      command: ["cat"],
+      stdin: Buffer.from("hi"),
+    });
+    const job = (await hub.call("GET", `/jobs/${job_id}`, { token: hub.admin })).json<{ run: unknown }>();
+    expect(job.run).toMatchObject({ argv: ["cat"], stdin: "aGk=" });
+    const refusal = await alice.refused("StartJob", { command: ["cat"], stdin: Buffer.alloc(65_537) });
+    expect(refusal).toMatchObject({ code: codes.invalid, details: expect.stringMatching(/^stdin: .*65536/) });
+  });
+
   const failedWith = (detail: string) => ({ fail_code: "EXECUTION_ERROR", fail_detail: detail });
   const endings: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ["runs", {}, { state: "RUNNING", reason: "", fail_code: "", fail_detail: "" }],

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { bodyBytes } from "../../contract/route.ts";
 import { codeOf, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
+import { collectInput } from "./collect-input.ts";
 
 /** Reads the value of `--params`: JSON, @FILE, or - for standard input. */
 export async function readParams({ stdin }: Pick<CliContext, "stdin">, given: string): Promise<unknown> {
@@ -36,16 +37,8 @@ async function readNamed(path: string): Promise<string> {
 }
 
 async function readAll(input: AsyncIterable<Buffer | string>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of input) {
-    const bytes = Buffer.from(chunk as string);
-    size += bytes.length;
-    // The hub accepts no larger job, so reading stops here.
-    if (size > bodyBytes.ordinary) {
-      throw new WritError("TOO_LARGE", `--params -: more than ${bodyBytes.ordinary} bytes`);
-    }
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  // The hub accepts no larger job.
+  const bytes = await collectInput(input, bodyBytes.ordinary);
+  if (bytes === null) throw new WritError("TOO_LARGE", `--params -: more than ${bodyBytes.ordinary} bytes`);
+  return bytes.toString("utf8");
 }

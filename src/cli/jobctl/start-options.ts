@@ -17,6 +17,7 @@ export type StartFlags = {
   env?: string[];
   cwd?: string;
   attempts?: number;
+  stdin?: boolean;
 };
 
 /** The options of `start` and `run`. */
@@ -43,6 +44,7 @@ export function addStartOptions(command: Command): void {
       "set an environment variable; NAME alone copies its value from your environment",
       collect,
     )
+    .option("-i, --stdin", "send standard input to the command, at most 64 KiB (default: it reads nothing)")
     .option("--cwd <dir>", "working directory of the command (default: a folder of its own)")
     .option(
       "--attempts <n>",

@@ -9,6 +9,7 @@ export function startOf(request: StartJobRequest): StartRequest {
     limits: limits && withoutEmpty(fieldsOf(limits)),
     env: request.env,
     cwd: request.cwd,
+    stdin: Buffer.from(request.stdin).toString("base64"),
     timeout_sec: request.timeoutSec,
     idempotency_key: request.idempotencyKey,
     max_attempts: request.maxAttempts,

@@ -29,7 +29,7 @@ export async function startCommand(
 
 /** Built without the fields that were not given: an idempotency key is compared with all of it. */
 function submissionOf(start: StartRequest): JobSubmission {
-  const { command, env, cwd, limits, requires, idempotency_key } = start;
+  const { command, env, cwd, stdin, limits, requires, idempotency_key } = start;
   return parseShape(jobSubmission, {
     type: startDefaults.type,
     run: {
@@ -37,6 +37,7 @@ function submissionOf(start: StartRequest): JobSubmission {
       argv: command,
       ...(env === undefined ? {} : { env }),
       ...(cwd === undefined ? {} : { cwd }),
+      ...(stdin === undefined ? {} : { stdin }),
     },
     max_attempts: start.max_attempts ?? startDefaults.maxAttempts,
     timeout_sec: start.timeout_sec ?? startDefaults.timeoutSec,

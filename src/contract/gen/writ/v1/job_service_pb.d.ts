@@ -122,6 +122,13 @@ export declare type StartJobRequest = Message<"writ.v1.StartJobRequest"> & {
    * @generated from field: uint32 max_attempts = 8;
    */
   maxAttempts: number;
+
+  /**
+   * what the command reads on its standard input; at most 64 KiB
+   *
+   * @generated from field: bytes stdin = 9;
+   */
+  stdin: Uint8Array;
 };
 
 /**

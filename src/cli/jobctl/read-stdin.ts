@@ -1,0 +1,25 @@
+import { WritError } from "../../core/errors.ts";
+import { stdinBytesMax } from "../../core/limits.ts";
+import type { CliContext } from "../context.ts";
+import { collectInput } from "./collect-input.ts";
+
+/**
+ * The standard input for a job, if `-i` asks for it. Without `-i` it is not even opened: it may belong to a loop of the
+ * shell around us, as in `while read word; do jobctl start echo "$word"; done`.
+ */
+export async function readStdin(
+  context: CliContext,
+  { stdin: isAsked = false }: { stdin?: boolean },
+): Promise<Uint8Array | undefined> {
+  if (isAsked) {
+    const bytes = await collectInput(context.stdin, stdinBytesMax);
+    if (bytes !== null) return bytes.length === 0 ? undefined : bytes;
+    throw new WritError("TOO_LARGE", `-i: standard input has more than ${stdinBytesMax} bytes`, {
+      advice: "a job can carry no more; put it where the command can fetch it",
+    });
+  }
+  if (context.isInputPiped) {
+    context.stderr.write("jobctl: standard input is not sent to the job; -i sends up to 64 KiB of it\n");
+  }
+  return undefined;
+}
