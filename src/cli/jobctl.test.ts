@@ -232,3 +232,18 @@ test("help lists the options of a command whichever way it is asked for", async 
   expect(one.stdout).toContain("--params");
   expect(one.exitCode).toBe(0);
 });
+
+test("C7: a list of several pages has one header and one set of widths", async () => {
+  const { run } = await withHub(({ query }, response) => {
+    const isFirst = query.get("cursor") === null;
+    if (isFirst) response.setHeader("x-next-cursor", "1");
+    sendJson(response, 200, [
+      jobView({ id: jobIdNumber(isFirst ? 2 : 1), type: isFirst ? "a.long.type" : "short" }),
+    ]);
+  });
+  const { stdout, exitCode } = await run(["list", "--all"]);
+  expect(exitCode).toBe(0);
+  const [head, first, second, ...rest] = stdout.trimEnd().split("\n");
+  expect([head, rest]).toEqual([expect.stringMatching(/^ID +STATE +AGE /), []]);
+  expect(second!.indexOf("short")).toBe(first!.indexOf("a.long.type"));
+});

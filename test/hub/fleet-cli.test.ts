@@ -122,6 +122,13 @@ test("C6: one limit of a quota is changed and the others stay", async () => {
   expect((await writ("quotas", "list")).stdout).toMatch(new RegExp(`^${tenant} +0 +0 of 2 `, "m"));
 });
 
+test("C6: a certificate has no token to refresh, and the answer says what to do", async () => {
+  const run = await runCli("writ", ["tokens", "refresh"], {
+    env: { WRIT_HOME: hub.home, WRIT_USER: "root" },
+  });
+  expect(run).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/certificate.*--token/) });
+});
+
 test("C6: a refreshed token replaces the old one, and the home's own file", async () => {
   const { stdout } = await writ("tokens", "issue", "--role", "admin", "--user", "ann");
   const fresh = await writAs(stdout.trim(), "tokens", "refresh");

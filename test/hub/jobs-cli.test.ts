@@ -77,7 +77,7 @@ test.each(ways)("C4: a job that waits for its retry shows why and when, with %s"
   const run = (...args: string[]) => runCli("jobctl", args, { env: env() });
 
   const list = await run("list", "--type", type);
-  expect(list.stdout).toMatch(/ QUEUED .* 1 of 3 .* next try when a worker is free: the disk is full$/m);
+  expect(list.stdout).toMatch(/ QUEUED .* 1 of 3 .* retry when a worker is free: the disk is full$/m);
   const status = await run("status", id);
   expect(status.stdout).toMatch(/^attempts +1 of 3$/m);
   expect(status.stdout).toMatch(/^last error +the disk is full$/m);

@@ -10,8 +10,8 @@ const waiting = jobOfView(
 
 test("C4: a job that waits for its next attempt says when it is due, why, and which try it was", () => {
   expect(triesOf(waiting)).toBe("2 of 3");
-  expect(detailOf(waiting, 60_000)).toBe("next try in 30s: boom");
-  expect(detailOf(waiting, 90_000)).toBe("next try when a worker is free: boom");
+  expect(detailOf(waiting, 60_000)).toBe("retry in 30s: boom");
+  expect(detailOf(waiting, 90_000)).toBe("retry when a worker is free: boom");
 });
 
 test("C4: a job that has not been tried, or is tried only once, counts no tries of how many", () => {

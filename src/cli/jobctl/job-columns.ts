@@ -43,7 +43,7 @@ export function triesOf({ attempts, max_attempts: max }: RpcJob): string | null 
 /** When the next attempt is due, and how the last one failed; null unless it waits for one. */
 function retryText({ retry_at: dueAt, last_error: error }: RpcJob, nowMs: number): string | null {
   if (dueAt === null) return null;
-  const when = dueAt > nowMs ? `next try in ${formatAge(nowMs, dueAt)}` : "next try when a worker is free";
+  const when = dueAt > nowMs ? `retry in ${formatAge(nowMs, dueAt)}` : "retry when a worker is free";
   return error === null ? when : `${when}: ${error}`;
 }
 

@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import type { Token } from "../../client/index.ts";
+import { WritError } from "../../core/errors.ts";
 import { type Role, roles } from "../../core/identity.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import { withWrit } from "../connection.ts";
 import { loadConnection } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
+import { httpCredential } from "../credential.ts";
 import { parseDuration } from "../duration.ts";
 import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
@@ -66,7 +68,14 @@ function defineRefresh(command: Command, context: CliContext): void {
       parsed(parseDuration, "a time such as 12h or 30d"),
     )
     .action(async ({ expires }: { expires?: number }) => {
-      const { credential, home } = await loadConnection(context, command);
+      const connection = await loadConnection(context, command);
+      const { credential, home } = connection;
+      if (httpCredential(connection) === "certificate") {
+        throw new WritError("INVALID_ARGUMENT", "you use a certificate, which has no token to refresh", {
+          advice:
+            "give the token with --token or WRIT_TOKEN; `writ certs renew` renews the home's certificate",
+        });
+      }
       await withWrit(context, command, async (writ) => {
         const expires_in_sec = expires === undefined ? undefined : Math.ceil(expires / 1000);
         const made = await writ.refreshToken({ expires_in_sec });
