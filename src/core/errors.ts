@@ -41,6 +41,7 @@ export const errorTable = {
   REPLAY: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   // the hub
   STORE_CORRUPT: { http: 500, grpc: "DATA_LOSS", exit: 1, retryable: false },
+  STORE_ROLLED_BACK: { http: 500, grpc: "DATA_LOSS", exit: 1, retryable: false },
   STORE_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   OUTPUT_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   SHUTTING_DOWN: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },

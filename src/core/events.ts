@@ -49,6 +49,7 @@ export const eventTable = {
   RATE_LIMIT_HIT: { severity: "LOW", live: null },
   PERMISSION_DENIED: { severity: "MEDIUM", live: null },
   QUOTA_EXCEEDED: { severity: "MEDIUM", live: null },
+  STORE_ROLLED_BACK: { severity: "HIGH", live: null },
   STORE_CORRUPT: { severity: "HIGH", live: null },
   INVALID_SIGNATURE: { severity: "HIGH", live: null },
   PATH_TRAVERSAL_ATTEMPT: { severity: "HIGH", live: null },

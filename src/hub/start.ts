@@ -12,6 +12,7 @@ import { createSender } from "./alerts/sender.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
+import { checkHistory, readHistory } from "./database-history.ts";
 import { lockDatabase } from "./database-lock.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
@@ -31,6 +32,7 @@ import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createStorage } from "./services/storage.ts";
 import { createStoreCheck } from "./services/store-check.ts";
+import { createStoreWatch } from "./services/store-watch.ts";
 import { type HubSettings, loadHubSettings, placesOf } from "./settings.ts";
 
 type HubStart = {
@@ -39,6 +41,8 @@ type HubStart = {
   env: Record<string, string | undefined>;
   osUser: string;
   version: string;
+  /** A person accepts that the database ends at this record, although the home knows later ones. */
+  acceptLoss?: number | undefined;
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
@@ -86,6 +90,9 @@ async function startLocked(
     settings,
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
+  const { databasePath, keysDir } = placesOf(home, settings);
+  const acceptance = { acceptLoss: start.acceptLoss ?? null };
+  const history = await readHistory({ home, databasePath, keysDir }, acceptance);
   const deps = await openDeps({ ...start, clock, settings, logger });
   const close = async (): Promise<void> => {
     await deps.outputs.close();
@@ -95,6 +102,7 @@ async function startLocked(
     logger.close();
   };
   try {
+    await checkHistory(deps, history, { ...acceptance, databasePath });
     await applyQuotas(deps, settings.quotas);
     await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
     await recover(deps);
@@ -137,6 +145,7 @@ function hubServices(
     deps.feed,
     // Stops after everything that writes events, so that its last signed head covers them all.
     createSealer(deps),
+    createStoreWatch(deps, channels),
     createClockWatch(deps, clock),
     createScheduler(deps),
     createRetention(deps),

@@ -141,6 +141,14 @@ export type Store = AccessStore &
      * listening.
      */
     onCommit(listener: (notice: CommitNotice) => void): () => void;
+    /**
+     * Continues the log after this number, because the numbers up to it were given by a database that is lost. It is the
+     * only gap that a log can have. `hash` is that of the last record, which the next one follows.
+     */
+    skipEvents(input: { throughSeq: number; hash: string }): Promise<void>;
+    /** Which database this is (a copy is the same), and the number of the last event that was ever written. */
+    getDatabase(): Promise<{ id: string; lastSeq: number }>;
+
     /** Rejects with STORE_UNAVAILABLE if the database does not answer. */
     ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
     close(): Promise<void>;

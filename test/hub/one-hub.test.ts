@@ -41,6 +41,7 @@ test("A10: a hub with other keys is refused, and the jobs stay as they are", asy
   await expect(startTestHub(env, { home: folder() })).rejects.toMatchObject(otherKeys);
   // A database of an earlier version has no check value, only documents.
   editRows(first.home, "DELETE FROM database_identity");
+  rmSync(join(first.home, "database.json"));
   await expect(startTestHub(env, { home: folder() })).rejects.toMatchObject(otherKeys);
   const again = await startTestHub(stillEnv, { home: first.home });
   expect(await jobReader(again)(id)).toMatchObject({ status: "completed" });

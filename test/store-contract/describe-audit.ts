@@ -126,6 +126,28 @@ export function describeAudit(create: () => StoreUnderTest): void {
       expect(rows(2).rows.map(({ seq }) => seq)).toEqual([3]);
     });
 
+    it("A9: continues the chain after numbers that were skipped, and never gives them", async () => {
+      await scene().submit();
+      const { head } = await scene().store.sealEvents({ limit: 9 });
+      const { id } = await scene().store.getDatabase();
+      await scene().store.skipEvents({ throughSeq: 50, hash: head!.hash });
+      expect(await scene().store.getDatabase()).toEqual({ id, lastSeq: 50 });
+      // Once more changes nothing.
+      await scene().store.skipEvents({ throughSeq: 40, hash: "other" });
+      await scene().submit();
+      await scene().store.sealEvents({ limit: 9 });
+      const found = rows(1);
+      expect(found.rows.map(({ seq, event }) => [seq, event !== null])).toEqual([
+        [50, false],
+        [51, true],
+      ]);
+      expect(holds(found.rows[1]!, found.rows[0])).toBe(true);
+      const [record] = await scene().store.readSealed({ afterSeq: 50, limit: 1 });
+      expect(record).toMatchObject({ seq: 51, prev_hash: head!.hash });
+      await scene().reopen();
+      expect(await scene().store.getDatabase()).toEqual({ id, lastSeq: 51 });
+    });
+
     it("finds what was edited, even where it still means the same, and what was taken away", async () => {
       for (let count = 0; count < 3; count++) await scene().submit();
       await scene().store.sealEvents({ limit: 9 });

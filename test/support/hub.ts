@@ -34,7 +34,7 @@ export const stillEnv = {
 /** A real hub in this process, on free ports, with a home of its own. Settings go in as environment variables. */
 export async function startTestHub(
   env: Record<string, string> = {},
-  options: { home?: string; clock?: Clock; failpoint?: Failpoint } = {},
+  options: { home?: string; clock?: Clock; failpoint?: Failpoint; acceptLoss?: number } = {},
 ): Promise<TestHub> {
   const home = options.home ?? mkdtempSync(join(tmpdir(), "writ-http-"));
   const hub = await startHub({
@@ -45,6 +45,7 @@ export async function startTestHub(
     version: "0.0.0-test",
     clock: options.clock,
     failpoint: options.failpoint,
+    acceptLoss: options.acceptLoss,
   });
   const admin = readFileSync(join(home, "admin.token"), "utf8").trim();
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });

@@ -1,15 +1,16 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { runHub } from "./run-hub.ts";
+import { acceptLossOption, runHub } from "./run-hub.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
     .option("--port <n>", "port for HTTP; 0 picks a free one (PORT; default: 3000)")
     .option("--grpc-port <n>", "port for gRPC; 0 picks a free one (WRIT_GRPC_PORT; default: 50051)")
+    .option(...acceptLossOption)
     .action(() => {
-      const { home, port, grpcPort } = command.optsWithGlobals<HubFlags>();
-      return runHub(context, { homeFlag: home, flags: { port, grpcPort }, withWorker: false });
+      const { home, port, grpcPort, acceptLoss } = command.optsWithGlobals<HubFlags>();
+      return runHub(context, { homeFlag: home, flags: { port, grpcPort }, acceptLoss, withWorker: false });
     });
 }
 
-type HubFlags = { home?: string; port?: string; grpcPort?: string };
+type HubFlags = { home?: string; port?: string; grpcPort?: string; acceptLoss?: number };

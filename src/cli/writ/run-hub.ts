@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from "commander";
 import { startHub } from "../../hub/start.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { findHome } from "../connection.ts";
@@ -9,17 +10,30 @@ import { LocalWorker } from "./local-worker.ts";
 type RunHubInput = {
   homeFlag: string | undefined;
   flags: Record<string, string | undefined>;
+  acceptLoss: number | undefined;
   withWorker: boolean;
 };
+
+/** The number is in the refusal, so an option that was left in a script does not accept the next loss. */
+export const acceptLossOption = [
+  "--accept-loss <seq>",
+  "continue with a database that ends at this record, although the home knows later ones",
+  recordNumber,
+] as const;
+
+function recordNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("use the number in the message of the refused start.");
+}
 
 /** Runs a hub, and perhaps a worker, until a signal arrives. The worker drains first, because it needs the hub. */
 export async function runHub(
   context: CliContext,
-  { homeFlag, flags, withWorker }: RunHubInput,
+  { homeFlag, flags, acceptLoss, withWorker }: RunHubInput,
 ): Promise<void> {
   const { env, osUser, version, stops } = context;
   const home = findHome(context, homeFlag);
-  const hub = await startHub({ home, flags, env, osUser, version });
+  const hub = await startHub({ home, flags, env, osUser, version, acceptLoss });
   const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.url }) : undefined;
   try {
     await worker?.start();

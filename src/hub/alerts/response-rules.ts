@@ -49,7 +49,7 @@ export function responseTo(event: LoggedEvent): Response {
     return { alert: alertOf(event), watch: null, block, lockdown: "a signing key may have leaked" };
   }
   // Nobody is suspected of what a disk has done to a stored job.
-  const isSuspicious = eventTable[kind].severity === "HIGH" && kind !== "STORE_CORRUPT";
+  const isSuspicious = eventTable[kind].severity === "HIGH" && !kind.startsWith("STORE_");
   const watch = isSuspicious ? subjectOf(event, block) : null;
   return { alert: alertOf(event), watch, block, lockdown: null };
 }

@@ -9,13 +9,11 @@ import type { Clock } from "../../runtime/clock.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
-import type { HubDeps } from "../deps.ts";
 import { type HubSettings, lookAtSettings } from "../settings.ts";
-import { recallLeases } from "../use-cases/access/manage-keys.ts";
-import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { unpackFiles } from "./archive.ts";
 import { checkHome, faultsShown, sealFault } from "./check-home.ts";
 import { openWith, refused } from "./passphrase-cipher.ts";
+import { revive } from "./revive.ts";
 
 type RestoreCall = {
   home: string;
@@ -41,12 +39,6 @@ type Restored = {
   /** Jobs that were leased when the backup was made, and are pending again. */
   recalled: number;
 };
-
-/**
- * A worker refuses an attempt that it has already run, and after the backup more attempts were made than it contains.
- * No job makes as many as this: at most a hundred attempts, each given back at most nine times.
- */
-const attemptsAhead = 1_000;
 
 /**
  * Creates a home from a backup, where there is none yet. Everything is first unpacked and checked beside it: a backup
@@ -135,21 +127,13 @@ async function checkAndRevive(
     const { records, seals, refused, auditFaults, damaged } = await checkHome(source, macKey);
     const sealFaults = acceptDamaged ? [] : damaged.map(sealFault);
     if (auditFaults.length + sealFaults.length > 0) throw tampered([...auditFaults, ...sealFaults]);
-    const recalled = await revive({ store, settings, clock }, osUser);
+    const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
+    const revival = { event: "HUB_RESTORED", origin, details: {} } as const;
+    const recalled = await revive({ store, settings, clock }, revival);
     return { records, seals, refused, damaged, recalled };
   } finally {
     await store.close();
   }
-}
-
-/** What was leased then is no longer held by anybody, and no attempt made from now on may look like an earlier one. */
-async function revive(deps: Pick<HubDeps, "store" | "settings" | "clock">, osUser: string): Promise<number> {
-  const reason = "the hub was restored from a backup";
-  const recalled = await recallLeases(deps, { keyId: null, origin: null, reason });
-  await deps.store.raiseAttempts({ by: attemptsAhead });
-  const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
-  await recordEvent(deps, { event: "HUB_RESTORED", origin, details: { recalled } });
-  return recalled;
 }
 
 function tampered(faults: string[]): WritError {

@@ -41,6 +41,7 @@ import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createSession, findSession, removeSession } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
+import { getDatabase, skipEvents } from "./skip-events.ts";
 import { submitJobs } from "./submit-jobs.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import {
@@ -131,6 +132,8 @@ const acts: Acts = {
   nextMessage,
   finishMessage,
   listWatched,
+  skipEvents,
+  getDatabase,
   ping,
 };
 

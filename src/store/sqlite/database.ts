@@ -2,6 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import { Connection } from "./connection.ts";
 import { type Context, createContext } from "./context.ts";
 import type { Failpoint } from "./failpoint.ts";
+import { FileGuard } from "./file-guard.ts";
 import { openIdentity } from "./identity.ts";
 import { migrate } from "./migrate.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
@@ -13,6 +14,7 @@ export class Database {
   readonly #macKey: Buffer;
   readonly failpoint: Failpoint;
   #context: Context | null = null;
+  #guard: FileGuard | null = null;
   #dataVersion = 0;
   #writeFailed = false;
   /** Kept when the connection is given up, which is what a broken page leads to. */
@@ -62,12 +64,25 @@ export class Database {
     this.#drop();
   }
 
+  /** Throws if the files are no longer those that were opened. */
+  checkFiles(): void {
+    this.#guard?.check();
+  }
+
+  /** The same before a group of calls, where a moment ago is good enough. */
+  checkFilesSometimes(): void {
+    this.#guard?.checkSometimes();
+  }
+
   #open(): Context {
+    this.#guard?.checkDatabase();
     const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs);
     try {
       this.schemaVersion = migrate(sql, this.failpoint);
       const context = this.#refresh(sql);
       openIdentity(context, this.#settings.path);
+      if (this.#guard === null) this.#guard = new FileGuard(this.#settings.path);
+      else this.#guard.noteLog();
       return context;
     } catch (error) {
       sql.close();

@@ -18,6 +18,11 @@ type Group = { batch: Batch; taken: number };
 /** Runs requests from the front in one transaction with one sync; `taken` is how many there was time for. */
 export function commitGroup(database: Database, requests: Request[]): Group {
   const group = requests.slice(0, groupActsMax);
+  try {
+    database.checkFilesSometimes();
+  } catch (error) {
+    return { batch: refuseAll(group, error), taken: group.length };
+  }
   if (!group.some((request) => isWrite(request.act))) {
     return { batch: readAll(database, group), taken: group.length };
   }
@@ -64,6 +69,8 @@ function writeGroup(database: Database, group: Request[], ms = groupMs): Group {
   const done = group.slice(0, answers.length);
   for (const { act } of done) database.failpoint(`${act}.beforeCommit`);
   context.sql.run("COMMIT");
+  // Before anybody is answered: a commit into a file that was removed is lost.
+  database.checkFiles();
   for (const { act } of done) database.failpoint(`${act}.afterCommit`);
   database.committed();
   const notice = context.notice.take(seqBefore, context.tallies.get("event_seq"));
@@ -95,9 +102,13 @@ function readAll(database: Database, group: Request[]): Batch {
   try {
     context = database.context();
   } catch (error) {
-    return { answers: group.map(({ id }) => ({ id, error: describe(error) })), notice: null, writes: 0 };
+    return refuseAll(group, error);
   }
   return { answers: group.map((request) => readOne(context, request)), notice: null, writes: 0 };
+}
+
+function refuseAll(group: Request[], error: unknown): Batch {
+  return { answers: group.map(({ id }) => ({ id, error: describe(error) })), notice: null, writes: 0 };
 }
 
 function readOne(context: Context, { id, act, input }: Request): Answer {

@@ -1,0 +1,56 @@
+import { backOffMs } from "../../runtime/back-off.ts";
+import type { HubDeps } from "../deps.ts";
+import { type Channel, withoutAddress } from "./channel.ts";
+
+const sendMsMax = 30_000;
+const triesMax = 5;
+const retryPause = { firstMs: 1_000, maxMs: 10_000 };
+
+type AlarmDeps = Pick<HubDeps, "clock" | "logger" | "settings">;
+
+/** Tells people at once that the database is lost. The outbox is in the database, so this does not wait there. */
+export async function raiseAlarm(
+  deps: AlarmDeps,
+  channels: readonly Channel[],
+  { file, signal }: { file: string; signal: AbortSignal },
+): Promise<void> {
+  const nowMs = deps.clock.nowMs();
+  const time = new Date(nowMs).toISOString();
+  const event = "STORE_LOST";
+  const message = {
+    id: nowMs,
+    subject: `[CRITICAL] ${event}`,
+    body: [
+      `time: ${time}`,
+      `file: ${file}`,
+      ...(deps.settings.publicUrl === null ? [] : [`hub: ${deps.settings.publicUrl}`]),
+      "",
+      "The database was removed or replaced under the running hub. Every call is refused. Put the file back, or stop the hub and restore a backup.",
+    ].join("\n"),
+    data: JSON.stringify({ level: "CRITICAL", event, count: 1, ts: nowMs }),
+    createdAt: nowMs,
+    dueAt: nowMs,
+    tries: 0,
+  };
+  await Promise.all(
+    channels.map((channel) => sendOften(deps, channel, { ...message, channel: channel.name }, signal)),
+  );
+}
+
+async function sendOften(
+  { clock, logger }: AlarmDeps,
+  channel: Channel,
+  message: Parameters<Channel["send"]>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tries = 0; tries < triesMax && !signal.aborted; tries++) {
+    try {
+      await channel.send(message, AbortSignal.any([signal, AbortSignal.timeout(sendMsMax)]));
+      return;
+    } catch (error) {
+      const why = withoutAddress(channel.name, error).message;
+      logger.error({ channel: channel.name, tries: tries + 1, why }, "the alarm could not be delivered");
+      await clock.sleep(backOffMs(tries, retryPause), signal).catch(() => {});
+    }
+  }
+}

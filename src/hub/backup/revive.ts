@@ -1,0 +1,27 @@
+import type { EventKind, Origin } from "../../core/events.ts";
+import type { HubDeps } from "../deps.ts";
+import { recallLeases } from "../use-cases/access/manage-keys.ts";
+import { recordEvent } from "../use-cases/audit/record-event.ts";
+
+/**
+ * A worker refuses an attempt that it has already run, and after the backup more attempts were made than it contains.
+ * No job makes as many as this: at most a hundred attempts, each given back at most nine times.
+ */
+const attemptsAhead = 1_000;
+
+type Revival = { event: EventKind; origin: Origin | null; details: Record<string, unknown> };
+
+/**
+ * For a database that is older than what happened: what was leased then is no longer held by anybody, and no attempt made
+ * from now on may look like an earlier one. Returns how many leases were taken back.
+ */
+export async function revive(
+  deps: Pick<HubDeps, "store" | "settings" | "clock">,
+  { event, origin, details }: Revival,
+): Promise<number> {
+  const reason = "the hub continues with an older database";
+  const recalled = await recallLeases(deps, { keyId: null, origin: null, reason });
+  await deps.store.raiseAttempts({ by: attemptsAhead });
+  await recordEvent(deps, { event, origin, details: { ...details, recalled } });
+  return recalled;
+}

@@ -1,0 +1,117 @@
+import { statSync } from "node:fs";
+import { WritError } from "../core/errors.ts";
+import { readVerifyingKeys } from "../signing/ring-file.ts";
+import { firstHash } from "../store/audit-record.ts";
+import type { AuditMark } from "../store/audit-store.ts";
+import { isMarkValid, newestMark, readMarks, signMark } from "./audit/audit-marks.ts";
+import { saveMark } from "./audit/sealer.ts";
+import { revive } from "./backup/revive.ts";
+import type { HubDeps } from "./deps.ts";
+import { readKnownDatabase, writeKnownDatabase } from "./known-database.ts";
+
+/** What the home remembers of its database. */
+type History = { databaseId: string | null; lastSeq: number; head: AuditMark | null };
+
+type Place = { home: string; databasePath: string; keysDir: string };
+
+/** The number of the last record that a person accepts as the end of the log; null for no loss. */
+type Acceptance = { acceptLoss: number | null };
+
+/**
+ * What the home knows, read before the database is opened: opening creates one that is missing. Throws if the hub would
+ * begin with nothing although the home knows of a database.
+ */
+export async function readHistory(place: Place, { acceptLoss }: Acceptance): Promise<History> {
+  const known = await readKnownDatabase(place.home);
+  const head = await newestHead(place);
+  const lastSeq = Math.max(known?.last_seq ?? 0, head?.seq ?? 0);
+  const isMissing = (statSync(place.databasePath, { throwIfNoEntry: false })?.size ?? 0) === 0;
+  if (isMissing && lastSeq > 0 && acceptLoss !== 0) {
+    throw rolledBack(`there is no database at ${place.databasePath}, but the home knows one`, {
+      known: lastSeq,
+      found: 0,
+    });
+  }
+  return { databaseId: known?.database_id ?? null, lastSeq, head };
+}
+
+async function newestHead({ home, keysDir }: Place): Promise<AuditMark | null> {
+  const { marks } = await readMarks(home);
+  if (marks.length === 0) return null;
+  const keys = readVerifyingKeys(keysDir);
+  return newestMark(
+    marks.filter((mark) => isMarkValid(mark, keys)),
+    "head",
+  );
+}
+
+/**
+ * Compares the database with what the home knows. One that is older, another one, or one that took another course since
+ * is refused until a person accepts what is lost by it.
+ */
+export async function checkHistory(
+  deps: HubDeps,
+  history: History,
+  { acceptLoss, databasePath }: Acceptance & { databasePath: string },
+): Promise<void> {
+  const found = await deps.store.getDatabase();
+  const problem = await differenceOf(deps, history, found);
+  if (problem !== null) {
+    if (acceptLoss !== found.lastSeq) {
+      throw rolledBack(`the database ${databasePath} ${problem}`, {
+        known: history.lastSeq,
+        found: found.lastSeq,
+      });
+    }
+    await accept(deps, history, found);
+  }
+  const { id, lastSeq } = await deps.store.getDatabase();
+  await writeKnownDatabase(deps.home, { database_id: id, last_seq: lastSeq });
+}
+
+async function differenceOf(
+  { store }: HubDeps,
+  { databaseId, lastSeq, head }: History,
+  found: { id: string; lastSeq: number },
+): Promise<string | null> {
+  if (found.lastSeq < lastSeq) return "has lost its newest part";
+  if (databaseId !== null && databaseId !== found.id) return "is not the one that this home used";
+  if (head === null) return null;
+  const [record] = await store.readSealed({ afterSeq: head.seq - 1, limit: 1 });
+  // Older records may have moved into files.
+  const isOther = record !== undefined && record.seq === head.seq && record.hash !== head.hash;
+  return isOther ? `is not the one that this home used: record ${head.seq} is another one` : null;
+}
+
+/**
+ * The log goes on after the last number that was ever given, and the chain after the last record that is left. What ran
+ * since is not known, as after a restore.
+ */
+async function accept(deps: HubDeps, history: History, found: { lastSeq: number }): Promise<void> {
+  const { store, keys, clock, home, logger } = deps;
+  const throughSeq = Math.max(found.lastSeq, history.lastSeq);
+  const hash = await sealAll(deps);
+  await saveMark(
+    { store, home },
+    signMark(keys.signing, { audit: "start", seq: throughSeq + 1, hash, ts: clock.nowMs() }),
+  );
+  await store.skipEvents({ throughSeq, hash });
+  const lost = { known_seq: history.lastSeq, found_seq: found.lastSeq };
+  await revive(deps, { event: "STORE_ROLLED_BACK", origin: null, details: lost });
+  logger.error(lost, "a person has accepted that records of the database are lost");
+}
+
+/** The hash of the last record. Each turn seals some, so this ends. */
+async function sealAll({ store }: HubDeps): Promise<string> {
+  for (;;) {
+    const { head, more } = await store.sealEvents({ limit: 1_000 });
+    if (!more) return head?.hash ?? firstHash;
+  }
+}
+
+function rolledBack(problem: string, { known, found }: { known: number; found: number }): WritError {
+  return new WritError(
+    "STORE_ROLLED_BACK",
+    `${problem}: it ends at record ${found}, and the home knows record ${known}; put the right file back, restore a backup, or accept the loss once with --accept-loss ${found}`,
+  );
+}
