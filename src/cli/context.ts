@@ -12,6 +12,8 @@ export type TextSink = NodeJS.WritableStream & {
 /** Everything that a command may know about its process. Only the entry files create it from `process`. */
 export type CliContext = {
   program: "writ" | "jobctl";
+  /** The command that runs, such as `list`, once it is known. */
+  commandName?: string;
   /** The words after the program's name. */
   args: string[];
   /** The words of the command to run as a job, if there is one. The option parser never sees them. */

@@ -5,10 +5,38 @@ import { reportError } from "./exit.ts";
 import { StopRequests } from "./stop-requests.ts";
 
 function report(error: unknown, stops = new StopRequests()) {
+  return reportFrom("jobctl", undefined, error, stops);
+}
+
+function reportFrom(
+  program: "jobctl" | "writ",
+  commandName: string | undefined,
+  error: unknown,
+  stops = new StopRequests(),
+) {
   let said = "";
   const stderr = { write: (text: string) => (said += text) } as never;
-  return { exitCode: reportError({ program: "jobctl", stderr, stops }, error), said };
+  return { exitCode: reportError({ program, commandName, stderr, stops }, error), said };
 }
+
+test.each([
+  ["writ", "tokens", "writ tokens list"],
+  ["writ", "workers", "writ workers list"],
+  ["writ", "keys", "writ keys list"],
+  ["writ", "certs", "writ certs list"],
+  ["jobctl", "status", "jobctl list"],
+] as const)("C8: what %s %s does not find is looked for with %s", (program, command, advised) => {
+  const { said } = reportFrom(program, command, new WritError("NOT_FOUND", "there is no x"));
+  expect(said).toBe(`${program}: there is no x; ${said.slice(said.indexOf("`"))}`);
+  expect(said).toContain(`\`${advised}\` shows`);
+  expect(said.match(/` shows/g)).toHaveLength(1);
+});
+
+test("C8: a conflict that is not about a job does not send anybody to `jobctl status`", () => {
+  expect(reportFrom("writ", "keys", new WritError("STATE_CONFLICT", "it is active")).said).toBe(
+    "writ: it is active\n",
+  );
+});
 
 test.each(Object.entries(errorTable))("%s ends with its own exit code, in one line", (code, { exit }) => {
   const { exitCode, said } = report(new WritError(code as ErrorCode, "it went wrong"));

@@ -7,13 +7,32 @@ import { neutralise, neutraliseLine } from "./terminal.ts";
 const usageCode = 2;
 const failedCode = 1;
 
+/** Commands about something other than jobs, with the command that lists what they are about. */
+const lists: Readonly<Record<string, string>> = {
+  "writ tokens": "`writ tokens list` shows the tokens",
+  "writ certs": "`writ certs list` shows the certificates",
+  "writ keys": "`writ keys list` shows the keys",
+  "writ workers": "`writ workers list` shows the workers",
+  "writ queues": "`writ queues list` shows the types",
+  "writ quotas": "`writ quotas list` shows the tenants",
+};
+
+/** What to do next for a code that is about the thing which the command names. */
+function adviceAbout(code: ErrorCode, { program, commandName }: Where): string | undefined {
+  const list = lists[`${program} ${commandName}`];
+  const isAboutJobs = program === "jobctl";
+  if (code === "NOT_FOUND") return list ?? (isAboutJobs ? "`jobctl list` shows your jobs" : undefined);
+  if (code === "STATE_CONFLICT") return isAboutJobs ? "`jobctl status ID` shows the job's state" : undefined;
+  if (code !== "PERMISSION_DENIED") return undefined;
+  return isAboutJobs
+    ? "`jobctl whoami` shows who you are; ask the job's user or an administrator"
+    : "`jobctl whoami` shows who you are; ask an administrator";
+}
+
 /** What to do next, by code. Errors with other codes say so in their own message. */
 const advice: Partial<Record<ErrorCode, string>> = {
   HUB_UNREACHABLE: "start a hub with `writ up`, or name a running one with --hub or --home",
-  UNAUTHENTICATED: "give a valid token with --token or WRIT_TOKEN",
-  PERMISSION_DENIED: "ask the job's owner or an administrator",
-  NOT_FOUND: "check the id: `jobctl list` shows jobs, `jobctl workers` workers, `writ tokens list` tokens",
-  STATE_CONFLICT: "`jobctl status ID` shows the state of the job",
+  UNAUTHENTICATED: "give a valid token with --token or WRIT_TOKEN, or a certificate with --cert",
   IDEMPOTENCY_MISMATCH: "use a different --idempotency-key for a different job",
   TOO_LARGE: "send less in one call",
   QUOTA_EXCEEDED: "wait until some jobs have ended, or ask an administrator for a higher quota",
@@ -30,14 +49,11 @@ const advice: Partial<Record<ErrorCode, string>> = {
 };
 
 /** Prints one line with what went wrong and what to do next, and returns the exit code. */
-export function reportError(
-  context: Pick<CliContext, "program" | "stderr" | "stops">,
-  error: unknown,
-): number {
+export function reportError(context: Where & Pick<CliContext, "stderr" | "stops">, error: unknown): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageCode;
   if (context.stops.requested.aborted && !(error instanceof WritError)) return context.stops.exitCode;
-  const { line, exitCode } = explain(context.program, error);
+  const { line, exitCode } = explain(context, error);
   context.stderr.write(line);
   return exitCode;
 }
@@ -46,12 +62,15 @@ function exitCodeOf(error: unknown): number {
   return error instanceof WritError ? errorTable[error.code].exit : failedCode;
 }
 
-function explain(program: string, error: unknown): { line: string; exitCode: number } {
+type Where = Pick<CliContext, "program" | "commandName">;
+
+function explain(where: Where, error: unknown): { line: string; exitCode: number } {
+  const { program } = where;
   const exitCode = exitCodeOf(error);
   const message = redactText(neutraliseLine(error instanceof Error ? error.message : String(error)));
   if (!(error instanceof WritError)) return { line: `${program}: ${message}\n`, exitCode };
   const own = error.details?.["advice"];
-  const next = typeof own === "string" ? own : advice[error.code];
+  const next = typeof own === "string" ? own : (adviceAbout(error.code, where) ?? advice[error.code]);
   const list = typeof error.details?.["list"] === "string" ? neutralise(error.details["list"]) : "";
   return { line: `${program}: ${message}${next === undefined ? "" : `; ${next}`}${list}\n`, exitCode };
 }

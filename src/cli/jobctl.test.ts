@@ -247,3 +247,16 @@ test("C7: a list of several pages has one header and one set of widths", async (
   expect([head, rest]).toEqual([expect.stringMatching(/^ID +STATE +AGE /), []]);
   expect(second!.indexOf("short")).toBe(first!.indexOf("a.long.type"));
 });
+
+test.each([
+  ["--cpu", "abc", "500m"],
+  ["--memory", "12X", "at least 4M"],
+  ["--io", "fast", "low, med or high"],
+  ["--network", "None", "host or none"],
+  ["--pids", "0", "from 1 to"],
+])("C8: %s %s is refused with the flag, the value and what is allowed", async (flag, value, allowed) => {
+  const { exitCode, stderr } = await jobctl(["start", flag, value, "true"], { env: { WRIT_HOME: "/none" } });
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(oneLine);
+  for (const word of [flag, value, allowed]) expect(stderr).toContain(word);
+});

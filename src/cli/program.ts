@@ -24,6 +24,7 @@ export async function runProgram(context: CliContext, shape: ProgramShape): Prom
   const program = buildProgram(context, shape);
   program.hook("preSubcommand", async (_program, command) => {
     const row = shape.commands[command.name()];
+    context.commandName = command.name();
     if (row !== undefined) await defineCommand(row, { program, command, context });
   });
   await program.parseAsync(askForHelp(context.args), { from: "user" });

@@ -79,7 +79,10 @@ export const adminRoutes = {
     who: "open",
     summary: "Log in with a token, in the body or as a bearer token; returns a session cookie",
     body: shapes.sessionRequest,
-    answers: { 200: { description: "The caller", shape: identityView, headers: sessionCookie } },
+    answers: {
+      200: { description: "The caller", shape: identityView, headers: sessionCookie },
+      403: { description: "The token stands for a certificate" },
+    },
   }),
   getSession: route({
     method: "GET",
@@ -109,7 +112,10 @@ export const adminRoutes = {
     who: anyone,
     summary: "Exchange the caller's token for a new one; the old one becomes invalid",
     body: shapes.refreshRequest.optional(),
-    answers: { 201: { description: "The new token", shape: shapes.tokenAnswer } },
+    answers: {
+      201: { description: "The new token", shape: shapes.tokenAnswer },
+      409: { description: "The token stands for a certificate" },
+    },
   }),
   listTokens: route({
     method: "GET",

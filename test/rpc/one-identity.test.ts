@@ -214,3 +214,15 @@ test("C1: an address of a program's own option and a filter of the same name do 
   });
   expect(stdout).toBe("");
 });
+
+test("C8: a refused token is explained, and our own redactor leaves the explanation alone", async () => {
+  const around = { WRIT_HOME: emptyHome, WRIT_HUB_URL: hub.url };
+  const wrong = await jobctl(["list"], { env: { ...around, WRIT_TOKEN: "sk_user_wrong" } });
+  expect(wrong.stderr).toBe(
+    "jobctl: the token is not valid: it is unknown, revoked or expired; give a valid token with --token or WRIT_TOKEN, or a certificate with --cert\n",
+  );
+  const none = await jobctl(["workers"], { env: around });
+  expect(none.stderr).toMatch(
+    /^jobctl: no token was sent; send one in the header Authorization, after the word Bearer; /,
+  );
+});

@@ -1,7 +1,15 @@
 import type { Command } from "commander";
 import type { StartInput } from "../../client/index.ts";
 import { WritError } from "../../core/errors.ts";
-import { limitHelp, pidsDefault, pidsRange } from "../../core/limits.ts";
+import {
+  ioClasses,
+  limitHelp,
+  networks,
+  parseCpu,
+  parseMemory,
+  pidsDefault,
+  pidsRange,
+} from "../../core/limits.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration } from "../duration.ts";
 import { collect, parsed, wholeNumber } from "../program.ts";
@@ -24,15 +32,31 @@ export type StartFlags = {
 export function addStartOptions(command: Command): void {
   command
     .usage("[options] COMMAND [ARGS...]")
-    .option("--cpu <cores>", `CPU limit: ${limitHelp.cpu} (default: 500m)`)
-    .option("--mem, --memory <bytes>", `memory limit: ${limitHelp.memory} (default: 100M)`)
-    .option("--io <class>", `disk I/O class: ${limitHelp.io} (default: low)`)
+    .option(
+      "--cpu <cores>",
+      `CPU limit: ${limitHelp.cpu} (default: 500m)`,
+      checkedBy(parseCpu, limitHelp.cpu),
+    )
+    .option(
+      "--mem, --memory <bytes>",
+      `memory limit: ${limitHelp.memory} (default: 100M)`,
+      checkedBy(parseMemory, limitHelp.memory),
+    )
+    .option(
+      "--io <class>",
+      `disk I/O class: ${limitHelp.io} (default: low)`,
+      checkedBy(oneOf(ioClasses), limitHelp.io),
+    )
     .option(
       "--pids <n>",
       `process limit: ${limitHelp.pids} (default: ${pidsDefault})`,
       wholeNumber(pidsRange.min, pidsRange.max),
     )
-    .option("--network <kind>", `network: ${limitHelp.network} (default: host)`)
+    .option(
+      "--network <kind>",
+      `network: ${limitHelp.network} (default: host)`,
+      checkedBy(oneOf(networks), limitHelp.network),
+    )
     .option(
       "--timeout <time>",
       "stop each attempt after this time, such as 30s, 10m or 1h (default: no limit)",
@@ -55,6 +79,15 @@ export function addStartOptions(command: Command): void {
       "after",
       "\nThe options from --cpu to --tag may also follow COMMAND; all others must come before it.\nEvery other word, and everything after --, is passed to COMMAND.",
     );
+}
+
+/** The text itself, if it can be read; the hub reads it once more. */
+function checkedBy(read: (text: string) => unknown, allowed: string): (text: string) => string {
+  return parsed((text) => (read(text) === undefined ? undefined : text), allowed);
+}
+
+function oneOf(names: readonly string[]): (text: string) => string | undefined {
+  return (text) => names.find((name) => name === text);
 }
 
 /** The job that the words and flags describe. The hub sets the default of whatever is left out. */

@@ -31,7 +31,13 @@ export async function authenticate(deps: HubDeps, given: Credentials, origin: Or
       retry_after_sec: Math.ceil(waitMs / 1000),
     });
   }
-  throw new WritError("UNAUTHENTICATED", "a valid token is required: Authorization: Bearer sk_…");
+  // Without an example of a token: what looks like one is redacted in every log and on every terminal.
+  throw new WritError(
+    "UNAUTHENTICATED",
+    given.bearer === null
+      ? "no token was sent; send one in the header Authorization, after the word Bearer"
+      : "the token is not valid: it is unknown, revoked or expired",
+  );
 }
 
 /** Null if the credentials are not valid, or no longer valid. */
