@@ -27,6 +27,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       limits: { cpu: "1", memory: "100M", io: "low", pids: 10, network: "none" },
       env: { A: "b" },
       cwd: "/tmp",
+      stdin: "aGVsbG8=",
       timeout_sec: 60,
       requires: { tags: ["gpu"], session: "s" },
       idempotency_key: freshName("start"),
