@@ -268,7 +268,7 @@ describe("jobctl run", () => {
 });
 
 describe("C5: jobctl run in a pipe", () => {
-  const shell = (script: string) => run(["-c", script], { program: "/bin/bash" });
+  const shell = (script: string) => run(["-c", script], { program: "/bin/sh" });
 
   it("C5: sends its input with -i, to the byte, with a certificate and with a token", async () => {
     const token = readFileSync(join(home, "admin.token"), "utf8").trim();
