@@ -198,3 +198,27 @@ describe("C5: standard input in the document", () => {
     }
   });
 });
+
+describe("C8: a refusal names the field, the value and what is allowed", () => {
+  test.each([
+    [{ priority: 11 }, "priority: must be a whole number from 1 to 10; found 11"],
+    [
+      { limits: { cpu: "abc" } },
+      'limits.cpu: must be cores such as 500m, 2 or 1.5, from 10m to 1024, or max; found "abc"',
+    ],
+    [
+      { requires: { tags: ["a b"] } },
+      'requires.tags[0]: must be 1 to 100 letters, digits or . _ : / = @ -; found "a b"',
+    ],
+  ])("C8: %j", async (fields, message) => {
+    const refused = await submit({ type: "exec", run: exec, ...fields });
+    expect([refused.status, errorOf(refused.text).message]).toEqual([400, message]);
+  });
+
+  test("C8: what may be secret is not repeated", async () => {
+    const run = { ...exec, env: { API_KEY: 7 } };
+    const refused = await submit({ type: "exec", run, idempotency_key: 5 });
+    expect(refused.status).toBe(400);
+    expect(refused.text).not.toContain("found");
+  });
+});

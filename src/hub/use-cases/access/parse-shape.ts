@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { type FieldIssue, invalidArgument } from "../../../core/errors.ts";
+import { Decimal } from "../../../core/json-value.ts";
 
 /** More would not help the reader, and a hostile body could cause many. */
 const issuesMax = 20;
@@ -8,18 +9,38 @@ const issuesMax = 20;
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [first, ...others] = parsed.error.issues.slice(0, issuesMax).flatMap(issuesOf);
+  const issues = parsed.error.issues.slice(0, issuesMax);
+  const [first, ...others] = issues.flatMap((issue) => issuesOf(issue, value));
   throw invalidArgument(first!, ...others);
 }
 
-function issuesOf(issue: z.core.$ZodIssue): FieldIssue[] {
+function issuesOf(issue: z.core.$ZodIssue, value: unknown): FieldIssue[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({
       path: pathText([...issue.path, key]),
       message: "is an unknown field",
     }));
   }
-  return [{ path: pathText(issue.path), message: issue.message }];
+  return [{ path: pathText(issue.path), message: `${issue.message}${foundAt(issue.path, value)}` }];
+}
+
+/** What may hold a secret is never repeated. */
+const unshown =
+  /^(?:env|stdin|params|metadata|steps|prompt|job_input|signature|receipt|.*(?:token|secret|password|key).*)$/i;
+const shownCharsMax = 40;
+
+/** The value that was refused, if it is short and plain. */
+function foundAt(path: readonly PropertyKey[], value: unknown): string {
+  if (path.some((step) => unshown.test(String(step)))) return "";
+  const found = path.reduce(
+    (at: unknown, step) =>
+      typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[step] : undefined,
+    value,
+  );
+  const plain = found instanceof Decimal ? Number(found) : found;
+  if (plain === null || plain === undefined || typeof plain === "object") return "";
+  const shown = JSON.stringify(plain) ?? "";
+  return shown === "" || shown.length > shownCharsMax ? "" : `; found ${shown}`;
 }
 
 /** `jobs[3].limits.cpu`, as a person would write it. */
