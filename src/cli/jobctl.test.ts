@@ -260,3 +260,10 @@ test.each([
   expect(stderr).toMatch(oneLine);
   for (const word of [flag, value, allowed]) expect(stderr).toContain(word);
 });
+
+test("C8: a file that cannot be read sends nobody to the list of jobs", async () => {
+  const { exitCode, stderr } = await jobctl(["verify", "--bundle", "/nowhere.json"], {
+    env: { WRIT_HOME: "/none" },
+  });
+  expect([exitCode, stderr]).toEqual([4, "jobctl: /nowhere.json cannot be read (ENOENT); check the path\n"]);
+});

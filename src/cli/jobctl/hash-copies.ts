@@ -48,5 +48,7 @@ async function hashFile(path: string): Promise<string> {
 }
 
 export function unreadable(path: string, error: unknown): WritError {
-  return new WritError("NOT_FOUND", `${path} cannot be read (${codeOf(error)})`);
+  return new WritError("NOT_FOUND", `${path} cannot be read (${codeOf(error)})`, {
+    advice: "check the path",
+  });
 }
