@@ -6,6 +6,7 @@ import { isTokenUsable } from "../core/identity.ts";
 import { ensureHome } from "../runtime/home.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
 import { sha256Hex } from "../signing/mac.ts";
+import { checkHubHome } from "./certs/check-hub-home.ts";
 import type { HubDeps } from "./deps.ts";
 import { readHomeToken, writeHomeToken } from "./home-token.ts";
 import type { HubSettings } from "./settings.ts";
@@ -33,6 +34,7 @@ const settingsTemplate = `# Settings of this hub. Every setting can also be give
 
 /** Creates what a home needs and does not have yet. What exists is never overwritten. */
 export async function prepareHome(home: string): Promise<void> {
+  checkHubHome(home);
   await ensureHome(home);
   for (const folder of subfolders) mkdirSync(join(home, folder), { recursive: true, mode: 0o700 });
   const settings = join(home, "writ.yaml");

@@ -17,8 +17,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 type Said = { code: number; stdout: string; stderr: string };
 
-async function writ(...args: string[]): Promise<Said> {
-  const all = [join(root, "src/cli/writ.ts"), "certs", ...args, "--home", hub.home];
+const writ = (...args: string[]): Promise<Said> => writIn(hub.home, "certs", ...args);
+
+async function writIn(home: string, ...args: string[]): Promise<Said> {
+  const all = [join(root, "src/cli/writ.ts"), ...args, "--home", home];
   const options = { env: { PATH: process.env["PATH"] } };
   return promisify(execFile)(process.execPath, all, options).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
@@ -79,6 +81,28 @@ test("issue fills a private home for another machine, whose certificate works un
   alice.close();
 });
 
+test("a folder that was issued to a person is not made a hub's home, and stays as it was", async () => {
+  const out = join(folder, "carol");
+  const { serial } = JSON.parse((await writ("issue", "--user", "carol", "--out", out, "--json")).stdout);
+  const before = contentOf(out);
+  for (const args of [
+    ["certs", "issue", "--user", "dave", "--out", join(folder, "dave")],
+    ["certs", "init"],
+    ["certs", "renew"],
+    ["certs", "revoke", serial],
+    ["hub", "--port", "0", "--grpc-port", "0"],
+  ]) {
+    expect(await writIn(out, ...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${out} is not a hub's home: it has no certs/ca.key; run this on the hub's machine`,
+      ),
+    });
+  }
+  expect(contentOf(out)).toEqual(before);
+  expect(readdirSync(folder)).not.toContain("dave");
+});
+
 test("the certificates of the hub itself are not revoked by mistake", async () => {
   const listed = (await writ("list", "--json")).stdout
     .trim()
@@ -101,3 +125,7 @@ test("renew makes new certificates that work beside the old ones", async () => {
     stub.close();
   }
 });
+
+function contentOf(path: string): string[][] {
+  return readdirSync(path).map((name) => [name, readFileSync(join(path, name), "utf8")]);
+}

@@ -8,6 +8,7 @@ import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts
 import { certPaths } from "./cert-paths.ts";
 import { type CertificateSubject, readSubject, tenantRule, userRule } from "./certificate-subject.ts";
 import { withCertsLock } from "./certs-lock.ts";
+import { checkHubHome } from "./check-hub-home.ts";
 import { ensureAuthority, noteIssued, renewBeforeMs } from "./ensure-certs.ts";
 import { makeClientCertificate } from "./make-certificate.ts";
 import { addRevocations, readRevocations, serialText } from "./revocations.ts";
@@ -52,6 +53,7 @@ type RevokeRequest = { serial?: string; user?: string; tenant?: string; nowMs: n
 
 /** Revokes a certificate, or all of a user. A running hub refuses them from the next call on. */
 export async function revokeCerts(home: string, request: RevokeRequest): Promise<string[]> {
+  checkHubHome(home);
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
     const chosen =
