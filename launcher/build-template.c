@@ -63,20 +63,20 @@ static void run_builder(const struct plan *plan, pid_t launcher, int outcome_fd)
 }
 
 static bool build(const struct plan *plan, struct failure *failure) {
-  int bind_fds[MOUNTS_MAX];
+  int mount_fds[MOUNTS_MAX];
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
     return fail(failure, STEP_MOUNT, "keeping mounts from reaching the host");
   }
   // All sources first: the new root covers the host's, and a source may lie anywhere on it.
   for (size_t i = 0; i < plan->mounts_count; i++) {
-    if (!plan->mounts[i].is_own && !open_bind_source(&plan->mounts[i], &bind_fds[i], failure)) return false;
+    if (!plan->mounts[i].is_own && !open_mount(&plan->mounts[i], &mount_fds[i], failure)) return false;
   }
   if (!make_root(failure)) return false;
   for (size_t i = 0; i < plan->mounts_count; i++) {
     const struct mount_step *step = &plan->mounts[i];
     bool needs_point = needs_mount_point(step) && !step->is_nested && step->source_kind != SOURCE_MISSING;
     if (needs_point && !make_mount_point(step, failure)) return false;
-    if (!step->is_own && !apply_mount(step, bind_fds[i], failure)) return false;
+    if (!step->is_own && !apply_mount(step, mount_fds[i], failure)) return false;
   }
   if (syscall(SYS_pivot_root, ".", ".") != 0) return fail(failure, STEP_MOUNT, "changing the root");
   if (umount2(".", MNT_DETACH) != 0) return fail(failure, STEP_MOUNT, "letting go of the host's root");

@@ -22,10 +22,10 @@
 static bool build_cage(const struct cage *cage, struct failure *failure);
 static bool die_with_launcher(const struct cage *cage, struct failure *failure);
 static bool give_directory(const struct plan *plan, struct failure *failure);
-static bool open_own_sources(const struct plan *plan, int *bind_fds, struct failure *failure);
+static bool open_own_sources(const struct plan *plan, int *mount_fds, struct failure *failure);
 static bool enter_namespaces(const struct cage *cage, struct failure *failure);
-static bool apply_own_mounts(const struct plan *plan, const int *bind_fds, struct failure *failure);
-static bool apply_own_mount(const struct mount_step *step, int bind_fd, struct failure *failure);
+static bool apply_own_mounts(const struct plan *plan, const int *mount_fds, struct failure *failure);
+static bool apply_own_mount(const struct mount_step *step, int mount_fd, struct failure *failure);
 static bool name_host(const struct plan *plan, struct failure *failure);
 
 void run_cage(const struct cage *cage) {
@@ -43,12 +43,12 @@ void run_cage(const struct cage *cage) {
 
 static bool build_cage(const struct cage *cage, struct failure *failure) {
   const struct plan *plan = cage->plan;
-  int bind_fds[MOUNTS_MAX];
+  int mount_fds[MOUNTS_MAX];
   return die_with_launcher(cage, failure)                         //
          && give_directory(plan, failure)                         //
-         && open_own_sources(plan, bind_fds, failure)             //
+         && open_own_sources(plan, mount_fds, failure)             //
          && enter_namespaces(cage, failure)                       //
-         && apply_own_mounts(plan, bind_fds, failure)             //
+         && apply_own_mounts(plan, mount_fds, failure)             //
          && name_host(plan, failure)                              //
          && (!plan_asks(plan, PROTECT_NET_NS) || raise_loopback(failure));
 }
@@ -70,10 +70,10 @@ static bool give_directory(const struct plan *plan, struct failure *failure) {
   return plan->give_dir == NULL || give_away(plan->give_dir, plan->uid, plan->gid, failure);
 }
 
-static bool open_own_sources(const struct plan *plan, int *bind_fds, struct failure *failure) {
+static bool open_own_sources(const struct plan *plan, int *mount_fds, struct failure *failure) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
-    bind_fds[i] = BIND_NONE;
-    if (plan->mounts[i].is_own && !open_bind_source(&plan->mounts[i], &bind_fds[i], failure)) return false;
+    mount_fds[i] = MOUNT_FD_NONE;
+    if (plan->mounts[i].is_own && !open_mount(&plan->mounts[i], &mount_fds[i], failure)) return false;
   }
   return true;
 }
@@ -95,18 +95,18 @@ static bool enter_namespaces(const struct cage *cage, struct failure *failure) {
   return true;
 }
 
-static bool apply_own_mounts(const struct plan *plan, const int *bind_fds, struct failure *failure) {
+static bool apply_own_mounts(const struct plan *plan, const int *mount_fds, struct failure *failure) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
     const struct mount_step *step = &plan->mounts[i];
-    if (step->is_own && bind_fds[i] != BIND_SKIPPED && !apply_own_mount(step, bind_fds[i], failure)) return false;
+    if (step->is_own && mount_fds[i] != MOUNT_FD_SKIPPED && !apply_own_mount(step, mount_fds[i], failure)) return false;
   }
   return true;
 }
 
-static bool apply_own_mount(const struct mount_step *step, int bind_fd, struct failure *failure) {
+static bool apply_own_mount(const struct mount_step *step, int mount_fd, struct failure *failure) {
   bool needs_point = step->is_nested && needs_mount_point(step);
   if (needs_point && !make_mount_point(step, failure)) return false;
-  return apply_mount(step, bind_fd, failure);
+  return apply_mount(step, mount_fd, failure);
 }
 
 static bool name_host(const struct plan *plan, struct failure *failure) {

@@ -16,7 +16,8 @@
 #include "protocol.h"
 
 static bool mount_tmpfs(const struct mount_step *step, struct failure *failure);
-static bool mount_proc(const struct mount_step *step, struct failure *failure);
+static bool open_proc(const struct mount_step *step, int *mount_fd, struct failure *failure);
+static bool cover_proc_files(const struct mount_step *step, struct failure *failure);
 static bool make_symlink(const struct mount_step *step, struct failure *failure);
 static bool make_file(const struct mount_step *step, struct failure *failure);
 static bool make_directory(const struct mount_step *step, struct failure *failure);
@@ -24,16 +25,17 @@ static const char *inside(const char *cage_path);
 
 bool needs_mount_point(const struct mount_step *step) { return step->kind <= MOUNT_DEV || step->kind == MOUNT_JOB; }
 
-bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failure *failure) {
-  *bind_fd = BIND_NONE;
-  if (step->kind == MOUNT_JOB) return open_job_mount(step, bind_fd, failure);
+bool open_mount(const struct mount_step *step, int *mount_fd, struct failure *failure) {
+  *mount_fd = MOUNT_FD_NONE;
+  if (step->kind == MOUNT_JOB) return open_job_mount(step, mount_fd, failure);
+  if (step->kind == MOUNT_PROC) return open_proc(step, mount_fd, failure);
   if (step->kind != MOUNT_BIND_RO && step->kind != MOUNT_BIND_RW) return true;
 
-  *bind_fd = kernel_open_tree(step->source, KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
-  if (*bind_fd < 0) {
+  *mount_fd = kernel_open_tree(step->source, KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
+  if (*mount_fd < 0) {
     // Left out only when two looks agree: one error in the wrong place must not change what a job sees.
     bool is_missing = step->source_kind == SOURCE_MISSING && (errno == ENOENT || errno == ENOTDIR);
-    *bind_fd = BIND_SKIPPED;
+    *mount_fd = MOUNT_FD_SKIPPED;
     return is_missing || fail(failure, STEP_MOUNT, "%s: opening %s", step->target, step->source);
   }
   errno = EAGAIN;
@@ -42,19 +44,19 @@ bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failur
   }
   unsigned attributes = KERNEL_MOUNT_ATTR_NOSUID | KERNEL_MOUNT_ATTR_NODEV;
   if (step->kind == MOUNT_BIND_RO) attributes |= KERNEL_MOUNT_ATTR_RDONLY;
-  if (kernel_add_mount_attributes(*bind_fd, KERNEL_AT_RECURSIVE, attributes) != 0) {
+  if (kernel_add_mount_attributes(*mount_fd, KERNEL_AT_RECURSIVE, attributes) != 0) {
     return fail(failure, STEP_MOUNT, "%s: restricting %s", step->target, step->source);
   }
   return true;
 }
 
-bool apply_mount(const struct mount_step *step, int bind_fd, struct failure *failure) {
+bool apply_mount(const struct mount_step *step, int mount_fd, struct failure *failure) {
   switch (step->kind) {
     case MOUNT_BIND_RO:
-    case MOUNT_BIND_RW: return bind_fd == BIND_SKIPPED || attach_mount(step, bind_fd, failure);
-    case MOUNT_JOB: return attach_mount(step, bind_fd, failure);
+    case MOUNT_BIND_RW: return mount_fd == MOUNT_FD_SKIPPED || attach_mount(step, mount_fd, failure);
+    case MOUNT_JOB: return attach_mount(step, mount_fd, failure);
     case MOUNT_TMPFS: return mount_tmpfs(step, failure);
-    case MOUNT_PROC: return mount_proc(step, failure);
+    case MOUNT_PROC: return attach_mount(step, mount_fd, failure) && cover_proc_files(step, failure);
     case MOUNT_DEV: return mount_device_files(step->target, inside(step->target), failure);
     case MOUNT_SYMLINK: return make_symlink(step, failure);
     case MOUNT_FILE: return make_file(step, failure);
@@ -81,14 +83,24 @@ static bool mount_tmpfs(const struct mount_step *step, struct failure *failure) 
   return fail(failure, STEP_MOUNT, "%s: mounting tmpfs", step->target);
 }
 
+static bool open_proc(const struct mount_step *step, int *mount_fd, struct failure *failure) {
+  unsigned attributes = KERNEL_MOUNT_ATTR_NOSUID | KERNEL_MOUNT_ATTR_NODEV | KERNEL_MOUNT_ATTR_NOEXEC;
+  int fs_fd = kernel_fsopen("proc");
+  if (fs_fd < 0) return fail(failure, STEP_MOUNT, "%s: asking for a proc", step->target);
+  if (kernel_fsconfig_set(fs_fd, "hidepid", "2") != 0 || kernel_fsconfig_create(fs_fd) != 0) {
+    return fail(failure, STEP_MOUNT, "%s: making a proc", step->target);
+  }
+  *mount_fd = kernel_fsmount(fs_fd, attributes | KERNEL_MOUNT_ATTR_RDONLY);
+  if (*mount_fd < 0) return fail(failure, STEP_MOUNT, "%s: mounting proc", step->target);
+  if (close(fs_fd) != 0) return fail(failure, STEP_MOUNT, "%s: closing proc", step->target);
+  return true;
+}
+
 /* Keys are not namespaced: these two files would show what other jobs of the same uid hold. */
 static const char *const masked_files[] = {"keys", "key-users"};
 
-static bool mount_proc(const struct mount_step *step, struct failure *failure) {
+static bool cover_proc_files(const struct mount_step *step, struct failure *failure) {
   const char *path = inside(step->target);
-  if (mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "hidepid=2") != 0) {
-    return fail(failure, STEP_MOUNT, "%s: mounting proc", step->target);
-  }
   for (size_t i = 0; i < sizeof masked_files / sizeof masked_files[0]; i++) {
     char masked[PATH_BYTES_MAX + 32];
     (void)snprintf(masked, sizeof masked, "%s/%s", path, masked_files[i]);

@@ -5,21 +5,22 @@
 
 #include "plan.h"
 
-#define BIND_NONE (-1)    /* this kind of mount has no source to open */
-#define BIND_SKIPPED (-2) /* its source does not exist and the plan allows that */
+#define MOUNT_FD_NONE (-1)    /* this kind of mount is made where it belongs */
+#define MOUNT_FD_SKIPPED (-2) /* its source does not exist and the plan allows that */
 
 /* True for mounts; false for files, links and directories in the root file system itself. */
 bool needs_mount_point(const struct mount_step *step);
 
 /*
- * Opens the source of a bind as a mount of its own that is attached nowhere yet, with its final attributes. It is done
- * while the host is still in sight; the mount is attached after that, so at no time is a writable or setuid view
- * of the host reachable. Gives a descriptor or one of the two above.
+ * Makes a bind, or a view of /proc, as a mount that is attached nowhere yet, with its final attributes. It is done while
+ * the host is still in sight: a bind needs its source, and in a user namespace the kernel makes a new /proc only for
+ * those who see one already. The mount is attached after that, so at no time is a writable or setuid view of the host
+ * reachable. Gives a descriptor or one of the two above.
  */
-bool open_bind_source(const struct mount_step *step, int *bind_fd, struct failure *failure);
+bool open_mount(const struct mount_step *step, int *mount_fd, struct failure *failure);
 
-/* Does the step, and closes `bind_fd`. The cwd is the new root. */
-bool apply_mount(const struct mount_step *step, int bind_fd, struct failure *failure);
+/* Does the step, and closes `mount_fd`. The cwd is the new root. */
+bool apply_mount(const struct mount_step *step, int mount_fd, struct failure *failure);
 
 /* Remounts what lies at `path`, a mount's own root, with more attributes. */
 bool restrict_mount(const char *path, unsigned attributes, struct failure *failure);
