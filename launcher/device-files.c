@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "device-files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -10,6 +12,7 @@
 
 #include "kernel.h"
 #include "mount-step.h"
+#include "user-namespace.h"
 
 static const struct {
   const char *name;
@@ -26,6 +29,7 @@ static const struct {
 };
 
 static bool fill(int dir_fd, const char *target, struct failure *failure);
+static bool bind_device(int dir_fd, const char *name, dev_t number);
 
 bool mount_device_files(const char *target, const char *path, struct failure *failure) {
   if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NOEXEC, "size=64k,nr_inodes=32,mode=0755") != 0) {
@@ -40,9 +44,10 @@ bool mount_device_files(const char *target, const char *path, struct failure *fa
 
 static bool fill(int dir_fd, const char *target, struct failure *failure) {
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
-    if (mknodat(dir_fd, devices[i].name, S_IFCHR | 0666, makedev(1, devices[i].minor)) != 0) {
-      return fail(failure, STEP_MOUNT, "%s/%s: making the device", target, devices[i].name);
-    }
+    dev_t number = makedev(1, devices[i].minor);
+    bool is_there = in_user_namespace() ? bind_device(dir_fd, devices[i].name, number)
+                                        : mknodat(dir_fd, devices[i].name, S_IFCHR | 0666, number) == 0;
+    if (!is_there) return fail(failure, STEP_MOUNT, "%s/%s: making the device", target, devices[i].name);
   }
   for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
     if (symlinkat(links[i].target, dir_fd, links[i].name) != 0) {
@@ -51,4 +56,20 @@ static bool fill(int dir_fd, const char *target, struct failure *failure) {
   }
   if (mkdirat(dir_fd, "shm", 0755) != 0) return fail(failure, STEP_MOUNT, "%s/shm: making it", target);
   return true;
+}
+
+/* In a user namespace nobody may make a device, so the host's own is shown: that one and no other, and unchangeable. */
+static bool bind_device(int dir_fd, const char *name, dev_t number) {
+  char source[32];
+  struct stat found;
+  (void)snprintf(source, sizeof source, "/dev/%s", name);
+  int device_fd = kernel_open_tree(source, KERNEL_OPEN_TREE_CLONE);
+  if (device_fd < 0 || fstat(device_fd, &found) != 0) return false;
+  errno = ENODEV;
+  if (!S_ISCHR(found.st_mode) || found.st_rdev != number) return false;
+  int point_fd = openat(dir_fd, name, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+  if (point_fd < 0) return false;
+  unsigned attributes = KERNEL_MOUNT_ATTR_RDONLY | KERNEL_MOUNT_ATTR_NOSUID | KERNEL_MOUNT_ATTR_NOEXEC;
+  return kernel_add_mount_attributes(device_fd, 0, attributes) == 0 && kernel_move_mount(device_fd, point_fd) == 0 &&
+         close(device_fd) == 0 && close(point_fd) == 0;
 }

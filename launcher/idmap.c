@@ -14,6 +14,7 @@
 #include "fatal.h"
 #include "kernel.h"
 #include "protocol.h"
+#include "user-namespace.h"
 
 /* The size of the cache, and the most owners in one plan. The entry that was unused longest is replaced. */
 #define IDMAPS_MAX 16
@@ -30,6 +31,7 @@ static struct idmap idmaps[IDMAPS_MAX];
 /* Counts plans, so that a plan never replaces an entry that one of its own mounts uses. */
 static uint64_t uses;
 
+static bool do_without_map(struct mount_step *step, struct failure *failure);
 static bool find_idmap(const struct idmap *wanted, int *namespace_fd, struct failure *failure);
 static bool is_same(const struct idmap *left, const struct idmap *right);
 static bool make_namespace(struct idmap *idmap, struct failure *failure);
@@ -42,9 +44,25 @@ bool make_idmaps(struct plan *plan, struct failure *failure) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
     struct mount_step *step = &plan->mounts[i];
     if ((step->flags & MOUNT_IDMAP) == 0) continue;
+    if (in_user_namespace()) {
+      if (!do_without_map(step, failure)) return false;
+      continue;
+    }
     struct idmap wanted = {step->uid, step->gid, plan->uid, plan->gid, -1, uses};
     if (!find_idmap(&wanted, &step->idmap_fd, failure)) return false;
   }
+  return true;
+}
+
+/* In a user namespace the job is the owner already, if the files are those of the launcher's user. */
+static bool do_without_map(struct mount_step *step, struct failure *failure) {
+  errno = EPERM;
+  if (!is_namespace_owner(step->uid)) {
+    return fail(failure, STEP_IDMAP, "%s belongs to uid %u; without root a job acts only for the worker's own user",
+                step->source, step->uid);
+  }
+  step->flags &= (uint8_t)~MOUNT_IDMAP;
+  step->uid = step->gid = 0;
   return true;
 }
 

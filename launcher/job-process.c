@@ -20,6 +20,7 @@
 #include "protocol.h"
 #include "seccomp-filter.h"
 #include "set-id-filter.h"
+#include "user-namespace.h"
 
 /* Deep enough for the path buffer of exec_job, with room to spare; there is no recursion. */
 #define STACK_BYTES (64 * 1024)
@@ -41,6 +42,7 @@ static bool set_rlimit(unsigned resource, uint64_t soft, uint64_t hard, struct f
 static bool die_with_parent(const struct start *start, struct failure *failure);
 static bool enter_cwd(const struct plan *plan, struct failure *failure);
 static bool unblock_signals(struct failure *failure);
+static bool acts_as_user(const struct plan *plan);
 
 bool start_job_process(const struct cage *cage, pid_t *job, struct failure *failure) {
   static _Alignas(16) char stack[STACK_BYTES];
@@ -75,7 +77,7 @@ static bool become_job(const struct start *start) {
          && die_with_parent(start, failure)                                                            //
          && enter_cwd(plan, failure)                                                                   //
          && unblock_signals(failure)                                                                   //
-         && (!plan_maps_owners(plan) || forbid_set_id_files(failure))                                  //
+         && (!acts_as_user(plan) || forbid_set_id_files(failure))                                      //
          && (!plan_asks(plan, PROTECT_SECCOMP) || install_filter(cage->filter, failure));
 }
 
@@ -152,4 +154,9 @@ static bool unblock_signals(struct failure *failure) {
   sigset_t none;
   sigemptyset(&none);
   return sigprocmask(SIG_SETMASK, &none, NULL) == 0 || fail(failure, STEP_SIGNALS, "unblocking signals");
+}
+
+/* Are files that it makes those of a user of the host, so that a set-id file would give that user's rights to anybody? */
+static bool acts_as_user(const struct plan *plan) {
+  return plan_maps_owners(plan) || (in_user_namespace() && plan_asks(plan, PROTECT_SECCOMP));
 }

@@ -6,12 +6,14 @@
 #include "privileges.h"
 #include "remove-trees.h"
 #include "seccomp-filter.h"
+#include "user-namespace.h"
 #include "watch.h"
 
 /*
  * The order of events:
  *
  *   prepare-process.c   the worker's death is ours; no descriptor, signal or limit of it is left
+ *   user-namespace.c    without root: a namespace of our own, in which all that follows is allowed
  *   serve.c             one loop: frames from the worker, reports from cages, output, the dead
  *     plan.c              START: the frame becomes a plan, checked as a whole
  *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts, idmap.c the maps of owners;
@@ -29,6 +31,7 @@ int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "remove") == 0) return remove_trees(argv[2]);
   static struct launcher launcher;
   prepare_process(&launcher);
+  enter_user_namespace();
   launcher.can_drop_capabilities = empty_inheritable_sets();
   launcher.filter = make_filter();
   output_probe();

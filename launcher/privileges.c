@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "user-namespace.h"
+
 /* Linux 5.9 has 41 capabilities, and a kernel that can build a cage has no fewer. Its sets have 64 bits. */
 #define CAPABILITIES_MIN 41u
 #define CAPABILITIES_MAX 64u
@@ -25,7 +27,8 @@ bool empty_inheritable_sets(void) {
 
 /* The bare calls: the C library's would try to change its other threads too, and they are not ours to change. */
 bool change_ids(uint32_t uid, uint32_t gid, struct failure *failure) {
-  if (syscall(SYS_setgroups, 0, NULL) != 0) return fail(failure, STEP_IDS, "leaving all groups");
+  // In a user namespace they cannot be left; there they are no longer more than "nogroup", but still open files.
+  if (!in_user_namespace() && syscall(SYS_setgroups, 0, NULL) != 0) return fail(failure, STEP_IDS, "leaving all groups");
   if (syscall(SYS_setresgid, gid, gid, gid) != 0) return fail(failure, STEP_IDS, "changing to gid %u", gid);
   if (syscall(SYS_setresuid, uid, uid, uid) != 0) return fail(failure, STEP_IDS, "changing to uid %u", uid);
   return true;

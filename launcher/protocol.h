@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 5u
+#define PROTOCOL_VERSION 6u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -54,7 +54,7 @@ enum frame_type {
   FRAME_PING = 6,  /* no field: answered at once by PONG with the same id */
 
   /* Launcher to worker. */
-  FRAME_READY = 64,          /* id 0: TAG_VERSION */
+  FRAME_READY = 64,          /* id 0: TAG_VERSION, TAG_RIGHTS; with RIGHTS_NONE also TAG_ERRNO and TAG_MESSAGE */
   FRAME_STARTED = 65,        /* TAG_PID, TAG_START_US: the job's program runs, or has run */
   FRAME_FAILED = 66,         /* TAG_STEP, TAG_ERRNO, TAG_MESSAGE: nothing was executed */
   FRAME_EXITED = 67,         /* after STARTED, when all processes of the job are gone and all output is in the files */
@@ -124,6 +124,18 @@ enum field_tag {
   TAG_CGROUP_MEMORY_PEAK = 81,
   TAG_CGROUP_MEMORY_EVENTS = 82,
   TAG_CGROUP_REMOVED = 83, /* u32: 1 when it is gone, 0 when that is left to the worker, which may have to wait */
+  TAG_RIGHTS = 84,         /* u32: RIGHTS_… */
+};
+
+/* By which right the launcher builds cages. A plan is the same for all of them. */
+enum cage_rights {
+  RIGHTS_OWN = 0, /* root's, or the capability to administer the system */
+  /*
+   * Those of a user namespace, in which the launcher's user is 65534: TAG_UID and TAG_GID have no other value, groups are
+   * kept, and MOUNT_IDMAP is for files of that user and changes nothing.
+   */
+  RIGHTS_USER_NAMESPACE = 1,
+  RIGHTS_NONE = 2, /* the host forbids user namespaces; TAG_MESSAGE says at which step */
 };
 
 /* Each is given in full or the job does not start. What a host cannot give, the worker leaves out. */

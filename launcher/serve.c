@@ -14,6 +14,7 @@
 #include "open-beneath.h"
 #include "start-job.h"
 #include "supervise.h"
+#include "user-namespace.h"
 #include "watch.h"
 
 #define EVENTS_MAX 256
@@ -23,6 +24,7 @@
 /* Why the loop ends: the status that the launcher exits with. */
 enum verdict { GO_ON = -1, WORKER_GONE = 0, PROTOCOL_BROKEN = 2 };
 
+static void say_ready(struct launcher *launcher);
 static enum verdict handle(struct launcher *launcher, const struct epoll_event *event);
 static enum verdict hear_worker(struct launcher *launcher);
 static enum verdict take_frames(struct launcher *launcher);
@@ -43,9 +45,7 @@ int serve(struct launcher *launcher) {
   enum verdict verdict = GO_ON;
   if (!watch(launcher->wire.fd, SOURCE_WIRE, 0, 0)) fatal("watching the worker");
   if (!watch(launcher->signal_fd, SOURCE_SIGNALS, 0, 0)) fatal("watching for signals");
-  reply_begin(&launcher->wire, FRAME_READY, 0);
-  reply_u32(&launcher->wire, TAG_VERSION, PROTOCOL_VERSION);
-  reply_end(&launcher->wire);
+  say_ready(launcher);
 
   // Until the worker ends or sends an invalid frame.
   while (verdict == GO_ON) {
@@ -58,6 +58,18 @@ int serve(struct launcher *launcher) {
   }
   end_all(launcher);
   return verdict;
+}
+
+static void say_ready(struct launcher *launcher) {
+  struct wire *wire = &launcher->wire;
+  reply_begin(wire, FRAME_READY, 0);
+  reply_u32(wire, TAG_VERSION, PROTOCOL_VERSION);
+  reply_u32(wire, TAG_RIGHTS, cage_rights());
+  if (cage_rights() == RIGHTS_NONE) {
+    reply_u32(wire, TAG_ERRNO, (uint32_t)namespace_refusal()->error);
+    reply_text(wire, TAG_MESSAGE, namespace_refusal()->message);
+  }
+  reply_end(wire);
 }
 
 static enum verdict handle(struct launcher *launcher, const struct epoll_event *event) {

@@ -22,13 +22,14 @@
 static bool settle(int *report_fd, bool has_pid_namespace);
 static bool say_started(int report_fd);
 static void say_ended(int report_fd, int wait_status);
-static bool wait_for_end(pid_t job, int *wait_status);
+static bool wait_for_end(pid_t job, bool has_pid_namespace, int *wait_status);
 static bool reap(pid_t job, int *wait_status);
 
 void supervise(int report_fd, pid_t job, bool has_pid_namespace) {
   int wait_status = SIGKILL;
   // The job runs, so from here on a failure cannot be "nothing was executed": it is a job that was killed.
-  bool is_watched = settle(&report_fd, has_pid_namespace) && say_started(report_fd) && wait_for_end(job, &wait_status);
+  bool is_watched = settle(&report_fd, has_pid_namespace) && say_started(report_fd) &&
+                    wait_for_end(job, has_pid_namespace, &wait_status);
   if (!has_pid_namespace) end_descendants();
   if (is_watched) say_ended(report_fd, wait_status);
   _exit(is_watched ? 0 : 1);
@@ -66,17 +67,18 @@ static void say_ended(int report_fd, int wait_status) {
 }
 
 /* All signals are blocked since the launcher started, so none is lost between two waits. */
-static bool wait_for_end(pid_t job, int *wait_status) {
+static bool wait_for_end(pid_t job, bool has_pid_namespace, int *wait_status) {
   sigset_t awaited;
   siginfo_t info;
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
-  sigaddset(&awaited, SIGTERM);
+  // Only where the launcher ends a cage by it: in a user namespace a job may signal us, and shall achieve nothing.
+  if (!has_pid_namespace) sigaddset(&awaited, SIGTERM);
   sigaddset(&awaited, SIGNAL_ORDER);
   for (;;) {
     int signo = sigwaitinfo(&awaited, &info);
     if (signo == SIGCHLD && reap(job, wait_status)) return true;
-    // From the launcher, or from its death, when there is no pid namespace that would end with us.
+    // From the launcher, or from its death.
     if (signo == SIGTERM) return true;
     // A group whose last process has just ended cannot be signalled, and needs it no more.
     if (signo == SIGNAL_ORDER) (void)kill(-job, info.si_value.sival_int);

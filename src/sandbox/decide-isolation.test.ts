@@ -116,3 +116,15 @@ test("strict is the default only where the host has all that it takes", () => {
   expect(defaultLevel(hostFacts([], { kernel: "5.14.0-rc1" }))).toBe("strict");
   expect(defaultLevel(hostFacts([], { launcherObstacle: "no compiler" }))).toBe("best-effort");
 });
+
+test("a cage in a user namespace is recorded as one, and strict accepts it when nothing is missing", () => {
+  const facts = hostFacts([], { isRoot: false, rights: { kind: "user-namespace" } });
+  const asked = { limits: resolveLimits({}), asked: [] };
+  for (const level of ["strict", "best-effort"] as const) {
+    const { applied, missing } = decideIsolation(level, facts, asked).isolation;
+    expect(applied).toEqual(expect.arrayContaining(["namespaces", "namespaces: user", "jail", "user"]));
+    expect(missing).toEqual([]);
+  }
+  const withoutCgroup = hostFacts(["cgroup"], { isRoot: false, rights: { kind: "user-namespace" } });
+  expect(() => decideIsolation("strict", withoutCgroup, asked)).toThrow("cgroup: no cgroup");
+});

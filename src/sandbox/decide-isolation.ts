@@ -53,7 +53,7 @@ export function decideIsolation(
   if (level === "strict") refuseIfNeeded(missing, asked);
   refuseMounts(facts, mounts);
   return {
-    isolation: { level, applied, missing },
+    isolation: { level, applied: withWay(applied, facts), missing },
     protections: applied.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0),
     limits: keepOnly(limits, applied),
   };
@@ -83,6 +83,12 @@ export function hostObstacle(level: Exclude<IsolationLevel, "none">, facts: Host
   const needed = level === "strict" ? protectionParts : facts.isRoot ? (["user"] as const) : [];
   const missing = needed.filter((part) => !facts.parts[part].had);
   return missing.length === 0 ? null : missing.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
+}
+
+/** In a user namespace a job is nobody only in its cage; on the host it is still the worker's user. So it is recorded. */
+function withWay(applied: readonly PartName[], { rights }: HostFacts): string[] {
+  const isUser = rights.kind === "user-namespace";
+  return applied.flatMap((part) => (isUser && part === "namespaces" ? [part, "namespaces: user"] : [part]));
 }
 
 function wantedParts(limits: Limits, mounts: readonly JobMount[]): PartName[] {

@@ -2,17 +2,20 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../runtime/clock.ts";
+import type { CageRights } from "./cage-rights.ts";
 import { defaultLevel, hostObstacle } from "./decide-isolation.ts";
 import { type PartFinding, type PartName, partNames } from "./host-facts.ts";
 import { builtLauncherFile, Launcher } from "./launcher.ts";
 import { probeHost } from "./probe-host.ts";
 import type { IsolationLevel } from "./sandbox.ts";
 
-type CageReport = {
+export type CageReport = {
   /** The level that a worker would choose here by default. */
   level: IsolationLevel;
   /** Why it would start no process at all; null when it would. */
   obstacle: string | null;
+  /** By which right cages are built here. */
+  rights: CageRights;
   parts: (PartFinding & { part: PartName | "launcher" })[];
 };
 
@@ -28,6 +31,7 @@ export async function examineCage(input: { workDir: string; pid: number; uid: nu
     return {
       level,
       obstacle: hostObstacle(level, facts),
+      rights: facts.rights,
       parts: [
         { part: "launcher", had: why === "", why, advice },
         ...partNames.map((part) => ({ part, ...facts.parts[part] })),

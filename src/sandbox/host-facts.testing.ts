@@ -12,6 +12,7 @@ export function hostFacts(lacking: readonly PartName[] = [], changes: Partial<Ho
   return {
     parts: parts as HostFacts["parts"],
     launcherObstacle: null,
+    rights: { kind: "own" },
     isRoot: true,
     kernel: "6.1.0-40-cloud-amd64",
     rootEntries: [

@@ -1,3 +1,4 @@
+import type { CageRights } from "./cage-rights.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import { protect } from "./launcher-protocol.ts";
 
@@ -47,6 +48,8 @@ export type HostFacts = {
   parts: Readonly<Record<PartName, PartFinding>>;
   /** Why processes can only be started without a cage; null if there is a launcher. */
   launcherObstacle: string | null;
+  /** By which right cages are built here. */
+  rights: CageRights;
   isRoot: boolean;
   kernel: string;
   rootEntries: readonly RootEntry[];

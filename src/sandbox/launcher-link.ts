@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { Clock } from "../runtime/clock.ts";
+import { type CageRights, rightsIn } from "./cage-rights.ts";
 import { type ExitReport, errnoName, exitReport } from "./exit-report.ts";
 import {
   encodeClose,
@@ -54,7 +55,8 @@ export class LauncherLink {
   readonly #reader = new FrameReader();
   readonly #jobs = new Map<number, Waiting>();
   readonly #opens = new Map<number, PromiseWithResolvers<number>>();
-  readonly #ready = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<CageRights>();
+  readonly rights = this.#ready.promise;
   readonly #gone = Promise.withResolvers<string>();
   readonly #pulse: LauncherPulse;
   #lastId = 0;
@@ -185,7 +187,7 @@ export class LauncherLink {
     const version = fieldU32(one, tag.VERSION);
     if (version === protocol.PROTOCOL_VERSION) {
       this.#socket.unref();
-      this.#ready.resolve();
+      this.#ready.resolve(rightsIn(one));
     } else
       this.#die(
         `it uses protocol version ${version} and not ${protocol.PROTOCOL_VERSION}; run \`npm run setup\``,

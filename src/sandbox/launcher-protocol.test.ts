@@ -8,6 +8,7 @@ import {
   outputEnd,
   protect,
   protocol,
+  rights,
   tag,
 } from "./launcher-protocol.ts";
 
@@ -42,6 +43,7 @@ test("the numbers on both sides of the wire are the same", () => {
   expect(enumOf("protection", "PROTECT_")).toEqual(protect);
   expect(enumOf("mount_kind", "MOUNT_")).toEqual(mountKind);
   expect(enumOf("mount_flag", "MOUNT_")).toEqual(mountFlag);
+  expect(enumOf("cage_rights", "RIGHTS_")).toEqual(rights);
   expect(enumOf("open_how", "OPEN_")).toEqual(openHow);
   expect(enumOf("output_end", "OUTPUT_")).toEqual(outputEnd);
 });

@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 5,
+  PROTOCOL_VERSION: 6,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -83,7 +83,10 @@ export const tag = {
   CGROUP_MEMORY_PEAK: 81,
   CGROUP_MEMORY_EVENTS: 82,
   CGROUP_REMOVED: 83,
+  RIGHTS: 84,
 } as const;
+
+export const rights = { OWN: 0, USER_NAMESPACE: 1, NONE: 2 } as const;
 
 export const protect = {
   PID_NS: 1 << 0,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { CageRights } from "./cage-rights.ts";
 import { LauncherLink, type StartAnswer } from "./launcher-link.ts";
 import { LauncherLost } from "./launcher-lost.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
@@ -48,6 +49,11 @@ export class Launcher {
     } catch (error) {
       return `${this.#deps.file}: ${codeOf(error)}`;
     }
+  }
+
+  /** By which right it builds cages. Rejects with LauncherLost. */
+  async rights(): Promise<CageRights> {
+    return (await this.#current()).rights;
   }
 
   /** Rejects with LauncherLost or PlanRefused; a step of the cage that failed is an answer. */

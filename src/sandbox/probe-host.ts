@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
 import { isProgramDir } from "./cage-mounts.ts";
+import type { CageRights } from "./cage-rights.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import { type DelegatedCgroup, delegateCgroup } from "./delegated-cgroup.ts";
 import { diskOf } from "./disk-of.ts";
@@ -17,8 +18,9 @@ import {
   protectionBits,
   type RootEntry,
 } from "./host-facts.ts";
-import type { Launcher } from "./launcher.ts";
+import { builtLauncherFile, type Launcher } from "./launcher.ts";
 import { tryCage } from "./try-cage.ts";
+import { userNamespaceAdvice } from "./user-namespace-advice.ts";
 
 export type ProbeOptions = {
   launcher: Launcher;
@@ -40,7 +42,7 @@ export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
   const cgroupObstacle = isKernelNewEnough(kernel) ? cgroups.why : `Linux ${kernel} has no cgroup.kill`;
   const base: HostFacts = {
     parts: {} as HostFacts["parts"],
-    launcherObstacle: await options.launcher.obstacle(),
+    ...(await askLauncher(options.launcher)),
     isRoot: options.uid === 0,
     kernel,
     rootEntries: readRootEntries(),
@@ -58,6 +60,19 @@ export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
     controllers: cgroup.had ? limitParts.filter((part) => cgroups.limits[part].had) : [],
     parts: Object.fromEntries(partNames.map((part) => [part, tried.get(part)!])) as HostFacts["parts"],
   };
+}
+
+async function askLauncher(
+  launcher: Launcher,
+): Promise<{ launcherObstacle: string | null; rights: CageRights }> {
+  const obstacle = await launcher.obstacle();
+  if (obstacle !== null) return { launcherObstacle: obstacle, rights: { kind: "none", why: obstacle } };
+  try {
+    return { launcherObstacle: null, rights: await launcher.rights() };
+  } catch (error) {
+    const why = (error as Error).message;
+    return { launcherObstacle: why, rights: { kind: "none", why } };
+  }
 }
 
 class Tried extends Map<PartName, PartFinding> {
@@ -124,11 +139,19 @@ function adviceFor(base: HostFacts, part: PartName): string {
   const isLaunchers = protectionBits[part] !== undefined || part === "idmap";
   if (base.launcherObstacle !== null && isLaunchers) return "install gcc and run: npm run setup";
   if (!isKernelNewEnough(base.kernel)) return `use Linux ${kernelMin.major}.${kernelMin.minor} or newer`;
-  if (!base.isRoot) return "run the worker as root, best as a service of its own with Delegate=yes";
+  if (!base.isRoot) return adviceWithoutRoot(base, isLaunchers);
   if (part === "idmap")
     return "put what jobs write for its owner on a file system such as ext4, xfs or btrfs";
   if (isLaunchers) return "run the worker with the rights of root on the host, not those of a container";
   return "boot with systemd.unified_cgroup_hierarchy=1, and run the worker as a service of its own with Delegate=yes";
+}
+
+function adviceWithoutRoot({ rights }: HostFacts, isLaunchers: boolean): string {
+  if (!isLaunchers)
+    return "run the worker as a service of its own with Delegate=yes: of this user (systemd-run --user -p Delegate=yes) or, best, of root";
+  return rights.kind === "none"
+    ? userNamespaceAdvice(builtLauncherFile)
+    : "run the worker as root, or outside of a container";
 }
 
 export function readRootEntries(): RootEntry[] {

@@ -1,7 +1,8 @@
 import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { codeOf } from "../core/errors.ts";
-import { examineCage } from "../sandbox/examine-cage.ts";
+import { limitParts } from "../sandbox/cgroup-limits.ts";
+import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
 
 /** One thing that a worker needs of its host: what was found, and what to do if that is not enough. */
 type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
@@ -48,22 +49,32 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
 
 /** Each part of the cage by itself, to show what a job would do without and how to fix it. */
 async function probeCage(workDir: string): Promise<HostFinding[]> {
-  const { level, obstacle, parts } = await examineCage({
+  const report = await examineCage({
     workDir,
     pid: process.pid,
     uid: process.getuid?.() ?? -1,
   });
+  const { level, obstacle, parts } = report;
   const isStrict = level === "strict";
   const advice =
     obstacle === null
       ? "jobs run with the parts that are available; each job records which"
       : "no process jobs are claimed here: a worker that runs as root never runs a job as root";
   return [
-    finding("isolation", isStrict, `${level} by default; agents.yaml can change it`, advice),
+    finding("isolation", isStrict, `${level} by default: ${cageSummary(report)}`, advice),
     ...parts.map(({ part, had, why, advice: whatToDo }) =>
       finding(`cage: ${part}`, had, had ? "there" : `missing: ${why}`, whatToDo),
     ),
   ];
+}
+
+/** One line for all parts: whether jobs are caged, by which right, and which limits hold. */
+function cageSummary({ rights, parts }: CageReport): string {
+  const has = (name: string): boolean => parts.some(({ part, had }) => part === name && had);
+  if (!has("jail") || !has("namespaces")) return "jobs are not caged";
+  const way = rights.kind === "user-namespace" ? "caged without root, in a user namespace" : "caged";
+  const limits = limitParts.filter(has);
+  return `${way}, ${limits.length === 0 ? "without limits" : `with limits of ${limits.join(", ")}`}`;
 }
 
 function fine(part: string, had: string): HostFinding {

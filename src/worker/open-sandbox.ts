@@ -52,12 +52,12 @@ export async function openSandbox({
   // Whoever started the worker is told by the warnings.
   logger.info({ isolation: sandbox.level, missing }, "this host lacks parts of the cage; see `writ doctor`");
   const lacks = `this host lacks parts of the cage: ${missing.join(", ")}; \`writ doctor\` says how to get them`;
-  return { sandbox, warnings: [lacks, ...userWarnings(uid)] };
+  return { sandbox, warnings: sandbox.facts.parts.jail.had ? [lacks] : [lacks, ...userWarnings(uid)] };
 }
 
 const noCageWarning = "isolation is none: jobs run without a cage";
 
-/** Only root can run a job as somebody else. */
+/** Without a jail a job has everything that its user has. */
 function userWarnings(uid: number): string[] {
   if (uid === 0) return [];
   return [

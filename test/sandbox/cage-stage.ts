@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, test } from "vitest";
 import { type LimitsText, resolveLimits } from "../../src/core/limits.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -10,12 +11,45 @@ import { builtLauncherFile } from "../../src/sandbox/launcher.ts";
 import type { LaunchPlan, ProcessExit, RunningProcess } from "../../src/sandbox/sandbox.ts";
 
 /** Why no full cage can be had here; null when it can. */
-export const obstacle =
+export let obstacle: string | null =
   process.getuid?.() !== 0
     ? "not root"
     : !existsSync(builtLauncherFile)
       ? "no launcher was built, which needs a C compiler"
       : null;
+
+/** Somebody who may nothing. */
+const userId = 4711;
+
+/**
+ * From here on this process is an ordinary user: cages are built in a user namespace. A test file has a process of its own,
+ * so this reaches no other file.
+ */
+export function becomeOrdinaryUser(): void {
+  obstacle = userObstacle();
+  if (obstacle !== null || process.getuid!() !== 0) return;
+  process.setgroups!([]);
+  process.setgid!(userId);
+  process.setuid!(userId);
+}
+
+/** Whether cages are built without root's rights, so that a job is on the host the user who started it. */
+export function isOrdinaryUser(): boolean {
+  return process.getuid?.() !== 0;
+}
+
+function userObstacle(): string | null {
+  if (!existsSync(builtLauncherFile)) return "no launcher was built, which needs a C compiler";
+  if (!isReachable(builtLauncherFile)) return "others may not enter the folder of this checkout";
+  const ids = isOrdinaryUser() ? {} : { uid: userId, gid: userId };
+  const { status } = spawnSync("unshare", ["--user", "--map-root-user", "true"], ids);
+  return status === 0 ? null : "this host forbids user namespaces";
+}
+
+function isReachable(path: string): boolean {
+  if (isOrdinaryUser()) return true;
+  return (statSync(path).mode & 0o001) !== 0 && (path === dirname(path) || isReachable(dirname(path)));
+}
 
 /** A test of a real cage. Where there can be none it is skipped, and says why. */
 export function cageTest(

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
-import { cageTest, obstacle, planJob, setStage } from "./cage-stage.ts";
+import { cageTest, isOrdinaryUser, obstacle, planJob, setStage } from "./cage-stage.ts";
 
 const stage = setStage();
 let dir: string;
@@ -22,7 +22,9 @@ afterAll(() => {
 });
 
 async function runProbe(network: "host" | "none"): Promise<{ lines: string[]; exitCode: number | null }> {
-  const argv = network === "none" ? ["/work/probe"] : ["/work/probe", "--host-network"];
+  const argv = ["/work/probe"];
+  if (network === "host") argv.push("--host-network");
+  if (isOrdinaryUser()) argv.push("--user-namespace");
   const plan = planJob(stage, argv, { limitsText: { network } });
   copyFileSync(probe, join(plan.workDir, "probe"));
   chmodSync(join(plan.workDir, "probe"), 0o755);

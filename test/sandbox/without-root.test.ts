@@ -4,40 +4,88 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import type { Isolation } from "../../src/sandbox/sandbox.ts";
 import { cageTest } from "./cage-stage.ts";
 
 /** Somebody who may nothing. */
 const uid = 4711;
 
-const name = "without root's rights a job still gets what anybody may have, and the rest is listed";
+userTest(
+  "an ordinary user's job is nobody, sees no home and no other process, and gets no namespace",
+  async () => {
+    const script = "id -u; ls ~ /home; cat /proc/1/environ; kill -9 -1; unshare -Ur true; echo still there";
+    const { stdout, isolation } = await runAsUser([], script);
+    expect(stdout).toBe("65534\nstill there\n");
+    expect(isolation).toMatchObject({ level: "best-effort" });
+    expect(isolation.applied).toEqual([
+      "namespaces",
+      "namespaces: user",
+      "jail",
+      "user",
+      "capabilities",
+      "no_new_privs",
+      "seccomp",
+    ]);
+    expect(partsOf(isolation)).toContain("cgroup");
+  },
+);
+
+userTest(
+  "a host that forbids user namespaces still gives what anybody may have, and the rest is listed",
+  async () => {
+    // The kernel makes no user namespace for a process in a chroot.
+    const enter = `mount --rbind / "$0" && exec chroot --userspec=${uid}:${uid} "$0" "$@"`;
+    const script = "grep -E 'Seccomp:|NoNewPrivs' /proc/self/status; pwd; (setsid sleep 4711.1 &); exit 0";
+    const root = mkdtempSync(join(tmpdir(), "writ-chroot-"));
+    try {
+      const { stdout, isolation, workDir } = await runAsUser(
+        ["unshare", "-m", "sh", "-c", enter, root],
+        script,
+      );
+      expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m);
+      expect(stdout).toMatch(/^Seccomp:\s+2$/m);
+      expect(stdout).toContain(workDir);
+      expect(isolation).toMatchObject({ level: "best-effort", applied: ["no_new_privs", "seccomp"] });
+      expect(partsOf(isolation)).toEqual(
+        expect.arrayContaining(["cgroup", "namespaces", "jail", "user", "capabilities"]),
+      );
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  },
+);
 
 /** A checkout in a private folder cannot be run by anybody else, and so not by this somebody. */
-if (isReachable(import.meta.dirname)) cageTest(name, runUnprivileged);
-else test.skip(`${name} (not capable: others may not enter the folder of this checkout)`, runUnprivileged);
+function userTest(name: string, run: () => Promise<void>): void {
+  if (isReachable(import.meta.dirname)) cageTest(name, run);
+  else test.skip(`${name} (not capable: others may not enter the folder of this checkout)`, run);
+}
 
 function isReachable(dir: string): boolean {
   if ((statSync(dir).mode & 0o001) === 0) return false;
   return dir === dirname(dir) || isReachable(dirname(dir));
 }
 
-async function runUnprivileged(): Promise<void> {
+/** Runs one job as the user, behind the words of a command that becomes that user, or else directly. */
+async function runAsUser(
+  prefix: readonly string[],
+  script: string,
+): Promise<{ stdout: string; isolation: Isolation; workDir: string }> {
   const dir = mkdtempSync(join(tmpdir(), "writ-unprivileged-"));
   chmodSync(dir, 0o777);
+  const program = join(import.meta.dirname, "run-one-job.ts");
+  const [command, ...args] = [...prefix, process.execPath, program, dir, "job", script];
   try {
-    const script = join(import.meta.dirname, "run-one-job.ts");
-    const job = "grep -E 'Seccomp:|NoNewPrivs' /proc/self/status; pwd; (setsid sleep 4711.1 &); exit 0";
-    const { stdout } = await promisify(execFile)(process.execPath, [script, dir, "job", job], {
-      uid,
-      gid: uid,
-    });
-    expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m);
-    expect(stdout).toMatch(/^Seccomp:\s+2$/m);
-    expect(stdout).toContain(join(dir, "jobs/job/work"));
-    const isolation = JSON.parse(readFileSync(join(dir, "jobs/job/isolation.json"), "utf8"));
-    expect(isolation).toMatchObject({ level: "best-effort", applied: ["no_new_privs", "seccomp"] });
-    const missing = isolation.missing.map(({ part }: { part: string }) => part);
-    expect(missing).toEqual(expect.arrayContaining(["cgroup", "namespaces", "jail", "user", "capabilities"]));
+    const ids = prefix.length === 0 ? { uid, gid: uid } : {};
+    const { stdout } = await promisify(execFile)(command!, args, ids);
+    const jobDir = join(dir, "jobs/job");
+    const isolation = JSON.parse(readFileSync(join(jobDir, "isolation.json"), "utf8"));
+    return { stdout, isolation, workDir: join(jobDir, "work") };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+function partsOf({ missing }: Isolation): string[] {
+  return missing.map(({ part }) => part);
 }

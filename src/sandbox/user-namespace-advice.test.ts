@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { userNamespaceAdvice } from "./user-namespace-advice.ts";
+
+function adviceWith(settings: Record<string, string>): string {
+  return userNamespaceAdvice("/opt/writ/writ-launcher", (file) => settings[file] ?? null);
+}
+
+test("the advice names the setting that forbids user namespaces, and how to change it", () => {
+  expect(adviceWith({ "/proc/sys/user/max_user_namespaces": "0" })).toBe(
+    "as root, run: sysctl -w user.max_user_namespaces=15000",
+  );
+  expect(
+    adviceWith({
+      "/proc/sys/user/max_user_namespaces": "15000",
+      "/proc/sys/kernel/unprivileged_userns_clone": "0",
+    }),
+  ).toBe("as root, run: sysctl -w kernel.unprivileged_userns_clone=1");
+  expect(adviceWith({ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1" })).toContain(
+    "profile writ-launcher /opt/writ/writ-launcher flags=(unconfined) { userns, }",
+  );
+});
+
+test("where no setting forbids them, it is the place that the worker runs in", () => {
+  expect(adviceWith({ "/proc/sys/user/max_user_namespaces": "96343" })).toContain("container or chroot");
+});
