@@ -35,7 +35,15 @@ const settings = {
   ca: { name: "WRIT_CA_FILE", key: "ca", parse: text(), default: undefined },
   cert: { name: "WRIT_CERT_FILE", key: "cert", parse: text(), default: undefined },
   key: { name: "WRIT_KEY_FILE", key: "key", parse: text(), default: undefined },
-  token: { name: "WRIT_TOKEN", key: "token", parse: text(), default: undefined, isSecret: true },
+  token: {
+    name: "WRIT_TOKEN",
+    key: "token",
+    parse: text(),
+    default: undefined,
+    isSecret: true,
+    // An empty secret of a CI system must not let the home's administrator act instead.
+    whenEmpty: "give a token, or leave it out",
+  },
   allowInsecure: { name: "WRIT_ALLOW_INSECURE", key: "allow_insecure", parse: boolean(), default: false },
 } as const;
 

@@ -28,11 +28,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function optionsFromEnvironment(env: Environment): WritOptions {
   return {
     url: env["WRIT_HUB_URL"] || undefined,
-    token: env["WRIT_TOKEN"] || undefined,
+    token: tokenOf(env),
     home: resolveHome({ env, checkoutDir: findCheckout(import.meta.url), userHome: homedir() }),
     caFile: env["WRIT_CA_FILE"] || undefined,
     allowInsecure: flagOf(env, "WRIT_ALLOW_INSECURE"),
   };
+}
+
+/** An empty one is refused: it may be a missing secret, and the home's administrator would act instead. */
+function tokenOf({ WRIT_TOKEN: token }: Environment): string | undefined {
+  if (token !== "") return token;
+  throw new WritError("CONFIG_INVALID", "WRIT_TOKEN is empty; give a token, or leave it out");
 }
 
 function flagOf(env: Environment, name: string): boolean {

@@ -21,6 +21,8 @@ type Setting<T = unknown> = {
   default: T | undefined | null;
   /** Its value is never shown, not even in an error. */
   isSecret?: boolean;
+  /** What to do about an empty value, if it is refused even in the environment, where it usually means "not set". */
+  whenEmpty?: string;
 };
 
 /** Each setting once, under the name that the program uses: `{ leaseMs: { name: "WRIT_LEASE_MS", … } }`. */
@@ -77,7 +79,8 @@ function fromFlag(property: string, setting: Setting, value: unknown): unknown {
 function fromEnvironment(setting: Setting, env: Readonly<Record<string, string | undefined>>): unknown {
   const value = env[setting.name];
   // Shells and compose files use an empty variable for "not set".
-  return value === undefined || value === "" ? undefined : parseOrRefuse(setting, value, setting.name);
+  if (value === undefined || (value === "" && setting.whenEmpty === undefined)) return undefined;
+  return parseOrRefuse(setting, value, setting.name);
 }
 
 function fromFile(setting: Setting, file: YamlFile | undefined): unknown {
@@ -114,6 +117,11 @@ function refuseUnknownKeys(settings: Settings, file: YamlFile): void {
 function parseOrRefuse(setting: Setting, value: unknown, shownName: string, place = ""): unknown {
   const parsed = setting.parse(value);
   if (parsed !== undefined) return parsed;
+  if (value === "" && setting.whenEmpty !== undefined) {
+    throw new WritError("CONFIG_INVALID", `${place}${shownName} is empty; ${setting.whenEmpty}`, {
+      setting: setting.name,
+    });
+  }
   const shown = setting.isSecret ? "***" : show(value);
   throw new WritError(
     "CONFIG_INVALID",

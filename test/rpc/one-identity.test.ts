@@ -61,6 +61,17 @@ describe("C1: a credential that was given is used or refused, never replaced", (
     }
   });
 
+  test("an empty token is refused before anything is sent", async () => {
+    for (const args of [["list"], ["workers"], ["whoami"]]) {
+      const inEnvironment = await jobctl(args, { env: { WRIT_HOME: hub.home, WRIT_TOKEN: "" } });
+      const asFlag = await jobctl(["--token", "", ...args], { env: env.home });
+      expect([inEnvironment, asFlag], args[0]).toMatchObject([
+        { exitCode: 2, stdout: "", stderr: "jobctl: WRIT_TOKEN is empty; give a token, or leave it out\n" },
+        { exitCode: 2, stdout: "", stderr: "jobctl: --token is empty; give a token, or leave it out\n" },
+      ]);
+    }
+  });
+
   test("C1: a user's token in an administrator's home acts as the user", async () => {
     const { WRIT_TOKEN } = env.token;
     const around = { WRIT_HOME: hub.home, WRIT_TOKEN: WRIT_TOKEN! };
