@@ -53,7 +53,7 @@ test("C2: submit --wait says what it waits for", async () => {
   expect(await wait.ended).toMatchObject({ exitCode: 1 });
 });
 
-test("C2: run says that the hub is away, and the job's id when it can no longer follow", async () => {
+test("C2: run names the job when it can no longer follow it", async () => {
   const own = await startRpcHub();
   onTestFinished(() => rmSync(own.home, { recursive: true, force: true }));
   const run = startJobctl(["run", "true"], {
