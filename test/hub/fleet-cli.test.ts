@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { type CliRun, runCli } from "../support/run-cli.ts";
@@ -142,4 +143,28 @@ test("C6: a refreshed token replaces the old one, and the home's own file", asyn
   expect(own).toMatchObject({ code: 0, stdout: `${file} holds a new token\n` });
   expect(readFileSync(file, "utf8")).not.toBe(before);
   expect(await writ("tokens", "list")).toMatchObject({ code: 0 });
+});
+
+test("tokens that are valid, expired and revoked are listed as such", async () => {
+  const issue = async (...more: string[]) =>
+    JSON.parse((await writ("tokens", "issue", "--role", "user", "--json", ...more)).stdout).id as string;
+  const [lasting, short, revoked] = [
+    await issue("--expires", "1d"),
+    await issue("--expires", "1s"),
+    await issue(),
+  ];
+  await writ("tokens", "revoke", revoked);
+  const states = async () => {
+    const { stdout } = await writ("tokens", "list");
+    return [lasting, short, revoked].map((id) => new RegExp(`^${id} .* (\\S+)$`, "m").exec(stdout)?.[1]);
+  };
+  await eventually("the short one has expired", async () => (await states())[1] === "expired");
+  expect(await states()).toEqual(["valid", "expired", "revoked"]);
+});
+
+test("the doctor leaves out what a user may not see, and finds no problem in that", async () => {
+  const run = await writAs(tokens.alice, "doctor");
+  expect(run).toMatchObject({ code: 0, stderr: "" });
+  expect(run.stdout).toMatch(/^skipped +workers +not checked \(needs an administrator\)$/m);
+  expect(run.stdout).toMatch(/, 0 problems; 1 not checked\n$/);
 });

@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import type { Writ } from "../../client/index.ts";
+import { hasCode } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { probeWorkerHost } from "../../worker/doctor.ts";
 import { findHome, withWrit } from "../connection.ts";
@@ -13,7 +14,7 @@ import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 import { wrapText } from "../text-width.ts";
 import { examineCerts } from "./certs-findings.ts";
 
-type Finding = { check: string; state: "ok" | "warning" | "problem"; says: string };
+type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped"; says: string };
 
 export function define(command: Command, context: CliContext): void {
   command.action(() =>
@@ -70,11 +71,21 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
     return [
       hub,
       ...(await examineKeys(writ, nowMs)),
-      ...(await examineWorkers(writ)),
+      ...(await ifAllowed("workers", () => examineWorkers(writ))),
       ...(await examineAlerts(writ)),
     ];
   } catch (error) {
     return [{ check: "hub", state: "problem", says: (error as Error).message }];
+  }
+}
+
+/** What the caller may not ask the hub is not checked; that is nothing to repair. */
+async function ifAllowed(check: string, examine: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await examine();
+  } catch (error) {
+    if (!hasCode(error, "PERMISSION_DENIED")) throw error;
+    return [{ check, state: "skipped", says: "not checked (needs an administrator)" }];
   }
 }
 
@@ -124,7 +135,7 @@ async function examineAlerts(writ: Writ): Promise<Finding[]> {
 /** One line for each finding, wrapped on a terminal, and a last line that counts them. */
 function showFindings(context: CliContext, findings: readonly Finding[]): string {
   const paint = paintFor(context.stdout, context.env);
-  const colours = { ok: paint.green, warning: paint.yellow, problem: paint.red };
+  const colours = { ok: paint.green, warning: paint.yellow, problem: paint.red, skipped: paint.dim };
   const checkWidth = Math.max(...findings.map(({ check }) => check.length));
   const indent = stateWidth + checkWidth + 4;
   const width = Math.max(saysWidthMin, (tableWidth(context.stdout) ?? Number.POSITIVE_INFINITY) - indent);
@@ -140,8 +151,9 @@ const saysWidthMin = 30;
 
 function summary(findings: readonly Finding[]): string {
   const count = (wanted: Finding["state"]): number => findings.filter(({ state }) => state === wanted).length;
-  const [warnings, problems] = [count("warning"), count("problem")];
-  const counts = `${findings.length} checks: ${count("ok")} ok, ${plural(warnings, "warning")}, ${plural(problems, "problem")}`;
+  const [warnings, problems, skipped] = [count("warning"), count("problem"), count("skipped")];
+  const made = `${findings.length - skipped} checks: ${count("ok")} ok, ${plural(warnings, "warning")}, ${plural(problems, "problem")}`;
+  const counts = skipped === 0 ? made : `${made}; ${skipped} not checked`;
   return problems > 0 ? `${counts}; fix the problems first` : counts;
 }
 

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import type { Token } from "../../client/index.ts";
 import { WritError } from "../../core/errors.ts";
 import { type Role, roles } from "../../core/identity.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import { withWrit } from "../connection.ts";
 import { loadConnection } from "../connection-settings.ts";
@@ -54,7 +55,7 @@ function defineList(command: Command, context: CliContext): void {
   command.description("list the tokens, without their secrets").action(() =>
     withWrit(context, command, async (writ) => {
       const rows = await writ.tokens();
-      await printRows(context, command, { rows, columns: tokenColumns, none: "no tokens" });
+      await printRows(context, command, { rows, columns: columnsAt(systemClock.nowMs()), none: "no tokens" });
     }),
   );
 }
@@ -100,17 +101,24 @@ function defineRevoke(command: Command, context: CliContext): void {
     );
 }
 
-const tokenColumns: Column<Token>[] = [
-  { title: "ID", cell: (token) => token.id },
-  { title: "ROLE", cell: (token) => token.role },
-  { title: "TENANT", cell: (token) => token.tenant_id ?? "all" },
-  { title: "USER", cell: (token) => token.user_id, minWidth: 6 },
-  { title: "WORKER", cell: (token) => token.worker_id, minWidth: 6 },
-  { title: "CREATED", cell: (token) => new Date(token.created_at).toISOString(), minWidth: 11 },
-  {
-    title: "EXPIRES",
-    cell: (token) => (token.expires_at === null ? "never" : new Date(token.expires_at).toISOString()),
-    minWidth: 11,
-  },
-  { title: "STATE", cell: (token) => (token.revoked_at === null ? "valid" : "revoked") },
-];
+function columnsAt(nowMs: number): Column<Token>[] {
+  return [
+    { title: "ID", cell: (token) => token.id },
+    { title: "ROLE", cell: (token) => token.role },
+    { title: "TENANT", cell: (token) => token.tenant_id ?? "all" },
+    { title: "USER", cell: (token) => token.user_id, minWidth: 6 },
+    { title: "WORKER", cell: (token) => token.worker_id, minWidth: 6 },
+    { title: "CREATED", cell: (token) => new Date(token.created_at).toISOString(), minWidth: 11 },
+    {
+      title: "EXPIRES",
+      cell: (token) => (token.expires_at === null ? "never" : new Date(token.expires_at).toISOString()),
+      minWidth: 11,
+    },
+    { title: "STATE", cell: (token) => stateAt(token, nowMs) },
+  ];
+}
+
+function stateAt({ revoked_at, expires_at }: Token, nowMs: number): string {
+  if (revoked_at !== null) return "revoked";
+  return expires_at !== null && expires_at <= nowMs ? "expired" : "valid";
+}
