@@ -96,6 +96,13 @@ function nameHelp(command: Command, program: string, ...words: string[]): void {
   });
 }
 
+/** Adds `list`, which also runs when the command is given alone. */
+export function listByDefault(command: Command): Command {
+  // As the default it would also take a mistyped word, and commander could not suggest the right one.
+  const [, word] = command.parent?.args ?? [];
+  return command.command("list", { isDefault: word === undefined || word.startsWith("-") });
+}
+
 /** A commander parser for whole numbers. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {

@@ -46,6 +46,23 @@ test("C6: the caller's credential decides what it may do", async () => {
   expect(await writAs(tokens.alice, "quotas")).toMatchObject({ code: 5, stdout: "" });
 });
 
+test.each(["workers", "queues", "quotas", "tokens"])(
+  "%s alone lists, and a wrong word is named",
+  async (group) => {
+    await registerWorker(hub);
+    const alone = await writ(group);
+    expect(alone).toMatchObject({ code: 0, stderr: "" });
+    expect(alone.stdout).toBe((await writ(group, "list")).stdout);
+    expect(await writ(group, "--json")).toEqual(await writ(group, "list", "--json"));
+    const mistyped = await writ(group, "lisst");
+    expect(mistyped).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/lisst.*Did you mean list/),
+    });
+  },
+);
+
 test("C6: workers are listed, drained, blocked and released again", async () => {
   const id = await registerWorker(hub);
   const state = async () => (await rows("workers", "list")).find((worker) => worker["id"] === id)?.["status"];
@@ -62,6 +79,23 @@ test("C6: workers are listed, drained, blocked and released again", async () => 
     new RegExp(`^ID +STATUS[\\s\\S]*^${id} +active `, "m"),
   );
   expect(await rows("workers", "drain", id)).toMatchObject([{ id, status: "draining" }]);
+});
+
+test.each([
+  ["drain", "is draining"],
+  ["undrain", "is active"],
+  ["block", "is blocked"],
+  ["unblock", "is active"],
+  ["remove", "is removed"],
+])("workers %s does what it can, and reports each worker that it does not find", async (act, done) => {
+  const [first, second] = [await registerWorker(hub), await registerWorker(hub)];
+  const run = await writ("workers", act, "nobody", first, "nobody-else", second);
+  expect(run).toMatchObject({ code: 4, stdout: `${first} ${done}\n${second} ${done}\n` });
+  const failures = run.stderr.split("\n").filter((line) => line.startsWith("writ: "));
+  expect(failures).toEqual([
+    expect.stringMatching(/nobody\b.*`writ workers list`/),
+    expect.stringMatching(/nobody-else\b.*`writ workers list`/),
+  ]);
 });
 
 test("C6: a worker without jobs is removed; one with jobs only after a yes", async () => {
@@ -116,9 +150,9 @@ test("C6: one limit of a quota is changed and the others stay", async () => {
   expect(await writ("quotas", "set", tenant, "--max-pending", "10", "--max-running", "2")).toMatchObject({
     code: 0,
   });
-  expect((await writ("quotas", "set", tenant, "--max-pending", "none")).stdout).toMatch(
-    /^max_pending +none$/m,
-  );
+  const { stdout } = await writ("quotas", "set", tenant, "--max-pending", "none");
+  expect(stdout).toMatch(/^max_pending +none$/m);
+  expect(stdout, "it has a default").toMatch(/^max_queues +10000 \(default\)$/m);
   expect(await quota()).toEqual({ max_running: 2 });
   expect((await writ("quotas", "list")).stdout).toMatch(new RegExp(`^${tenant} +0 +0 of 2 `, "m"));
 });

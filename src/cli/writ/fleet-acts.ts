@@ -1,14 +1,16 @@
 import type { Command } from "commander";
-import type { Worker, Writ } from "../../client/index.ts";
+import { type Worker, type Writ, WritError } from "../../client/index.ts";
 import { confirm, yesOption } from "../confirm.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
+import { reportError } from "../exit.ts";
 import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
 import { neutraliseLine } from "../terminal.ts";
 import { workerColumns } from "../worker-columns.ts";
 
-const idsHelp = "the worker's id, as `writ workers list` shows it; several are done one after the other";
+const idsHelp =
+  "the worker's id, as `writ workers list` shows it; several are done one after the other, and one that fails stops no other";
 
 export function defineList(command: Command, context: CliContext): void {
   command.description("list the workers: what they do, accept and have done").action(() =>
@@ -45,9 +47,28 @@ export function defineActs(workers: Command, context: CliContext): void {
     const command = workers.command(name).description(help).argument("<id...>", idsHelp);
     command.action((ids: string[]) =>
       withWrit(context, command, async (writ) => {
-        for (const id of ids) print(context, command, await run(writ, id), sayState);
+        await forEachWorker(context, ids, async (id) =>
+          print(context, command, await run(writ, id), sayState),
+        );
       }),
     );
+  }
+}
+
+/** One that is refused is reported and stops no other; the first failure decides the exit code. */
+async function forEachWorker(
+  context: CliContext,
+  ids: readonly string[],
+  act: (id: string) => Promise<void>,
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      await act(id);
+    } catch (error) {
+      if (!(error instanceof WritError)) throw error;
+      const exitCode = reportError(context, error);
+      if (context.exitCode === 0) context.exitCode = exitCode;
+    }
   }
 }
 
@@ -63,7 +84,7 @@ export function defineRemove(command: Command, context: CliContext): void {
     .option(...yesOption)
     .action((ids: string[], { yes }: { yes?: boolean }) =>
       withWrit(context, command, async (writ) => {
-        for (const id of ids) await remove(writ, { context, command, id, yes });
+        await forEachWorker(context, ids, (id) => remove(writ, { context, command, id, yes }));
       }),
     );
 }

@@ -75,12 +75,8 @@ function defineExport(command: Command, context: CliContext): void {
         const file = resolve(context.cwd, out);
         await writePrivateFile(file, pem);
         const exported = { file, key_ids: keys.map(({ key_id }) => key_id) };
-        print(
-          context,
-          command,
-          exported,
-          () => `wrote ${keys.length} public keys to ${neutraliseLine(file)}\n`,
-        );
+        const count = keys.length === 1 ? "1 public key" : `${keys.length} public keys`;
+        print(context, command, exported, () => `wrote ${count} to ${neutraliseLine(file)}\n`);
       }),
     );
 }

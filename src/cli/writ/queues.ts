@@ -4,11 +4,12 @@ import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
+import { listByDefault } from "../program.ts";
 import type { Column } from "../table.ts";
 import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
-  defineList(command.command("list"), context);
+  defineList(listByDefault(command), context);
   defineSwitch(command.command("pause"), context, true);
   defineSwitch(command.command("resume"), context, false);
 }

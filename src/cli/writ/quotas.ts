@@ -2,17 +2,19 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Quota, TenantQuota, Writ } from "../../client/index.ts";
 import { quotaLimits } from "../../contract/admin-shapes.ts";
 import { WritError } from "../../core/errors.ts";
+import { queuesAllowed } from "../../core/quota.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
+import { listByDefault } from "../program.ts";
 import { type Column, formatFields } from "../table.ts";
 
 type Limit = keyof Quota;
 type LimitFlags = Partial<Record<string, number | "none">>;
 
 export function define(command: Command, context: CliContext): void {
-  defineList(command.command("list", { isDefault: true }), context);
+  defineList(listByDefault(command), context);
   defineSet(command.command("set"), context);
 }
 
@@ -72,9 +74,14 @@ async function setQuota(
   print(context, command, { tenant_id: tenant, quota: set }, ({ quota: shown }) =>
     formatFields([
       ["tenant", tenant],
-      ...quotaLimits.map((limit) => [limit, shown[limit] ?? "none"] as const),
+      ...quotaLimits.map((limit) => [limit, shown[limit] ?? limitUnset(limit)] as const),
     ]),
   );
+}
+
+/** What applies when nobody has set the limit. */
+function limitUnset(limit: Limit): string {
+  return limit === "max_queues" ? `${queuesAllowed({})} (default)` : "none";
 }
 
 function flagOf(limit: Limit): string {

@@ -12,13 +12,13 @@ import { httpCredential } from "../credential.ts";
 import { parseDuration } from "../duration.ts";
 import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
-import { parsed } from "../program.ts";
+import { listByDefault, parsed } from "../program.ts";
 import type { Column } from "../table.ts";
 import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineIssue(command.command("issue"), context);
-  defineList(command.command("list"), context);
+  defineList(listByDefault(command), context);
   defineRefresh(command.command("refresh"), context);
   defineRevoke(command.command("revoke"), context);
 }

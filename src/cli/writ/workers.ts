@@ -7,7 +7,7 @@ import { readSmallFile } from "../../runtime/private-file.ts";
 import { findHome, withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
-import { collect } from "../program.ts";
+import { collect, listByDefault } from "../program.ts";
 import { neutraliseLine } from "../terminal.ts";
 import { defineActs, defineList, defineRemove } from "./fleet-acts.ts";
 
@@ -15,7 +15,7 @@ type AddFlags = { url?: string[]; out?: string };
 
 export function define(command: Command, context: CliContext): void {
   defineAdd(command.command("add"), context);
-  defineList(command.command("list"), context);
+  defineList(listByDefault(command), context);
   defineActs(command, context);
   defineRemove(command.command("remove"), context);
 }
