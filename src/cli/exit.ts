@@ -41,8 +41,7 @@ const advice: Partial<Record<ErrorCode, string>> = {
   LOCKDOWN: "`writ lockdown` shows why; an administrator ends it with `writ lockdown --lift`",
   STORE_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
   OUTPUT_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
-  OUTPUT_REMOVED:
-    "the job's record and receipt are kept; WRIT_MAX_STORAGE_BYTES sets how much output the hub keeps",
+  OUTPUT_REMOVED: "the job's record and receipt are kept",
   SHUTTING_DOWN: "try again when the hub is back",
   INVALID_ARGUMENT: "see --help",
   INTERNAL: "logs/hub.log in the hub's home has the details",

@@ -44,6 +44,7 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     progress: view.progress,
     stdout_bytes: view.output.stdout,
     stderr_bytes: view.output.stderr,
+    output_removed: view.output.removed === true,
     usage: usageOf(view),
   };
 }

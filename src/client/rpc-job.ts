@@ -39,6 +39,8 @@ export type RpcJob = {
   progress: number | null;
   stdout_bytes: number;
   stderr_bytes: number;
+  /** What was written is no longer available: removed to make room, or not restored with the database. */
+  output_removed: boolean;
   usage: { cpu_ms: number; memory_peak_bytes: number; oom: boolean } | null;
 };
 
@@ -73,6 +75,7 @@ export function rpcJob(status: JobStatus): RpcJob {
     progress: status.progress ?? null,
     stdout_bytes: Number(status.stdoutBytes),
     stderr_bytes: Number(status.stderrBytes),
+    output_removed: status.outputRemoved,
     usage: usage === undefined ? null : usageOf(usage),
   };
 }

@@ -68,6 +68,7 @@ const jobStatus = {
   maxAttempts: { number: 23, kind: "uint32" },
   lastError: { number: 24, kind: "string" },
   retryAt: { number: 25, kind: "int64" },
+  outputRemoved: { number: 26, kind: "bool" },
 } as const satisfies WireMessage;
 
 const jobId = { jobId: { number: 1, kind: "string" } } as const satisfies WireMessage;

@@ -111,7 +111,14 @@ export const jobView = z.object({
   solver_checksum: z.string().nullable(),
   isolation: isolationView.nullable(),
   usage: usageView.nullable(),
-  output: z.object({ stdout: z.int(), stderr: z.int() }),
+  output: z.object({
+    stdout: z.int(),
+    stderr: z.int(),
+    removed: z.boolean().optional().meta({
+      description:
+        "True if what the latest attempt wrote is no longer available: it was removed to make room, or not restored with the database. Lists tell only the former",
+    }),
+  }),
   output_files: z.array(outputFileView),
   document_sha256: z.string(),
   damaged: z.array(z.string()).optional().meta({

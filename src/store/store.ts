@@ -227,11 +227,11 @@ export type JobBrief = Pick<
 >;
 
 export type ClaimedJob = { job: JobBrief; document: string; leaseToken: string };
-/** `droppedOutput` is null as long as none of its output was removed. */
 export type StoredJob = {
   job: JobRecord;
   document: string;
-  droppedOutput: DroppedSizes | null;
+  /** The noted sizes of its outputs, and up to which attempt they were removed. */
+  output: DroppedSizes;
   /** What of it cannot be trusted. Empty for an intact job. */
   damaged: DamagedPart[];
 };

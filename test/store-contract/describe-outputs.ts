@@ -71,7 +71,7 @@ export function describeOutputs(create: () => StoreUnderTest): void {
       const stored = await scene().store.getJob({ jobId: late.job.id });
       expect(stored).toMatchObject({
         job: { status: "completed", result: "1" },
-        droppedOutput: { throughAttempt: 1, sizes: { 1: { stdout: 100, stderr: 10 } } },
+        output: { throughAttempt: 1, sizes: { 1: { stdout: 100, stderr: 10 } } },
       });
     });
 
@@ -101,7 +101,7 @@ export function describeOutputs(create: () => StoreUnderTest): void {
       expect((await drop(0)).dropped).toEqual([]);
       await scene().change(again, resultOf("1"));
       expect((await drop(0)).dropped).toEqual([{ jobId: id, attempts: [2], bytes: 7 }]);
-      expect((await scene().store.getJob({ jobId: id }))?.droppedOutput).toEqual({
+      expect((await scene().store.getJob({ jobId: id }))?.output).toEqual({
         throughAttempt: 2,
         sizes: { 1: { stdout: 5, stderr: 0 }, 2: { stdout: 7, stderr: 0 } },
       });

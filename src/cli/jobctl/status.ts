@@ -39,11 +39,16 @@ export function fieldsOf(job: RpcJob): Field[] {
     ["started", moment(job.started_at)],
     ["ended", moment(job.ended_at)],
     ["took", took(job)],
-    ["output", `stdout ${formatBytes(job.stdout_bytes)}, stderr ${formatBytes(job.stderr_bytes)}`],
+    ["output", outputText(job)],
     ["limits", limits === null ? null : limitText(limits)],
     ["used", usage === null ? null : usageText(usage)],
     ...isolationFields(job.isolation),
   ];
+}
+
+function outputText({ stdout_bytes, stderr_bytes, output_removed }: RpcJob): string {
+  const sizes = `stdout ${formatBytes(stdout_bytes)}, stderr ${formatBytes(stderr_bytes)}`;
+  return output_removed ? `${sizes}; no longer available` : sizes;
 }
 
 /** A job that a person has retried was tried more often than its limit counts. */

@@ -52,6 +52,7 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     stdoutBytes: BigInt(view.output.stdout),
     stderrBytes: BigInt(view.output.stderr),
     usage: usageOf(view),
+    outputRemoved: view.output.removed === true,
     ...grpcFailure(job),
     ...grpcRetry(job),
   });

@@ -3,7 +3,7 @@ import { type DocumentSummary, summarizeDocument } from "../../contract/document
 import type { JobSummary } from "../../contract/view-shapes.ts";
 import type { Identity } from "../../core/identity.ts";
 import { isEnded } from "../../core/job.ts";
-import type { Outputs, StreamSizes } from "../../output/outputs.ts";
+import type { Outputs } from "../../output/outputs.ts";
 import type { CutField, ListedJob } from "../../store/job-list.ts";
 import { jobFields, noFacts } from "./job-view.ts";
 import { StoredParts } from "./stored-parts.ts";
@@ -23,7 +23,7 @@ export async function jobSummary(
     ...fields,
     fail_history: isCut("failHistory") ? null : fields.fail_history,
     output_files: isCut("outputFiles") ? null : fields.output_files,
-    output: await outputSizes(outputs, listed),
+    output: await outputView(outputs, listed),
     command,
     last_failure: job.failHistory.at(-1) ?? null,
     cut: [...cut, ...listed.cut.map((field) => wireNames[field])],
@@ -48,11 +48,11 @@ function summaryOf({ summary, document }: ListedJob, parts: StoredParts) {
 }
 
 /** What has ended is noted in the store, so that a long list need not look at as many files. */
-async function outputSizes(outputs: Outputs, { job, output }: ListedJob): Promise<StreamSizes> {
+async function outputView(outputs: Outputs, { job, output }: ListedJob): Promise<JobSummary["output"]> {
   const { id: jobId, attempt } = job;
   if (attempt === 0) return { stdout: 0, stderr: 0 };
   const isRemoved = attempt <= output.throughAttempt;
   const noted = isRemoved || isEnded(job.status) ? output.sizes[attempt] : undefined;
-  if (noted !== undefined || isRemoved) return noted ?? { stdout: 0, stderr: 0 };
-  return outputs.sizes({ jobId, attempt });
+  if (noted === undefined) return isRemoved ? { stdout: 0, stderr: 0 } : outputs.sizes({ jobId, attempt });
+  return isRemoved && noted.stdout + noted.stderr > 0 ? { ...noted, removed: true } : noted;
 }

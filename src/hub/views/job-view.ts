@@ -4,20 +4,20 @@ import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
-import type { Outputs, StreamSizes } from "../../output/outputs.ts";
-import type { DroppedSizes } from "../../store/output-store.ts";
+import type { Outputs } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";
+import { writtenOutput } from "./written-output.ts";
 
 /** A job as this caller may see it. What of it is damaged is null, or empty, and named in `damaged`. */
 export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
-  const { job, droppedOutput } = stored;
+  const { job } = stored;
   const parts = new StoredParts(stored.damaged);
   const facts = parts.read("document", stored.document, (text) =>
     documentFacts(JSON.parse(text) as JobDocument),
   );
   const view = jobFields(job, { facts: facts ?? noFacts, parts }, identity);
-  return { ...view, output: await outputSizes(outputs, job, droppedOutput), ...parts.namesOfDamaged() };
+  return { ...view, output: await outputView(outputs, stored), ...parts.namesOfDamaged() };
 }
 
 /** What is shown of a document that is damaged. */
@@ -124,14 +124,7 @@ function executionTimeMs(job: JobRecord): number | null {
 }
 
 /** How much the latest attempt has written, whether or not it still exists. */
-async function outputSizes(
-  outputs: Outputs,
-  { id, attempt }: JobRecord,
-  dropped: DroppedSizes | null,
-): Promise<StreamSizes> {
-  if (attempt === 0) return { stdout: 0, stderr: 0 };
-  if (dropped !== null && attempt <= dropped.throughAttempt) {
-    return dropped.sizes[attempt] ?? { stdout: 0, stderr: 0 };
-  }
-  return outputs.sizes({ jobId: id, attempt });
+async function outputView(outputs: Outputs, stored: StoredJob): Promise<JobView["output"]> {
+  const { sizes, lost } = await writtenOutput(outputs, stored, stored.job.attempt);
+  return lost.length === 0 ? sizes : { ...sizes, removed: true };
 }

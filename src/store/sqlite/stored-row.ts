@@ -20,7 +20,7 @@ export function readStored(context: Context, row: Row): StoredJob {
   return {
     job,
     document,
-    droppedOutput: throughAttempt === 0 ? null : { throughAttempt, sizes: readSizes(sizes) },
+    output: { throughAttempt, sizes: readSizes(sizes) },
     damaged: [...damaged, ...findDamage(context.macKey, { job, document, mac, uncheckedHashSeq })],
   };
 }
@@ -34,7 +34,7 @@ export function readSound(context: Context, row: Row): { job: JobRecord; damaged
 /** The sizes of outputs by attempt; none if the text is damaged, because they are only shown. */
 export function readSizes(text: string | null): DroppedSizes["sizes"] {
   try {
-    return JSON.parse(text ?? "{}") as DroppedSizes["sizes"];
+    return (JSON.parse(text ?? "{}") ?? {}) as DroppedSizes["sizes"];
   } catch {
     return {};
   }
@@ -77,5 +77,6 @@ function readOwner(context: Context, seq: number): StoredJob | null {
 
 function blankStored(record: JobRecord, lost: DamagedPart[]): StoredJob {
   const { job, damaged } = soundJob(record);
-  return { job, document: "", droppedOutput: null, damaged: [...new Set([...damaged, ...lost])] };
+  const output = { throughAttempt: 0, sizes: {} };
+  return { job, document: "", output, damaged: [...new Set([...damaged, ...lost])] };
 }

@@ -1,10 +1,11 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { isActive, isEnded, type JobRecord } from "../../../core/job.ts";
+import type { JobRecord } from "../../../core/job.ts";
 import type { OutputStream } from "../../../core/output-stream.ts";
-import type { StoredJob } from "../../../store/store.ts";
+import type { OutputName } from "../../../output/outputs.ts";
 import type { HubDeps } from "../../deps.ts";
+import { isAttemptOver, type WrittenOutput, writtenOutput } from "../../views/written-output.ts";
 import { findJob } from "./find-job.ts";
 
 type OutputRequest = {
@@ -33,11 +34,11 @@ export async function openOutput(deps: HubDeps, request: OutputRequest): Promise
   const attempt = request.attempt ?? Math.max(1, job.attempt);
   const output = { jobId: job.id, attempt, stream: request.stream };
   refuseNeverStarted(job, attempt);
-  refuseDropped(stored, output);
-  const sizes = await deps.outputs.sizes(output);
+  const written = await writtenOutput(deps.outputs, stored, attempt);
+  refuseLost(output, written);
   return {
     attempt,
-    size: sizes[output.stream],
+    size: written.sizes[output.stream],
     read: (start, end) => deps.outputs.read(output, { start, end }),
     follow: (offset, signal) =>
       deps.outputs.follow(output, {
@@ -58,17 +59,15 @@ function refuseNeverStarted({ id, status, attempt: latest }: JobRecord, attempt:
   );
 }
 
-/** A stream to which nothing was written has lost nothing. */
-function refuseDropped(
-  { job, droppedOutput }: StoredJob,
-  { attempt, stream }: { attempt: number; stream: OutputStream },
-): void {
-  if (droppedOutput === null || attempt > droppedOutput.throughAttempt) return;
-  const size = droppedOutput.sizes[attempt]?.[stream] ?? 0;
-  if (size === 0) return;
+function refuseLost({ jobId, attempt, stream }: OutputName, { sizes, lost, isDropped }: WrittenOutput): void {
+  if (!lost.includes(stream)) return;
+  const size = sizes[stream];
+  const why = isDropped
+    ? "were removed to make room (WRIT_MAX_STORAGE_BYTES)"
+    : "are not in the hub's outputs; they were not restored with it";
   throw new WritError(
     "OUTPUT_REMOVED",
-    `the ${size} bytes that attempt ${attempt} of job ${job.id} wrote to ${stream} were removed to make room`,
+    `the ${size} bytes that attempt ${attempt} of job ${jobId} wrote to ${stream} ${why}`,
     { size },
   );
 }
@@ -78,10 +77,4 @@ async function attemptOver(
   waiting: { jobId: string; attempt: number; signal: AbortSignal },
 ): Promise<void> {
   await deps.feed.waitForJob(waiting.jobId, ({ job }) => isAttemptOver(job, waiting.attempt), waiting.signal);
-}
-
-/** An attempt has ended when a later one exists, when nobody holds it any more, or when it will never start. */
-function isAttemptOver(job: JobRecord, attempt: number): boolean {
-  if (job.attempt > attempt || isEnded(job.status)) return true;
-  return job.attempt === attempt && !isActive(job.status);
 }

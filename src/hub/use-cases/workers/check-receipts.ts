@@ -91,7 +91,7 @@ function filesProblem(receipt: Receipt, outputFiles: string | null): string | nu
 
 async function isOutputDropped({ store }: Deps, job: JobBrief): Promise<boolean> {
   const stored = await store.getJob({ jobId: job.id });
-  return stored === null || (stored.droppedOutput?.throughAttempt ?? 0) >= job.attempt;
+  return stored === null || stored.output.throughAttempt >= job.attempt;
 }
 
 async function outputHashes(deps: Deps, { id, attempt }: JobBrief): Promise<Record<OutputStream, string>> {

@@ -341,6 +341,13 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
    * @generated from field: int64 retry_at = 25;
    */
   retryAt: bigint;
+
+  /**
+   * What its latest attempt wrote is no longer available: removed to make room, or not restored with the database.
+   *
+   * @generated from field: bool output_removed = 26;
+   */
+  outputRemoved: boolean;
 };
 
 /**

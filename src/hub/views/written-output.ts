@@ -1,0 +1,41 @@
+import { isActive, isEnded, type JobRecord } from "../../core/job.ts";
+import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
+import type { Outputs, StreamSizes } from "../../output/outputs.ts";
+import type { StoredJob } from "../../store/store.ts";
+
+export type WrittenOutput = {
+  /** How much was written, whether or not it still exists. */
+  sizes: StreamSizes;
+  /** The streams that have lost what was written to them. One to which nothing was written has lost nothing. */
+  lost: OutputStream[];
+  /** Whether the hub itself has removed it, to make room. */
+  isDropped: boolean;
+};
+
+const nothing: StreamSizes = { stdout: 0, stderr: 0 };
+
+/**
+ * What an attempt has written. After a restore without `outputs/`, the database has sizes of output that does not exist.
+ * A worker may still send the output of an attempt that is not over, so that is not lost yet.
+ */
+export async function writtenOutput(
+  outputs: Outputs,
+  { job, output }: Pick<StoredJob, "job" | "output">,
+  attempt: number,
+): Promise<WrittenOutput> {
+  if (attempt === 0) return { sizes: nothing, lost: [], isDropped: false };
+  const noted = output.sizes[attempt] ?? nothing;
+  const isDropped = attempt <= output.throughAttempt;
+  const found = isDropped ? nothing : await outputs.sizes({ jobId: job.id, attempt });
+  const lost = isAttemptOver(job, attempt)
+    ? outputStreams.filter((stream) => found[stream] === 0 && noted[stream] > 0)
+    : [];
+  const sizeOf = (stream: OutputStream): number => (lost.includes(stream) ? noted : found)[stream];
+  return { sizes: { stdout: sizeOf("stdout"), stderr: sizeOf("stderr") }, lost, isDropped };
+}
+
+/** An attempt has ended when a later one exists, when nobody holds it any more, or when it will never start. */
+export function isAttemptOver(job: JobRecord, attempt: number): boolean {
+  if (job.attempt > attempt || isEnded(job.status)) return true;
+  return job.attempt === attempt && !isActive(job.status);
+}
