@@ -38,6 +38,19 @@ test("C8: a conflict that is not about a job does not send anybody to `jobctl st
   );
 });
 
+test.each([
+  ["writ", "workers", "ask an administrator of the hub"],
+  ["writ", "keys", "ask an administrator of the hub"],
+  ["writ", "tokens", "ask an administrator of the hub"],
+  ["writ", "lockdown", "ask an administrator of the hub"],
+  ["jobctl", "audit", "ask an administrator of the hub"],
+  ["jobctl", "workers", "ask an administrator of the hub"],
+  ["jobctl", "stop", "ask the job's user or an administrator"],
+] as const)("who is denied %s %s is told to %s", (program, command, advised) => {
+  const { said } = reportFrom(program, command, new WritError("PERMISSION_DENIED", "no"));
+  expect(said).toBe(`${program}: no; \`jobctl whoami\` shows who you are; ${advised}\n`);
+});
+
 test.each(Object.entries(errorTable))("%s ends with its own exit code, in one line", (code, { exit }) => {
   const { exitCode, said } = report(new WritError(code as ErrorCode, "it went wrong"));
   expect(exitCode).toBe(exit);

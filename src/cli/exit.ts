@@ -17,16 +17,18 @@ const lists: Readonly<Record<string, string>> = {
   "writ quotas": "`writ quotas list` shows the tenants",
 };
 
+const jobctlCommandsNotAboutJobs: readonly string[] = ["audit", "workers", "whoami"];
+
 /** What to do next for a code that is about the thing which the command names. */
 function adviceAbout(code: ErrorCode, { program, commandName }: Where): string | undefined {
   const list = lists[`${program} ${commandName}`];
-  const isAboutJobs = program === "jobctl";
+  const isAboutJobs = program === "jobctl" && !jobctlCommandsNotAboutJobs.includes(commandName ?? "");
   if (code === "NOT_FOUND") return list ?? (isAboutJobs ? "`jobctl list` shows your jobs" : undefined);
   if (code === "STATE_CONFLICT") return isAboutJobs ? "`jobctl status ID` shows the job's state" : undefined;
   if (code !== "PERMISSION_DENIED") return undefined;
   return isAboutJobs
     ? "`jobctl whoami` shows who you are; ask the job's user or an administrator"
-    : "`jobctl whoami` shows who you are; ask an administrator";
+    : "`jobctl whoami` shows who you are; ask an administrator of the hub";
 }
 
 /** What to do next, by code. Errors with other codes say so in their own message. */

@@ -27,15 +27,11 @@ export function rpcError(error: unknown, target: RpcTarget): unknown {
   if (!(error instanceof ConnectError)) return error;
   if (!error.isWireError) return connectionError(error, target);
   const code = codeOf(error);
-  const advice =
-    code === "UNAUTHENTICATED" || code === "PERMISSION_DENIED" ? certificateAdvice[code] : undefined;
+  const advice = code === "UNAUTHENTICATED" ? certificateAdvice : undefined;
   return new WritError(code, error.rawMessage || `the hub answered with ${Code[error.code]}`, { advice });
 }
 
-const certificateAdvice = {
-  UNAUTHENTICATED: "an administrator can issue a valid certificate with `writ certs issue`",
-  PERMISSION_DENIED: "ask the job's user or an administrator",
-} as const;
+const certificateAdvice = "an administrator can issue a valid certificate with `writ certs issue`";
 
 function codeOf(error: ConnectError): ErrorCode {
   const named = error.metadata.get(codeHeader) ?? "";
@@ -56,9 +52,8 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
   const wasRefused = found.find((code) => /^ERR_SSL_.*ALERT/.test(code));
   if (problem !== undefined || wasRefused !== undefined) {
     const why = problem ?? `(${wasRefused})`;
-    const advice = certificateAdvice.UNAUTHENTICATED;
     return new WritError("UNAUTHENTICATED", `the hub at ${where} refused the certificate: ${why}`, {
-      advice,
+      advice: certificateAdvice,
     });
   }
   const distrust = found.find((code) => distrusted.test(code));

@@ -40,6 +40,17 @@ describe("refusals", () => {
     expect(error.message).not.toContain("secretcanary");
   });
 
+  test.each([
+    ["http://localhost:3000/api/v1", "http://localhost:3000"],
+    ["http://localhost:3000/api/", "http://localhost:3000"],
+    ["https://hub.example/writ/api/v1/", "https://hub.example/writ"],
+  ])("%s contains the path of the API, and the address to use is named", (url, right) => {
+    expect(() => createHttpClient({ baseUrls: [url] })).toThrow(
+      `hub address ${url} must not contain the path of the API; use ${right}`,
+    );
+    expect(() => createHttpClient({ baseUrls: [right] })).not.toThrow();
+  });
+
   test("loopback and https need no permission", () => {
     const baseUrls = ["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1", "https://hub.example"];
     expect(() => createHttpClient({ baseUrls })).not.toThrow();

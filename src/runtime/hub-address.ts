@@ -11,6 +11,14 @@ export function parseHubAddress(address: string, { allowInsecure }: { allowInsec
       `hub address ${url.origin} must not contain a user, password, query or fragment`,
     );
   }
+  const api = /\/api(?:\/v1)?\/?$/.exec(url.pathname);
+  if (api !== null) {
+    const found = `${url.origin}${url.pathname}`;
+    throw new WritError(
+      "CONFIG_INVALID",
+      `hub address ${found} must not contain the path of the API; use ${found.slice(0, -api[0].length)}`,
+    );
+  }
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !allowInsecure) {
     throw new WritError(
       "CONFIG_INVALID",

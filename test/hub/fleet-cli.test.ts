@@ -157,11 +157,20 @@ test("C6: one limit of a quota is changed and the others stay", async () => {
   expect((await writ("quotas", "list")).stdout).toMatch(new RegExp(`^${tenant} +0 +0 of 2 `, "m"));
 });
 
+test("the exported public keys are counted in plain English", async () => {
+  const file = join(hub.home, "exported.pem");
+  expect(await writ("keys", "export", "--out", file)).toMatchObject({
+    code: 0,
+    stdout: `wrote 1 public key to ${file}\n`,
+  });
+});
+
 test("C6: a certificate has no token to refresh, and the answer says what to do", async () => {
   const run = await runCli("writ", ["tokens", "refresh"], {
     env: { WRIT_HOME: hub.home, WRIT_USER: "root" },
   });
   expect(run).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/certificate.*--token/) });
+  expect(run.stderr).not.toContain("jobctl");
 });
 
 test("C6: a refreshed token replaces the old one, and the home's own file", async () => {

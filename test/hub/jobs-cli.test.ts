@@ -152,3 +152,16 @@ test.each(ways)("C7: a list that was cut says of how many, with %s", async (_, e
   expect(all.stderr).toBe("");
   expect(all.stdout.trim().split("\n")).toHaveLength(4);
 });
+
+test("verify says whether a job that has no receipt can still get one", async () => {
+  const waiting = await submitJob(hub);
+  const { id: ended } = await cancelledJob(hub);
+  expect(await jobctl("verify", waiting.id)).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining(`job ${waiting.id} has no receipt yet`),
+  });
+  expect(await jobctl("verify", ended)).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining(`job ${ended} has ended without a receipt`),
+  });
+});

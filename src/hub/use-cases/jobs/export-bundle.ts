@@ -4,6 +4,7 @@ import type { ReceiptView } from "../../../contract/view-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { type Identity, mayReadHidden } from "../../../core/identity.ts";
+import { isEnded } from "../../../core/job.ts";
 import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt.ts";
 import { grantText } from "../../../signing/verify-bundle.ts";
@@ -24,7 +25,7 @@ export async function exportBundle(
 ): Promise<ReceiptView> {
   const job = await findProven(deps, call);
   const { document } = job;
-  if (job.receipt === null) throw new WritError("NOT_FOUND", `job ${job.id} has no receipt yet`);
+  if (job.receipt === null) throw noReceipt(job);
   const kept = JSON.parse(job.receipt) as KeptReceipt;
   await checkSeals(deps, job, kept);
   const signature = await deps.store.getReceiptSignature({ id: kept.signed });
@@ -59,6 +60,13 @@ export async function exportBundle(
   };
 }
 
+function noReceipt({ id, isEnded: hasEnded }: Proven): WritError {
+  return new WritError(
+    "NOT_FOUND",
+    `job ${id} ${hasEnded ? "has ended without a receipt" : "has no receipt yet"}`,
+  );
+}
+
 function hasHidden(document: string): boolean {
   return hiddenIn((JSON.parse(document) as JobDocument).run).length > 0;
 }
@@ -68,6 +76,7 @@ type Proven = Omit<ForgottenJob, "receipt"> & {
   receipt: string | null;
   result: string | null;
   isResultKept: boolean;
+  isEnded: boolean;
 };
 
 async function findProven(
@@ -80,7 +89,7 @@ async function findProven(
   if (found === null) throw await unknownJob(deps, call);
   await checkAccess(deps, { ...call, to: "read" }, found);
   if (stored === null) {
-    return { ...(found as ForgottenJob), result: null, isResultKept: false };
+    return { ...(found as ForgottenJob), result: null, isResultKept: false, isEnded: true };
   }
   const { job, document } = stored;
   return {
@@ -88,6 +97,7 @@ async function findProven(
     document,
     result: job.result ?? job.partialResult,
     isResultKept: true,
+    isEnded: isEnded(job.status),
     isSealed: !stored.damaged.includes("document"),
   };
 }
