@@ -172,6 +172,10 @@ export const workerView = z.object({
   containers: z.array(z.string()).optional(),
   document_format: z.int().optional(),
   sandbox_problem: z.string().nullable().optional(),
+  key_ids: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "The hub's keys that it trusts; empty if it has named none" }),
   slots: z.int(),
   capabilities: z.array(z.object({ provider: known(providers), model: z.string() })),
   status: z.enum(["active", "inactive", "draining", "blocked"]),

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
-import type { Writ } from "../../client/index.ts";
+import type { SigningKey, Worker, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { probeWorkerHost } from "../../worker/doctor.ts";
@@ -71,7 +71,7 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
     return [
       hub,
       ...(await examineKeys(writ, nowMs)),
-      ...(await ifAllowed("workers", () => examineWorkers(writ))),
+      ...(await ifAllowed("workers", () => examineWorkers(writ, nowMs))),
       ...(await examineAlerts(writ)),
     ];
   } catch (error) {
@@ -105,11 +105,32 @@ async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
   return [{ check: "keys", state: "warning", says }];
 }
 
-async function examineWorkers(writ: Writ): Promise<Finding[]> {
+async function examineWorkers(writ: Writ, nowMs: number): Promise<Finding[]> {
   const workers = await writ.workers();
-  const active = workers.filter(({ status }) => status === "active").length;
-  const says = `${active} of ${workers.length} active`;
-  return [{ check: "workers", state: active > 0 ? "ok" : "warning", says }];
+  const active = workers.filter(({ status }) => status === "active");
+  const says = `${active.length} of ${workers.length} active`;
+  return [
+    { check: "workers", state: active.length > 0 ? "ok" : "warning", says },
+    ...withoutKeys(active, await writ.keys(), nowMs),
+  ];
+}
+
+const idsShownMax = 10;
+
+/** Workers that the hub cannot sign a job for, as after an emergency rotation. One that has named no keys trusts any. */
+function withoutKeys(workers: readonly Worker[], keys: readonly SigningKey[], nowMs: number): Finding[] {
+  const usable = keys.filter(
+    ({ status, not_after }) => status !== "revoked" && (not_after === null || not_after > nowMs),
+  );
+  const lacking = workers.filter(
+    ({ key_ids = [] }) => key_ids.length > 0 && !usable.some(({ key_id }) => key_ids.includes(key_id)),
+  );
+  if (lacking.length === 0) return [];
+  const ids = lacking.slice(0, idsShownMax).map(({ id }) => id);
+  const more = lacking.length > ids.length ? ` and ${lacking.length - ids.length} more` : "";
+  const why = `given no jobs, because they trust none of the hub's keys: ${ids.join(", ")}${more}`;
+  const advice = "restart `writ up` for its own worker; for others run: writ workers add ID";
+  return [{ check: "workers", state: "problem", says: `${why}; ${advice}` }];
 }
 
 async function examineAlerts(writ: Writ): Promise<Finding[]> {

@@ -44,10 +44,19 @@ function defineRotate(command: Command, context: CliContext): void {
       withWrit(context, command, async (writ) => {
         const notice_sec = notice === undefined ? undefined : Math.ceil(notice / 1000);
         const made = await writ.rotateKeys({ emergency, notice_sec });
-        print(context, command, made, ({ key_id }) => `${key_id} is the new signing key\n`);
+        const next = emergency === true && !notice_sec ? afterEmergency : "";
+        print(context, command, made, ({ key_id }) => `${key_id} is the new signing key\n${next}`);
       }),
     );
 }
+
+/** No key that the workers trust is left to vouch for the new one, so somebody has to give it to them. */
+const afterEmergency = `
+Workers that trusted only the old keys are given no jobs until they have the new one:
+  the worker of \`npm start\` or \`writ up\`: restart it
+  each other worker: run \`writ workers add ID\`, replace its agents.yaml with the new file, and restart it
+\`writ doctor\` lists the workers that still need it.
+`;
 
 function defineRevoke(command: Command, context: CliContext): void {
   command
