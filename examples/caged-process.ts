@@ -4,7 +4,7 @@ import { openCage } from "writ/sandbox";
 /**
  * Runs a command in a cage, without a hub, and prints its output live.
  *
- *     node examples/caged-process.ts sh -c 'id; ls /; sleep 1; echo done'
+ *     node_modules/.writ/node examples/caged-process.ts sh -c 'id; ls /; sleep 1; echo done'
  */
 const command = process.argv.length > 2 ? process.argv.slice(2) : ["sh", "-c", "id; ls /; echo done"];
 

@@ -1,8 +1,8 @@
 /**
  * A worker inside your own program: a function of yours runs the jobs of one type.
  *
- *   npm start                                   (in one terminal)
- *   node examples/handler-worker.ts             (in another)
+ *   npm start                                           (in one terminal)
+ *   node_modules/.writ/node examples/handler-worker.ts  (in another)
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,8 +1,8 @@
 /**
  * Runs a command as a job and prints its output live.
  *
- *   npm start                                   (in one terminal)
- *   node examples/stream-output.ts              (in another)
+ *   npm start                                           (in one terminal)
+ *   node_modules/.writ/node examples/stream-output.ts   (in another)
  */
 import { Writ } from "writ/client";
 

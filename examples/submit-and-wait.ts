@@ -1,8 +1,8 @@
 /**
  * Submits a job, waits until it has ended and prints how it ended.
  *
- *   npm start                                   (in one terminal)
- *   node examples/submit-and-wait.ts            (in another)
+ *   npm start                                           (in one terminal)
+ *   node_modules/.writ/node examples/submit-and-wait.ts (in another)
  */
 import { Writ } from "writ/client";
 
