@@ -215,6 +215,17 @@ describe("C8: a refusal names the field, the value and what is allowed", () => {
     expect([refused.status, errorOf(refused.text).message]).toEqual([400, message]);
   });
 
+  test.each([
+    [[1], "the request: must be a JSON object"],
+    ["", "the request: is missing; it must be a JSON object"],
+    [{ type: "exec", run: { kind: "exec", argv: ["echo", 1] } }, "run.argv[1]: must be a string; found 1"],
+    [{ type: "exec", run: { kind: "exec", argv: "true" } }, 'run.argv: must be a list; found "true"'],
+    [{ type: "exec", run: { kind: "exec" } }, "run.argv: is missing; it must be a list"],
+  ])("the wrong type of %j is refused in plain words", async (body, message) => {
+    const refused = await submit(body);
+    expect([refused.status, errorOf(refused.text).message]).toEqual([400, message]);
+  });
+
   test("C8: what may be secret is not repeated", async () => {
     const run = { ...exec, env: { API_KEY: 7 } };
     const refused = await submit({ type: "exec", run, idempotency_key: 5 });

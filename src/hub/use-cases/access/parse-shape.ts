@@ -1,13 +1,14 @@
 import type { z } from "zod";
 import { type FieldIssue, invalidArgument } from "../../../core/errors.ts";
 import { Decimal } from "../../../core/json-value.ts";
+import { plainIssue } from "./plain-issue.ts";
 
 /** More would not help the reader, and a hostile body could cause many. */
 const issuesMax = 20;
 
 /** Parses outside data by its shape, or throws INVALID_ARGUMENT with every wrong field and what is allowed. */
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
-  const parsed = shape.safeParse(value);
+  const parsed = shape.safeParse(value, { error: plainIssue });
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.slice(0, issuesMax);
   const [first, ...others] = issues.flatMap((issue) => issuesOf(issue, value));
