@@ -67,6 +67,18 @@ test.each(ways)("C4: failed work is found by state, user, time and text, with %s
   expect(await ids("--until", "1h")).toEqual([]);
 });
 
+test.each(ways)(
+  "a job that is over is refused to stop with the state that list shows, with %s",
+  async (_, env) => {
+    const { id } = await cancelledJob(hub);
+    const run = await runCli("jobctl", ["stop", id], { env: env() });
+    expect(run).toMatchObject({ code: 1, stdout: "" });
+    expect(run.stderr).toBe(
+      "jobctl: the job cannot be stopped: it is already STOPPED; `jobctl status ID` shows the job's state\n",
+    );
+  },
+);
+
 test.each(ways)("C4: a job that waits for its retry shows why and when, with %s", async (_, env) => {
   const type = freshName("waiting");
   const { id } = await submitJob(hub, { type, max_attempts: 3 });

@@ -1,4 +1,7 @@
 import { type Command, Option } from "commander";
+import type { Jobs } from "../../client/jobs.ts";
+import { isOver, type RpcJob } from "../../client/rpc-job.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import type { JobState } from "../../core/job.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
@@ -22,9 +25,21 @@ export function define(command: Command, context: CliContext): void {
 
 function stopOne(context: CliContext, command: Command, id: string): Promise<void> {
   return withJobs(context, command, async (jobs) => {
-    const job = await jobs.stop(await resolveJobId(jobs, id), { signal: context.stops.requested });
+    const job = await stop(jobs, await resolveJobId(jobs, id), context.stops.requested);
     print(context, command, job, ({ job_id, state }) => `${job_id} is ${state}\n`);
   });
+}
+
+/** The hub's refusal names a state of the HTTP API, which no other output of jobctl shows. */
+async function stop(jobs: Jobs, id: string, signal: AbortSignal): Promise<RpcJob> {
+  try {
+    return await jobs.stop(id, { signal });
+  } catch (error) {
+    if (!hasCode(error, "STATE_CONFLICT")) throw error;
+    const job = await jobs.status(id, { signal });
+    if (!isOver(job)) throw error;
+    throw new WritError("STATE_CONFLICT", `the job cannot be stopped: it is already ${job.state}`);
+  }
 }
 
 function stopMany(context: CliContext, command: Command, flags: ManyFlags): Promise<void> {
