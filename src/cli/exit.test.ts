@@ -13,10 +13,11 @@ function reportFrom(
   commandName: string | undefined,
   error: unknown,
   stops = new StopRequests(),
+  args: string[] = [],
 ) {
   let said = "";
   const stderr = { write: (text: string) => (said += text) } as never;
-  return { exitCode: reportError({ program, commandName, stderr, stops }, error), said };
+  return { exitCode: reportError({ program, commandName, args, stderr, stops }, error), said };
 }
 
 test.each([
@@ -77,6 +78,28 @@ test("a message from outside cannot steer the terminal or show a token", () => {
 test("a list of matches follows below the line", () => {
   const { said } = report(new WritError("INVALID_ARGUMENT", "which", { list: "\n  one\n  two" }));
   expect(said.split("\n").slice(1)).toEqual(["  one", "  two", ""]);
+});
+
+test("with --json an error is one JSON object with its code and what to do next", () => {
+  const json = (error: unknown, args = ["status", "x", "--json"]) =>
+    reportFrom("jobctl", "status", error, new StopRequests(), args);
+  const missing = json(
+    new WritError("NOT_FOUND", "there is no x\n\x1b[2J sk_admin_abcdefgh", { status: 404 }),
+  );
+  expect(missing.exitCode).toBe(4);
+  expect(missing.said).toMatch(/^[^\n\x1b]+\n$/);
+  expect(JSON.parse(missing.said)).toEqual({
+    error: {
+      code: "NOT_FOUND",
+      message: "there is no x\n\x1b[2J sk_admin_***",
+      advice: "`jobctl list` shows your jobs",
+      details: { status: 404 },
+    },
+  });
+  expect(JSON.parse(json(new TypeError("boom")).said)).toEqual({
+    error: { code: "INTERNAL", message: "boom" },
+  });
+  expect(json(new TypeError("boom"), ["run", "--", "x", "--json"]).said).toBe("jobctl: boom\n");
 });
 
 test("usage errors have been explained by commander", () => {

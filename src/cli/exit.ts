@@ -2,7 +2,7 @@ import { CommanderError } from "commander";
 import { type ErrorCode, errorTable, WritError } from "../core/errors.ts";
 import { redactText } from "../runtime/redact.ts";
 import type { CliContext } from "./context.ts";
-import { neutralise, neutraliseLine } from "./terminal.ts";
+import { neutralise, neutraliseLine, safeJson } from "./terminal.ts";
 
 const usageCode = 2;
 const failedCode = 1;
@@ -49,29 +49,63 @@ const advice: Partial<Record<ErrorCode, string>> = {
   INTERNAL: "logs/hub.log in the hub's home has the details",
 };
 
-/** Prints one line with what went wrong and what to do next, and returns the exit code. */
+/** Prints one line with what went wrong and what to do next, as JSON with --json, and returns the exit code. */
 export function reportError(context: Where & Pick<CliContext, "stderr" | "stops">, error: unknown): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageCode;
   if (context.stops.requested.aborted && !(error instanceof WritError)) return context.stops.exitCode;
-  const { line, exitCode } = explain(context, error);
-  context.stderr.write(line);
-  return exitCode;
+  context.stderr.write(
+    hasJsonFlag(context) ? jsonLine(errorFields(context, error)) : textLine(context, error),
+  );
+  return exitCodeOf(error);
+}
+
+/** The line for words that commander refuses. */
+export function usageLine(context: Where, message: string): string {
+  if (hasJsonFlag(context)) return jsonLine({ code: "INVALID_ARGUMENT", message });
+  return `${context.program}: ${message}\n`;
+}
+
+/** Also true before the words were parsed, because that can fail too. */
+function hasJsonFlag({ args }: Where): boolean {
+  const end = args.indexOf("--");
+  return (end === -1 ? args : args.slice(0, end)).includes("--json");
 }
 
 function exitCodeOf(error: unknown): number {
   return error instanceof WritError ? errorTable[error.code].exit : failedCode;
 }
 
-type Where = Pick<CliContext, "program" | "commandName">;
+type Where = Pick<CliContext, "program" | "commandName" | "args">;
 
-function explain(where: Where, error: unknown): { line: string; exitCode: number } {
+function textLine(where: Where, error: unknown): string {
   const { program } = where;
-  const exitCode = exitCodeOf(error);
-  const message = redactText(neutraliseLine(error instanceof Error ? error.message : String(error)));
-  if (!(error instanceof WritError)) return { line: `${program}: ${message}\n`, exitCode };
-  const own = error.details?.["advice"];
-  const next = typeof own === "string" ? own : (adviceAbout(error.code, where) ?? advice[error.code]);
+  const message = redactText(neutraliseLine(messageOf(error)));
+  if (!(error instanceof WritError)) return `${program}: ${message}\n`;
+  const next = nextStep(where, error);
   const list = typeof error.details?.["list"] === "string" ? neutralise(error.details["list"]) : "";
-  return { line: `${program}: ${message}${next === undefined ? "" : `; ${next}`}${list}\n`, exitCode };
+  return `${program}: ${message}${next === undefined ? "" : `; ${next}`}${list}\n`;
+}
+
+type ErrorFields = { code: ErrorCode; message: string; advice?: string | undefined; details?: object };
+
+function errorFields(where: Where, error: unknown): ErrorFields {
+  if (!(error instanceof WritError)) return { code: "INTERNAL", message: messageOf(error) };
+  const { code, message } = error;
+  const { advice: _advice, list: _list, ...details } = error.details ?? {};
+  const more = Object.keys(details).length === 0 ? {} : { details };
+  return { code, message, advice: nextStep(where, error), ...more };
+}
+
+function jsonLine(error: ErrorFields): string {
+  return `${redactText(safeJson({ error }))}\n`;
+}
+
+function nextStep(where: Where, { code, details }: WritError): string | undefined {
+  const own = details?.["advice"];
+  return typeof own === "string" ? own : (adviceAbout(code, where) ?? advice[code]);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -131,6 +131,16 @@ test.each([
   expect(stderr).toMatch(oneLine);
 });
 
+test.each([
+  [["list", "--json", "--nonsense"], "INVALID_ARGUMENT", 2],
+  [["--json", "retry", jobIdNumber(1)], "STATE_CONFLICT", 1],
+])("the error of %j is one JSON object", async (args, code, expected) => {
+  const { run } = await withHub((_, response) => sendError(response, 409, "STATE_CONFLICT"));
+  const { exitCode, stdout, stderr } = await run(args);
+  expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: "" });
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code, message: expect.any(String) } });
+});
+
 test("the home's token is shown to the home's hub and to no other", async () => {
   const { hub } = await withHub((_, response) => sendJson(response, 200, []));
   const home = await makeHome();

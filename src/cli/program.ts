@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { CliContext } from "./context.ts";
+import { usageLine } from "./exit.ts";
 import { shareOptions } from "./shared-options.ts";
 
 type CommandFile = { define(command: Command, context: CliContext): void };
@@ -58,7 +59,7 @@ async function defineCommand(
 ): Promise<void> {
   (await row.load()).define(command, context);
   shareOptions(program, command);
-  for (const nested of command.commands) nameHelp(nested, context.program, command.name(), nested.name());
+  for (const nested of command.commands) nameHelp(context, nested, command.name(), nested.name());
 }
 
 function buildProgram(context: CliContext, { name, summary, commands, addOptions }: ProgramShape): Command {
@@ -72,18 +73,18 @@ function buildProgram(context: CliContext, { name, summary, commands, addOptions
       writeOut: (text) => void context.stdout.write(text),
       writeErr: (text) => void context.stderr.write(text),
     });
-  nameHelp(program, name);
+  nameHelp(context, program);
   addOptions(program);
   for (const [word, row] of Object.entries(commands)) {
     const command = program.command(word).summary(row.summary).description(row.summary);
-    nameHelp(command, name, word);
+    nameHelp(context, command, word);
   }
   return program;
 }
 
 /** A usage error is commander's message on one line, with the help to read next. */
-function nameHelp(command: Command, program: string, ...words: string[]): void {
-  const help = [program, ...words, "--help"].join(" ");
+function nameHelp(context: CliContext, command: Command, ...words: string[]): void {
+  const help = [context.program, ...words, "--help"].join(" ");
   command.configureOutput({
     outputError: (text, write) => {
       const message = text
@@ -91,7 +92,7 @@ function nameHelp(command: Command, program: string, ...words: string[]): void {
         .replace(/^error: /, "")
         .replace(/\.$/, "")
         .replaceAll(/\s*\n\s*/g, " ");
-      write(`${program}: ${message}; see ${help}\n`);
+      write(usageLine(context, `${message}; see ${help}`));
     },
   });
 }
