@@ -195,7 +195,7 @@ function bareStarts(): Measure {
 
 /** In the same directory and the same place among the cgroups as Writ's own. */
 function cageFloor(jobsDir: string | null): Measure {
-  const parts = ["kernel", "privileges", "seccomp-filter", "failure", "fatal"];
+  const parts = ["kernel", "privileges", "seccomp-filter", "user-namespace", "failure", "fatal"];
   const sources = ["_cage-floor.c", ...parts.map((name) => `../launcher/${name}.c`)];
   // Static as the launcher is: it forks its own memory for each cage.
   const program = compile("cage-floor", ["-static"], sources);
