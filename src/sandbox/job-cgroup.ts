@@ -69,7 +69,8 @@ export class JobCgroup {
     try {
       writeCgroupFile(this.path, "cgroup.kill", "1");
     } catch (error) {
-      if (!hasCode(error, "ENOENT")) throw error;
+      // Its processes have ended and the launcher has removed it, perhaps between our opening and our writing.
+      if (!hasCode(error, "ENOENT", "ENODEV")) throw error;
     }
     // A process that waits in throttled I/O does not die before the throttle is lifted.
     this.#liftIo();
