@@ -23,12 +23,16 @@ export function copyMasked(source: Readable, file: FileHandle, masks: readonly s
 }
 
 async function copy(source: Readable, file: FileHandle, masker: Masker): Promise<void> {
+  let isCut = false;
   try {
     for await (const chunk of source) await file.writeFile(masker.push(chunk));
   } catch {
     // Cut off, or a full disk: what is in the file so far is kept, and nothing more is read.
+    isCut = true;
     source.destroy();
   }
-  await file.writeFile(masker.end()).catch(() => {});
-  await file.close();
+  // What is held back may be the first half of a secret whose other half was cut off.
+  const rest = isCut ? masker.end().fill("*") : masker.end();
+  await file.writeFile(rest).catch(() => {});
+  await file.close().catch(() => {});
 }

@@ -17,8 +17,16 @@ export class Masker {
   /** What can be passed on by now. */
   push(chunk: Uint8Array): Buffer {
     const raw = Buffer.concat([this.#held, chunk]);
+    return this.#pass(raw, raw.length - this.#beginningBytes(raw));
+  }
+
+  /** What was held back: nothing more comes. */
+  end(): Buffer {
+    return this.#pass(this.#held, this.#held.length);
+  }
+
+  #pass(raw: Buffer, heldFrom: number): Buffer {
     const masked = Buffer.from(raw).fill(asterisk, 0, this.#heldMasked);
-    const heldFrom = raw.length - this.#beginningBytes(raw);
     let maskedTo = this.#heldMasked;
     for (const mask of this.#masks) {
       for (let at = raw.indexOf(mask); at !== -1; at = raw.indexOf(mask, at + 1)) {
@@ -31,25 +39,15 @@ export class Masker {
     return masked.subarray(0, heldFrom);
   }
 
-  /** What was held back: nothing more comes. */
-  end(): Buffer {
-    const rest = Buffer.from(this.#held).fill(asterisk, 0, this.#heldMasked);
-    for (const mask of this.#masks) {
-      for (let at = this.#held.indexOf(mask); at !== -1; at = this.#held.indexOf(mask, at + 1)) {
-        rest.fill(asterisk, at, at + mask.length);
-      }
-    }
-    this.#held = Buffer.alloc(0);
-    this.#heldMasked = 0;
-    return rest;
-  }
-
   /** The length of the longest end of these bytes with which a text, and not the whole of it, begins. */
   #beginningBytes(bytes: Buffer): number {
     let longest = 0;
     for (const mask of this.#masks) {
       for (let length = Math.min(mask.length - 1, bytes.length); length > longest; length--) {
-        if (bytes.subarray(bytes.length - length).equals(mask.subarray(0, length))) longest = length;
+        const start = bytes.length - length;
+        // The first byte decides nearly always, and long texts are tried at every length.
+        if (bytes[start] !== mask[0]) continue;
+        if (bytes.subarray(start).equals(mask.subarray(0, length))) longest = length;
       }
     }
     return longest;
