@@ -74,6 +74,7 @@ export class FakeHub {
   /** Used as the response while it returns something. */
   intercept: (call: Call) => { status: number; body?: unknown } | undefined = () => undefined;
   leaseMs = 60_000;
+  drain = false;
   lost: string[] = [];
   #server: Server | undefined;
   #commands: ServerResponse | undefined;
@@ -149,7 +150,10 @@ export class FakeHub {
     }
     if (path === "/keys") return { status: 200, body: { keys: [this.#keyView()] } };
     if (path === "/workers/heartbeat") {
-      return { status: 200, body: { cancel: [], lost: this.lost, drain: false, lease_ms: this.leaseMs } };
+      return {
+        status: 200,
+        body: { cancel: [], lost: this.lost, drain: this.drain, lease_ms: this.leaseMs },
+      };
     }
     if (path === "/jobs/claim-batch") return this.#claim(body as { max: number });
     if (path === "/jobs/results") return this.#finish(body as { items: Ending[] });

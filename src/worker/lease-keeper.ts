@@ -18,7 +18,7 @@ export type KeptLease = {
   onDisconnect: DisconnectAct;
 };
 
-/** `overdue`: it could not be renewed in time, and its job goes on. `fenced`: its job is ended. */
+/** `overdue`: it could not be renewed in time, and its job continues. `fenced`: its job is ended. */
 type LeaseState = "renewed" | "overdue" | "fenced";
 type HeldLease = KeptLease & { state: LeaseState };
 
@@ -35,7 +35,7 @@ type KeeperDeps = {
   clock: Clock;
   random: () => number;
   heartbeatMs: number;
-  /** How long jobs go on without a hub, counted from the last renewal. */
+  /** How long jobs continue without a hub, counted from the last renewal. */
   hubAwayMs: number;
   send(
     jobs: { job_id: string; attempt: number; token: string }[],
@@ -187,7 +187,7 @@ export class LeaseKeeper {
     const nowMs = this.#deps.clock.monotonicMs();
     const due = [...this.#leases.values()].filter((lease) => this.#dueAtMs(lease) <= nowMs);
     const fenced = due.filter((lease) => this.#fenceAtMs(lease) <= nowMs);
-    const overdue = due.filter((lease) => !fenced.includes(lease));
+    const overdue = due.filter((lease) => this.#fenceAtMs(lease) > nowMs);
     this.#become("overdue", overdue);
     this.#become("fenced", fenced);
     for (const lease of fenced) this.#kill(lease);

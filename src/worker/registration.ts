@@ -2,7 +2,7 @@ import { documentFormat } from "../core/document-format.ts";
 import type { Registration } from "./hub-calls.ts";
 import type { WorkerSettings } from "./settings.ts";
 
-/** The hub takes no longer one. */
+/** The hub accepts at most this many characters. */
 const problemCharsMax = 500;
 
 type WorkerProgram = {

@@ -16,6 +16,7 @@ export class ProgressReporter {
   readonly #announce: () => Promise<void>;
   #latest: Report | undefined;
   #pause: Timer | undefined;
+  #deliveries = 0;
   #isOver = false;
 
   /** `announce` resolves when the hub knows that the attempt has started: progress is reported only after that. */
@@ -50,7 +51,11 @@ export class ProgressReporter {
   }
 
   async #deliver(report: Report): Promise<void> {
+    const mine = ++this.#deliveries;
     await this.#announce();
-    if (!this.#isOver) await this.#deps.calls.progress(this.#held.lease, report, this.#held.gone.signal);
+    // Of all that waited for the announcement, only the latest is sent.
+    const isLatest = mine === this.#deliveries;
+    if (isLatest && !this.#isOver)
+      await this.#deps.calls.progress(this.#held.lease, report, this.#held.gone.signal);
   }
 }

@@ -1,3 +1,4 @@
+import { sandboxUnavailable } from "../core/failure.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -38,7 +39,7 @@ export class SandboxWatch implements Service {
   /** A host that lacks something from the start must not claim jobs only to give them back. */
   async start(): Promise<void> {
     const { obstacle } = this.#deps.sandbox;
-    if (obstacle !== null) this.down(`SANDBOX_UNAVAILABLE: ${obstacle}`);
+    if (obstacle !== null) this.down(`${sandboxUnavailable}: ${obstacle}`);
   }
 
   /** A process could not be caged as required. */

@@ -50,7 +50,7 @@ export type WorkerSettings = RunnerSettings & {
   pushIntervalMs: number;
   requestTimeoutMs: number;
   drainMs: number;
-  /** How long jobs go on while no hub can be reached. */
+  /** How long jobs continue while no hub can be reached. */
   hubAwayMs: number;
   workDir: string;
   security: { allowedPathPrefixes: string[]; forbiddenAbsolutePaths: string[] };

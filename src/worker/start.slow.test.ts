@@ -110,6 +110,32 @@ test("B3: after a process that it could not cage, a worker claims none and tells
   expect(registered()[2]?.body).not.toHaveProperty("sandbox_problem");
 });
 
+test("a host that can cage processes again does not end an administrator's drain", async () => {
+  let isFine = false;
+  const log: string[] = [];
+  const note = (first: unknown, message?: string) => void log.push(message ?? String(first));
+  const logger = { ...silentLogger, info: note } as unknown as Logger;
+  const sandbox: Sandbox = {
+    ...plainSandbox,
+    level: "strict",
+    obstacle: "cpu: no controller",
+    recheck: async () => (isFine ? null : "cpu: no controller"),
+  };
+  const registered = () => stage.hub.calls.filter(({ path }) => path === "/workers/register");
+  const beats = () => stage.hub.pathsOf(/heartbeat/).length;
+  stage.hub.drain = true;
+  await start(stage, { sandbox, logger, env: { JOB_HEARTBEAT_MS: "50" } });
+  await stage.hub.until(() => log.includes("told to drain: claiming nothing more"));
+  isFine = true;
+  await stage.hub.until(() => log.includes("this host can cage processes again"));
+  const before = beats();
+  await stage.hub.until(() => beats() > before + 2);
+  expect(registered()).toHaveLength(1);
+  stage.hub.drain = false;
+  await stage.hub.until(() => registered().length === 2);
+  expect(registered()[1]?.body).not.toHaveProperty("sandbox_problem");
+});
+
 test.runIf(process.getuid?.() === 0)(
   "A19: a worker that runs as root without a launcher runs no process, and says so to whoever starts it and to the hub",
   async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { sandboxUnavailable } from "../core/failure.ts";
 import { createRunners, type Runners, type RunnersDeps } from "../runners/create-runners.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
@@ -188,7 +189,7 @@ function warningsOf({ sandbox, hostWarnings }: WorkerResources): string[] {
   const { obstacle } = sandbox;
   return obstacle === null
     ? hostWarnings
-    : [`process jobs are not claimed: SANDBOX_UNAVAILABLE: ${obstacle}`];
+    : [`process jobs are not claimed: ${sandboxUnavailable}: ${obstacle}`];
 }
 
 function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {

@@ -72,6 +72,7 @@ export class WorkerEngine {
   readonly #tally = { verifications: 0 };
   /** Why no process can be caged here at present. */
   #sandboxProblem: string | null = null;
+  #isSandboxTold = true;
   /** Why it has stopped by itself. */
   #refusal: WritError | undefined;
   #isStopping = false;
@@ -225,12 +226,20 @@ export class WorkerEngine {
       this.#sandboxProblem = obstacle;
       // Functions of this program need no cage.
       if (obstacle !== null) this.#claims.onlyTypes = [...handlers.keys()];
-      void this.#link.registerAgain().then(() => {
-        // Only then: a claim that comes before the registration is given nothing.
-        if (this.#sandboxProblem === null) this.#claims.onlyTypes = undefined;
-      });
+      this.#isSandboxTold = false;
+      this.#tellSandbox();
     };
     return new SandboxWatch({ clock, logger, sandbox, onChange });
+  }
+
+  /** Registering would end an administrator's drain, so it waits until the drain is over. */
+  #tellSandbox(): void {
+    if (this.#isSandboxTold || this.#orders.isToldToDrain) return;
+    this.#isSandboxTold = true;
+    void this.#link.registerAgain().then(() => {
+      // Only then: a claim that comes before the registration is given nothing.
+      if (this.#sandboxProblem === null) this.#claims.onlyTypes = undefined;
+    });
   }
 
   #createMetrics(): Service {
@@ -259,7 +268,10 @@ export class WorkerEngine {
     if (this.#isStopping) return;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
-    else void this.#link.refreshKeys();
+    else {
+      void this.#link.refreshKeys();
+      this.#tellSandbox();
+    }
     this.#applyPause();
   }
 
