@@ -88,6 +88,7 @@ export const bannedTexts: BannedText[] = [
 export const testedOnly = [
   "src/signing/verify-claim.ts verifyClaim",
   "src/signing/job-token.ts verifyJobToken",
+  "src/runners/http-worker/http-worker-client.ts HttpWorkerClient",
 ];
 
 /** Tests, and what only tests use. */

@@ -1,0 +1,161 @@
+import { backOffMs } from "../../runtime/back-off.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { RunFailure } from "../runner.ts";
+import { type Answer, type Call, ExchangeFailure, exchange } from "./exchange.ts";
+import {
+  type JobEnd,
+  type JobProgress,
+  type JobStatus,
+  judgeStatus,
+  judgeSubmission,
+  requestFailed,
+  submitFailed,
+} from "./judge-answer.ts";
+
+/** A job as its worker is given it. Paths are as the worker sees them. */
+type SubmittedJob = {
+  jobId: string;
+  jobClass: string;
+  /** JSON text, passed on as it is. */
+  inputJson: string;
+  logOut: string;
+  logErr: string;
+  outputDir: string;
+};
+
+const submitMs = 10_000;
+const statusMs = 5_000;
+/** For a job without a timeout of its own. */
+const jobMsDefault = 30 * 60_000;
+const pollMs = { firstMs: 2, maxMs: 1_000 };
+/** A worker that is busy may miss an answer; one that misses this many in a row is lost. */
+const missesMax = 3;
+
+/** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. */
+export class HttpWorkerClient {
+  readonly #clock: Clock;
+  readonly #port: number;
+
+  constructor(clock: Clock, port: number) {
+    this.#clock = clock;
+    this.#port = port;
+  }
+
+  /** `GET /health/ready`: whether the worker takes jobs now. */
+  async isReady(signal?: AbortSignal): Promise<boolean> {
+    const answer = await this.#ask({ method: "GET", path: "/health/ready", timeoutMs: statusMs, signal });
+    return typeof answer !== "string" && answer.status === 200;
+  }
+
+  /** Resolves when the worker is ready, after at most this long. */
+  async waitUntilReady({ withinMs, signal }: { withinMs: number; signal?: AbortSignal }): Promise<void> {
+    const endsAtMs = this.#clock.monotonicMs() + withinMs;
+    for (let tries = 0; !(await this.isReady(signal)); tries++) {
+      if (this.#clock.monotonicMs() >= endsAtMs) {
+        const reason = `the worker on port ${this.#port} was not ready within ${withinMs / 1000} s: GET /health/ready must answer 200`;
+        throw new RunFailure("EXECUTION_ERROR", "WORKER_NOT_READY", reason);
+      }
+      await this.#clock.sleep(backOffMs(tries, pollMs), signal);
+    }
+  }
+
+  /** `POST /job`. Resolves when the worker has accepted the job. */
+  async submit(job: SubmittedJob, signal?: AbortSignal): Promise<void> {
+    const body = submissionJson(job);
+    const answer = await this.#ask({ method: "POST", path: "/job", body, timeoutMs: submitMs, signal });
+    if (typeof answer === "string") throw submitFailed(`POST /job failed: ${answer}`);
+    judgeSubmission(answer, job.jobId);
+  }
+
+  /** Polls `GET /job/{id}` until the job has ended. Rejects with the signal's reason when it is aborted. */
+  async waitForEnd(
+    jobId: string,
+    options: {
+      timeoutMs?: number;
+      signal?: AbortSignal;
+      onProgress?: (progress: JobProgress) => void;
+    } = {},
+  ): Promise<JobEnd> {
+    const { timeoutMs = jobMsDefault, signal, onProgress } = options;
+    const endsAtMs = this.#clock.monotonicMs() + timeoutMs;
+    let misses = 0;
+    for (let polls = 0; ; polls++) {
+      const leftMs = endsAtMs - this.#clock.monotonicMs();
+      if (leftMs <= 0) throw pollTimeout(timeoutMs);
+      await this.#clock.sleep(Math.min(leftMs, backOffMs(polls, pollMs)), signal);
+      const answer = await this.#askStatus(jobId, signal);
+      if (typeof answer === "string") {
+        misses++;
+        if (misses >= missesMax) throw requestFailed(`GET /job/{id} failed ${misses} times: ${answer}`);
+        continue;
+      }
+      misses = 0;
+      const status = judgeStatus(answer, jobId);
+      if (status.kind === "ended") return status.end;
+      if (status.progress !== undefined) onProgress?.(status.progress);
+    }
+  }
+
+  /**
+   * `DELETE /job/{id}`, which a worker need not have. True when the job has ended there within this time, whatever the
+   * worker answered; false when it may still be running.
+   */
+  async cancel(jobId: string, { withinMs }: { withinMs: number }): Promise<boolean> {
+    const endsAtMs = this.#clock.monotonicMs() + withinMs;
+    const timeoutMs = Math.max(1, Math.min(statusMs, withinMs));
+    const answer = await this.#ask({ method: "DELETE", path: jobPath(jobId), timeoutMs });
+    const isTaken = typeof answer !== "string" && answer.status >= 200 && answer.status < 300;
+    for (let polls = 0; ; polls++) {
+      if (await this.#hasEnded(jobId)) return true;
+      const leftMs = endsAtMs - this.#clock.monotonicMs();
+      if (!isTaken || leftMs <= 0) return false;
+      await this.#clock.sleep(Math.min(leftMs, backOffMs(polls, pollMs)));
+    }
+  }
+
+  async #hasEnded(jobId: string): Promise<boolean> {
+    const answer = await this.#askStatus(jobId);
+    if (typeof answer === "string") return false;
+    return answer.status === 404 || tryJudgeStatus(answer, jobId)?.kind === "ended";
+  }
+
+  /** The answer, or why there is none for now. */
+  async #askStatus(jobId: string, signal?: AbortSignal): Promise<Answer | string> {
+    const answer = await this.#ask({ method: "GET", path: jobPath(jobId), timeoutMs: statusMs, signal });
+    if (typeof answer !== "string" && answer.status >= 500) return `HTTP ${answer.status}`;
+    return answer;
+  }
+
+  async #ask(call: Omit<Call, "port">): Promise<Answer | string> {
+    try {
+      return await exchange(this.#clock, { ...call, port: this.#port });
+    } catch (error) {
+      if (error instanceof ExchangeFailure) return error.message;
+      throw error;
+    }
+  }
+}
+
+function submissionJson({ jobId, jobClass, inputJson, logOut, logErr, outputDir }: SubmittedJob): string {
+  const texts = { job_id: jobId, job_class: jobClass, job_log_out: logOut, job_log_err: logErr };
+  const fields = Object.entries({ ...texts, job_output_dir: outputDir }).map(
+    ([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`,
+  );
+  return `{${fields.join(",")},"job_input":${inputJson}}`;
+}
+
+function jobPath(jobId: string): string {
+  return `/job/${encodeURIComponent(jobId)}`;
+}
+
+function tryJudgeStatus(answer: Answer, jobId: string): JobStatus | undefined {
+  try {
+    return judgeStatus(answer, jobId);
+  } catch {
+    return undefined;
+  }
+}
+
+function pollTimeout(timeoutMs: number): RunFailure {
+  return new RunFailure("TIMEOUT", "JOB_POLL_TIMEOUT", `the job had not ended after ${timeoutMs / 1000} s`);
+}

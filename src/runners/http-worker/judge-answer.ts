@@ -1,0 +1,132 @@
+import { WritError } from "../../core/errors.ts";
+import { type JsonObject, type JsonValue, toPlain } from "../../core/json-value.ts";
+import { canonicalize } from "../../signing/canonical.ts";
+import { parseJson } from "../../signing/parse-json.ts";
+import { resultProblem } from "../read-result.ts";
+import { RunFailure, type RunOutcome } from "../runner.ts";
+import type { Answer } from "./exchange.ts";
+
+/** How a job ended, as its worker answered. */
+export type JobEnd = Exclude<RunOutcome, { kind: "released" }>;
+
+export type JobProgress = { percent: number; detail?: string };
+
+export type JobStatus = { kind: "open"; progress?: JobProgress } | { kind: "ended"; end: JobEnd };
+
+const reasonCharsMax = 2000;
+
+/** The answer to `POST /job`. Throws a RunFailure unless the worker has accepted exactly this job. */
+export function judgeSubmission(answer: Answer, jobId: string): void {
+  const body = readObject(answer);
+  if (isSuccess(answer) && body?.["accepted"] === true) {
+    if (body["job_id"] === jobId) return;
+    throw submitFailed(`the worker accepted job ${shown(body["job_id"])} instead of ${jobId}`);
+  }
+  if (body?.["accepted"] !== false) throw submitFailed(unexpected("POST /job", answer));
+  const { code, text } = readError(body["error"]);
+  const reason = text ?? "the worker did not accept the job and gave no reason";
+  // Too busy, out of order, or still at work on an earlier attempt: later it may accept the same job.
+  const mayAcceptLater = answer.status >= 500 || answer.status === 429 || code === "DUPLICATE_JOB_ID";
+  if (mayAcceptLater) throw submitFailed(reason);
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+}
+
+/** The answer to `GET /job/{id}`. Throws a RunFailure for one that says nothing about this job. */
+export function judgeStatus(answer: Answer, jobId: string): JobStatus {
+  const body = readObject(answer);
+  if (answer.status === 404) throw requestFailed("the worker does not know the job any more");
+  if (body === undefined || !isSuccess(answer)) throw requestFailed(unexpected("GET /job/{id}", answer));
+  if (body["job_id"] !== jobId) {
+    throw requestFailed(`the worker answered for job ${shown(body["job_id"])} instead of ${jobId}`);
+  }
+  switch (body["status"]) {
+    case "pending":
+    case "running":
+      return { kind: "open", ...readProgress(body) };
+    case "completed":
+    case "success":
+      return { kind: "ended", end: succeeded(body) };
+    case "failed":
+      return { kind: "ended", end: failed(body) };
+    default:
+      throw requestFailed(`the worker answered with the unknown status ${shown(body["status"])}`);
+  }
+}
+
+export function requestFailed(reason: string): RunFailure {
+  return new RunFailure("EXECUTION_ERROR", "HTTP_REQUEST_FAILED", reason);
+}
+
+export function submitFailed(reason: string): RunFailure {
+  return new RunFailure("EXECUTION_ERROR", "JOB_SUBMIT_FAILED", reason);
+}
+
+function succeeded(body: JsonObject): JobEnd {
+  const resultJson = canonicalize(body["result"] ?? null);
+  const problem = resultProblem(resultJson);
+  if (problem === null) return { kind: "succeeded", resultJson };
+  return { kind: "failed", code: "EXECUTION_ERROR", reason: problem };
+}
+
+function failed(body: JsonObject): JobEnd {
+  const { code, text } = readError(body["error"]);
+  const reason = text ?? "the job failed and its worker gave no reason";
+  const json = body["result"] === undefined ? undefined : canonicalize(body["result"]);
+  const partial = json === undefined || resultProblem(json) !== null ? {} : { partialResultJson: json };
+  // Another attempt would meet the same refusal.
+  if (code === "INVALID_INPUT" || code === "UNKNOWN_JOB_CLASS") {
+    return { kind: "failed", code: "INVALID_JOB", detail: "JOB_NOT_ACCEPTED", reason, ...partial };
+  }
+  return { kind: "failed", code: "EXECUTION_ERROR", reason, ...partial };
+}
+
+/** The worker's own code and message, passed on as they are: `INVALID_INPUT: width must be positive`. */
+function readError(error: JsonValue | undefined): { code?: string; text?: string } {
+  if (typeof error === "string" && error !== "") return { text: bounded(error) };
+  if (!isObject(error)) return {};
+  const [code, message] = [error["code"], error["message"]].map((part) =>
+    typeof part === "string" && part !== "" ? part : undefined,
+  );
+  const text = [code, message].filter((part) => part !== undefined).join(": ");
+  return { ...(code === undefined ? {} : { code }), ...(text === "" ? {} : { text: bounded(text) }) };
+}
+
+/** Progress that makes no sense is left out; it is no reason to fail a job. */
+function readProgress(body: JsonObject): { progress?: JobProgress } {
+  const percent = toPlain(body["progress"] ?? null);
+  if (typeof percent !== "number" || percent < 0 || percent > 100) return {};
+  const detail = body["progress_detail"];
+  return { progress: { percent, ...(typeof detail === "string" ? { detail } : {}) } };
+}
+
+function readObject({ text }: Answer): JsonObject | undefined {
+  try {
+    const value = parseJson(text);
+    return isObject(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof WritError) return undefined;
+    throw error;
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === null;
+}
+
+function isSuccess({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function unexpected(what: string, { status, text }: Answer): string {
+  return `the worker answered ${what} with HTTP ${status} and ${text === "" ? "nothing" : shown(text)}`;
+}
+
+/** A short piece of what a worker sent, for a message. */
+function shown(value: JsonValue | undefined): string {
+  const text = value === undefined ? "nothing" : canonicalize(value);
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
+function bounded(text: string): string {
+  return text.slice(0, reasonCharsMax).toWellFormed();
+}
