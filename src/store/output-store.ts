@@ -8,10 +8,11 @@ export type OutputStore = {
   noteOutputs(input: { outputs: AttemptOutput[] }): Promise<{ keptBytes: number }>;
   /**
    * Those of these jobs that exist: whether there are output sizes, and up to which attempt output was removed (0 =
-   * none).
+   * none). With a tenant, jobs of other tenants do not exist.
    */
   getOutputNotes(input: {
     jobIds: string[];
+    tenantId?: string;
   }): Promise<{ jobId: string; isNoted: boolean; droppedThrough: number }[]>;
   /**
    * Gives up the output of finished jobs, beginning with the one that ended first, until at most this many bytes are

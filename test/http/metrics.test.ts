@@ -49,6 +49,17 @@ describe("C10: metrics", () => {
     ]);
   });
 
+  test("count requests by the method and path that callers know", async () => {
+    const job = await submitJob(hub, { token: tokens.alice });
+    await hub.must("GET", `/jobs/${job.id}`, { token: tokens.alice });
+    await hub.call("GET", "/no-such-path", { token: tokens.alice });
+    const text = await metrics();
+    expect(text).toContain('writ_http_requests_total{method="POST",route="/jobs",status="201"}');
+    expect(text).toContain('writ_http_requests_total{method="GET",route="/jobs/:id",status="200"}');
+    expect(text).toContain('writ_http_requests_total{method="other",route="other",status="404"}');
+    expect(text).toContain('writ_http_request_duration_seconds_count{method="GET",route="/jobs/:id"}');
+  });
+
   test("tell how long jobs wait and run, and what waits, by tenant and type", async () => {
     const type = freshName("timed");
     await completedJob(hub, { token: tokens.alice, type });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -53,6 +54,23 @@ test.each(losses)("A9: nothing is acknowledged after the database %s", async (_,
   expect(await hub.call("GET", "/jobs", { token: hub.admin })).toMatchObject({ status: 503 });
   expect((await fetch(`${hub.url}/healthz`)).status).toBe(503);
   await hub.stop({ keepHome: true });
+});
+
+test("a note about the database that cannot be written is reported once", async () => {
+  const hub = await startedHub();
+  const path = join(hub.home, "database.json");
+  await eventually("a first note", () => existsSync(path));
+  rmSync(path);
+  mkdirSync(path);
+  const reports = () =>
+    readFileSync(join(hub.home, "logs", "hub.log"), "utf8").split("database.json could not").length - 1;
+  await submitJob(hub);
+  await eventually("a report", () => reports() > 0);
+  await submitJob(hub);
+  rmSync(path, { recursive: true });
+  await eventually("the next note", () => existsSync(path));
+  expect(reports()).toBe(1);
+  await hub.stop();
 });
 
 test("A9: a database that is put back is used again", async () => {

@@ -52,6 +52,13 @@ export function describeOutputs(create: () => StoreUnderTest): void {
       ]);
     });
 
+    it("of another tenant's job does not exist", async () => {
+      const { job } = await scene().submitAndStart();
+      const notes = (tenantId: string) => scene().store.getOutputNotes({ jobIds: [job.id], tenantId });
+      expect(await notes("another")).toEqual([]);
+      expect(await notes(job.tenantId)).toMatchObject([{ jobId: job.id }]);
+    });
+
     it("goes oldest end first, only until there is room, and the jobs stay", async () => {
       const late = await scene().submitAndStart();
       await note(late.job.id, 1, { stdout: 100, stderr: 10 });

@@ -1,8 +1,7 @@
 import { backOffMs } from "../../runtime/back-off.ts";
 import type { HubDeps } from "../deps.ts";
-import { type Channel, withoutAddress } from "./channel.ts";
+import { type Channel, trySend } from "./channel.ts";
 
-const sendMsMax = 30_000;
 const triesMax = 5;
 const retryPause = { firstMs: 1_000, maxMs: 10_000 };
 
@@ -44,13 +43,12 @@ async function sendOften(
   signal: AbortSignal,
 ): Promise<void> {
   for (let tries = 0; tries < triesMax && !signal.aborted; tries++) {
-    try {
-      await channel.send(message, AbortSignal.any([signal, AbortSignal.timeout(sendMsMax)]));
-      return;
-    } catch (error) {
-      const why = withoutAddress(channel.name, error).message;
-      logger.error({ channel: channel.name, tries: tries + 1, why }, "the alarm could not be delivered");
-      await clock.sleep(backOffMs(tries, retryPause), signal).catch(() => {});
-    }
+    const failure = await trySend(channel, message, signal);
+    if (failure === null) return;
+    logger.error(
+      { channel: channel.name, tries: tries + 1, why: failure.message },
+      "the alarm could not be delivered",
+    );
+    await clock.sleep(backOffMs(tries, retryPause), signal).catch(() => {});
   }
 }

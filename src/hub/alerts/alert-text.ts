@@ -1,3 +1,4 @@
+import type { EventKind } from "../../core/events.ts";
 import type { NewMessage } from "../../store/response-store.ts";
 import type { Alert } from "./hold-down.ts";
 
@@ -11,6 +12,9 @@ const toldDetails = [
   "key_id",
 ] as const;
 
+/** Events whose reason was written by the hub or by an administrator. */
+const hubReasons: readonly string[] = ["LOCKDOWN", "TENANT_LOCKED", "LOCKDOWN_LIFTED"] satisfies EventKind[];
+
 /** An alert in a form for every channel: a subject, a few lines, and data for programs. */
 export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage, "channel"> {
   const times = alert.count === 1 ? "" : ` (${alert.count} times)`;
@@ -19,7 +23,7 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
     ["tenant", alert.tenantId],
     ["job", alert.jobId],
     ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
-    ["why", alert.event.includes("LOCK") ? alert.details["reason"] : null],
+    ["why", hubReasons.includes(alert.event) ? alert.details["reason"] : null],
     ["hub", hubUrl],
   ];
   const lines = facts

@@ -6,6 +6,22 @@ export type Channel = {
   send(message: OutboxMessage, signal: AbortSignal): Promise<void>;
 };
 
+const sendMsMax = 30_000;
+
+/** Null if the message was sent. */
+export async function trySend(
+  channel: Channel,
+  message: OutboxMessage,
+  stopping: AbortSignal,
+): Promise<SendError | null> {
+  try {
+    await channel.send(message, AbortSignal.any([stopping, AbortSignal.timeout(sendMsMax)]));
+    return null;
+  } catch (error) {
+    return withoutAddress(channel.name, error);
+  }
+}
+
 /** Its message contains no address and no secret, because it is logged. */
 export class SendError extends Error {
   /** How long the other side asked us to wait. */

@@ -3,12 +3,11 @@ import { repeat, type Service } from "../../runtime/service.ts";
 import type { OutboxMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
-import { type Channel, type SendError, withoutAddress } from "./channel.ts";
+import { type Channel, type SendError, trySend } from "./channel.ts";
 
 const roundMs = 1_000;
 /** A channel that is down for a day keeps no more than this. */
 export const waitingMax = 1_000;
-const sendMsMax = 30_000;
 const retryPause = { firstMs: 2_000, maxMs: 600_000 };
 /** After this time nobody needs the message any more, and it would only delay the newer ones. */
 const givenUpMs = 24 * 3_600_000;
@@ -31,7 +30,7 @@ export function createSender(deps: HubDeps, channels: readonly Channel[]): Servi
 async function sendNext(deps: HubDeps, channel: Channel, stopping: AbortSignal): Promise<boolean> {
   const message = await deps.store.nextMessage({ channel: channel.name });
   if (message === null || message.dueAt > deps.clock.nowMs()) return false;
-  const failure = await attempt(channel, message, stopping);
+  const failure = await trySend(channel, message, stopping);
   if (failure === null) {
     deps.metrics.alerts.inc({ channel: channel.name, outcome: "sent" });
     await deps.store.finishMessage({ id: message.id, retryAt: null });
@@ -40,19 +39,6 @@ async function sendNext(deps: HubDeps, channel: Channel, stopping: AbortSignal):
   if (stopping.aborted) return false;
   deps.metrics.alerts.inc({ channel: channel.name, outcome: "failed" });
   return handleFailure(deps, message, failure);
-}
-
-async function attempt(
-  channel: Channel,
-  message: OutboxMessage,
-  stopping: AbortSignal,
-): Promise<SendError | null> {
-  try {
-    await channel.send(message, AbortSignal.any([stopping, AbortSignal.timeout(sendMsMax)]));
-    return null;
-  } catch (error) {
-    return withoutAddress(channel.name, error);
-  }
 }
 
 async function handleFailure(deps: HubDeps, message: OutboxMessage, failure: SendError): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { Identity } from "../../core/identity.ts";
 import type { TokenRecord } from "../../store/access-store.ts";
 import { authenticate, createSession, removeSession } from "../use-cases/access/authenticate.ts";
 import { createToken, refreshToken, revokeToken } from "../use-cases/access/manage-tokens.ts";
-import { mayServe } from "../use-cases/access/tenant-wall.ts";
+import { isHidden, mayServe } from "../use-cases/access/tenant-wall.ts";
 import { removeWorker, setWorker, unknownWorker } from "../use-cases/workers/manage-workers.ts";
 import { workerView } from "../views/worker-view.ts";
 import { type Answer, type Call, done, type Handlers } from "./call.ts";
@@ -75,9 +75,7 @@ export const adminHandlers: Handlers<
 
   async listTokens({ deps, identity }) {
     const tokens = await deps.store.listTokens();
-    const visible = tokens.filter(
-      ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
-    );
+    const visible = tokens.filter((token) => !isHidden(identity, token));
     return { status: 200, body: visible.map(tokenView) };
   },
 
@@ -87,9 +85,7 @@ export const adminHandlers: Handlers<
   },
 
   async listQuotas({ deps, identity }) {
-    const usages = (await deps.store.listQuotas()).filter(
-      ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
-    );
+    const usages = (await deps.store.listQuotas()).filter((usage) => !isHidden(identity, usage));
     const body = usages.map(({ tenantId, ...usage }) => ({ tenant_id: tenantId, ...usage }));
     return { status: 200, body };
   },
@@ -112,9 +108,7 @@ export const adminHandlers: Handlers<
 
   async listQueues({ deps, identity }) {
     const queues = await deps.store.listQueues();
-    const visible = queues.filter(
-      ({ tenantId }) => identity.tenantId === null || tenantId === identity.tenantId,
-    );
+    const visible = queues.filter((queue) => !isHidden(identity, queue));
     const body = visible.map(({ tenantId, ...queue }) => ({ tenant_id: tenantId, ...queue }));
     return { status: 200, body };
   },
@@ -166,6 +160,6 @@ function isTls(socket: object): boolean {
 }
 
 function checkTenant(identity: Identity, tenantId: string): void {
-  if (identity.tenantId === null || identity.tenantId === tenantId) return;
+  if (!isHidden(identity, { tenantId })) return;
   throw new WritError("NOT_FOUND", `there is no tenant ${tenantId}`);
 }

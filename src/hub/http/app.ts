@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import type { Route } from "../../contract/route.ts";
-import { routes } from "../../contract/routes.ts";
+import { type RouteName, routes } from "../../contract/routes.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate } from "../use-cases/access/authenticate.ts";
@@ -76,10 +76,11 @@ function unmatched(context: HttpContext): WritError {
 
 /** One line per call: who, what, which job, how it ended. */
 function logCall(deps: HttpDeps, context: HttpContext): void {
-  const route = context.get("route" as never) as string | undefined;
+  const route = context.get("route" as never) as RouteName | undefined;
   const identity = context.get("identity" as never) as Identity | undefined;
   const { status } = context.res;
-  deps.metrics.requests.inc({ route: route ?? "other", status });
+  const known = route && routes[route];
+  deps.metrics.requests.inc({ method: known?.method ?? "other", route: known?.path ?? "other", status });
   deps.logger.info(
     {
       route: route ?? context.req.path,

@@ -5,6 +5,7 @@ import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import { authenticate, type Credentials } from "../use-cases/access/authenticate.ts";
+import { callerOf } from "../use-cases/access/caller-of.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
@@ -75,7 +76,8 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
     await recordRequest(deps, { ...request, ...caller, outcome: outcomeOf(error) });
     throw error;
   } finally {
-    deps.metrics.requestSeconds.observe({ route: name }, (deps.clock.monotonicMs() - startedAt) / 1000);
+    const labels = { method: route.method, route: route.path };
+    deps.metrics.requestSeconds.observe(labels, (deps.clock.monotonicMs() - startedAt) / 1000);
   }
 }
 
@@ -117,11 +119,14 @@ function queryOf(context: HttpContext): Record<string, string> {
 async function bodyOf(
   { bodies }: HttpDeps,
   { route, context }: Served,
-  { identity, origin }: { identity: Identity; origin: Origin },
+  caller: { identity: Identity; origin: Origin },
 ): Promise<unknown> {
   const { incoming } = context.env;
-  const caller = identity.tokenId || (origin.ipAddress ?? "");
-  const limits = { bytesMax: route.bodyBytesMax ?? bodyBytes.ordinary, bodies, caller };
+  const limits = {
+    bytesMax: route.bodyBytesMax ?? bodyBytes.ordinary,
+    bodies,
+    caller: callerOf(caller),
+  };
   if (route.bodyKind === "bytes") return readBytes(incoming, limits);
   if (route.body === undefined) return undefined;
   const json = await readJson(incoming, limits);

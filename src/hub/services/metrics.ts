@@ -24,14 +24,14 @@ export function createMetrics(version: string) {
     jobTimes: new JobTimes(registry),
     requests: new Counter({
       name: "writ_http_requests_total",
-      help: "HTTP requests by route and status",
-      labelNames: ["route", "status"],
+      help: "HTTP requests by method, route and status",
+      labelNames: ["method", "route", "status"],
       registers,
     }),
     requestSeconds: new Histogram({
       name: "writ_http_request_duration_seconds",
-      help: "Time until the response begins, by route; long polls and streams are not counted",
-      labelNames: ["route"],
+      help: "Time until the response begins, by method and route; long polls and streams are not counted",
+      labelNames: ["method", "route"],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
       registers,
     }),

@@ -15,6 +15,17 @@ export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): S
   const { store, home, clock, logger } = deps;
   let notedSeq = 0;
   let isLost = false;
+  let isNoteFailing = false;
+  const note = async (id: string, lastSeq: number): Promise<void> => {
+    try {
+      await writeKnownDatabase(home, { database_id: id, last_seq: lastSeq });
+      notedSeq = lastSeq;
+      isNoteFailing = false;
+    } catch (error) {
+      if (!isNoteFailing) logger.error({ err: error }, "database.json could not be written; trying again");
+      isNoteFailing = true;
+    }
+  };
   const onError = (error: unknown) => logger.error({ err: error }, "the database could not be watched");
   return repeat({ name: "store watch", intervalMs: roundMs, clock, onError }, async (signal) => {
     try {
@@ -22,8 +33,7 @@ export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): S
       if (isLost) logger.warn("the database is back; calls are answered again");
       isLost = false;
       if (lastSeq === notedSeq) return;
-      await writeKnownDatabase(home, { database_id: id, last_seq: lastSeq });
-      notedSeq = lastSeq;
+      await note(id, lastSeq);
     } catch (error) {
       const lost = error instanceof WritError ? error.details?.["lost"] : undefined;
       // A disk that is full or fails is reported by the calls that it makes fail.

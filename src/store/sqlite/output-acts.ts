@@ -39,12 +39,13 @@ function noteOutput(context: Context, output: AttemptOutput): void {
 
 export function getOutputNotes(
   context: Context,
-  { jobIds }: { jobIds: string[] },
+  { jobIds, tenantId }: { jobIds: string[]; tenantId?: string },
 ): { jobId: string; isNoted: boolean; droppedThrough: number }[] {
   const rows = context.sql.all<{ id: string; noted: number; output_dropped_through: number }>(
     `SELECT id, output_sizes IS NOT NULL AS noted, output_dropped_through
-      FROM jobs WHERE id IN (SELECT value FROM json_each(?))`,
+      FROM jobs WHERE id IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR tenant_id = ?2)`,
     JSON.stringify(jobIds),
+    tenantId ?? null,
   );
   return rows.map((row) => ({
     jobId: row.id,

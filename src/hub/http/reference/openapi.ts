@@ -5,7 +5,7 @@ import { routes } from "../../../contract/routes.ts";
 import { errorBody } from "../../../contract/view-shapes.ts";
 import { bodyExample, exampleOf } from "./examples.ts";
 import { groupOf, tagsOf } from "./groups.ts";
-import { header, refusalOf, refusalStatuses } from "./refusals.ts";
+import { codesOf, header, refusalOf, refusalStatuses } from "./refusals.ts";
 import { type Schema, schemaOf } from "./schema-of.ts";
 
 /** The parts of an OpenAPI document that we write. */
@@ -151,7 +151,7 @@ export function describeRefusal(status: number): Response {
 }
 
 function errorContent(status: number): Content {
-  const code = /`(\w+)`/.exec(refusalOf(status).description)?.[1] ?? "INTERNAL";
+  const [code = "INTERNAL"] = codesOf(status);
   const error = { code, message: "a sentence that says what to do", request_id: "01JCW2V6Q0" };
   const schema = { $ref: "#/components/schemas/Error" } as Schema;
   return { "application/json": { schema, example: { error } } };

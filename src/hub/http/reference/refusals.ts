@@ -28,11 +28,19 @@ export function refusalStatuses(route: Route): number[] {
 
 /** What a refusal with this status means: the codes that it can have. */
 export function refusalOf(status: number): Refusal {
-  const codes = (Object.keys(errorTable) as ErrorCode[]).filter(
-    (code) => errorTable[code].http === status && !callersOwn.includes(code),
-  );
   const headers = headersOf[status];
-  return { description: codes.map((code) => `\`${code}\``).join(", "), ...(headers && { headers }) };
+  return {
+    description: codesOf(status)
+      .map((code) => `\`${code}\``)
+      .join(", "),
+    ...(headers && { headers }),
+  };
+}
+
+/** The codes that a hub's refusal with this status can have. */
+export function codesOf(status: number): ErrorCode[] {
+  const codes = Object.keys(errorTable) as ErrorCode[];
+  return codes.filter((code) => errorTable[code].http === status && !callersOwn.includes(code));
 }
 
 /** These never come from a hub. */

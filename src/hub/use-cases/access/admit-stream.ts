@@ -1,6 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import type { Identity } from "../../../core/identity.ts";
+import { type Identity, isOfCertificate } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { StreamGroup } from "../../services/stream-counts.ts";
 import { callerOf } from "./caller-of.ts";
@@ -58,9 +58,9 @@ function tenantName({ tokenId, tenantId }: Identity): string {
   return tenantId === null ? "tokens for all tenants" : `tenant ${tenantId}`;
 }
 
-function callerName({ tokenId }: Identity): string {
-  if (tokenId === "") return "this address";
-  return tokenId.startsWith("cert:") ? "this certificate" : "this token";
+function callerName(identity: Identity): string {
+  if (identity.tokenId === "") return "this address";
+  return isOfCertificate(identity) ? "this certificate" : "this token";
 }
 
 async function admit(

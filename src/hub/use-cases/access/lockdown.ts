@@ -73,7 +73,7 @@ export async function liftLockdown(
   call: { identity: Identity; origin: Origin; tenantId?: string },
 ): Promise<void> {
   const { identity, origin, tenantId } = call;
-  if (tenantId !== undefined && (identity.tenantId === null || identity.tenantId === tenantId)) {
+  if (tenantId !== undefined && !isHidden(identity, { tenantId })) {
     if (!(await deps.store.liftTenant({ tenantId, nowMs: deps.clock.nowMs(), origin }))) return;
     deps.logger.warn({ tenant: tenantId, user: identity.userId }, "the lockdown of a tenant was lifted");
     deps.dispatcher.wakeAll();

@@ -3,6 +3,7 @@ import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { securityEvent } from "../../../core/outcome.ts";
 import type { ChangeAnswer, JobBrief, JobChange } from "../../../store/store.ts";
+import type { Refusal } from "../../audit/refusal-log.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { isHidden } from "../access/tenant-wall.ts";
 import { unknownJob } from "../jobs/find-job.ts";
@@ -78,20 +79,16 @@ export async function isWithinReach(
   { identity, jobId }: { identity: Identity; jobId: string },
 ): Promise<boolean> {
   const { tenantId } = identity;
-  return tenantId === null || (await deps.store.getJob({ jobId, tenantId })) !== null;
+  if (tenantId === null) return true;
+  return (await deps.store.getOutputNotes({ jobIds: [jobId], tenantId })).length > 0;
 }
 
 async function noteStale(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
-  const { jobId, change } = asked;
+  const { change } = asked;
   const fence = "fence" in change ? change.fence : null;
   await noteViolation(deps, asked, job);
-  await deps.refusals.record({
+  await record(deps, asked, job, {
     event: "STALE_RESULT_REJECTED",
-    caller: asked.identity.tokenId,
-    subject: jobId,
-    tenantId: job.tenantId,
-    jobId,
-    origin: null,
     details: {
       act: change.act,
       worker_id: fence?.workerId ?? null,
@@ -103,15 +100,10 @@ async function noteStale(deps: HubDeps, asked: Asked, job: JobBrief): Promise<vo
 
 /** The first result stays, but a different one that was sent with the same lease is recorded. */
 async function noteConflict(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
-  const { jobId, change, identity } = asked;
+  const { change } = asked;
   if (change.act !== "result") return;
-  await deps.refusals.record({
+  await record(deps, asked, job, {
     event: "CONFLICTING_RESULT_REJECTED",
-    caller: identity.tokenId,
-    subject: jobId,
-    tenantId: job.tenantId,
-    jobId,
-    origin: null,
     details: {
       worker_id: change.fence.workerId,
       attempt: job.attempt,
@@ -126,15 +118,10 @@ async function noteConflict(deps: HubDeps, asked: Asked, job: JobBrief): Promise
  * suffer for it, but the report is recorded.
  */
 async function noteViolation(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
-  const { jobId, change, identity } = asked;
+  const { jobId, change } = asked;
   if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;
-  await deps.refusals.record({
+  await record(deps, asked, job, {
     event: securityEvent(change.detail),
-    caller: identity.tokenId,
-    subject: jobId,
-    tenantId: job.tenantId,
-    jobId,
-    origin: null,
     details: {
       violation_type: change.detail,
       job_id: jobId,
@@ -142,5 +129,21 @@ async function noteViolation(deps: HubDeps, asked: Asked, job: JobBrief): Promis
       attempt: change.fence.attempt,
       error: change.reason,
     },
+  });
+}
+
+function record(
+  { refusals }: HubDeps,
+  { identity, jobId }: Asked,
+  { tenantId }: JobBrief,
+  what: Pick<Refusal, "event" | "details">,
+): Promise<void> {
+  return refusals.record({
+    ...what,
+    caller: identity.tokenId,
+    subject: jobId,
+    tenantId,
+    jobId,
+    origin: null,
   });
 }
