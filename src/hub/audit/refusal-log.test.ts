@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import type { NewEvent } from "../../core/events.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { handClock } from "../../runtime/hand-clock.testing.ts";
 import { type Refusal, RefusalLog } from "./refusal-log.ts";
 
-function logOf(): { log: RefusalLog; written: NewEvent[] } {
+function logOf(clock: Clock = systemClock): { log: RefusalLog; written: NewEvent[] } {
   const written: NewEvent[] = [];
   const store = { recordEvents: async ({ events }: { events: NewEvent[] }) => void written.push(...events) };
-  return { log: new RefusalLog(store, systemClock, () => {}), written };
+  return { log: new RefusalLog(store, clock, () => {}), written };
 }
 
 function refusal(caller: string, subject?: string): Refusal {
@@ -36,4 +37,19 @@ test("A11: a caller with ever new subjects has a few records and a count", async
   expect(whole).toHaveLength(11);
   expect(written).toHaveLength(12);
   expect(written.at(-1)!.details["folded"]).toBe(489);
+});
+
+test("a subject whose minute is over makes room for one new subject, and not for ten", async () => {
+  const clock = handClock();
+  const { log, written } = logOf(clock);
+  await log.start();
+  await log.record(refusal("t1", "job 0"));
+  await clock.pass(30_000);
+  for (let count = 1; count < 10; count++) await log.record(refusal("t1", `job ${count}`));
+  expect(written).toHaveLength(10);
+  await clock.pass(31_000);
+  for (let count = 10; count < 20; count++) await log.record(refusal("t1", `job ${count}`));
+  // One of them has a record of its own, and the first of the others stands for all of them.
+  expect(written).toHaveLength(12);
+  await log.stop();
 });

@@ -11,7 +11,14 @@ export type Refusal = Omit<NewEvent, "ts" | "ownerId"> & {
   subject?: string;
 };
 
-type Count = { refusal: Refusal; folded: number; since: number; until: number };
+type Count = {
+  refusal: Refusal;
+  folded: number;
+  since: number;
+  until: number;
+  /** Whose subject it counts; null if it counts many subjects, or many callers. */
+  group: string | null;
+};
 
 const windowMs = 60_000;
 const roundMs = 1_000;
@@ -55,33 +62,40 @@ export class RefusalLog implements Service {
 
   /** Resolves when it is recorded, or at once if it is only counted. */
   async record(refusal: Refusal): Promise<void> {
-    const key = this.#keyOf(refusal);
+    const { key, group } = this.#placeOf(refusal);
     const known = this.#counts.get(key);
     if (known !== undefined) {
       known.folded++;
       return;
     }
     const since = this.#clock.nowMs();
-    this.#counts.set(key, { refusal, folded: 0, since, until: this.#clock.monotonicMs() + windowMs });
+    this.#counts.set(key, { refusal, folded: 0, since, until: this.#clock.monotonicMs() + windowMs, group });
+    this.#addSubjects(group, 1);
     await this.#store.recordEvents({ events: [eventOf(refusal, since)] });
   }
 
-  #keyOf({ event, caller, subject = "" }: Refusal): string {
+  /** Under which key a refusal is counted, and whether that is one of its caller's subjects. */
+  #placeOf({ event, caller, subject = "" }: Refusal): { key: string; group: string | null } {
     const group = JSON.stringify([event, caller]);
     const key = JSON.stringify([event, caller, subject]);
-    if (this.#counts.has(key)) return key;
-    if (this.#counts.size >= countsMax) return event;
-    const subjects = this.#subjects.get(group) ?? 0;
-    if (subjects >= subjectsMax) return group;
-    this.#subjects.set(group, subjects + 1);
-    return key;
+    if (this.#counts.has(key)) return { key, group };
+    if (this.#counts.size >= countsMax) return { key: event, group: null };
+    if ((this.#subjects.get(group) ?? 0) >= subjectsMax) return { key: group, group: null };
+    return { key, group };
+  }
+
+  #addSubjects(group: string | null, difference: 1 | -1): void {
+    if (group === null) return;
+    const subjects = (this.#subjects.get(group) ?? 0) + difference;
+    if (subjects > 0) this.#subjects.set(group, subjects);
+    else this.#subjects.delete(group);
   }
 
   async #writeCounts(isDue: (count: Count) => boolean): Promise<void> {
     const due = [...this.#counts].filter(([, count]) => isDue(count));
-    for (const [key, { refusal }] of due) {
+    for (const [key, { group }] of due) {
       this.#counts.delete(key);
-      this.#subjects.delete(JSON.stringify([refusal.event, refusal.caller]));
+      this.#addSubjects(group, -1);
     }
     const folded = due.map(([, count]) => count).filter((count) => count.folded > 0);
     if (folded.length === 0) return;

@@ -84,7 +84,7 @@ export class EventTail {
   async #readOn(): Promise<void> {
     this.#isReading = true;
     try {
-      while (this.#throughSeq < this.#lastSeq) {
+      while (this.#readers.size > 0 && this.#throughSeq < this.#lastSeq) {
         const page = await this.#readPage();
         await this.#tell(page);
       }
