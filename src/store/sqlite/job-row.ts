@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
 type Column = Exclude<keyof JobRecord, "queueKey">;
 
 /** The column of each field of a record, in the order of `jobColumns` and of a row. */
-const columnOf = {
+export const columnOf = {
   seq: "seq",
   id: "id",
   tenantId: "tenant_id",

@@ -6,14 +6,13 @@ import {
   type JobPage,
   type ListedJob,
   listedBytesMax,
-  mergeWalks,
   pageBytesMax,
 } from "../job-list.ts";
 import type { Context } from "./context.ts";
-import { jobColumnsWith, jobWidth, type Row } from "./job-row.ts";
+import { findJobs } from "./find-jobs.ts";
+import { columnOf, jobColumnsWith, jobWidth, type Row } from "./job-row.ts";
 import { isDamage } from "./sqlite-error.ts";
 import { readSizes, readSound, readUnreadable } from "./stored-row.ts";
-import { walksOf } from "./walk-jobs.ts";
 
 /** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. */
 export function listJobs(context: Context, filter: JobFilter): JobPage {
@@ -65,26 +64,13 @@ export function countJobs(
   return { count: seqs.length, isMore: nextBefore !== null };
 }
 
-function findJobs(context: Context, filter: JobFilter): { seqs: number[]; nextBefore: number | null } {
-  const { limit, offset = 0 } = filter;
-  return mergeWalks(walksOf(context, filter), { offset, limit });
-}
-
 const cutFields = Object.keys(listedBytesMax) as CutField[];
 
-const columnOfCut = {
-  result: "jobs.result",
-  partialResult: "jobs.partial_result",
-  failHistory: "jobs.fail_history",
-  outputFiles: "jobs.output_files",
-  isolation: "jobs.isolation",
-} as const satisfies Record<CutField, string>;
-
 const isLarge = (field: CutField): string =>
-  `coalesce(octet_length(${columnOfCut[field]}) > ${listedBytesMax[field]}, FALSE)`;
+  `coalesce(octet_length(jobs.${columnOf[field]}) > ${listedBytesMax[field]}, FALSE)`;
 
 /** Asking for its size does not read a column, so what is large costs nothing. */
-const unlessLarge = (field: CutField): string => `iif(${isLarge(field)}, NULL, ${columnOfCut[field]})`;
+const unlessLarge = (field: CutField): string => `iif(${isLarge(field)}, NULL, jobs.${columnOf[field]})`;
 
 /** The last failure tells why a job waits for its next attempt, or why it has ended. */
 const shortHistory = `iif(${isLarge("failHistory")},
