@@ -98,6 +98,11 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(error.code as string);
 }
 
+/** Whether the operating system had no room for what was to be written: on the disk, or in the user's quota. */
+export function isDiskFull(error: unknown): boolean {
+  return hasCode(error, "ENOSPC", "EDQUOT");
+}
+
 /** The code of a WritError or of an error of the operating system; the text of any other. */
 export function codeOf(error: unknown): string {
   const isCoded = error instanceof Error && "code" in error && typeof error.code === "string";

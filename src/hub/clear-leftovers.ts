@@ -1,5 +1,6 @@
 import { basename, dirname, join } from "node:path";
-import { isTemporaryFile, removeLeftovers } from "../runtime/remove-leftovers.ts";
+import { isTemporaryFile } from "../runtime/private-file.ts";
+import { removeLeftovers } from "../runtime/remove-leftovers.ts";
 import type { HubDeps } from "./deps.ts";
 import { placesOf } from "./settings.ts";
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { hasCode, WritError } from "../core/errors.ts";
+import { hasCode, isDiskFull, WritError } from "../core/errors.ts";
 import type { Clock } from "./clock.ts";
 
 export type FileLock = { release(): void };
@@ -33,7 +33,7 @@ export function tryLockFile(path: string): FileLock | null {
   } catch (error) {
     database?.close();
     if (sqliteCodeOf(error) === sqliteBusy) return null;
-    if (sqliteCodeOf(error) === sqliteFull || hasCode(error, "ENOSPC", "EDQUOT")) {
+    if (sqliteCodeOf(error) === sqliteFull || isDiskFull(error)) {
       throw new WritError(
         "STORE_UNAVAILABLE",
         `the disk is full: ${basename(path)} cannot be locked, and nothing was changed; make room and try again`,

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { codeOf, hasCode, WritError } from "../core/errors.ts";
+import { codeOf, hasCode, isDiskFull, WritError } from "../core/errors.ts";
 
 // Keys, tokens and settings are small; a larger file was put there by mistake.
 const fileBytesMax = 1024 * 1024;
@@ -80,13 +80,18 @@ function placeWhole(path: string, content: string, place: (temporary: string) =>
 
 /** Said by name, and not as an error of the hub: only somebody who makes room can help. */
 function asFullDisk(error: unknown, path: string): unknown {
-  if (!hasCode(error, "ENOSPC", "EDQUOT")) return error;
+  if (!isDiskFull(error)) return error;
   const message = `the disk is full: ${basename(path)} was not written, and nothing was changed; make room and try again`;
   return new WritError("STORE_UNAVAILABLE", message, { reason: codeOf(error) });
 }
 
 function temporaryBeside(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+}
+
+/** Whether it has a name that `temporaryBeside` gives. */
+export function isTemporaryFile(name: string): boolean {
+  return /^\..+\.[0-9a-f]{12}\.tmp$/.test(name);
 }
 
 function syncDirectory(path: string): void {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLogger } from "./logger.ts";
-import { isTemporaryFile, removeLeftovers } from "./remove-leftovers.ts";
+import { isTemporaryFile } from "./private-file.ts";
+import { removeLeftovers } from "./remove-leftovers.ts";
 
 const dayMs = 86_400_000;
 const uid = process.getuid?.();

@@ -6,10 +6,7 @@ import type { Logger } from "./logger.ts";
 /** Nothing of ours takes so long that a file from before could still be in use. */
 const oldMs = 86_400_000;
 
-/** As `temporaryBeside` in private-file.ts names them. */
-export const isTemporaryFile = (name: string): boolean => /^\..+\.[0-9a-f]{12}\.tmp$/.test(name);
-
-type Place = {
+type LeftoverFolder = {
   dir: string;
   /** Looks into the folders in it too. */
   isDeep?: boolean;
@@ -21,10 +18,10 @@ type Place = {
  * is older than a day. A failure is logged; it is no reason not to start.
  */
 export async function removeLeftovers(
-  places: readonly Place[],
+  folders: readonly LeftoverFolder[],
   { nowMs, uid, logger }: { nowMs: number; uid: number | undefined; logger: Logger },
 ): Promise<void> {
-  for (const { dir, isDeep = false, isLeftover } of places) {
+  for (const { dir, isDeep = false, isLeftover } of folders) {
     const names = await readdir(dir, { withFileTypes: true, recursive: isDeep }).catch(() => []);
     for (const { parentPath, name } of names.filter((entry) => isLeftover(entry.name))) {
       const path = join(parentPath, name);

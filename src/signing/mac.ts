@@ -41,7 +41,7 @@ export function sealReceipt(
 }
 
 /** The MAC of a text that the hub gives out and takes back. The purpose keeps it apart from every other MAC. */
-export function sealText(macKey: Buffer, purpose: string, text: string): Buffer {
+export function macOfText(macKey: Buffer, purpose: string, text: string): Buffer {
   return createHmac("sha256", macKey).update(purpose).update(text).digest();
 }
 
@@ -49,7 +49,7 @@ const checkPurpose = "writ key check 1\n";
 
 /** A value, in hex, by which a database recognises the key that seals its documents. It says nothing about the key. */
 export function checkValueOf(macKey: Buffer, databaseId: string): string {
-  return createHmac("sha256", macKey).update(`${checkPurpose}${databaseId}`).digest("hex");
+  return macOfText(macKey, checkPurpose, databaseId).toString("hex");
 }
 
 export function generateMacKey(): Buffer {

@@ -64,24 +64,3 @@ export const lookedJobsMax = 20_000;
 export const countedJobsMax = 10_000;
 /** What one page reads at most: below the 4 MiB that a gRPC client accepts by default. */
 export const pageBytesMax = 2 * 1024 ** 2;
-
-/**
- * What one ordered walk has found, newest first. `lookedTo` is the job at which it gave up; null if it looked at all
- * jobs.
- */
-export type Walk = { seqs: number[]; lookedTo: number | null };
-
-/** Puts walks together. Below the point where one of them gave up, what the others found is not yet the next. */
-export function mergeWalks(
-  walks: readonly Walk[],
-  { offset, limit }: { offset: number; limit: number },
-): { seqs: number[]; nextBefore: number | null } {
-  const lookedTo = Math.max(0, ...walks.map((walk) => walk.lookedTo ?? 0));
-  const found = walks
-    .flatMap(({ seqs }) => seqs)
-    .filter((seq) => seq >= lookedTo)
-    .sort((a, b) => b - a);
-  const seqs = found.slice(offset, offset + limit);
-  if (seqs.length === limit) return { seqs, nextBefore: seqs.at(-1)! };
-  return { seqs, nextBefore: lookedTo === 0 ? null : lookedTo };
-}

@@ -167,11 +167,8 @@ export class QueueBook {
 
   /** Tenants that have a quota or jobs, by their ids. */
   usages(): { tenantId: string; quota: Quota; pending: number; active: number }[] {
-    const isKnown = ({ id, queues }: Tenant): boolean => queues.size > 0 || this.#quotas.has(id);
-    const ids = new Set([
-      ...this.#quotas.keys(),
-      ...[...this.#tenants.values()].filter(isKnown).map(({ id }) => id),
-    ]);
+    const withJobs = [...this.#tenants.values()].filter(({ queues }) => queues.size > 0);
+    const ids = new Set([...this.#quotas.keys(), ...withJobs.map(({ id }) => id)]);
     return [...ids].sort().map((tenantId) => {
       const { pending = 0, active = 0 } = this.#tenants.get(tenantId) ?? {};
       return { tenantId, quota: this.quota(tenantId), pending, active };

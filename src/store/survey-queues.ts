@@ -30,7 +30,7 @@ export function surveyQueues(book: QueueBook, oldestOf: (queue: Queue) => number
     const { tenant_id: tenantId, type } = queues[0]!.facts;
     const count = ofTenant.get(tenantId) ?? 0;
     const hasLine = lines.length < linesMax && count < typesPerTenantMax;
-    const line = hasLine ? { ...others, tenantId, type, pending: 0, active: 0, oldestAt: null } : others;
+    const line = hasLine ? { tenantId, type, pending: 0, active: 0, oldestAt: null } : others;
     if (hasLine) {
       lines.push(line);
       ofTenant.set(tenantId, count + 1);

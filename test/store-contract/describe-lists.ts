@@ -162,7 +162,8 @@ export function describeLists(create: () => StoreUnderTest): void {
       const own = [await scene().submit({ tenantId: "tiny", userId: "u1" })];
       own.unshift(await scene().submit({ tenantId: "tiny", userId: "u2" }));
       for (let made = 0; made < 21; made++) {
-        await scene().submitAll(Array.from({ length: 1000 }, () => scene().newJob()));
+        const userId = `u${made % 3}`;
+        await scene().submitAll(Array.from({ length: 1000 }, () => scene().newJob({ userId })));
       }
       own.unshift(await scene().submit({ tenantId: "tiny", userId: "u1" }));
       const first = await scene().store.listJobs({ limit: 9, type: "wanted" });
@@ -170,6 +171,9 @@ export function describeLists(create: () => StoreUnderTest): void {
       const rest = await scene().store.listJobs({ limit: 9, type: "wanted", before: first.nextBefore! });
       expect(rest.jobs.map(({ job }) => job.id)).toEqual([wanted]);
       expect(rest.nextBefore).toBeNull();
+      const { tenantId } = scene().newJob();
+      const ofUsers = await scene().store.listJobs({ limit: 9, tenantId, type: "wanted" });
+      expect(ofUsers).toEqual({ jobs: [], nextBefore: expect.any(Number) });
       const ofTiny = await scene().store.listJobs({ limit: 9, tenantId: "tiny" });
       expect(ofTiny.jobs.map(({ job }) => job.id)).toEqual(own);
       expect(ofTiny.nextBefore).toBeNull();

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { tryParseJson } from "../../core/json-value.ts";
-import { sealText } from "../../signing/mac.ts";
+import { macOfText } from "../../signing/mac.ts";
 import type { CertificateFacts } from "./verify-peer.ts";
 
 const tokenPrefix = "sk_cert_";
@@ -51,5 +51,5 @@ export function readCertificateToken(macKey: Buffer, bearer: string, nowMs: numb
 }
 
 function macOf(macKey: Buffer, text: string): Buffer {
-  return sealText(macKey, purpose, text);
+  return macOfText(macKey, purpose, text);
 }

@@ -13,6 +13,7 @@ import { changeJobs } from "./change-jobs.ts";
 import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
+import { getDatabase } from "./identity.ts";
 import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
 import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
 import {
@@ -41,7 +42,7 @@ import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createSession, findSession, removeSession } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
-import { getDatabase, skipEvents } from "./skip-events.ts";
+import { skipEvents } from "./skip-events.ts";
 import { submitJobs } from "./submit-jobs.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import {

@@ -119,7 +119,7 @@ export function countEvents(
   input: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
 ): { event: EventKind; tenantId: string | null; userId: string | null; count: number }[] {
   return context.sql.all(
-    `SELECT event, tenant_id AS tenantId, json_extract(origin, '$.userId') AS userId, 
+    `SELECT event, tenant_id AS tenantId, json_extract(origin, '$.userId') AS userId,
         sum(coalesce(json_extract(details, '$.folded'), 1)) AS count
       FROM events WHERE seq > ? AND seq <= ? AND event IN (SELECT value FROM json_each(?))
       GROUP BY 1, 2, 3 ORDER BY 4 DESC`,

@@ -1,42 +1,63 @@
 import type { JobState } from "../../core/job.ts";
 import { canonicalize } from "../../signing/canonical.ts";
-import { idEndCharsMin, idStartCharsMin, type JobFilter, lookedJobsMax, type Walk } from "../job-list.ts";
+import { idEndCharsMin, idStartCharsMin, type JobFilter, lookedJobsMax } from "../job-list.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
 
-/** An index that has jobs in the order of seq, if some columns are fixed. `values` begin with ?15. */
-type Path = { from: string; fixed: string; values: SqlValue[] };
+/** An index that has jobs in the order of seq, if some columns are fixed. */
+type Path = { from: string; fixed: string };
+/** Together they meet every job that fits. Their values begin with ?16. */
+type Paths = { paths: Path[]; values: SqlValue[] };
 
 /**
- * Finds the jobs that a filter fits. Each walk follows one index, newest first, and gives up after a while; together
- * they meet every job that fits.
+ * Finds the jobs that a filter fits, newest first. SQLite reads the paths side by side and merges them, so that only the
+ * newest jobs of all of them are looked at. `nextBefore` is the job at which it stopped; null after the last.
  */
-export function walksOf(context: Context, filter: JobFilter): Walk[] {
-  const paths = pathsOf(context, filter);
-  const bounds = boundsOf(context, filter);
-  return paths.map((path) => walk(context, path, filter, bounds));
+export function findJobs(context: Context, filter: JobFilter): { seqs: number[]; nextBefore: number | null } {
+  const { offset = 0, limit } = filter;
+  const { paths, values: pathValues } = pathsOf(context, filter);
+  if (paths.length === 0) return { seqs: [], nextBefore: null };
+  const { first, before } = boundsOf(context, filter);
+  const values = [...wantedValues(filter), offset + limit, before, first, lookedJobsMax, ...pathValues];
+  const looked = `${paths.map(textOf).join(" UNION ")} ORDER BY seq DESC LIMIT ?15`;
+  const found = context.sql.all<{ seq: number }>(
+    `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?12`,
+    ...values,
+  );
+  const seqs = found.slice(offset).map(({ seq }) => seq);
+  if (seqs.length === limit) return { seqs, nextBefore: seqs.at(-1)! };
+  const last = context.sql.first<{ seq: number }>(
+    `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ?15 - 1`,
+    ...values,
+  );
+  return { seqs, nextBefore: last?.seq ?? null };
+}
+
+function textOf({ from, fixed }: Path): string {
+  return `SELECT seq FROM ${from} WHERE ${fixed} AND seq < ?13 AND seq >= ?14`;
 }
 
 /** Beyond this many users, most jobs of the hub are of this tenant, and reading all of them takes no longer. */
 const usersMax = 30;
 
-function pathsOf(context: Context, filter: JobFilter): Path[] {
+function pathsOf(context: Context, filter: JobFilter): Paths {
   const { tenantId, userId, statuses, idPart } = filter;
   if (idPart !== undefined) return idPaths(idPart);
   if (statuses?.every(isUnsuccessful)) {
     const from = "jobs INDEXED BY jobs_unsuccessful";
-    return [...new Set(statuses)].map((status) => ({
+    const paths = [...new Set(statuses)].map((status) => ({
       from,
       fixed: `status = '${status}' AND ${unsuccessful}`,
-      values: [],
     }));
+    return { paths, values: [] };
   }
-  const everything = [{ from: "jobs NOT INDEXED", fixed: "TRUE", values: [] }];
+  const everything = { paths: [{ from: "jobs NOT INDEXED", fixed: "TRUE" }], values: [] };
   if (tenantId === undefined) return everything;
   const users = userId === undefined ? usersOf(context, tenantId) : [userId];
   if (users.length > usersMax) return everything;
   const from = "jobs INDEXED BY jobs_by_user";
-  return users.map((user) => ({ from, fixed: "tenant_id = ?1 AND user_id = ?15", values: [user] }));
+  const paths = users.map((_, index) => ({ from, fixed: `tenant_id = ?1 AND user_id = ?${16 + index}` }));
+  return { paths, values: users };
 }
 
 /** The parts of the index `jobs_by_id_end`, from the first job to the last. */
@@ -46,23 +67,22 @@ const parts = `(WITH RECURSIVE parts (part) AS (
     SELECT part + 1 FROM parts WHERE part < (SELECT max(seq) >> 10 FROM jobs)
   ) SELECT part FROM parts)`;
 
-function idPaths(idPart: string): Path[] {
+function idPaths(idPart: string): Paths {
   const byStart = {
     from: "jobs INDEXED BY sqlite_autoindex_jobs_1",
-    fixed: "id >= ?15 AND id < ?15 || 'g'",
-    values: [idPart],
+    fixed: "id >= ?16 AND id < ?16 || 'g'",
   };
   const byEnd = {
     from: `${parts} CROSS JOIN jobs INDEXED BY jobs_by_id_end`,
-    fixed: `seq >> 10 = part AND substr(id, -6) = substr(?15, -6) AND substr(id, -length(?15)) = ?15`,
-    values: [idPart],
+    fixed: `seq >> 10 = part AND substr(id, -6) = substr(?16, -6) AND substr(id, -length(?16)) = ?16`,
   };
   // A whole id is its own beginning and end.
   const isWhole = idPart.length >= idCharsMax;
-  return [
+  const paths = [
     ...(idPart.length >= idStartCharsMin ? [byStart] : []),
     ...(idPart.length >= idEndCharsMin && !isWhole ? [byEnd] : []),
   ];
+  return { paths, values: [idPart] };
 }
 
 const idCharsMax = 36;
@@ -117,24 +137,6 @@ function firstSince(context: Context, timeMs: number): number {
     else low = next.seq + 1;
   }
   return low;
-}
-
-function walk(context: Context, path: Path, filter: JobFilter, { first, before }: Bounds): Walk {
-  const { offset = 0, limit } = filter;
-  const values = [...wantedValues(filter), offset + limit, before, first, ...path.values];
-  const looked = `SELECT seq FROM ${path.from} WHERE ${path.fixed} AND seq < ?13 AND seq >= ?14
-    ORDER BY seq DESC LIMIT ${lookedJobsMax}`;
-  const found = context.sql.all<{ seq: number }>(
-    `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?12`,
-    ...values,
-  );
-  const seqs = found.map(({ seq }) => seq);
-  if (seqs.length === offset + limit) return { seqs, lookedTo: seqs.at(-1)! };
-  const last = context.sql.first<{ seq: number }>(
-    `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ${lookedJobsMax - 1}`,
-    ...values,
-  );
-  return { seqs, lookedTo: last?.seq ?? null };
 }
 
 /** A document that is larger and has no summary is not read for a search. */

@@ -10,27 +10,30 @@ import { loadSealed } from "./reseal-job.ts";
 type Identity = { id: string; key_check: string };
 
 /**
- * The id of the database, which gets one when it is opened for the first time. Throws if its documents are sealed with
- * another key: every job would then look forged.
+ * Gives the database an id when it is opened for the first time. Throws if its documents are sealed with another key:
+ * every job would then look forged.
  */
-export function openIdentity(context: Context, path: string): string {
+export function openIdentity(context: Context, path: string): void {
   const { sql, macKey } = context;
   const known = readIdentity(sql);
   if (known !== null) {
     if (known.key_check !== checkValueOf(macKey, known.id)) throw otherKeys(path);
-    return known.id;
+    return;
   }
   // A database of an earlier version has no check value, but perhaps documents.
   if (hasForeignSeals(context)) throw otherKeys(path);
   const id = randomUUID();
+  // Of two that open it at once, the first names it.
   sql.run(
     `INSERT INTO database_identity (id, key_check)
       SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM database_identity)`,
     id,
     checkValueOf(macKey, id),
   );
-  // Of two that open it at once, the first has named it.
-  return readIdentity(sql)!.id;
+}
+
+export function getDatabase({ sql, tallies }: Context): { id: string; lastSeq: number } {
+  return { id: readIdentity(sql)!.id, lastSeq: tallies.get("event_seq") };
 }
 
 function readIdentity(sql: Connection): Identity | null {

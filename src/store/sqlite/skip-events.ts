@@ -12,8 +12,3 @@ export function skipEvents(
   // The next record follows this seal, as after events that were pruned.
   sql.run("INSERT INTO audit_seals (seq, severity, hash) VALUES (?, 'LOW', ?)", throughSeq, hash);
 }
-
-export function getDatabase(context: Context): { id: string; lastSeq: number } {
-  const { id } = context.sql.first<{ id: string }>("SELECT id FROM database_identity")!;
-  return { id, lastSeq: context.tallies.get("event_seq") };
-}

@@ -25,8 +25,10 @@ export function readStored(context: Context, row: Row): StoredJob {
   };
 }
 
+type Sound = { job: JobRecord; damaged: DamagedPart[] };
+
 /** The record in a row that was selected with `jobColumns`, with what of it cannot be read. */
-export function readSound(context: Context, row: Row): { job: JobRecord; damaged: DamagedPart[] } {
+export function readSound(context: Context, row: Row): Sound {
   const { job, damaged } = soundJob(readJob(context, row));
   return { job, damaged: isHistoryLost(row) ? [...damaged, "fail_history"] : damaged };
 }
@@ -49,8 +51,7 @@ export function readUnreadable(context: Context, seq: number): StoredJob | null 
     const row = context.sql
       .rowStatement(`SELECT ${jobColumns} FROM jobs WHERE jobs.seq = ?`)
       .get(seq) as unknown as Row;
-    const damaged: DamagedPart[] = isHistoryLost(row) ? ["fail_history"] : [];
-    return blankStored(readJob(context, row), [...damaged, "document"]);
+    return blankStored(readSound(context, row), ["document"]);
   } catch (error) {
     if (!isDamage(error)) throw error;
     return readOwner(context, seq);
@@ -68,15 +69,14 @@ function readOwner(context: Context, seq: number): StoredJob | null {
     );
     const rest = { seq, queueKey: "", retryCounts: {}, attemptsChosen: false };
     // What is missing is a column of the wrong type like any other.
-    return owner && blankStored({ ...owner, ...rest } as JobRecord, ["row", "document"]);
+    return owner && blankStored(soundJob({ ...owner, ...rest } as JobRecord), ["row", "document"]);
   } catch (error) {
     if (!isDamage(error)) throw error;
     return null;
   }
 }
 
-function blankStored(record: JobRecord, lost: DamagedPart[]): StoredJob {
-  const { job, damaged } = soundJob(record);
+function blankStored({ job, damaged }: Sound, lost: DamagedPart[]): StoredJob {
   const output = { throughAttempt: 0, sizes: {} };
   return { job, document: "", output, damaged: [...new Set([...damaged, ...lost])] };
 }

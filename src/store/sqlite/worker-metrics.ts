@@ -1,13 +1,7 @@
+import type { WorkerStore } from "../worker-store.ts";
 import type { Context } from "./context.ts";
 
-type MetricsInput = {
-  workerId: string;
-  ts: number;
-  metrics: string;
-  keepSince: number;
-  keepUntil: number;
-  keepMax: number;
-};
+type MetricsInput = Parameters<WorkerStore["saveWorkerMetrics"]>[0];
 
 export function saveWorkerMetrics(context: Context, input: MetricsInput): boolean {
   const { workerId, ts, metrics, keepSince, keepUntil, keepMax } = input;
