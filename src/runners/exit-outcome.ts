@@ -3,10 +3,10 @@ import type { Isolation, ProcessExit, SpawnError } from "../sandbox/sandbox.ts";
 import type { ReadResult } from "./read-result.ts";
 import {
   outputLimitReason,
-  type RunContext,
   type RunOutcome,
   type StopReason,
   stoppedOutcome,
+  type TimedAttempt,
 } from "./runner.ts";
 
 export type EndedProcess = {
@@ -21,7 +21,7 @@ export type EndedProcess = {
 type Failed = Extract<RunOutcome, { kind: "failed" }>;
 
 /** What the end of a process means for its job. */
-export function exitOutcome(context: Pick<RunContext, "lease">, ended: EndedProcess): RunOutcome {
+export function exitOutcome(context: TimedAttempt, ended: EndedProcess): RunOutcome {
   const { exit, stoppedBy, result, isolation } = ended;
   const facts = { usage: exit.usage, isolation };
   if (exit.spawnError !== undefined) return { ...spawnFailure(ended, exit.spawnError), ...facts };

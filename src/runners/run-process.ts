@@ -9,7 +9,6 @@ import {
   type RunningProcess,
   SandboxUnavailable,
 } from "../sandbox/sandbox.ts";
-import { createTerminator, type Terminator } from "../sandbox/terminate.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { effectiveLimits } from "./effective-limits.ts";
 import { exitOutcome } from "./exit-outcome.ts";
@@ -27,6 +26,7 @@ import {
   stopReasonOf,
 } from "./runner.ts";
 import { secretForms } from "./secret-forms.ts";
+import { waitForExit } from "./wait-for-exit.ts";
 
 type Command = {
   argv: readonly string[];
@@ -54,7 +54,7 @@ export async function runProcess(
   const plan = await preparePlan(deps, context, command);
   const running = await startInSandbox(deps, context, plan);
   if ("kind" in running) return running;
-  const { exit, stoppedBy } = await waitForExit(deps, context, running);
+  const { exit, stoppedBy } = await waitForProcess(deps, context, running);
   const result = await readResult({
     resultFile: join(context.workDir, resultName),
     stdoutFile: plan.stdoutFile,
@@ -131,40 +131,17 @@ function masksOf(secrets: Record<string, string>): string[] {
   throw new RunFailure("INVALID_JOB", undefined, reason);
 }
 
-async function waitForExit(
-  deps: RunnerDeps,
+async function waitForProcess(
+  { clock, logger, settings }: RunnerDeps,
   context: RunContext,
   running: RunningProcess,
 ): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
-  const { signal, hurry } = context;
-  const terminator = createTerminator<StopReason>(running, deps.clock);
-  const stop = (): void =>
-    void stopProcess(deps, context, { terminator, graceMs: deps.settings.stopGraceMs });
-  // When the lease is lost, somebody else may already be running the job, so there is no grace.
-  const stopAtOnce = (): void => void stopProcess(deps, context, { terminator, graceMs: 0 });
-  context.onProcess(running.pid);
-  signal.addEventListener("abort", stop, { once: true });
-  hurry.addEventListener("abort", stopAtOnce, { once: true });
-  if (hurry.aborted) stopAtOnce();
-  else if (signal.aborted) stop();
-  try {
-    const exit = await running.exited;
-    return { exit, stoppedBy: terminator.reason };
-  } finally {
-    signal.removeEventListener("abort", stop);
-    hurry.removeEventListener("abort", stopAtOnce);
-    context.onProcess(0);
-  }
-}
-
-async function stopProcess(
-  { logger }: RunnerDeps,
-  context: RunContext,
-  { terminator, graceMs }: { terminator: Terminator<StopReason>; graceMs: number },
-): Promise<void> {
-  try {
-    await terminator.stop(stopReasonOf(context.signal), { graceMs });
-  } catch (error) {
+  const onStuck = (error: unknown): void =>
     logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
+  context.onProcess(running.pid);
+  try {
+    return await waitForExit({ clock, stopGraceMs: settings.stopGraceMs, onStuck }, context, running);
+  } finally {
+    context.onProcess(0);
   }
 }

@@ -122,8 +122,11 @@ export class RunFailure extends Error {
   }
 }
 
+/** The part of an attempt that says how long it may run. */
+export type TimedAttempt = { lease: Pick<Lease, "timeout_sec"> };
+
 /** What it means for the job that it was ended from outside. */
-export function stoppedOutcome(reason: StopReason, context: Pick<RunContext, "lease">): RunOutcome {
+export function stoppedOutcome(reason: StopReason, context: TimedAttempt): RunOutcome {
   switch (reason) {
     case "cancelled":
       return { kind: "failed", code: "CANCELLED", reason: "cancelled" };

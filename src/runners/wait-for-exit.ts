@@ -1,0 +1,36 @@
+import type { Clock } from "../runtime/clock.ts";
+import type { ProcessExit, RunningProcess } from "../sandbox/sandbox.ts";
+import { createTerminator } from "../sandbox/terminate.ts";
+import { type RunContext, type StopReason, stopReasonOf } from "./runner.ts";
+
+type WaitDeps = {
+  clock: Clock;
+  stopGraceMs: number;
+  /** Told when the process cannot be ended. */
+  onStuck(error: unknown): void;
+};
+
+/** Waits for the end of a process, and ends it when its job is to end. */
+export async function waitForExit(
+  deps: WaitDeps,
+  { signal, hurry }: Pick<RunContext, "signal" | "hurry">,
+  running: RunningProcess,
+): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
+  const terminator = createTerminator<StopReason>(running, deps.clock);
+  const end = (graceMs: number): void =>
+    void terminator.stop(stopReasonOf(signal), { graceMs }).catch(deps.onStuck);
+  const stop = (): void => end(deps.stopGraceMs);
+  // When the lease is lost, somebody else may already be running the job, so there is no grace.
+  const stopAtOnce = (): void => end(0);
+  signal.addEventListener("abort", stop, { once: true });
+  hurry.addEventListener("abort", stopAtOnce, { once: true });
+  if (hurry.aborted) stopAtOnce();
+  else if (signal.aborted) stop();
+  try {
+    const exit = await running.exited;
+    return { exit, stoppedBy: terminator.reason };
+  } finally {
+    signal.removeEventListener("abort", stop);
+    hurry.removeEventListener("abort", stopAtOnce);
+  }
+}
