@@ -4,17 +4,18 @@ export const rooms: Record<string, Room> = {
   signing: { imports: ["core"], doors: ["src/runtime/file-lock.ts", "src/runtime/private-file.ts"] },
   runtime: { imports: ["core"] },
   contract: { imports: ["core"], packages: "browser" },
+  transfer: { imports: ["core", "runtime"] },
   output: { imports: ["core"], doors: ["src/runtime/turns.ts", "src/runtime/wake-up.ts"] },
   store: { imports: ["core", "signing"] },
   hub: { imports: ["core", "signing", "runtime", "contract", "output", "store"] },
   sandbox: { imports: ["core", "runtime", "output"] },
   runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract"] },
-  worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox"] },
-  agent: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox"] },
+  worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
+  agent: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
   registry: { imports: ["core", "signing", "runtime", "contract", "store"] },
-  client: { imports: ["core", "contract", "runtime"] },
+  client: { imports: ["core", "contract", "runtime", "transfer"] },
   cli: {
-    imports: ["client", "core", "runtime", "contract", "registry"],
+    imports: ["client", "core", "runtime", "contract", "registry", "transfer"],
     doors: [
       "src/hub/start.ts",
       "src/hub/admin.ts",
@@ -89,6 +90,10 @@ export const testedOnly = [
   "src/signing/verify-claim.ts verifyClaim",
   "src/signing/job-token.ts verifyJobToken",
   "src/runners/http-worker/http-worker-client.ts HttpWorkerClient",
+  "src/runtime/open-beneath.ts openBase",
+  "src/transfer/download-file.ts downloadFile",
+  "src/transfer/find-output-files.ts findOutputFiles",
+  "src/transfer/upload-outputs.ts uploadOutputs",
 ];
 
 /** Tests, and what only tests use. */
