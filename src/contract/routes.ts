@@ -1,9 +1,16 @@
 import { adminRoutes } from "./admin-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
+import { statisticsRoutes } from "./statistics-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
 
 /** The whole HTTP API below /api/v1 (and /api). */
-export const routes = { ...jobRoutes, ...workerRoutes, ...adminRoutes, ...auditRoutes } as const;
+export const routes = {
+  ...jobRoutes,
+  ...workerRoutes,
+  ...adminRoutes,
+  ...auditRoutes,
+  ...statisticsRoutes,
+} as const;
 
 export type RouteName = keyof typeof routes;

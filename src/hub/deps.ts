@@ -21,6 +21,7 @@ import type { OutputTally } from "./services/output-tally.ts";
 import type { RateLimits } from "./services/rate-limits.ts";
 import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
+import type { Statistics } from "./services/statistics.ts";
 import type { StreamCounts } from "./services/stream-counts.ts";
 import type { HubSettings } from "./settings.ts";
 
@@ -48,6 +49,7 @@ export type HubDeps = {
   revoked: RevocationList;
   homeAdmins: HomeAdmins;
   metrics: HubMetrics;
+  statistics: Statistics;
   /** Whose requests are recorded in full. */
   watched: WatchList;
   /** Records refusals; many of one caller become few records. */

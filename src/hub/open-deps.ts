@@ -19,6 +19,7 @@ import { OutputTally } from "./services/output-tally.ts";
 import { RateLimits } from "./services/rate-limits.ts";
 import { ReceiptChecker } from "./services/receipt-checker.ts";
 import { RecordCache } from "./services/record-cache.ts";
+import { Statistics } from "./services/statistics.ts";
 import { StreamCounts } from "./services/stream-counts.ts";
 import { placesOf } from "./settings.ts";
 import { systemIds } from "./system-ids.ts";
@@ -57,6 +58,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     failpoint,
     dispatcher,
     metrics,
+    statistics: new Statistics({ store, clock, logger }),
     version,
     outputs,
     outputTally: new OutputTally(store),

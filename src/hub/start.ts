@@ -147,6 +147,8 @@ function hubServices(
     createSealer(deps),
     createStoreWatch(deps, channels),
     createClockWatch(deps, clock),
+    // Stops after everything that moves jobs, and writes what it has counted.
+    deps.statistics,
     createScheduler(deps),
     createRetention(deps),
     createStorage(deps),

@@ -43,6 +43,7 @@ const actKinds = {
   finishMessage: "write",
   listWatched: "write",
   pruneEvents: "write",
+  addStatistics: "write",
   skipEvents: "write",
   ping: "write",
   getDatabase: "read",
@@ -75,6 +76,7 @@ const actKinds = {
   listLockedTenants: "read",
   getLogReader: "read",
   nextMessage: "read",
+  readStatistics: "read",
 } as const satisfies Record<ActName, "read" | "write">;
 
 export const actNames = Object.keys(actKinds) as ActName[];

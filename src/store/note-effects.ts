@@ -1,5 +1,6 @@
 import type { CountChanges, Effects } from "../core/effects.ts";
 import { mayRunMore } from "../core/quota.ts";
+import { observationOf } from "../core/statistics/observation.ts";
 import type { NoticeBuilder } from "./notice-builder.ts";
 import type { Queue, QueueBook } from "./queue-book.ts";
 
@@ -14,6 +15,8 @@ export function noteEffects({ book, notice }: Memory, effects: Effects): void {
     if (readiness === "now") book.nowReady(queue, after);
     else book.notReady(queue, after.seq);
   }
+  const observed = counts && observationOf(after, counts);
+  if (observed !== null) notice.observe(observed);
   if (notices.isLogged) notice.job(after.id);
   if (notices.isReady) notice.ready(after.queueKey, 1);
   if (notices.signal !== null) notice.signal(notices.signal.workerId, after.id, notices.signal.signal);

@@ -1,12 +1,14 @@
+import type { Observation } from "../core/statistics/observation.ts";
 import type { CommitNotice, ReadyJobs } from "./store.ts";
 
-export type NoticeMark = { ready: number; signals: number; jobs: number };
+export type NoticeMark = { ready: number; signals: number; jobs: number; observed: number };
 
 /** Collects what a transaction must tell others once it is committed. */
 export class NoticeBuilder {
   #ready: ReadyJobs[] = [];
   #signals: CommitNotice["signals"] = [];
   #jobs: string[] = [];
+  #observed: Observation[] = [];
 
   ready(queueKey: string, count: number): void {
     this.#ready.push({ queueKey, count });
@@ -25,24 +27,41 @@ export class NoticeBuilder {
     this.#jobs.push(jobId);
   }
 
+  observe(observation: Observation): void {
+    this.#observed.push(observation);
+  }
+
   mark(): NoticeMark {
-    return { ready: this.#ready.length, signals: this.#signals.length, jobs: this.#jobs.length };
+    return {
+      ready: this.#ready.length,
+      signals: this.#signals.length,
+      jobs: this.#jobs.length,
+      observed: this.#observed.length,
+    };
   }
 
   backTo(mark: NoticeMark): void {
     this.#ready.length = mark.ready;
     this.#signals.length = mark.signals;
     this.#jobs.length = mark.jobs;
+    this.#observed.length = mark.observed;
   }
 
   /** The notice, or null if the commit concerns nobody; the builder is empty afterwards. */
   take(previousSeq: number, lastSeq: number): CommitNotice | null {
     const silent =
       lastSeq === previousSeq && this.#ready.length + this.#signals.length + this.#jobs.length === 0;
-    const notice = { lastSeq, ready: summed(this.#ready), signals: this.#signals, jobs: this.#jobs };
+    const notice = {
+      lastSeq,
+      ready: summed(this.#ready),
+      signals: this.#signals,
+      jobs: this.#jobs,
+      observed: this.#observed,
+    };
     this.#ready = [];
     this.#signals = [];
     this.#jobs = [];
+    this.#observed = [];
     return silent ? null : notice;
   }
 }

@@ -5,12 +5,14 @@ import type { JobRecord, JobState, NewJob } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { WorkerFacts } from "../core/queue-key.ts";
 import type { Quota } from "../core/quota.ts";
+import type { Observation } from "../core/statistics/observation.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DamagedPart } from "./find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./job-list.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
+import type { StatisticsStore } from "./statistics-store.ts";
 import type { QueueSurveyLine } from "./survey-queues.ts";
 import type { WorkerStore } from "./worker-store.ts";
 
@@ -32,6 +34,7 @@ export type Store = AccessStore &
   AuditStore &
   OutputStore &
   ResponseStore &
+  StatisticsStore &
   WorkerStore & {
     /**
      * Accepts all of these jobs or none. The same idempotency key with the same request returns the first job. A tenant
@@ -283,4 +286,6 @@ export type CommitNotice = {
   signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
   /** Jobs with new events in the log. */
   jobs: string[];
+  /** What statistics count of this commit. */
+  observed: Observation[];
 };

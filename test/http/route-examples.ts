@@ -72,6 +72,8 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     return { token: tokens.alice, params: { id: held.id } };
   },
 
+  readStatistics: async ({ tokens }) => ({ token: tokens.viewer, query: { range: "15m", type: "exec" } }),
+
   registerWorker: async ({ tokens }) => ({ token: tokens.worker, body: fullRegistration() }),
   heartbeatWorker: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });

@@ -83,7 +83,9 @@ export function describeEvents(create: () => StoreUnderTest): void {
       await scene().change(claimed, { act: "renew" });
       expect(scene().notices).toEqual([]);
       await scene().change(claimed, resultOf("1"));
-      expect(scene().notices).toEqual([{ lastSeq: 4, ready: [], signals: [], jobs: [claimed.job.id] }]);
+      expect(scene().notices).toEqual([
+        { lastSeq: 4, ready: [], signals: [], jobs: [claimed.job.id], observed: [expect.anything()] },
+      ]);
     });
 
     it("tells a listener nothing more once it has left", async () => {

@@ -15,6 +15,7 @@ import { describeRecalls } from "./describe-recalls.ts";
 import { describeReceipts } from "./describe-receipts.ts";
 import { describeResponse } from "./describe-response.ts";
 import { describeSeals } from "./describe-seals.ts";
+import { describeStatistics } from "./describe-statistics.ts";
 import { describeSubmits } from "./describe-submits.ts";
 import { describeWorkers } from "./describe-workers.ts";
 import type { StoreUnderTest } from "./under-test.ts";
@@ -39,6 +40,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeOrder(create);
     describeAudit(create);
     describeResponse(create);
+    describeStatistics(create);
     describeLife(create);
   });
 }

@@ -17,6 +17,7 @@ import { errorResponse } from "./error-response.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { bindPages } from "./pages.ts";
+import { statisticsHandlers } from "./statistics-handlers.ts";
 import { workerHandlers } from "./worker-handlers.ts";
 
 /** Everything that the hub serves over HTTP. */
@@ -40,6 +41,7 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
     ...adminHandlers,
     ...keyHandlers,
     ...auditHandlers,
+    ...statisticsHandlers,
   });
   return app;
 }

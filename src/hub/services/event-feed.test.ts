@@ -41,7 +41,7 @@ class Log {
       const rest = { jobSeq: 1, ownerId: "u", details: {}, origin: null, ts: seq };
       this.events.push({ seq, event: "JOB_CREATED", jobId: `j${seq}`, tenantId, ...rest });
     }
-    this.#heard({ lastSeq: this.events.length, ready: [], signals: [], jobs: [] });
+    this.#heard({ lastSeq: this.events.length, ready: [], signals: [], jobs: [], observed: [] });
   }
 }
 

@@ -43,6 +43,7 @@ import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signature
 import { createSession, findSession, removeSession } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
 import { skipEvents } from "./skip-events.ts";
+import { addStatistics, readStatistics } from "./statistics-acts.ts";
 import { submitJobs } from "./submit-jobs.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import {
@@ -133,6 +134,8 @@ const acts: Acts = {
   nextMessage,
   finishMessage,
   listWatched,
+  addStatistics,
+  readStatistics,
   skipEvents,
   getDatabase,
   ping,
