@@ -6,7 +6,7 @@ import type { Route } from "../contract/route.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, type HttpStream } from "../runtime/http-client.ts";
-import { ExchangedToken } from "./exchanged-token.ts";
+import type { ExchangedToken } from "./exchanged-token.ts";
 import { findHub, type HubTarget } from "./find-hub.ts";
 import type { WritOptions } from "./options.ts";
 
@@ -23,7 +23,7 @@ export class HubConnection {
   readonly clock: Clock;
   readonly random: () => number;
   readonly #options: WritOptions;
-  readonly #exchanged: ExchangedToken | undefined;
+  #exchanged: Promise<ExchangedToken> | undefined;
   #current: { target: HubTarget; client: HttpClient } | undefined;
   #mayHaveMoved = false;
   #isClosed = false;
@@ -32,7 +32,6 @@ export class HubConnection {
     this.#options = options;
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? Math.random;
-    this.#exchanged = options.certificate && new ExchangedToken(options.certificate, this.clock);
   }
 
   /** Calls a route; a refusal is thrown as the hub's error. */
@@ -74,13 +73,23 @@ export class HubConnection {
   async #with<T>(act: (client: HttpClient, headers: Headers) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
     const client = await this.#open();
-    const token = await this.#exchanged?.get();
+    const token = await this.#exchangedToken();
     try {
       return await act(client, token === undefined ? {} : { authorization: `Bearer ${token}` });
     } catch (error) {
       if (hasCode(error, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
       throw error;
     }
+  }
+
+  /** The library for gRPC is loaded only for a caller with a certificate. */
+  async #exchangedToken(): Promise<string | undefined> {
+    const { certificate } = this.#options;
+    if (certificate === undefined) return undefined;
+    this.#exchanged ??= import("./exchanged-token.ts").then(
+      (file) => new file.ExchangedToken(certificate, this.clock),
+    );
+    return (await this.#exchanged).get();
   }
 
   /** A hub that comes back may have another port or token; both are in its home, so they are read again. */

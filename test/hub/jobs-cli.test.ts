@@ -177,3 +177,52 @@ test("verify says whether a job that has no receipt can still get one", async ()
     stderr: expect.stringContaining(`job ${ended} has ended without a receipt`),
   });
 });
+
+test("a list of a state that few jobs have asks for whole pages, however few jobs are wanted", async () => {
+  const type = freshName("rare");
+  for (let made = 0; made < 30; made++) await cancelledJob(hub, { type });
+  const failed = await failedJob(hub, { type });
+  for (let made = 0; made < 10; made++) await cancelledJob(hub, { type });
+  const before = await listCalls();
+  const run = await jobctl("list", "--json", "--type", type, "--state", "failed", "--limit", "2");
+  expect(lines(run.stdout).map((job) => job["job_id"])).toEqual([failed.id]);
+  expect((await listCalls()) - before).toBe(1);
+});
+
+test.each(ways)(
+  "a list of more jobs than are wanted ends at the limit and says so, with %s",
+  async (_, env) => {
+    const type = freshName("many");
+    for (let made = 0; made < 3; made++) await submitJob(hub, { type });
+    const run = await runCli("jobctl", ["list", "--json", "--type", type, "--limit", "2"], { env: env() });
+    expect(lines(run.stdout)).toHaveLength(2);
+    expect(run.stderr).toBe("2 of 3; --all shows the rest\n");
+  },
+);
+
+/** How often jobs were listed over HTTP. */
+async function listCalls(): Promise<number> {
+  const { text } = await hub.must("GET", "//metrics", { token: hub.admin });
+  const series = 'writ_http_requests_total{method="GET",route="/jobs",status="200"} ';
+  return Number(text.split(series)[1]?.split("\n")[0] ?? 0);
+}
+
+test.each(ways)(
+  "a job that cannot be followed is named, and nobody is told to attach to it, with %s",
+  async (_, env) => {
+    const id = "00000000-0000-4000-8000-000000000000";
+    const run = await runCli("jobctl", ["attach", id], { env: env() });
+    expect(run).toMatchObject({ code: 125, stdout: "" });
+    expect(run.stderr).toBe(`jobctl: there is no job ${id}; \`jobctl list\` shows your jobs\n`);
+  },
+);
+
+test("somebody else's job that cannot be followed is named", async () => {
+  const { id } = await submitJob(hub, { token: tokens.alice });
+  const run = await runCli("jobctl", ["attach", id], {
+    env: { WRIT_HOME: hub.home, WRIT_TOKEN: tokens.bob },
+  });
+  expect(run.code).toBe(125);
+  expect(run.stderr).toMatch(`jobctl: job ${id}: the job belongs to another user; `);
+  expect(run.stderr).not.toContain("jobctl attach");
+});

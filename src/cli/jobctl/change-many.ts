@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import type { BulkOutcome, ListFilter, Writ } from "../../client/index.ts";
+import type { BulkOutcome, ListFilter } from "../../client/index.ts";
 import { WritError } from "../../core/errors.ts";
 import type { JobState } from "../../core/job.ts";
 import { confirm, yesOption } from "../confirm.ts";
-import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine } from "../terminal.ts";
+import { formatCount } from "./format-count.ts";
 import { addFilterOptions, type FilterFlags } from "./job-filter.ts";
 
 export type ManyFlags = FilterFlags & { all?: boolean; yes?: boolean };
@@ -47,8 +47,10 @@ export function meansMany(id: string | undefined, flags: ManyFlags): boolean {
 }
 
 /** Counts the jobs, asks, and then changes them all. */
-export function changeMany(call: ManyCall): Promise<void> {
+export async function changeMany(call: ManyCall): Promise<void> {
   const { context, command, act, flags, verb } = call;
+  // Only here: loading the HTTP client takes longer than the rest of a command about one job.
+  const { withWrit } = await import("../connection.ts");
   return withWrit(context, command, async (writ) => {
     const filter = filterOf(call);
     const { matched, more } = await writ.changeJobs(act, { filter, dryRun: true });
@@ -58,15 +60,11 @@ export function changeMany(call: ManyCall): Promise<void> {
       context.exitCode = 1;
       return;
     }
-    report(call, await changeAll(writ, call, filter));
+    report(call, await writ.changeJobs(act, { filter }));
   });
 }
 
 const nothing: BulkOutcome = { matched: 0, done: 0, left: [], more: false };
-
-async function changeAll(writ: Writ, { act }: ManyCall, filter: ListFilter): Promise<BulkOutcome> {
-  return writ.changeJobs(act, { filter });
-}
 
 function filterOf({ flags, status }: ManyCall): ListFilter {
   const { type, worker, user, since, until, search } = flags;
@@ -79,10 +77,4 @@ function report({ context, command, outcome: what }: ManyCall, outcome: BulkOutc
   for (const { id, why } of left) context.stderr.write(`${id}: ${neutraliseLine(why)}\n`);
   if (more) context.stderr.write("there are more jobs than one call changes; run the same command again\n");
   if (left.length > 0) context.exitCode = 1;
-}
-
-/** 2,031, or "more than 10,000". */
-export function formatCount(count: number, isMore = false): string {
-  const text = count.toLocaleString("en-US");
-  return isMore ? `more than ${text}` : text;
 }

@@ -35,10 +35,18 @@ export async function followJob(jobs: Jobs, input: FollowInput): Promise<number>
   }
 }
 
-/** Whoever can no longer follow the job must at least learn its id. */
+/** A caller who can no longer follow the job must at least learn its id. */
 function withJobId(error: unknown, jobId: string): unknown {
-  if (!(error instanceof WritError) || error.details?.["advice"] !== undefined) return error;
-  const advice = `job ${jobId} may still be running; follow it again with: jobctl attach ${jobId}`;
+  if (!(error instanceof WritError)) return error;
+  // A caller who may not see the job cannot attach to it either.
+  if (hasCode(error, "NOT_FOUND", "PERMISSION_DENIED")) {
+    const isNamed = error.message.includes(jobId);
+    return isNamed ? error : new WritError(error.code, `job ${jobId}: ${error.message}`, error.details);
+  }
+  const own = error.details?.["advice"];
+  if (typeof own === "string" && own.includes(jobId)) return error;
+  const follow = `job ${jobId} may still be running; follow it again with: jobctl attach ${jobId}`;
+  const advice = typeof own === "string" ? `${own}; ${follow}` : follow;
   return new WritError(error.code, error.message, { ...error.details, advice });
 }
 

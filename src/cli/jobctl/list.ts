@@ -7,7 +7,7 @@ import { wholeNumber } from "../program.ts";
 import { Table, tableWidth } from "../table.ts";
 import { safeJson } from "../terminal.ts";
 import { withJobs } from "../with-jobs.ts";
-import { formatCount } from "./change-many.ts";
+import { formatCount } from "./format-count.ts";
 import { jobColumns } from "./job-columns.ts";
 import { addFilterOptions, addStateOptions, type FilterFlags, jobFilter } from "./job-filter.ts";
 
@@ -15,6 +15,7 @@ type ListFlags = FilterFlags & { limit: number; all?: boolean };
 
 // The first of these pieces decides how wide the columns are.
 const pieceRows = 1000;
+const pageRowsMin = 50;
 
 export function define(command: Command, context: CliContext): void {
   addStateOptions(command);
@@ -37,17 +38,21 @@ async function list(jobs: Jobs, call: ListCall): Promise<void> {
   const table = new Table(jobColumns(context, Date.now()), tableWidth(context.stdout));
   const show = (rows: RpcJob[]): string =>
     wantsJson(command) ? rows.map((job) => `${safeJson(job)}\n`).join("") : table.format(rows);
+  // The same for all pages: some states are told apart only among the jobs of a page, and a small one has few of them.
+  const pageSize = Math.max(pageRowsMin, Math.min(limit, pieceRows));
   let count = 0;
+  let isMore = false;
   let pageToken: string | undefined;
   do {
-    const pageSize = Math.min(limit - count, pieceRows);
     const page = await jobs.listPage(filter, { pageSize, pageToken, signal });
-    if (page.jobs.length > 0) await writeSlowly(context, show(page.jobs), signal);
-    count += page.jobs.length;
+    const rows = page.jobs.slice(0, limit - count);
+    if (rows.length > 0) await writeSlowly(context, show(rows), signal);
+    count += rows.length;
     pageToken = page.nextPageToken;
+    isMore = pageToken !== undefined || rows.length < page.jobs.length;
   } while (pageToken !== undefined && count < limit);
   if (count === 0 && context.stdout.isTTY) context.stderr.write("no jobs\n");
-  if (pageToken !== undefined) await sayRest(jobs, call, count);
+  if (isMore) await sayRest(jobs, call, count);
 }
 
 /** On stderr, so that a program that reads the list is not disturbed and a person is told. */

@@ -8,28 +8,29 @@ type Waiting = {
   context: CliContext;
   command: Command;
   jobId: string;
+  /** The client that asks. By default one is opened when there is something to ask: most jobs begin at once. */
+  writ?: Writ;
   /** Called before each line, to clear what stands on the terminal. */
   beforeLine?: () => void;
 };
 
-/**
- * Says what the command waits for while `act` runs. The client that asks is opened when there is something to ask:
- * most jobs begin at once.
- */
+/** Says what the command waits for while `act` runs. */
 export async function sayWaiting<T>(
-  { context, command, jobId, beforeLine }: Waiting,
+  { context, command, jobId, writ, beforeLine }: Waiting,
   act: (notices: WaitNotices) => Promise<T>,
 ): Promise<T> {
   let opened: Promise<Writ> | undefined;
   const why = async (signal: AbortSignal): Promise<Why> => {
-    opened ??= import("../connection.ts").then(({ openWrit }) => openWrit(context, command));
-    return (await opened).why(jobId, { signal });
+    if (writ === undefined) {
+      opened ??= import("../connection.ts").then(({ openWrit }) => openWrit(context, command));
+    }
+    return (writ ?? (await opened!)).why(jobId, { signal });
   };
   const notices = new WaitNotices({ context, clock: systemClock, why, beforeLine });
   try {
     return await act(notices);
   } finally {
     notices.stop();
-    void opened?.then((writ) => writ.close()).catch(() => {});
+    void opened?.then((own) => own.close()).catch(() => {});
   }
 }

@@ -5,8 +5,9 @@ import { WritError } from "../../core/errors.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration, parseMoment } from "../duration.ts";
-import { print } from "../print.ts";
+import { wantsJson } from "../print.ts";
 import { collect, parsed, wholeNumber } from "../program.ts";
+import { safeJson } from "../terminal.ts";
 import { readParams } from "./read-params.ts";
 import { watchJob } from "./watch-job.ts";
 
@@ -70,7 +71,8 @@ async function submit(writ: Writ, { context, command, type, words, flags }: Subm
   const job = await describeJob(context, { type, words, flags });
   const accepted = await writ.submit(job);
   if (flags.wait) await watchJob(writ, { context, command, id: accepted.id });
-  else print(context, command, await stateOf(writ, accepted), ({ job_id }) => `${job_id}\n`);
+  else if (wantsJson(command)) context.stdout.write(`${safeJson(await stateOf(writ, accepted))}\n`);
+  else context.stdout.write(`${accepted.id}\n`);
 }
 
 /** A job that was submitted before with the same key may be in any state. */

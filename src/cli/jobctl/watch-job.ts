@@ -16,9 +16,8 @@ export async function watchJob(
   const isJson = wantsJson(command);
   if (!isJson) context.stdout.write(`${id}\n`);
   const line = new ProgressLine(context);
-  const ended = await sayWaiting({ context, command, jobId: id, beforeLine: () => line.clear() }, (notices) =>
-    waitFor(writ, { context, id, line, notices }),
-  );
+  const waiting = { context, command, jobId: id, writ, beforeLine: () => line.clear() };
+  const ended = await sayWaiting(waiting, (notices) => waitFor(writ, { context, id, line, notices }));
   line.clear();
   const job = jobOfView(ended);
   if (isJson) context.stdout.write(`${safeJson({ ...job, result: ended.result })}\n`);

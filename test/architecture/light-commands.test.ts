@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+
+/** These libraries take longer to load than a short command takes in all. */
+const heavy = /^(?:zod|yaml|hono|@connectrpc\/|@bufbuild\/)/;
+
+test.each(["start", "run", "attach", "stream", "status", "stop", "list", "watch"])(
+  "jobctl %s loads no large library before it knows which client it needs",
+  (name) => {
+    const packages = packagesBehind(`src/cli/jobctl/${name}.ts`);
+    expect(packages).toContain("commander");
+    expect([...packages].filter((found) => heavy.test(found))).toEqual([]);
+  },
+);
+
+test("the HTTP client loads no library for gRPC", () => {
+  const packages = packagesBehind("src/client/writ.ts");
+  expect(packages).toContain("zod");
+  expect([...packages].filter((found) => found.startsWith("@connectrpc/"))).toEqual([]);
+});
+
+/** The packages that a file and everything that it imports load at once; `import()` comes later. */
+function packagesBehind(path: string, seen = new Set<string>()): Set<string> {
+  const packages = new Set<string>();
+  if (seen.has(path)) return packages;
+  seen.add(path);
+  const text = readFileSync(join(root, path), "utf8");
+  for (const [, from = ""] of text.matchAll(/^(?:import|export) (?!type )[^;]*?from "([^"]+)";$/gm)) {
+    if (!from.startsWith(".")) packages.add(from);
+    else if (from.endsWith(".ts")) {
+      for (const found of packagesBehind(join(dirname(path), from), seen)) packages.add(found);
+    }
+  }
+  return packages;
+}
