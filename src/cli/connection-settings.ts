@@ -52,14 +52,19 @@ export type Connection = Omit<SettingValues<typeof settings>, keyof GivenCredent
   credential: Credential;
 };
 
-export function findHome(context: CliContext, flag: string | undefined): string {
-  return resolveHome({ flag, env: context.env, checkoutDir: context.checkout, userHome: context.userHome });
+/** The home that the command is about. Of several --home, the one nearest to the command counts. */
+export function findHome({ env, checkout, userHome }: CliContext, command: Command): string {
+  return resolveHome({ flag: homeFlag(command), env, checkoutDir: checkout, userHome });
+}
+
+export function homeFlag(command: Command): string | undefined {
+  return programFlags<{ home: string }>(command).home;
 }
 
 /** How to reach the hub and as whom: flags, then the environment, then jobctl.yaml, then what is in the home. */
 export async function loadConnection(context: CliContext, command: Command): Promise<Connection> {
-  const flags = programFlags<Record<keyof typeof settings | "home", string>>(command);
-  const home = findHome(context, flags.home);
+  const flags = programFlags<Record<keyof typeof settings, string>>(command);
+  const home = findHome(context, command);
   const { hub, grpc, user, ca, cert, key, token } = flags;
   const given = { hub, grpc, user, ca, cert, key, token };
   const file = await loadClientFile(home);

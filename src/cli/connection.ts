@@ -5,8 +5,6 @@ import { loadConnection } from "./connection-settings.ts";
 import type { CliContext } from "./context.ts";
 import { httpCredential } from "./credential.ts";
 
-export { findHome } from "./connection-settings.ts";
-
 /** Opens an HTTP client for as long as `act` runs: with a token, or one that is exchanged for the certificate. */
 export async function withWrit<T>(
   context: CliContext,

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { WritError } from "../core/errors.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
+import { findAuthority } from "./find-authority.ts";
 import type { WritOptions } from "./options.ts";
 import { isSameHub } from "./same-hub.ts";
 
@@ -59,18 +60,9 @@ async function readHomeToken(options: WritOptions, homeUrl: string | undefined):
 
 async function readAuthority(options: WritOptions, urls: string[]): Promise<string | undefined> {
   if (!urls.some((url) => url.startsWith("https:"))) return undefined;
-  if (options.caFile !== undefined) {
-    const pem = await readSmallFile(options.caFile, { mustBePrivate: false });
-    if (pem === null) throw new WritError("CONFIG_INVALID", `the CA file ${options.caFile} does not exist`);
-    return pem;
-  }
-  if (options.home === undefined) return undefined;
-  // In a hub's own home, and in one that `writ certs issue` has filled.
-  for (const path of [join(options.home, "certs", "ca.crt"), join(options.home, "ca.crt")]) {
-    const pem = await readSmallFile(path, { mustBePrivate: false });
-    if (pem !== null) return pem;
-  }
-  return undefined;
+  const pem = await findAuthority(options);
+  if (pem !== undefined || options.caFile === undefined) return pem;
+  throw new WritError("CONFIG_INVALID", `the CA file ${options.caFile} does not exist`);
 }
 
 function noHub(home: string | undefined): WritError {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
+import { authorityPlaces, findAuthority } from "./find-authority.ts";
 import { isSameHub } from "./same-hub.ts";
 
 export type RpcOptions = {
@@ -83,13 +84,11 @@ function addressIn(text: string): (Address & { url: string }) | undefined {
   }
 }
 
-async function readAuthority({ caFile, home }: RpcOptions): Promise<string> {
-  const places = placesOf(caFile, home, [["certs", "ca.crt"], ["ca.crt"]]);
-  for (const path of places) {
-    const pem = await readSmallFile(path, { mustBePrivate: false });
-    if (pem !== null) return pem;
-  }
-  throw missing("authority that signed the hub's certificate", places, "give it with --ca");
+async function readAuthority(options: RpcOptions): Promise<string> {
+  const pem = await findAuthority(options);
+  if (pem !== undefined) return pem;
+  const what = "authority that signed the hub's certificate";
+  throw missing(what, authorityPlaces(options), "give it with --ca");
 }
 
 async function readCertificate(options: RpcOptions): Promise<{ cert: string; key: string }> {

@@ -1,6 +1,7 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
@@ -25,6 +26,20 @@ async function rows(...args: string[]): Promise<Record<string, unknown>[]> {
     .split("\n")
     .map((line) => JSON.parse(line));
 }
+
+test("workers add finds the hub and its authority wherever the client does", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "writ-add-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "jobctl.yaml"), `hub: ${hub.url}\n`);
+  const file = join(folder, "w.yaml");
+  const env = { WRIT_HOME: folder, WRIT_TOKEN: hub.admin, WRIT_CA_FILE: join(hub.home, "certs", "ca.crt") };
+  const plain = await runCli("writ", ["workers", "add", freshName("w"), "--out", file], { env });
+  expect(plain).toMatchObject({ code: 0, stderr: expect.stringContaining(`can reach ${hub.url}`) });
+  expect(readFileSync(file, "utf8")).toContain(hub.url);
+  const args = ["workers", "add", freshName("w"), "--out", `${file}2`, "--url", "https://hub.example:1"];
+  expect(await runCli("writ", args, { env })).toMatchObject({ code: 0 });
+  expect(readFileSync(`${file}2`, "utf8")).toContain("BEGIN CERTIFICATE");
+});
 
 test.each([
   [["workers", "drain"], 2, /missing required argument/],

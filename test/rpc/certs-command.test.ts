@@ -44,6 +44,20 @@ test.each([
   expect(said.stderr.trim().split("\n")).toHaveLength(1);
 });
 
+test("issue into a hub's own home is refused and changes nothing there", async () => {
+  const before = readFileSync(join(hub.home, "hub.json"), "utf8");
+  const said = await writ("issue", "--user", "alice", "--out", hub.home, "--url", "https://elsewhere:1");
+  expect(said).toMatchObject({ code: 2, stdout: "" });
+  expect(said.stderr).toBe(`writ: --out: ${hub.home} is a hub's home; name another folder; see --help\n`);
+  expect(readFileSync(join(hub.home, "hub.json"), "utf8")).toBe(before);
+});
+
+test("of two homes, the one nearest to the command counts", async () => {
+  const listed = await writIn(hub.home, "--home", join(folder, "no-home"), "certs", "list", "--json");
+  expect(listed).toEqual(await writ("list", "--json"));
+  expect(listed.stdout).toContain('"kind":"server"');
+});
+
 test("issue fills a private home for another machine, whose certificate works until it is revoked", async () => {
   const out = join(folder, "alice");
   const issued = await writ("issue", "--user", "alice", "--tenant", "acme", "--out", out, "--json");

@@ -12,7 +12,8 @@ import {
   readPublicKeys,
   verifyBundle,
 } from "../../signing/verify-bundle.ts";
-import { findHome, withWrit } from "../connection.ts";
+import { withWrit } from "../connection.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { collect } from "../program.ts";
@@ -20,7 +21,7 @@ import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
 import { type Copies, type CopyFlags, hashCopies, unreadable } from "./hash-copies.ts";
 
-type Flags = CopyFlags & { bundle?: string; export?: string; keys?: string; home?: string };
+type Flags = CopyFlags & { bundle?: string; export?: string; keys?: string };
 type Keys = Parameters<typeof verifyBundle>[0]["keys"];
 
 const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
@@ -50,8 +51,7 @@ export function define(command: Command, context: CliContext): void {
       collect,
     )
     .option("--export <file>", "also write a bundle that --bundle can check on another machine")
-    .action(async (id: string | undefined) => {
-      const flags = command.optsWithGlobals<Flags>();
+    .action(async (id: string | undefined, flags: Flags) => {
       if ((id === undefined) === (flags.bundle === undefined)) {
         throw new WritError("INVALID_ARGUMENT", "give either a job id or --bundle FILE");
       }
@@ -59,7 +59,7 @@ export function define(command: Command, context: CliContext): void {
       const steps =
         flags.bundle === undefined
           ? await withWrit(context, command, (writ) => verifyJob(writ, { context, id: id!, flags, copies }))
-          : await verifyFile(context, flags.bundle, { flags, copies });
+          : await verifyFile(context, command, { bundle: flags.bundle, flags, copies });
       for (const step of steps) print(context, command, shown(step), () => showStep(context, step));
       if (steps.some(({ isFine }) => isFine === false)) context.exitCode = 1;
     });
@@ -121,8 +121,8 @@ async function listFiles(writ: Writ, jobId: string): Promise<Job["output_files"]
 
 async function verifyFile(
   context: CliContext,
-  path: string,
-  { flags, copies }: Given,
+  command: Command,
+  { bundle: path, flags, copies }: Given & { bundle: string },
 ): Promise<BundleStep[]> {
   const parsed = bundleFile.safeParse(await readJsonFile(resolve(context.cwd, path)));
   if (!parsed.success) {
@@ -134,7 +134,7 @@ async function verifyFile(
   }
   // Whoever forges a bundle also chooses the keys in it.
   const { keys: _untrusted, ...bundle } = parsed.data;
-  const keys = (await givenKeys(context, flags)) ?? (await homeKeys(context, flags));
+  const keys = (await givenKeys(context, flags)) ?? (await homeKeys(context, command));
   if (keys.length === 0) return [noTrustedKey];
   const { artifacts, ...outputs } = copies;
   return verifyBundle({ bundle: bundle satisfies ReceiptBundle, keys, outputs, artifacts });
@@ -158,9 +158,9 @@ async function givenKeys(context: CliContext, flags: Flags): Promise<Keys | unde
 }
 
 /** Those of the hub whose home this is; none on a machine that has never seen it. */
-async function homeKeys(context: CliContext, flags: Flags): Promise<Keys> {
+async function homeKeys(context: CliContext, command: Command): Promise<Keys> {
   const { readHomeKeys } = await import("../../hub/admin.ts");
-  return readHomeKeys({ home: findHome(context, flags.home), env: context.env });
+  return readHomeKeys({ home: findHome(context, command), env: context.env });
 }
 
 async function readJsonFile(path: string): Promise<unknown> {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { WritError } from "../../core/errors.ts";
 import type { AuditVerdict } from "../../hub/admin.ts";
-import { findHome } from "../connection.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine } from "../terminal.ts";
@@ -15,8 +15,7 @@ export function define(command: Command, context: CliContext): void {
 }
 
 async function verifyTrail(command: Command, context: CliContext): Promise<void> {
-  const { home: flag } = command.optsWithGlobals<{ home?: string }>();
-  const home = findHome(context, flag);
+  const home = findHome(context, command);
   if (!existsSync(home))
     throw new WritError("CONFIG_INVALID", `the home ${home} does not exist; name another with --home`);
   const { verifyAudit } = await import("../../hub/admin.ts");

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { backUp } from "../../hub/admin.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { askPassphrase, passphraseOption } from "../ask-passphrase.ts";
-import { findHome } from "../connection.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine } from "../terminal.ts";
@@ -17,10 +17,9 @@ export function define(command: Command, context: CliContext): void {
       "\nThe hub may be running. The file holds the database, keys, certificates, audit trail and settings, encrypted with\nthe passphrase. It does not hold outputs/ and objects/: copy those separately.",
     )
     .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
-      const { home } = command.optsWithGlobals<{ home?: string }>();
       const passphrase = await askPassphrase(context, { file: passphraseFile, isNew: true });
       const made = await backUp({
-        home: findHome(context, home),
+        home: findHome(context, command),
         env: context.env,
         file: resolve(context.cwd, file),
         passphrase,

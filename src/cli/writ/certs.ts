@@ -12,7 +12,7 @@ import {
 } from "../../hub/admin.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
-import { findHome } from "../connection.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print, wantsJson } from "../print.ts";
 import { wholeNumber } from "../program.ts";
@@ -134,9 +134,8 @@ function defineRenew(command: Command, context: CliContext): void {
 }
 
 function homeCall(context: CliContext, command: Command): HomeCall {
-  const { home } = command.optsWithGlobals<{ home?: string }>();
   const { env, osUser } = context;
-  return { home: findHome(context, home), env, osUser, nowMs: systemClock.nowMs() };
+  return { home: findHome(context, command), env, osUser, nowMs: systemClock.nowMs() };
 }
 
 function viewOf({ issuedAt, expiresAt, revokedAt, endsSoon, ...cert }: ListedCert) {

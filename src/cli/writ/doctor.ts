@@ -6,7 +6,8 @@ import type { SigningKey, Worker, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { probeWorkerHost } from "../../worker/doctor.ts";
-import { findHome, withWrit } from "../connection.ts";
+import { withWrit } from "../connection.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson } from "../print.ts";
 import { tableWidth } from "../table.ts";
@@ -19,8 +20,7 @@ type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped";
 export function define(command: Command, context: CliContext): void {
   command.action(() =>
     withWrit(context, command, async (writ) => {
-      const { home: flag } = command.optsWithGlobals<{ home?: string }>();
-      const home = findHome(context, flag);
+      const home = findHome(context, command);
       const findings = [
         ...(await examineHost(context, home)),
         ...(await examineHome(home)),
@@ -68,10 +68,11 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
   try {
     const { role, user_id } = await writ.whoAmI();
     const hub: Finding = { check: "hub", state: "ok", says: `reachable; you are ${user_id} (${role})` };
+    const keys = await writ.keys();
     return [
       hub,
-      ...(await examineKeys(writ, nowMs)),
-      ...(await ifAllowed("workers", () => examineWorkers(writ, nowMs))),
+      ...examineKeys(keys, nowMs),
+      ...(await ifAllowed("workers", () => examineWorkers(writ, keys, nowMs))),
       ...(await examineAlerts(writ)),
     ];
   } catch (error) {
@@ -91,8 +92,7 @@ async function ifAllowed(check: string, examine: () => Promise<Finding[]>): Prom
 
 const rotationDueDays = 90;
 
-async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
-  const keys = await writ.keys();
+function examineKeys(keys: readonly SigningKey[], nowMs: number): Finding[] {
   const count = keys.filter(({ status }) => status !== "revoked").length;
   if (count === 0) return [{ check: "keys", state: "problem", says: "there is no valid signing key" }];
   const madeAt = keys.find(({ status }) => status === "active")?.not_before ?? 0;
@@ -105,13 +105,13 @@ async function examineKeys(writ: Writ, nowMs: number): Promise<Finding[]> {
   return [{ check: "keys", state: "warning", says }];
 }
 
-async function examineWorkers(writ: Writ, nowMs: number): Promise<Finding[]> {
+async function examineWorkers(writ: Writ, keys: readonly SigningKey[], nowMs: number): Promise<Finding[]> {
   const workers = await writ.workers();
   const active = workers.filter(({ status }) => status === "active");
   const says = `${active.length} of ${workers.length} active`;
   return [
     { check: "workers", state: active.length > 0 ? "ok" : "warning", says },
-    ...withoutKeys(active, await writ.keys(), nowMs),
+    ...withoutKeys(active, keys, nowMs),
   ];
 }
 

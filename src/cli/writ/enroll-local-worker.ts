@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { findAuthority } from "../../client/find-authority.ts";
 import { enrollWorker, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
-import { readSmallFile } from "../../runtime/private-file.ts";
 import { loadYamlFile } from "../../runtime/yaml-file.ts";
 
 type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
@@ -16,7 +15,7 @@ export async function enrollLocalWorker(
   writ: Writ,
   { name, home, hubUrl, file }: LocalEnrolment,
 ): Promise<void> {
-  const caPem = await readAuthority(home, hubUrl);
+  const caPem = hubUrl.startsWith("https:") ? await findAuthority({ home }) : undefined;
   const present = existsSync(file) ? await readPresent(file) : undefined;
   const token =
     present === undefined ? undefined : await keptToken({ name, hubUrl, caPem, token: present.token });
@@ -55,9 +54,4 @@ async function keptToken(worker: {
   } finally {
     asWorker.close();
   }
-}
-
-async function readAuthority(home: string, hubUrl: string): Promise<string | undefined> {
-  if (!hubUrl.startsWith("https:")) return undefined;
-  return (await readSmallFile(join(home, "certs", "ca.crt"), { mustBePrivate: false })) ?? undefined;
 }

@@ -7,10 +7,9 @@ export function define(command: Command, context: CliContext): void {
     .option("--port <n>", "port for HTTP; 0 picks a free one (PORT; default: 3000)")
     .option("--grpc-port <n>", "port for gRPC; 0 picks a free one (WRIT_GRPC_PORT; default: 50051)")
     .option(...acceptLossOption)
-    .action(() => {
-      const { home, port, grpcPort, acceptLoss } = command.optsWithGlobals<HubFlags>();
-      return runHub(context, { homeFlag: home, flags: { port, grpcPort }, acceptLoss, withWorker: false });
-    });
+    .action(({ port, grpcPort, acceptLoss }: HubFlags) =>
+      runHub(context, { command, flags: { port, grpcPort }, acceptLoss, withWorker: false }),
+    );
 }
 
-type HubFlags = { home?: string; port?: string; grpcPort?: string; acceptLoss?: number };
+type HubFlags = { port?: string; grpcPort?: string; acceptLoss?: number };

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { restore } from "../../hub/admin.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { askPassphrase, passphraseOption } from "../ask-passphrase.ts";
-import { findHome } from "../connection.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine } from "../terminal.ts";
@@ -23,10 +23,9 @@ export function define(command: Command, context: CliContext): void {
       "\nThe home (--home) must be empty or not exist yet. The audit trail and the seal of every document are checked first;\nif a check fails, nothing is restored.",
     )
     .action(async (file: string, { passphraseFile, acceptDamaged = false }: RestoreOptions) => {
-      const { home } = command.optsWithGlobals<{ home?: string }>();
       const passphrase = await askPassphrase(context, { file: passphraseFile, isNew: false });
       const restored = await restore({
-        home: findHome(context, home),
+        home: findHome(context, command),
         env: context.env,
         file: resolve(context.cwd, file),
         passphrase,

@@ -1,14 +1,14 @@
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { startHub } from "../../hub/start.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { findHome } from "../connection.ts";
+import { findHome, homeFlag } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { greet } from "./greet.ts";
 import { LocalWorker } from "./local-worker.ts";
 
 type RunHubInput = {
-  homeFlag: string | undefined;
+  command: Command;
   flags: Record<string, string | undefined>;
   acceptLoss: number | undefined;
   withWorker: boolean;
@@ -29,15 +29,21 @@ function recordNumber(text: string): number {
 /** Runs a hub, and perhaps a worker, until a signal arrives. The worker drains first, because it needs the hub. */
 export async function runHub(
   context: CliContext,
-  { homeFlag, flags, acceptLoss, withWorker }: RunHubInput,
+  { command, flags, acceptLoss, withWorker }: RunHubInput,
 ): Promise<void> {
   const { env, osUser, version, stops } = context;
-  const home = findHome(context, homeFlag);
+  const home = findHome(context, command);
   const hub = await startHub({ home, flags, env, osUser, version, acceptLoss });
   const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.url }) : undefined;
   try {
     await worker?.start();
-    greet(context, { url: hub.url, grpcPort: hub.grpcPort, home, homeFlag, workerId: worker?.workerId });
+    greet(context, {
+      url: hub.url,
+      grpcPort: hub.grpcPort,
+      home,
+      homeFlag: homeFlag(command),
+      workerId: worker?.workerId,
+    });
     await whenAborted(stops.requested);
     context.stderr.write(
       "stopping: waiting for running jobs to finish; press Ctrl-C again to stop at once\n",

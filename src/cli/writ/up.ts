@@ -8,15 +8,9 @@ export function define(command: Command, context: CliContext): void {
     .option("--grpc-port <n>", "port for gRPC; 0 picks a free one (WRIT_GRPC_PORT; default: 50051)")
     .option(...acceptLossOption)
     .option("--no-worker", "run only the hub")
-    .action(() => {
-      const { home, port, grpcPort, worker, acceptLoss } = command.optsWithGlobals<UpFlags>();
-      return runHub(context, {
-        homeFlag: home,
-        flags: { port, grpcPort },
-        acceptLoss,
-        withWorker: worker !== false,
-      });
-    });
+    .action(({ port, grpcPort, worker, acceptLoss }: UpFlags) =>
+      runHub(context, { command, flags: { port, grpcPort }, acceptLoss, withWorker: worker !== false }),
+    );
 }
 
-type UpFlags = { home?: string; port?: string; grpcPort?: string; acceptLoss?: number; worker?: false };
+type UpFlags = { port?: string; grpcPort?: string; acceptLoss?: number; worker?: false };

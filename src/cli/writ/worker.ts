@@ -4,13 +4,13 @@ import type { Command } from "commander";
 import { ensureHome } from "../../runtime/home.ts";
 import { openLogger } from "../../runtime/logger.ts";
 import { loadWorkerSettings, startWorker, type WorkerSettings } from "../../worker/start.ts";
-import { findHome } from "../connection.ts";
+import { findHome, homeFlag } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine } from "../terminal.ts";
 import { listenToParent } from "./parent-link.ts";
 
-type WorkerFlags = { config?: string; home?: string; withParent?: boolean };
+type WorkerFlags = { config?: string; withParent?: boolean };
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -19,16 +19,14 @@ export function define(command: Command, context: CliContext): void {
       "the worker's agents.yaml (default: agents.yaml in its home, else the environment alone)",
     )
     .option("--with-parent", "drain and exit when standard input closes; `writ up` uses this")
-    .action(() => runWorker(context, command.optsWithGlobals<WorkerFlags>()));
+    .action((flags: WorkerFlags) => runWorker(context, command, flags));
 }
 
 /** Runs a worker until a signal or its parent asks it to stop: first by draining, the second time at once. */
-async function runWorker(context: CliContext, flags: WorkerFlags): Promise<void> {
+async function runWorker(context: CliContext, command: Command, flags: WorkerFlags): Promise<void> {
   const { env, hostName, version } = context;
-  const home =
-    flags.home === undefined
-      ? join(findHome(context, undefined), "worker")
-      : resolve(context.cwd, flags.home);
+  const given = homeFlag(command);
+  const home = given === undefined ? join(findHome(context, command), "worker") : resolve(context.cwd, given);
   await ensureHome(home);
   const settings = await loadWorkerSettings({
     configFile: findConfig(context, flags, home),

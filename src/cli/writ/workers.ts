@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import type { Command } from "commander";
+import { findAuthority } from "../../client/find-authority.ts";
 import { enrollWorker, type Writ, WritError } from "../../client/index.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
-import { readSmallFile } from "../../runtime/private-file.ts";
-import { findHome, withWrit } from "../connection.ts";
+import { withWrit } from "../connection.ts";
+import { loadConnection } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { collect, listByDefault } from "../program.ts";
@@ -41,10 +42,11 @@ async function addWorker(
   // It may be another worker's file, with that worker's token.
   if (existsSync(file))
     throw new WritError("INVALID_ARGUMENT", `--out: ${file} already exists; name another file`);
-  const options = command.optsWithGlobals<{ home?: string; hub?: string }>();
-  const home = findHome(context, options.home);
-  const hubUrls = flags.url ?? [options.hub ?? context.env["WRIT_HUB_URL"] ?? (await hubUrlOf(home))];
-  const enrolled = await enrollWorker(writ, { name, hubUrls, caPem: await authority(home, hubUrls), file });
+  const { home, ca } = await loadConnection(context, command);
+  const hubUrls = flags.url ?? (await writ.hubUrls());
+  const isTls = hubUrls.some((url) => url.startsWith("https:"));
+  const caPem = isTls ? await findAuthority({ caFile: ca, home }) : undefined;
+  const enrolled = await enrollWorker(writ, { name, hubUrls, caPem, file });
   if (hubUrls.some((url) => isLoopback(URL.parse(url)?.hostname ?? ""))) {
     context.stderr.write(
       `note: only this machine can reach ${hubUrls.join(",")}; give the hub's public address with --url\n`,
@@ -57,15 +59,4 @@ async function addWorker(
       "",
     ].join("\n"),
   );
-}
-
-async function hubUrlOf(home: string): Promise<string> {
-  const text = await readSmallFile(join(home, "hub.json"), { mustBePrivate: false });
-  if (text === null) throw new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`);
-  return (JSON.parse(text) as { url: string }).url;
-}
-
-async function authority(home: string, urls: readonly string[]): Promise<string | undefined> {
-  if (!urls.some((url) => url.startsWith("https:"))) return undefined;
-  return (await readSmallFile(join(home, "certs", "ca.crt"), { mustBePrivate: false })) ?? undefined;
 }

@@ -26,6 +26,7 @@ export type IssuedCert = { serial: string; expiresAt: number };
 /** Issues a certificate and fills a folder with everything that `jobctl` needs on another machine. */
 export async function issueCert(home: string, request: IssueRequest): Promise<IssuedCert> {
   checkNames(request);
+  if (request.out === home || existsSync(certPaths(request.out).caKey)) throw hubHome(request.out);
   await ensureHome(request.out);
   if (existsSync(join(request.out, "client.key"))) {
     throw new WritError(
@@ -47,6 +48,11 @@ export async function issueCert(home: string, request: IssueRequest): Promise<Is
     await writePrivateFile(join(request.out, "hub.json"), `${JSON.stringify(hubFile, null, 2)}\n`);
     return { serial: made.serial, expiresAt: expiryOf(made.certPem) };
   });
+}
+
+/** Its files would take the place of the hub's own, such as the address under which the hub is found. */
+function hubHome(out: string): WritError {
+  return new WritError("INVALID_ARGUMENT", `--out: ${out} is a hub's home; name another folder`);
 }
 
 type RevokeRequest = { serial?: string; user?: string; tenant?: string; nowMs: number };
