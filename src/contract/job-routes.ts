@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { outputStreams } from "../core/output-stream.ts";
-import { jobId, queryFlag, queryInteger } from "./fields.ts";
+import { jobId, queryFlag, queryInteger, text } from "./fields.ts";
 import { bulkAnswer, bulkRequest, listQuery } from "./list-query.ts";
 import { bodyBytes, nextCursor, route } from "./route.ts";
 import { startRequest } from "./start-shapes.ts";
@@ -17,6 +17,13 @@ export const outputParams = z.strictObject({
 const readers = ["user", "viewer"] as const;
 const listHeaders = { ...nextCursor, "X-Total-Count": "How many there are in all, with count=true" } as const;
 const outputHeaders = { "X-Job-Attempt": "The attempt that wrote it" } as const;
+
+const foundView = z.object({
+  attempt: z.int(),
+  size: z.int(),
+  offsets: z.array(z.int()),
+  next: z.int().nullable().meta({ description: "`from` of the next call; null when all is searched" }),
+});
 
 export const jobRoutes = {
   submitJob: route({
@@ -130,6 +137,19 @@ export const jobRoutes = {
         headers: { ...outputHeaders, "Content-Range": "Which range, and the size of the output" },
       },
     },
+  }),
+  searchOutput: route({
+    method: "GET",
+    path: "/jobs/:id/output/:stream/search",
+    who: readers,
+    summary: "Find a text in the output of an attempt: up to 1,000 offsets, and where to continue",
+    params: outputParams,
+    query: z.strictObject({
+      q: text(1, 200),
+      attempt: queryInteger(1, Number.MAX_SAFE_INTEGER).optional(),
+      from: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
+    }),
+    answers: { 200: { description: "Where the text begins, in bytes", shape: foundView } },
   }),
   listJobEvents: route({
     method: "GET",

@@ -35,6 +35,19 @@ async function finish(job: HeldJob): Promise<void> {
 
 const aliceJob = () => runningJob(hub, { token: tokens.alice });
 
+test("searching tells where a text begins, to readers of the job alone", async () => {
+  const job = await aliceJob();
+  await append(job, 0, "one error\ntwo\nthree error\n");
+  const search = (token: string, query: string) =>
+    hub.call("GET", `/jobs/${job.id}/output/stdout/search?${query}`, { token });
+  const found = { attempt: 1, size: 26, offsets: [4, 20], next: null };
+  expect((await search(tokens.alice, "q=error")).json()).toEqual(found);
+  expect((await search(tokens.alice, "q=error&from=5")).json()).toEqual({ ...found, offsets: [20] });
+  expect(await search(tokens.alice, "q=")).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+  expect(await search(tokens.bob, "q=error")).toMatchObject({ status: 403 });
+  expect(await search(tokens.alice, "q=error&attempt=7")).toMatchObject({ status: 404 });
+});
+
 describe("appending", () => {
   test("goes on exactly where the stream ends, and says where that is", async () => {
     const job = await aliceJob();

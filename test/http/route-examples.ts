@@ -59,6 +59,11 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     params: { id: await aliceJob(world), stream: "stdout" },
     query: { offset: "0", attempt: "1", follow: "false" },
   }),
+  searchOutput: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: await aliceJob(world), stream: "stdout" },
+    query: { q: "error", attempt: "1", from: "0" },
+  }),
   listJobEvents: async (world) => ({
     token: world.tokens.alice,
     params: { id: await aliceJob(world) },

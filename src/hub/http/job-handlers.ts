@@ -6,6 +6,8 @@ import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
 import { countJobs, listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import { listWholeJobs } from "../use-cases/jobs/list-whole-jobs.ts";
+import { openOutput } from "../use-cases/jobs/read-output.ts";
+import { searchOutput } from "../use-cases/jobs/search-output.ts";
 import { showJob } from "../use-cases/jobs/show-job.ts";
 import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
@@ -53,6 +55,15 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
 
   streamEvents,
   readOutput,
+
+  async searchOutput({ deps, identity, origin, params, query }) {
+    const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
+    const output = await openOutput(deps, request);
+    const { q: text, from = 0 } = query;
+    const { attempt, size } = output;
+    const found = await searchOutput(output, { text, from, clock: deps.clock });
+    return { status: 200, body: { attempt, size, ...found } };
+  },
 
   async getJob(call) {
     return { status: 200, body: await showJob(call.deps, await readable(call), call.identity) };
