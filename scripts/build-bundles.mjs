@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
-import { bundleDir, manifestOf, programs, root } from "./paths.mjs";
+import { bundleDir, manifestOf, programs, root, sourceOf } from "./paths.mjs";
 
 // Bundles each program, and each thread that it starts, into one file. Set-up runs this on the pinned Node.
 const threadSources = ["src/store/sqlite/thread.ts", "src/worker/heartbeat-thread.ts"];
@@ -16,7 +16,7 @@ const reference = await makeReferenceFile();
 const threads = new Map();
 for (const source of threadSources) threads.set(source, await bundle(source));
 for (const name of programs) {
-  const { file, sources } = await bundle(`src/cli/${name}.ts`);
+  const { file, sources } = await bundle(sourceOf(name));
   const ofThreads = [...threads.values()].flatMap((thread) => thread.sources);
   const all = new Set([
     ...sources,

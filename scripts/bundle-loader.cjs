@@ -11,7 +11,8 @@ const program = basename(__filename, ".cjs");
 const root = `${__dirname}/../../..`;
 
 const bundle = findBundle();
-if (bundle === undefined) import(`${root}/src/cli/${program}.ts`);
+const room = program === "writ-agent" ? "agent" : "cli";
+if (bundle === undefined) import(`${root}/src/${room}/${program}.ts`);
 else run(bundle);
 
 /** The name of the bundle, or undefined if a source has changed. */
@@ -46,7 +47,7 @@ function run(bundle) {
 /** Compiled code is cached per command. Only commands that succeed are cached, so there are few names. */
 function commandName() {
   const word = process.argv[2] ?? "";
-  return /^[a-z]{1,20}$/.test(word) ? word : "other";
+  return /^[a-z][a-z-]{0,19}$/.test(word) ? word : "other";
 }
 
 function read(path) {

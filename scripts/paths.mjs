@@ -9,7 +9,8 @@ export const stateDir = join(root, "node_modules", ".writ");
 
 /** Where set-up puts the bundled programs, each with a list of its sources. */
 export const bundleDir = join(stateDir, "bundle");
-export const programs = ["jobctl", "writ"];
+export const programs = ["jobctl", "writ", "writ-agent"];
+export const sourceOf = (program) => `src/${program === "writ-agent" ? "agent" : "cli"}/${program}.ts`;
 export const manifestOf = (program) => join(bundleDir, `${program}.json`);
 
 /** The Node that everything in this checkout runs on, as chosen by set-up. */

@@ -19,7 +19,7 @@ import { limits, requires } from "./run-shapes.ts";
 
 const yearSec = 365 * 86_400;
 
-const outputLocation = z.strictObject({
+export const outputLocation = z.strictObject({
   folder_id: folderId,
   prefix: storagePrefix
     .refine((prefix) => prefix !== "", "must not be empty; leave it out instead")

@@ -29,7 +29,7 @@ export async function killProcessTree(pid: number): Promise<void> {
 type ProcessRow = { pid: number; parent: number; session: number; isZombie: boolean };
 
 /** The living processes of the session that `pid` leads, and the descendants of `pid`. */
-async function findTree(pid: number): Promise<number[]> {
+export async function findTree(pid: number): Promise<number[]> {
   const rows = await readProcessTable();
   const family = new Set([pid]);
   // A child may be listed before its parent, so look until nothing new is found; each turn adds a generation.

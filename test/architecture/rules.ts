@@ -89,7 +89,6 @@ export const bannedTexts: BannedText[] = [
 export const testedOnly = [
   "src/signing/verify-claim.ts verifyClaim",
   "src/signing/job-token.ts verifyJobToken",
-  "src/runners/http-worker/http-worker-client.ts HttpWorkerClient",
   "src/runtime/open-beneath.ts openBase",
   "src/transfer/download-file.ts downloadFile",
   "src/transfer/find-output-files.ts findOutputFiles",

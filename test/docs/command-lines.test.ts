@@ -28,8 +28,8 @@ test("a command or an option that does not exist is found", async () => {
 /** Lines of code blocks, and code within a sentence, that begin with one of the programs. */
 function commandLines(text: string): string[] {
   const unwrapped = text.replaceAll("\\\n", " ");
-  const block = /^(?:\$ )?(?:\w+=\S* )*(?:bin\/|npx )?((?:jobctl|writ) [^\n#|]*)/gm;
-  const inline = /`(?:bin\/)?((?:jobctl|writ) [^`\n]+)`/g;
+  const block = /^(?:\$ )?(?:\w+=\S* )*(?:bin\/|npx )?((?:jobctl|writ|writ-agent) [^\n#|]*)/gm;
+  const inline = /`(?:bin\/)?((?:jobctl|writ|writ-agent) [^`\n]+)`/g;
   const blocks = [...unwrapped.matchAll(/```(?:sh|console)\n([\s\S]*?)```/g)].flatMap(([, code = ""]) => [
     ...code.matchAll(block),
   ]);

@@ -1,4 +1,5 @@
 import type { Command, Option } from "commander";
+import { buildAgentProgram } from "../../src/agent/program.ts";
 import type { CliContext } from "../../src/cli/context.ts";
 import { createContext } from "../../src/cli/create-context.ts";
 import { jobctlShape } from "../../src/cli/jobctl/program.ts";
@@ -7,7 +8,7 @@ import { writShape } from "../../src/cli/writ/program.ts";
 
 const head = `# Commands
 
-Every command of \`jobctl\` and \`writ\` with its options, as their \`--help\` shows them. [Getting started](getting-started.md)
+Every command of \`jobctl\`, \`writ\` and \`writ-agent\` with its options, as their \`--help\` shows them. [Getting started](getting-started.md)
 explains the usual ones. This page is made from the programs by \`npm test -- test/docs/commands.test.ts -u\`.`;
 
 /** The page of all commands, as the programs describe them. */
@@ -19,6 +20,7 @@ export async function loadPrograms(): Promise<Command[]> {
   return [
     await loadProgram(contextOf("jobctl"), jobctlShape),
     await loadProgram(contextOf("writ"), writShape),
+    buildAgentProgram({ version: "" } as never, () => {}),
   ];
 }
 
@@ -29,7 +31,11 @@ function contextOf(program: "jobctl" | "writ"): CliContext {
 }
 
 function describeProgram(program: Command): string[] {
-  const commands = program.commands.flatMap((command) => [command, ...command.commands]);
+  const visible = program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((command) => command.name() !== "help");
+  const commands = visible.flatMap((command) => [command, ...command.commands]);
   return [
     `## ${program.name()}`,
     program.description(),

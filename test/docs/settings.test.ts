@@ -53,6 +53,18 @@ test("the page lists every setting of a worker, with its default where all machi
   }
 });
 
+test("the page lists every setting of the agent with its default", () => {
+  const declared = Array.from(
+    readText("src/agent/agent-settings.ts").matchAll(
+      /name: "(\w+)",\s*parse: .*?,\s*default: (?:"([^"]+)"|(\d+))/gs,
+    ),
+    ([, name, text, number]) => [`\`${name}\``, `\`${text ?? number}\``],
+  );
+  const written = readTable(readBlock(page, "agent settings"));
+  expect(declared).toHaveLength(5);
+  expect(written.map((cells) => cells.slice(0, 2))).toEqual(declared);
+});
+
 /** What is given above, or differs from machine to machine. */
 const ofThisMachine = new Set(["token", "workerId", "cores", "ramGb", "slots", "workDir"]);
 

@@ -1,0 +1,22 @@
+import type { Writable } from "node:stream";
+import type { OutputStream } from "../core/output-stream.ts";
+import { followFile } from "../output/folder/follow-file.ts";
+import { encodeFrame } from "../runners/container/relay-frames.ts";
+import type { JobFiles } from "./agent-settings.ts";
+
+/** Passes the job's output on while it is written. The returned function resolves when all of it was passed on. */
+export function relayOutput(sink: Writable, files: JobFiles): () => Promise<void> {
+  const ended = new AbortController();
+  const relays = [
+    relay(sink, "stdout", files.stdout, ended.signal),
+    relay(sink, "stderr", files.stderr, ended.signal),
+  ];
+  return async () => {
+    ended.abort();
+    await Promise.all(relays);
+  };
+}
+
+async function relay(sink: Writable, stream: OutputStream, path: string, ended: AbortSignal): Promise<void> {
+  for await (const piece of followFile({ path, offset: 0, ended })) sink.write(encodeFrame(stream, piece));
+}

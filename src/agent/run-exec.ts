@@ -1,0 +1,64 @@
+import { constants } from "node:os";
+import { resolveLimits } from "../core/limits.ts";
+import { exitOutcome } from "../runners/exit-outcome.ts";
+import { maskOutcome } from "../runners/mask-outcome.ts";
+import { processEnvironment } from "../runners/process-environment.ts";
+import { readResult } from "../runners/read-result.ts";
+import { secretForms } from "../runners/secret-forms.ts";
+import { waitForExit } from "../runners/wait-for-exit.ts";
+import { plainIsolation, startPlain } from "../sandbox/plain-sandbox.ts";
+import type { LaunchPlan, ProcessExit } from "../sandbox/sandbox.ts";
+import type { AgentDeps } from "./agent-deps.ts";
+import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
+import { identityOf } from "./process-identity.ts";
+import { workerEnvironment } from "./worker-environment.ts";
+
+const outputBytesMax = 1024 ** 3;
+
+/** Runs `worker_command… <base64 of the input>` without a cage: the container is the cage. */
+export async function runExec(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
+  const plan = planOf(deps, job);
+  const isolation = plainIsolation();
+  const running = await startPlain(plan, isolation);
+  await job.noteProcess(running.pid === 0 ? null : identityOf(running.pid));
+  const onStuck = (): void => deps.log.error({ job: plan.jobId }, "the process of the job cannot be ended");
+  const { exit, stoppedBy } = await waitForExit({ clock: deps.clock, stopGraceMs, onStuck }, job, running);
+  const result = await readResult({ resultFile: job.files.result, stdoutFile: plan.stdoutFile });
+  const ended = { argv: plan.argv, exit, stoppedBy, result, isolation };
+  const outcome = maskOutcome(exitOutcome(job, ended), plan.masks ?? []);
+  return { outcome, exitCode: exitCodeOf(outcome, exit) };
+}
+
+function planOf(deps: AgentDeps, { payload, files }: AgentJob): LaunchPlan {
+  const { worker_command, secrets = {}, attempt = 1 } = payload;
+  return {
+    jobId: payload.job_id,
+    attempt,
+    argv: [...worker_command, Buffer.from(payload.inputJson).toString("base64")],
+    env: processEnvironment({
+      jobId: payload.job_id,
+      attempt,
+      type: payload.job_class,
+      inputFile: files.input,
+      resultFile: files.result,
+      outputDir: files.output,
+      jobEnv: workerEnvironment(deps.env),
+      secrets,
+    }),
+    cwd: deps.cwd,
+    stdoutFile: files.stdout,
+    stderrFile: files.stderr,
+    outputBytesMax,
+    masks: secretForms(Object.values(secrets)),
+    limits: resolveLimits({}),
+    asked: [],
+    workDir: files.dir,
+  };
+}
+
+/** As a shell reports it: 128 and the number of the signal that ended it. */
+function exitCodeOf(outcome: JobEnding["outcome"], { exitCode, signal }: ProcessExit): number {
+  if (exitCode !== null) return exitCode;
+  if (signal !== null) return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
+  return outcome.kind === "failed" ? (outcome.exitCode ?? 1) : 1;
+}

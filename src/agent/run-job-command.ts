@@ -1,0 +1,87 @@
+import { WritError } from "../core/errors.ts";
+import type { AgentDeps } from "./agent-deps.ts";
+import {
+  decodePayload,
+  type ReadPayload,
+  readAll,
+  readLines,
+  readPayload,
+  readPayloadFile,
+} from "./read-payload.ts";
+import { type FinishedJob, failedReport, runJob } from "./run-job.ts";
+
+type RunJobOptions = { payloadBase64?: string; payloadFile?: string; relay?: boolean };
+
+/** `run-job`: prints exactly one line, whatever happens; the exit code is the worker's. */
+export async function runJobCommand(deps: AgentDeps, options: RunJobOptions): Promise<number> {
+  let payload: ReadPayload | undefined;
+  try {
+    const caller = new Caller(deps, options.relay === true);
+    payload = readPayload(await payloadText(deps, options, caller));
+    const finished = await runJob(deps, payload, { relay: options.relay === true, callerGone: caller.gone });
+    deps.stdout.write(reportLine(finished));
+    return finished.report.exit_code;
+  } catch (error) {
+    const report = failedReport(error, payload);
+    deps.log.error({ job: payload?.job_id }, `the agent failed: ${report.error?.message}`);
+    deps.stdout.write(reportLine({ report, resultJson: undefined }));
+    return report.exit_code;
+  }
+}
+
+async function payloadText(deps: AgentDeps, options: RunJobOptions, caller: Caller): Promise<string> {
+  const { payloadBase64, payloadFile, relay } = options;
+  if ([payloadBase64, payloadFile, relay || undefined].filter((given) => given !== undefined).length > 1) {
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      "--payload-base64, --payload-file and --relay (which reads standard input) exclude each other",
+    );
+  }
+  if (payloadBase64 !== undefined) return decodePayload(payloadBase64);
+  if (payloadFile !== undefined) return readPayloadFile(payloadFile);
+  return relay ? caller.nextLine() : readAll(deps.stdin);
+}
+
+/** Whoever relays a job keeps our standard input open while it watches over the job. */
+class Caller {
+  readonly #lines: AsyncGenerator<string>;
+  readonly #gone = new AbortController();
+
+  constructor({ stdin }: AgentDeps, _isRelay: boolean) {
+    this.#lines = readLines(stdin);
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  async nextLine(): Promise<string> {
+    const { value, done } = await this.#lines.next();
+    if (done) throw new WritError("INVALID_ARGUMENT", "--relay: standard input has no line with a payload");
+    void this.#watch();
+    return value;
+  }
+
+  async #watch(): Promise<void> {
+    try {
+      for await (const _line of this.#lines);
+    } finally {
+      this.#gone.abort();
+    }
+  }
+}
+
+/** The result stays as the job wrote it. */
+function reportLine({ report, resultJson }: FinishedJob): string {
+  const { error, output_files, ...head } = report;
+  const fields = Object.entries({ ...head, error, output_files })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `"${name}":${JSON.stringify(value)}`);
+  if (resultJson !== undefined) fields.push(`"result":${oneLine(resultJson)}`);
+  return `{${fields.join(",")}}\n`;
+}
+
+/** JSON has line breaks only between its parts. */
+function oneLine(json: string): string {
+  return json.replaceAll(/[\r\n]+/g, " ");
+}

@@ -1,0 +1,95 @@
+import type { AgentReport } from "../contract/agent-shapes.ts";
+import { WritError } from "../core/errors.ts";
+import { RunFailure, type StopReason } from "../runners/runner.ts";
+import type { AgentDeps } from "./agent-deps.ts";
+import { AgentJob, type JobEnding } from "./agent-job.ts";
+import type { ReadPayload } from "./read-payload.ts";
+import { relayOutput } from "./relay-output.ts";
+import { runExec } from "./run-exec.ts";
+import { runHttp } from "./run-http.ts";
+
+/** The exit code when it was the agent that failed, and not the job. */
+const agentFailed = 125;
+
+export type FinishedJob = { report: AgentReport; resultJson: string | undefined };
+
+type RunOptions = {
+  /** Passes the job's output on as frames on standard error. */
+  relay: boolean;
+  /** Aborted when whoever called is gone. */
+  callerGone: AbortSignal;
+};
+
+/** One job from its payload to its report: record → run → upload → record. Rejects when the agent itself fails. */
+export async function runJob(
+  deps: AgentDeps,
+  payload: ReadPayload,
+  { relay, callerGone }: RunOptions,
+): Promise<FinishedJob> {
+  const { clock, log } = deps;
+  const stop = new AbortController();
+  const end = (reason: StopReason): void => stop.abort(reason);
+  for (const signal of [deps.stop, callerGone]) onAbort(signal, () => end("cancelled"));
+  const job = await AgentJob.begin(deps, payload, { signal: stop.signal, hurry: deps.hurry });
+  const { timeout_sec } = job.lease;
+  const timer = timeout_sec === 0 ? undefined : clock.setTimer(() => end("timeout"), timeout_sec * 1000);
+  const subject = { job: payload.job_id };
+  log.info(subject, `started class=${payload.job_class} kind=${payload.interface.kind}`);
+  const finishRelay = relay ? relayOutput(deps.stderr, job.files) : undefined;
+  try {
+    const ending = await carryOut(deps, job);
+    await finishRelay?.();
+    const finished = finishedJob(payload, ending);
+    await job.end(ending, finished.report.error ?? null, clock.nowMs());
+    log.info(subject, `ended exit_code=${ending.exitCode}${shownError(finished.report)}`);
+    return finished;
+  } catch (error) {
+    const report = failedReport(error, payload);
+    await job.fail(report.error!, clock.nowMs()).catch(() => {});
+    throw error;
+  } finally {
+    timer?.cancel();
+  }
+}
+
+async function carryOut(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
+  try {
+    return job.payload.interface.kind === "exec_per_job"
+      ? await runExec(deps, job)
+      : await runHttp(deps, job);
+  } catch (error) {
+    if (!(error instanceof RunFailure)) throw error;
+    const detail = error.detail === undefined ? {} : { detail: error.detail };
+    return { outcome: { kind: "failed", code: error.code, ...detail, reason: error.message }, exitCode: 1 };
+  }
+}
+
+function finishedJob(payload: ReadPayload, { outcome, exitCode }: JobEnding): FinishedJob {
+  const { job_id, job_class } = payload;
+  // Nothing but a disk that cannot be written gives a job back here.
+  if (outcome.kind === "released") throw new WritError("STORE_UNAVAILABLE", outcome.reason);
+  if (outcome.kind === "succeeded") {
+    const report = { success: true, job_id, job_class, exit_code: exitCode };
+    return { report, resultJson: outcome.resultJson };
+  }
+  const error = { code: outcome.detail ?? outcome.code, message: outcome.reason };
+  const report = { success: false, job_id, job_class, exit_code: exitCode, error };
+  return { report, resultJson: outcome.partialResultJson };
+}
+
+/** The report when the agent itself failed: nothing is known of the job. */
+export function failedReport(error: unknown, payload?: ReadPayload): AgentReport {
+  const code = error instanceof WritError ? error.code : "INTERNAL";
+  const message = error instanceof Error ? error.message : String(error);
+  const { job_id = "", job_class = "" } = payload ?? {};
+  return { success: false, job_id, job_class, exit_code: agentFailed, error: { code, message } };
+}
+
+function shownError({ error }: AgentReport): string {
+  return error === undefined ? "" : ` error=${error.code}: ${error.message}`;
+}
+
+function onAbort(signal: AbortSignal, act: () => void): void {
+  if (signal.aborted) act();
+  else signal.addEventListener("abort", act, { once: true });
+}

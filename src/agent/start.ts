@@ -1,0 +1,100 @@
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { invalidArgument } from "../core/errors.ts";
+import type { AgentDeps } from "./agent-deps.ts";
+import { workerLogDir } from "./agent-settings.ts";
+import { findWorker } from "./find-worker.ts";
+import { LogFollower } from "./log-follower.ts";
+import { wantedWorker, workerSubject } from "./worker-state.ts";
+
+type WarmUp = { port: number; command: string[] };
+type StartWords = { fromStart: boolean; warmUps: WarmUp[] };
+
+const lookMs = 250;
+
+/** `start`: starts the given workers, then shows the logs of all workers until it is stopped. */
+export async function startAgent(deps: AgentDeps, words: StartWords): Promise<number> {
+  const followers = new Map<string, LogFollower>();
+  await mkdir(workerLogDir(deps.settings), { recursive: true, mode: 0o700 });
+  if (!words.fromStart) await lookForLogs(deps, followers, { fromStart: false });
+  const warmed = Promise.all(words.warmUps.map((warmUp) => warmUpWorker(deps, warmUp)));
+  warmed.catch(() => {});
+  while (!deps.stop.aborted) {
+    // A log that appears later is shown from its beginning.
+    await lookForLogs(deps, followers, { fromStart: true });
+    for (const follower of followers.values()) follower.read();
+    await deps.clock.sleep(lookMs, deps.stop).catch(() => {});
+  }
+  return 0;
+}
+
+async function lookForLogs(
+  { settings, stdout }: AgentDeps,
+  followers: Map<string, LogFollower>,
+  { fromStart }: { fromStart: boolean },
+): Promise<void> {
+  const dir = workerLogDir(settings);
+  for (const name of await readdir(dir).catch(() => [])) {
+    if (!/^http_\d+\.log$/.test(name) || followers.has(name)) continue;
+    const worker = name.slice(0, -".log".length);
+    const show = (lines: Buffer): void => {
+      for (const line of lines.toString("utf8").split("\n").slice(0, -1))
+        stdout.write(`worker=${worker} ${line}\n`);
+    };
+    followers.set(name, new LogFollower(join(dir, name), { fromStart, show }));
+  }
+}
+
+/** A worker that does not start is reported, and the others are still followed. */
+async function warmUpWorker(deps: AgentDeps, { port, command }: WarmUp): Promise<void> {
+  const payload = {
+    job_id: "warmup",
+    job_class: "warmup",
+    worker_command: command,
+    interface: { kind: "persistent_http" as const, port },
+    inputJson: "null",
+  };
+  try {
+    await findWorker(deps, wantedWorker(payload, port), deps.stop);
+  } catch (error) {
+    if (deps.stop.aborted) return;
+    const message = `was not warmed up: ${(error as Error).message}`;
+    deps.log.error(workerSubject(port), message);
+    deps.stderr.write(`writ-agent: ${workerSubject(port).worker} ${message}\n`);
+  }
+}
+
+/** Options until the first --warmup; then each --warmup has a port and a command. */
+export function readStartWords(words: readonly string[]): StartWords {
+  const [head = [], ...groups] = splitAt(words, "--warmup");
+  const unknown = head.find((word) => word !== "--from-start");
+  if (unknown !== undefined)
+    throw invalidArgument({
+      path: "start",
+      message: `does not know ${unknown}; see writ-agent start --help`,
+    });
+  return { fromStart: head.length > 0, warmUps: groups.map(readWarmUp) };
+}
+
+function readWarmUp([port = "", ...words]: string[]): WarmUp {
+  const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
+  if (number < 1 || number > 65_535)
+    throw invalidArgument({
+      path: "--warmup",
+      message: `must begin with a port from 1 to 65535, not with ${JSON.stringify(port)}`,
+    });
+  const at = words.indexOf("--");
+  const command = at === -1 ? words : words.toSpliced(at, 1);
+  if (command.length === 0)
+    throw invalidArgument({ path: `--warmup ${port}`, message: "needs the command of the worker" });
+  return { port: number, command };
+}
+
+function splitAt(words: readonly string[], mark: string): string[][] {
+  const groups: string[][] = [[]];
+  for (const word of words) {
+    if (word === mark) groups.push([]);
+    else groups.at(-1)!.push(word);
+  }
+  return groups;
+}

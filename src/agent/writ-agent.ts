@@ -1,0 +1,27 @@
+import manifest from "../../package.json" with { type: "json" };
+import { runAgent } from "./program.ts";
+
+/** `writ-agent` runs jobs inside a container. The first signal ends a job in order, the second ends it at once. */
+const stop = new AbortController();
+const hurry = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => {
+    if (stop.signal.aborted) hurry.abort();
+    stop.abort();
+  });
+}
+const [, file = "", ...args] = process.argv;
+const { env, execPath, stdin, stdout, stderr } = process;
+for (const sink of [stdout, stderr]) sink.on("error", () => {});
+void runAgent({
+  args,
+  env,
+  cwd: process.cwd(),
+  program: { execPath, file },
+  version: manifest.version,
+  stdin,
+  stdout,
+  stderr,
+  stop: stop.signal,
+  hurry: hurry.signal,
+}).then((exitCode) => process.exit(exitCode));

@@ -1,0 +1,80 @@
+import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+
+/** Of the kernel's lines for one socket: its own address, its state, and far behind them its inode. */
+const rowPattern = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]{2}) (?:\S+\s+){5}(\d+)/;
+const listening = "0A";
+/** More listening sockets than any machine has; each takes a line of 150 bytes. */
+const tableBytesMax = 16 * 1024 * 1024;
+
+/** The sockets that listen on a port of this machine, as the kernel numbers them. */
+export function listenersOn(port: number): string[] {
+  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
+    listeningRows(file)
+      .filter((row) => row.port === port)
+      .map((row) => row.inode),
+  );
+}
+
+/** Whether each of these sockets is open in one of these processes. */
+export function areOpenIn(inodes: readonly string[], pids: readonly number[]): boolean {
+  const missing = new Set(inodes.map((inode) => `socket:[${inode}]`));
+  for (const pid of pids) {
+    if (missing.size === 0) break;
+    for (const link of openFilesOf(pid)) missing.delete(link);
+  }
+  return missing.size === 0;
+}
+
+/** The kernel lists listening sockets before all others, of which there may be thousands. */
+function listeningRows(file: string): { port: number; inode: string }[] {
+  const rows: { port: number; inode: string }[] = [];
+  for (const line of linesOf(file)) {
+    const [, port, state, inode] = rowPattern.exec(line) ?? [];
+    if (state === undefined) continue;
+    if (state !== listening) break;
+    rows.push({ port: Number.parseInt(port!, 16), inode: inode! });
+  }
+  return rows;
+}
+
+/** Not a file on a disk but calls to the kernel, so it is read in place; and only as far as the caller looks. */
+function* linesOf(file: string): Generator<string> {
+  let fd: number;
+  try {
+    fd = openSync(file, "r");
+  } catch {
+    // A machine without IPv6.
+    return;
+  }
+  try {
+    const buffer = Buffer.allocUnsafe(64 * 1024);
+    let rest = "";
+    for (let bytes = 0; bytes < tableBytesMax; ) {
+      const length = readSync(fd, buffer);
+      if (length === 0) break;
+      bytes += length;
+      const lines = (rest + buffer.toString("latin1", 0, length)).split("\n");
+      rest = lines.pop()!;
+      yield* lines;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openFilesOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  } catch {
+    // It has ended, or this worker may not look at it: then nothing is known to be its own.
+    return [];
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}

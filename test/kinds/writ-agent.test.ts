@@ -1,0 +1,290 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { identityOf } from "../../src/agent/process-identity.ts";
+import { eventually } from "../support/eventually.ts";
+import { AgentStage, finished, freePort, workersDir } from "./agent-stage.ts";
+
+let stage: AgentStage;
+let port: number;
+
+beforeEach(async () => {
+  stage = new AgentStage();
+  mkdirSync(join(stage.stateDir, "workers"), { recursive: true });
+  port = await freePort();
+});
+afterEach(() => stage.remove());
+
+const shell = (job_id: string, job_input: unknown = { text: "hey" }) => ({
+  job_id,
+  job_class: "shout.v1",
+  worker_command: [join(workersDir, "shout.sh")],
+  interface: { kind: "exec_per_job" },
+  job_input,
+});
+const http = (job_id: string, job_input: unknown, worker_command: string[]) => ({
+  job_id,
+  job_class: "shout.v1",
+  worker_command,
+  interface: { kind: "persistent_http", port },
+  job_input,
+});
+const node = process.execPath;
+const unruly = (...more: string[]) => [
+  node,
+  join(import.meta.dirname, "unruly-worker.mjs"),
+  String(port),
+  ...more,
+];
+const isRunning = (pid: number) => identityOf(pid) !== null;
+
+describe("one process per job", () => {
+  test("the last line of a shell script is the result, and its state and logs are where they belong", async () => {
+    const report = await stage.runJob(shell("one"));
+    expect(report).toEqual({
+      success: true,
+      job_id: "one",
+      job_class: "shout.v1",
+      exit_code: 0,
+      result: { shouted: "HEY" },
+      code: 0,
+    });
+    expect(stage.state("jobs", "one")).toMatchObject({
+      job_id: "one",
+      job_class: "shout.v1",
+      status: "completed",
+      worker_kind: "exec_per_job",
+      worker_pid: expect.any(Number),
+      worker_state_pid: null,
+      error: null,
+      meta: { exit_code: 0, http_status: null },
+    });
+    expect(stage.log("jobs", "one.out.log")).toBe('shouting hey\n{"shouted":"HEY"}\n');
+    for (const line of stage.log("agent.log").trim().split("\n")) expect(line).toContain("job=one");
+  });
+
+  test("its exit code is the agent's, and what it wrote is kept", async () => {
+    const report = await stage.runJob(shell("two", {}));
+    expect(report).toMatchObject({
+      success: false,
+      code: 3,
+      exit_code: 3,
+      result: { shouted: null },
+      error: { code: "WORKER_EXIT_ERROR", message: "exited with code 3" },
+    });
+    const shown = await stage.run(["job-log", "--job-id", "two", "--tail", "1"]);
+    expect(shown).toEqual({ code: 0, stdout: '{"shouted":null}\n', stderr: "the input has no text\n" });
+  });
+
+  test("the payload may be a file or base64, and the container's environment reaches the worker", async () => {
+    const payload = JSON.stringify({
+      ...shell("three"),
+      worker_command: [
+        "sh",
+        "-c",
+        'echo "{\\"path\\":\\"$PATH\\",\\"id\\":\\"$JOB_ID\\",\\"agent\\":\\"$WRIT_AGENT_STATE_DIR\\"}"',
+      ],
+    });
+    const file = join(stage.dir, "payload.json");
+    writeFileSync(file, payload);
+    const base64 = Buffer.from(payload).toString("base64");
+    for (const args of [
+      ["--payload-file", file],
+      ["--payload-base64", base64],
+    ]) {
+      const { code, stdout } = await stage.run(["run-job", ...args]);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout).result).toEqual({ path: process.env["PATH"], id: "three", agent: "" });
+    }
+  });
+
+  test.each([
+    ["{}", "payload.job_id"],
+    ["nonsense", "the payload is not JSON"],
+    [JSON.stringify({ ...shell("../x") }), "payload.job_id: must be 1 to 200 letters"],
+    [JSON.stringify({ ...shell("x"), surprise: 1 }), "payload: Unrecognized key"],
+  ])("a wrong payload is the agent's failure: %s", async (payload, message) => {
+    const { code, stdout } = await stage.run(["run-job"], payload);
+    expect(code).toBe(125);
+    expect(JSON.parse(stdout)).toMatchObject({ success: false, exit_code: 125 });
+    expect(JSON.parse(stdout).error.message).toContain(message);
+  });
+
+  test("a command that is not there, one that runs too long, and one that is stopped", async () => {
+    const missing = await stage.runJob({ ...shell("a"), worker_command: ["/no/such/worker"] });
+    expect(missing).toMatchObject({ code: 127, error: { code: "SPAWN_FAILED" } });
+
+    const late = await stage.runJob({
+      ...shell("b"),
+      worker_command: ["sleep", "1000", "#"],
+      timeout_sec: 1,
+    });
+    expect(late).toMatchObject({ success: false, error: { code: expect.any(String) } });
+
+    const looping = [
+      "sh",
+      "-c",
+      'trap "" TERM; sleep 1000 & echo {\\"child\\":$!}; while :; do sleep 0.1; done',
+    ];
+    const running = finished(
+      stage.start(["run-job"], JSON.stringify({ ...shell("c"), worker_command: looping })),
+    );
+    const { pid } = await eventually("the job runs", () => {
+      const line = existsSync(join(stage.logDir, "jobs", "c.out.log")) ? stage.log("jobs", "c.out.log") : "";
+      return line === "" ? null : { pid: JSON.parse(line).child as number };
+    });
+    const twice = await stage.runJob(shell("c"));
+    expect(twice).toMatchObject({ code: 125, error: { code: "STATE_CONFLICT" } });
+    const stopped = await stage.run(["stop-job", "--job-id", "c"]);
+    expect(JSON.parse(stopped.stdout)).toEqual({ success: true, job_id: "c", was_running: true });
+    expect(JSON.parse((await running).stdout)).toMatchObject({ error: { code: "CANCELLED" } });
+    await eventually("its child is gone", () => !isRunning(pid));
+  });
+
+  test("stop-job ends a job whose agent was killed", async () => {
+    const payload = { ...shell("orphan"), worker_command: ["sh", "-c", "echo begun; sleep 1000"] };
+    const agent = stage.start(["run-job"], JSON.stringify(payload));
+    const path = join(stage.stateDir, "jobs", "orphan.json");
+    const worker_pid = await eventually("it runs", () =>
+      existsSync(path) ? (stage.state("jobs", "orphan").worker_pid as number | null) : null,
+    );
+    agent.kill("SIGKILL");
+    await finished(agent);
+    expect(isRunning(worker_pid)).toBe(true);
+    const { code } = await stage.run(["stop-job", "--job-id", "orphan"]);
+    expect(code).toBe(0);
+    await eventually("it is gone", () => !isRunning(worker_pid));
+    expect(stage.state("jobs", "orphan")).toMatchObject({ status: "failed", error: { code: "CANCELLED" } });
+  });
+});
+
+describe("a persistent HTTP worker", () => {
+  test.each([
+    ["Node", () => [node, join(workersDir, "shout.mjs"), "--port", String(port)]],
+    ["Python", () => ["python3", join(workersDir, "shout.py"), String(port)]],
+  ])("written in plain %s serves several jobs, and outlives the calls", async (_, command) => {
+    const first = await stage.runJob(http("one", { text: "hey" }, command()));
+    expect(first).toMatchObject({ success: true, code: 0, result: { shouted: "HEY" } });
+    const { pid } = stage.state("workers", `http_${port}`);
+    const many = await Promise.all(
+      ["a", "b", "c", "d"].map((id) => stage.runJob(http(id, { text: id }, command()))),
+    );
+    expect(many.map(({ result }) => (result as { shouted: string }).shouted)).toEqual(["A", "B", "C", "D"]);
+    expect(stage.state("workers", `http_${port}`)).toMatchObject({
+      worker_id: `http_${port}`,
+      kind: "persistent_http",
+      job_class: "shout.v1",
+      port,
+      pid,
+      status: "ready",
+    });
+    expect(stage.state("jobs", "a")).toMatchObject({ worker_pid: pid, worker_state_pid: pid });
+    expect(stage.log("jobs", "a.out.log")).toBe("shouting a\n");
+    const failed = await stage.runJob(http("e", {}, command()));
+    expect(failed).toMatchObject({
+      success: false,
+      code: 1,
+      error: { message: expect.stringContaining("no text") },
+    });
+  });
+
+  test("calls that need a worker at the same moment start one", async () => {
+    const reports = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => stage.runJob(http(`job-${n}`, {}, unruly("500")))),
+    );
+    const pids = reports.map(({ result }) => (result as { pid: number }).pid);
+    expect(new Set(pids).size).toBe(1);
+    expect((await stage.run(["worker-log", "--port", String(port)])).stdout).toBe("listening\n");
+  });
+
+  test("a job that it rejects, garbage, and a crash in the middle", async () => {
+    const shout = [node, join(workersDir, "shout.mjs"), "--port", String(port)];
+    const rejected = await stage.runJob({ ...http("a", { text: "x" }, shout), job_class: "whisper" });
+    expect(rejected).toMatchObject({
+      error: { code: "JOB_NOT_ACCEPTED", message: expect.stringContaining("UNKNOWN_JOB_CLASS") },
+    });
+    port = await freePort();
+    const garbage = await stage.runJob(http("b", { garbage: true }, unruly()));
+    expect(garbage).toMatchObject({ code: 1, error: { code: "HTTP_REQUEST_FAILED" } });
+    const crashed = await stage.runJob(http("c", { crash: true, hang: true }, unruly()));
+    expect(crashed).toMatchObject({
+      error: { code: "WORKER_EXIT_ERROR", message: "the worker exited with code 7 while it had the job" },
+    });
+    expect(stage.state("workers", `http_${port}`)).toMatchObject({ status: "stopped" });
+    const again = await stage.runJob(http("d", {}, unruly()));
+    expect(again).toMatchObject({ success: true });
+  });
+
+  test("a job that hangs is cancelled by DELETE where there is one, else its worker is stopped", async () => {
+    const polite = await stage.runJob({
+      ...http("a", { hang: true, obeys: true }, unruly()),
+      timeout_sec: 1,
+    });
+    expect(polite).toMatchObject({ success: false });
+    const { pid } = stage.state("workers", `http_${port}`);
+    expect(isRunning(pid)).toBe(true);
+    const rude = await stage.runJob({ ...http("b", { hang: true }, unruly()), timeout_sec: 1 });
+    expect(rude.error?.code).toMatch(/TIMEOUT/);
+    await eventually("the worker is gone", () => !isRunning(pid));
+  });
+
+  test("it is not mixed up with another worker, or with a stranger, on its port", async () => {
+    await stage.runJob(http("a", {}, unruly()));
+    const other = await stage.runJob(http("b", {}, unruly("1")));
+    expect(other).toMatchObject({
+      error: { code: "WORKER_NOT_READY", message: expect.stringContaining("another one") },
+    });
+    const secret = await stage.runJob({ ...http("c", {}, unruly()), secrets: { SECRET: "quite secret" } });
+    expect(secret).toMatchObject({
+      error: { code: "WORKER_NOT_READY", message: expect.stringContaining("secrets") },
+    });
+
+    const stranger = createServer((_, response) => response.end("{}"));
+    await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+    port = (stranger.address() as { port: number }).port;
+    const taken = await stage.runJob(http("d", {}, unruly()));
+    await new Promise((resolve) => stranger.close(resolve));
+    expect(taken).toMatchObject({
+      error: { code: "WORKER_NOT_READY", message: expect.stringContaining("not a worker") },
+    });
+  });
+
+  test("a worker that ends before it is ready, or cannot be started, says how", async () => {
+    const early = await stage.runJob(http("a", {}, ["sh", "-c", "echo no luck; exit 4"]));
+    expect(early).toMatchObject({
+      error: { code: "WORKER_NOT_READY", message: "the worker exited with code 4 before it was ready" },
+    });
+    expect(stage.log("workers", `http_${port}.log`)).toBe("no luck\n");
+    const missing = await stage.runJob(http("b", {}, ["/no/such/worker"]));
+    expect(missing).toMatchObject({
+      error: { code: "SPAWN_FAILED", message: "command not found: /no/such/worker" },
+    });
+  });
+
+  test("secrets reach the worker, and its log shows none", async () => {
+    const secrets = { SECRET: "quite secret" };
+    const done = await stage.runJob({ ...http("a", { secret: true }, unruly()), secrets });
+    expect(done).toMatchObject({ success: true });
+    await eventually("it is logged", () => stage.log("workers", `http_${port}.log`).includes("secret *****"));
+    expect(stage.log("workers", `http_${port}.log`)).not.toContain("quite");
+  });
+
+  test("start warms workers up and shows their logs", async () => {
+    const words = ["start", "--from-start", "--warmup", String(port), ...unruly(), "--", "5"];
+    const child = stage.start(words);
+    let shown = "";
+    child.stdout!.on("data", (text) => {
+      shown += text;
+    });
+    await eventually("the log is shown", () => shown.includes(`worker=http_${port} listening\n`));
+    await eventually("it is ready", () => stage.state("workers", `http_${port}`).status === "ready");
+    child.kill("SIGTERM");
+    expect((await finished(child)).code).toBe(0);
+    const report = await stage.runJob(http("a", {}, unruly("5")));
+    expect(report).toMatchObject({
+      success: true,
+      result: { pid: stage.state("workers", `http_${port}`).pid },
+    });
+  });
+});
