@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { CliContext } from "./context.ts";
+import { parsePast } from "./duration.ts";
 import { usageLine } from "./exit.ts";
 import { shareOptions } from "./shared-options.ts";
 
@@ -121,6 +122,12 @@ export function parsed<T>(parse: (text: string) => T | undefined, allowed: strin
     throw new InvalidArgumentError(`It must be ${allowed}.`);
   };
 }
+
+/** A commander parser for moments in the past. */
+export const pastMoment = parsed(
+  (text) => parsePast(text, Date.now()),
+  "a date such as 2030-01-31, or an age such as 2h or 7d",
+);
 
 /** A commander parser for an option that may be given several times. */
 export function collect(text: string, earlier: string[] | undefined): string[] {

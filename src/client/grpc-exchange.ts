@@ -1,7 +1,8 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Http2SessionManager } from "@connectrpc/connect-node";
-import { frame, Unframer } from "./grpc-frames.ts";
+import { frameMessage } from "../runtime/grpc-message.ts";
+import { Unframer } from "./grpc-frames.ts";
 
 export type Exchange = {
   path: string;
@@ -39,7 +40,7 @@ async function* answersOf(stream: ClientHttp2Stream, message: Uint8Array): Async
   stream.on("trailers", (received) => {
     trailers = received;
   });
-  stream.end(frame(message));
+  stream.end(frameMessage(message));
   const unframer = new Unframer();
   for await (const piece of stream) yield* unframer.push(piece as Buffer);
   // A refusal without any message has its status in the headers.

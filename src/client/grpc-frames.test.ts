@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { frame, Unframer } from "./grpc-frames.ts";
+import { frameMessage } from "../runtime/grpc-message.ts";
+import { Unframer } from "./grpc-frames.ts";
 
 test("a compressed message is refused", () => {
   expect(() => new Unframer().push(Buffer.from([1, 0, 0, 0, 0]))).toThrow("compressed");
@@ -12,7 +13,7 @@ test("a message of an absurd size is refused before it comes", () => {
 
 test("half a message is held and is not nothing", () => {
   const unframer = new Unframer();
-  expect(unframer.push(frame(Buffer.from("hello")).subarray(0, 7))).toEqual([]);
+  expect(unframer.push(frameMessage(Buffer.from("hello")).subarray(0, 7))).toEqual([]);
   expect(unframer.isEmpty).toBe(false);
 });
 
@@ -22,7 +23,7 @@ test("messages come out as they went in, however the network cuts them", () => {
       fc.array(fc.uint8Array({ maxLength: 50 })),
       fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }),
       (messages, sizes) => {
-        const bytes = Buffer.concat(messages.map((message) => frame(message)));
+        const bytes = Buffer.concat(messages.map((message) => frameMessage(message)));
         const unframer = new Unframer();
         const found: Buffer[] = [];
         for (let at = 0, turn = 0; at < bytes.length; turn++) {

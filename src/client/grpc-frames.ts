@@ -1,18 +1,9 @@
 import { Buffer } from "node:buffer";
 import { WritError } from "../core/errors.ts";
+import { prefixBytes } from "../runtime/grpc-message.ts";
 
-/** Flag and length in front of every message. */
-const prefixBytes = 5;
 // A page of a thousand jobs with long commands is far smaller; anything larger is not a response of a hub.
 const messageBytesMax = 256 * 1024 * 1024;
-
-export function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(prefixBytes + message.length);
-  framed[0] = 0;
-  framed.writeUInt32BE(message.length, 1);
-  framed.set(message, prefixBytes);
-  return framed;
-}
 
 /** Assembles the messages of a gRPC response from the pieces in which they arrive. */
 export class Unframer {

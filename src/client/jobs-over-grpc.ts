@@ -8,6 +8,7 @@ import {
   type RpcListFilter,
   type RpcListPage,
   type StartInput,
+  stopMsMax,
 } from "./jobs.ts";
 import { RpcConnection, type RpcDeps } from "./rpc-connection.ts";
 import { type RpcJob, rpcJob } from "./rpc-job.ts";
@@ -20,8 +21,6 @@ import {
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
 const callMsMax = 30_000;
-// A stop waits until the processes are dead: the longest grace that a worker may have, and the round trip.
-const stopMsMax = 600_000;
 // What we ask for: the largest that a hub sends, because each chunk costs the same few microseconds.
 const chunkBytesMax = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
-import { statesBehind } from "../core/state-names.ts";
+import { filterOfState } from "../core/state-names.ts";
 import { HubConnection } from "./hub-connection.ts";
 import { jobOfView } from "./job-of-view.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type RpcListFilter,
   type RpcListPage,
   type StartInput,
+  stopMsMax,
 } from "./jobs.ts";
 import type { WritOptions } from "./options.ts";
 import type { RpcJob } from "./rpc-job.ts";
@@ -22,9 +23,6 @@ import {
   streamAttempts,
 } from "./stream-attempts.ts";
 import { JobWaits } from "./wait-job.ts";
-
-// A stop waits for the tree to die: the longest grace that a worker may be given, and the way there and back.
-const stopMsMax = 600_000;
 
 /** Commands as jobs of a hub, over HTTP with a token. */
 export class JobsOverHttp implements Jobs {
@@ -91,16 +89,16 @@ export class JobsOverHttp implements Jobs {
     { pageSize, pageToken, count, signal }: PageOptions = {},
   ): Promise<RpcListPage> {
     const { state, type, worker, user, failCode, since, until, search, id } = filter;
-    const status = statusesOf(filter);
+    // The hub says what is wrong with a name that is not a state.
+    const named = filter.status?.split(",") as JobState[] | undefined;
+    const { statuses: status, failCode: ofState, isExact } = filterOfState(state, named);
     if (status?.length === 0) return { jobs: [], nextPageToken: undefined };
-    const fail_code = (state === "STOPPED" ? "CANCELLED" : failCode) as FailureClass | undefined;
+    const fail_code = ofState ?? (failCode as FailureClass | undefined);
     const which = { status, type, worker_id: worker, user_id: user, fail_code, since, until, q: search, id };
     const query = { ...which, limit: pageSize, cursor: pageToken, count };
     const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query }, { signal });
     const jobs = body.map(jobOfView).filter((job) => state === undefined || job.state === state);
-    // Of the other states only a part is in each of the hub's, so they cannot be counted there.
-    const isCounted = state === undefined || countable.includes(state);
-    const total = isCounted ? totalOf(header("x-total-count")) : undefined;
+    const total = isExact ? totalOf(header("x-total-count")) : undefined;
     return { jobs, nextPageToken: header("x-next-cursor"), total };
   }
 
@@ -126,18 +124,7 @@ export class JobsOverHttp implements Jobs {
   }
 }
 
-const countable: readonly string[] = ["QUEUED", "RUNNING", "STOPPED"];
-
 /** A number; with a + behind it there may be more. */
 function totalOf(text: string | undefined): RpcListPage["total"] {
   return text === undefined ? undefined : { count: Number.parseInt(text, 10), isMore: text.endsWith("+") };
-}
-
-/** The states of the HTTP API to ask for; undefined for all. */
-function statusesOf({ state, status }: RpcListFilter): JobState[] | undefined {
-  // The hub says what is wrong with a name that is not a state.
-  const named = status?.split(",") as JobState[] | undefined;
-  if (state === undefined) return named;
-  const behind: readonly JobState[] = statesBehind[state];
-  return named?.filter((name) => behind.includes(name)) ?? [...behind];
 }

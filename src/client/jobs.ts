@@ -48,6 +48,9 @@ export type PageOptions = CallOptions & {
   count?: boolean;
 };
 
+/** A stop waits until the processes are dead: the longest grace that a worker may have, and the round trip. */
+export const stopMsMax = 600_000;
+
 /**
  * What a person does with the jobs of a hub. JobsOverGrpc does it with a certificate, JobsOverHttp with a token; both
  * give the same answers. Every refusal is a WritError.

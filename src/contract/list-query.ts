@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type FailureClass, failureClasses } from "../core/failure.ts";
 import { type JobState, jobStates } from "../core/job.ts";
+import { timeMsMax } from "../core/time-text.ts";
 import { integer, jobId, queryFlag, queryInteger, text, userId, workerId } from "./fields.ts";
 
 const statusAllowed = `${jobStates.join(", ")}, or dead for quarantined; several with commas`;
@@ -23,7 +24,6 @@ const typeOrPrefix = z
     "must be 1 to 100 letters, digits, . _ or -, with a * at its end for all types that begin so",
   );
 
-const timeMsMax = 8_640_000_000_000_000;
 const moment = queryInteger(0, timeMsMax);
 
 const codes = Object.keys(failureClasses) as FailureClass[];

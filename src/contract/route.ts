@@ -27,7 +27,7 @@ export const apiPrefix = "/api/v1";
 
 type SuccessStatus = 200 | 201 | 202 | 204 | 206;
 /** Refusals for which a route has its own description. Their body is the error, unless they have a shape. */
-type RefusalStatus = 409 | 503;
+type RefusalStatus = 403 | 409 | 503;
 
 /**
  * One response of a route. A `shape` alone is JSON. A `type` is anything else: text, bytes or a stream that the handler

@@ -130,7 +130,6 @@ export type JobView = z.infer<typeof jobView>;
 
 /** A job in a list. Older hubs send whole jobs, without the last three fields. */
 export const jobSummary = jobView.extend({
-  run: runView.nullable(),
   fail_history: z.array(failureView).nullable(),
   output_files: z.array(outputFileView).nullable(),
   command: z

@@ -15,6 +15,24 @@ export const statesBehind = {
   FAILED: ["failed", "quarantined"],
 } as const satisfies Record<GrpcState, readonly JobState[]>;
 
+/**
+ * The jobs with this gRPC state, or all, as a filter by states and a failure code. If it is not exact, it fits others too,
+ * which have to be told apart one by one.
+ */
+export function filterOfState(
+  state: GrpcState | undefined,
+  /** Only those of these states. */
+  named: readonly JobState[] | undefined,
+): { statuses: JobState[] | undefined; failCode: "CANCELLED" | undefined; isExact: boolean } {
+  if (state === undefined) return { statuses: named && [...named], failCode: undefined, isExact: true };
+  const behind: readonly JobState[] = statesBehind[state];
+  return {
+    statuses: named?.filter((name) => behind.includes(name)) ?? [...behind],
+    failCode: state === "STOPPED" ? "CANCELLED" : undefined,
+    isExact: state !== "EXITED" && state !== "FAILED",
+  };
+}
+
 export function grpcState(job: Ended): GrpcState {
   if (job.status === "pending" || job.status === "assigned") return "QUEUED";
   if (job.status === "running") return "RUNNING";

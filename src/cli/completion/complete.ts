@@ -1,5 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 import type { CliContext } from "../context.ts";
+import { commandsWithWords } from "../jobctl/split-command.ts";
 import { loadProgram, type ProgramShape } from "../program.ts";
 import { type Candidates, candidatesOf, kindOfArgument, kindOfOption } from "./candidates.ts";
 
@@ -53,7 +54,7 @@ function optionNamed(command: Command, word: string): Option | undefined {
 }
 
 function takesWords(command: Command): boolean {
-  return ["start", "run"].includes(command.name()) && command.parent?.name() === "jobctl";
+  return commandsWithWords.includes(command.name()) && command.parent?.name() === "jobctl";
 }
 
 async function optionsAt(context: CliContext, place: Place, current: string): Promise<string[]> {

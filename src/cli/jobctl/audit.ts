@@ -3,9 +3,8 @@ import type { AuditRecord, Writ } from "../../client/index.ts";
 import { type EventKind, eventTable } from "../../core/events.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { parsePast } from "../duration.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
-import { parsed, wholeNumber } from "../program.ts";
+import { pastMoment, wholeNumber } from "../program.ts";
 import { resolveJobId, shortId } from "../short-id.ts";
 import { type Column, Table, tableWidth } from "../table.ts";
 import { safeJson } from "../terminal.ts";
@@ -25,10 +24,6 @@ type Flags = {
 const pageRecords = 500;
 
 export function define(command: Command, context: CliContext): void {
-  const moment = parsed(
-    (text) => parsePast(text, Date.now()),
-    "a date such as 2030-01-31, or an age such as 2h or 7d",
-  );
   command
     .addOption(new Option("--event <name>", "only events of this kind").choices(Object.keys(eventTable)))
     .option("--user <id>", "only events caused by this user")
@@ -37,8 +32,8 @@ export function define(command: Command, context: CliContext): void {
     .addOption(
       new Option("--severity <level>", "only this level").choices(["LOW", "MEDIUM", "HIGH", "CRITICAL"]),
     )
-    .option("--since <time>", "only events after this date, or newer than this age (2h, 7d)", moment)
-    .option("--until <time>", "only events before this date, or older than this age", moment)
+    .option("--since <time>", "only events after this date, or newer than this age (2h, 7d)", pastMoment)
+    .option("--until <time>", "only events before this date, or older than this age", pastMoment)
     .option("--limit <n>", "print at most N events", wholeNumber(1, 1_000_000), 100)
     .option("--all", "print all events, without a limit")
     .action((flags: Flags) =>

@@ -2,8 +2,7 @@ import { type Command, Option } from "commander";
 import type { RpcListFilter } from "../../client/jobs.ts";
 import { type RpcState, rpcStates } from "../../client/rpc-job.ts";
 import { WritError } from "../../core/errors.ts";
-import { parsePast } from "../duration.ts";
-import { parsed } from "../program.ts";
+import { pastMoment } from "../program.ts";
 
 export type FilterFlags = {
   state?: string;
@@ -19,16 +18,12 @@ export type FilterFlags = {
 
 /** The options that say which jobs are meant, apart from their states. */
 export function addFilterOptions(command: Command): void {
-  const past = parsed(
-    (text) => parsePast(text, Date.now()),
-    "a date such as 2030-01-31, or an age such as 2h or 7d",
-  );
   command
     .option("--type <type>", "only jobs of this type; with * at its end, of all types that begin so")
     .option("--worker <id>", "only jobs that this worker ran or is running")
     .option("--user <name>", "only jobs of this user")
-    .option("--since <time>", "only jobs created after this date, or within this time (2h, 7d)", past)
-    .option("--until <time>", "only jobs created before this date, or longer ago than this", past)
+    .option("--since <time>", "only jobs created after this date, or within this time (2h, 7d)", pastMoment)
+    .option("--until <time>", "only jobs created before this date, or longer ago than this", pastMoment)
     .option("--search <text>", "only jobs with this text in their id, their type or a word of their command");
 }
 

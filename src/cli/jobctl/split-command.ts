@@ -27,7 +27,8 @@ export const valueFlags: readonly string[] = [
   "--attempts",
 ];
 
-const commandsWithWords: readonly string[] = ["start", "run"];
+/** The commands that are followed by the words of a job's own command. */
+export const commandsWithWords: readonly string[] = ["start", "run"];
 
 type Split = {
   /** What is left for the option parser: jobctl's own command and flags. */

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import type { Quota, TenantQuota, Writ } from "../../client/index.ts";
 import { quotaLimits } from "../../contract/admin-shapes.ts";
 import { WritError } from "../../core/errors.ts";
@@ -7,7 +7,7 @@ import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
-import { listByDefault } from "../program.ts";
+import { listByDefault, parsed } from "../program.ts";
 import { type Column, formatFields } from "../table.ts";
 
 type Limit = keyof Quota;
@@ -88,12 +88,11 @@ function flagOf(limit: Limit): string {
   return limit.replaceAll("_", "-");
 }
 
-function limitOf(text: string): number | "none" {
-  if (text === "none") return text;
-  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isNaN(number)) return number;
-  throw new InvalidArgumentError("It must be a whole number, or none.");
-}
+const limitOf = parsed(
+  (text): number | "none" | undefined =>
+    text === "none" ? text : /^\d{1,15}$/.test(text) ? Number(text) : undefined,
+  "a whole number, or none",
+);
 
 const columns: Column<TenantQuota>[] = [
   { title: "TENANT", cell: (row) => row.tenant_id },

@@ -1,7 +1,6 @@
 import { WritError } from "../../core/errors.ts";
+import { prefixBytes } from "../../runtime/grpc-message.ts";
 
-/** Flag and length in front of every message. */
-const prefixBytes = 5;
 /** Prefix, three tags, and offset, attempt and length as varints, at their longest. */
 const headBytesMax = prefixBytes + 1 + 10 + 1 + 5 + 1 + 5;
 
@@ -38,15 +37,6 @@ export function frameOutput(
     into.writeUInt32BE(at - prefixAt - prefixBytes, prefixAt + 1);
   }
   return into.subarray(0, at);
-}
-
-/** One message with its prefix. */
-export function frameMessage(message: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(prefixBytes + message.length);
-  framed[0] = 0;
-  framed.writeUInt32BE(message.length, 1);
-  framed.set(message, prefixBytes);
-  return framed;
 }
 
 /** The messages of a request, as they arrive. Compressed ones are refused: nothing here is large enough to benefit. */

@@ -1,8 +1,7 @@
 import { type ListJobsRequest, State } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { type ListFilter, listFilter } from "../../contract/list-query.ts";
 import { invalidArgument } from "../../core/errors.ts";
-import type { JobState } from "../../core/job.ts";
-import { type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
+import { filterOfState, type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
 import type { ListedJob } from "../../store/job-list.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { countJobs, listJobs } from "../use-cases/jobs/list-jobs.ts";
@@ -20,19 +19,16 @@ export async function listPage(
 ): Promise<{ jobs: ListedJob[]; nextPageToken: string }> {
   const limit = pageSizeOf(request);
   const state = stateOf(request);
-  const filter = filterOf(request, state);
+  const { filter } = filterOf(request, state);
   let cursor: string | null = tokenOf(request);
   for (let look = 0; look < looksMax; look++) {
     const page = await listJobs(deps, { identity, filter, limit, cursor: cursor ?? undefined });
-    const jobs = page.jobs.filter(({ job }) => state === null || grpcState(job) === state);
+    const jobs = page.jobs.filter(({ job }) => state === undefined || grpcState(job) === state);
     if (jobs.length > 0 || page.nextCursor === null) return { jobs, nextPageToken: page.nextCursor ?? "" };
     cursor = page.nextCursor;
   }
   return { jobs: [], nextPageToken: cursor ?? "" };
 }
-
-/** The states that a filter of the store describes exactly; jobs in the others are told apart one by one. */
-const countable: readonly (GrpcState | null)[] = [null, "QUEUED", "RUNNING", "STOPPED"];
 
 /** How many jobs fit, if the caller asks and it can be counted. */
 export async function totalOf(
@@ -40,13 +36,18 @@ export async function totalOf(
   request: ListJobsRequest,
 ): Promise<{ total?: number; totalIsMore?: boolean }> {
   const state = stateOf(request);
-  if (!request.count || !countable.includes(state)) return {};
-  const { count, isMore } = await countJobs(deps, { identity, filter: filterOf(request, state) });
+  if (!request.count) return {};
+  const { filter, isExact } = filterOf(request, state);
+  if (!isExact) return {};
+  const { count, isMore } = await countJobs(deps, { identity, filter });
   return { total: count, totalIsMore: isMore };
 }
 
 /** The same filters as over HTTP, in the same shape. A field that is empty or 0 is no filter. */
-function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter {
+function filterOf(
+  request: ListJobsRequest,
+  state: GrpcState | undefined,
+): { filter: ListFilter; isExact: boolean } {
   const { type, worker, user, status, failCode, since, until, search, id } = request;
   const given = {
     type,
@@ -61,12 +62,9 @@ function filterOf(request: ListJobsRequest, state: GrpcState | null): ListFilter
   };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const filter = parseShape(listFilter, Object.fromEntries(filled));
-  if (state === null) return filter;
-  const behind: readonly JobState[] = statesBehind[state];
-  const states = filter.status?.filter((name) => behind.includes(name)) ?? [...behind];
-  return state === "STOPPED"
-    ? { ...filter, status: states, fail_code: "CANCELLED" }
-    : { ...filter, status: states };
+  const ofState = filterOfState(state, filter.status);
+  const fail_code = ofState.failCode ?? filter.fail_code;
+  return { filter: { ...filter, status: ofState.statuses, fail_code }, isExact: ofState.isExact };
 }
 
 function pageSizeOf({ pageSize }: ListJobsRequest): number {
@@ -80,8 +78,8 @@ function tokenOf({ pageToken }: ListJobsRequest): string | null {
   throw invalidArgument({ path: "page_token", message: "must be the next_page_token of the previous page" });
 }
 
-function stateOf({ state }: ListJobsRequest): GrpcState | null {
-  if (state === State.UNKNOWN) return null;
+function stateOf({ state }: ListJobsRequest): GrpcState | undefined {
+  if (state === State.UNKNOWN) return undefined;
   const name = State[state];
   if (name !== undefined && Object.hasOwn(statesBehind, name)) return name as GrpcState;
   throw invalidArgument({ path: "state", message: "is not a state" });
