@@ -194,6 +194,11 @@ export class Writ {
     return (await this.#hub.call(adminRoutes.createToken, { body: token })).body;
   }
 
+  /** A code that logs a browser in as this client, once and within a minute. */
+  async createLoginCode(): Promise<{ code: string; expires_in_sec: number }> {
+    return (await this.#hub.call(adminRoutes.createLoginCode, {})).body;
+  }
+
   async tokens(): Promise<Token[]> {
     return (await this.#hub.call(adminRoutes.listTokens, {})).body;
   }

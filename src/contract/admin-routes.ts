@@ -77,10 +77,22 @@ export const adminRoutes = {
     method: "POST",
     path: "/session",
     who: "open",
-    summary: "Log in with a token, in the body or as a bearer token; returns a session cookie",
+    summary:
+      "Log in with a token, in the body or as a bearer token, or with a code; returns a session cookie",
     body: shapes.sessionRequest,
     answers: {
       200: { description: "The caller", shape: identityView, headers: sessionCookie },
+      403: { description: "The token stands for a certificate" },
+    },
+  }),
+  createLoginCode: route({
+    method: "POST",
+    path: "/session/code",
+    who: anyone,
+    summary: "Issue a code that logs a browser in as the caller, once and within 60 seconds",
+    body: noBody,
+    answers: {
+      201: { description: "The code", shape: shapes.loginCode },
       403: { description: "The token stands for a certificate" },
     },
   }),

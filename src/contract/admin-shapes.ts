@@ -22,7 +22,11 @@ export const tokenAnswer = z.object({
   token: z.string().meta({ description: "Shown once" }),
 });
 
-export const sessionRequest = z.strictObject({ token: text(1, 200).optional() });
+export const sessionRequest = z.strictObject({
+  token: text(1, 200).optional(),
+  code: text(1, 100).optional().meta({ description: "A code of POST /session/code, instead of a token" }),
+});
+export const loginCode = z.object({ code: z.string(), expires_in_sec: z.int() });
 
 const countMax = Number.MAX_SAFE_INTEGER;
 export const quota = z.strictObject({

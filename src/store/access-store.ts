@@ -31,6 +31,15 @@ export type AccessStore = {
   }): Promise<void>;
   findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
   removeSession(input: { secretHash: string }): Promise<boolean>;
+  /** A code that stands for the token once. Codes that have expired are deleted. */
+  createLoginCode(input: {
+    codeHash: string;
+    tokenId: string;
+    expiresAt: number;
+    nowMs: number;
+  }): Promise<void>;
+  /** The token behind the code, for the first caller who shows it in time; null for everybody else. */
+  takeLoginCode(input: { codeHash: string; nowMs: number }): Promise<TokenRecord | null>;
 };
 
 export type NewToken = {

@@ -29,6 +29,8 @@ const actKinds = {
   revokeToken: "write",
   createSession: "write",
   removeSession: "write",
+  createLoginCode: "write",
+  takeLoginCode: "write",
   putQuota: "write",
   setQueuePaused: "write",
   refreshToken: "write",

@@ -1,10 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/runtime/clock.ts";
 import type { CallOptions } from "../support/call-http.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { startMemoryHub } from "../support/memory-hub.ts";
 import { type IssuedToken, issueToken } from "../support/tokens.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
@@ -106,6 +108,50 @@ describe("a token", () => {
       role: "admin",
       tenant_id: "acme",
     });
+  });
+});
+
+describe("a login code", () => {
+  const codeOf = async (token: string) =>
+    (await hub.must("POST", "/session/code", { token })).json<{ code: string }>().code;
+  const redeem = (code: string) => hub.call("POST", "/session", { body: { code } });
+
+  test("logs a browser in as its maker, once", async () => {
+    const code = await codeOf(tokens.alice);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => redeem(code)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(9);
+    const cookie = answers.find(({ status }) => status === 200)!.headers["set-cookie"]![0]!.split(";")[0]!;
+    const who = await hub.call("GET", "/session", { headers: { Cookie: cookie } });
+    expect(who.json()).toMatchObject({ role: "user", user_id: "alice" });
+    expect(JSON.stringify(readEvents(hub.home))).not.toContain(code);
+  });
+
+  test("is worth nothing after a minute, or once its token is revoked", async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+    const later = await startMemoryHub(stillEnv, { clock });
+    onTestFinished(() => later.stop());
+    const { code } = (await later.must("POST", "/session/code", { token: later.admin })).json<{
+      code: string;
+    }>();
+    aheadMs = 60_001;
+    expect(await later.call("POST", "/session", { body: { code } })).toMatchObject({ status: 401 });
+
+    const { id, token } = await issueToken(hub, { role: "user" });
+    const revoked = await codeOf(token);
+    await hub.must("DELETE", `/tokens/${id}`, { token: hub.admin });
+    expect((await redeem(revoked)).status).toBe(401);
+  });
+
+  test("is no token and no cookie, and is not taken beside a token", async () => {
+    const code = await codeOf(tokens.alice);
+    expect((await whoAmI(code)).status).toBe(401);
+    const asCookie = { headers: { Cookie: `writ_session=${code}` } };
+    expect((await hub.call("GET", "/session", asCookie)).status).toBe(401);
+    const both = await hub.call("POST", "/session", { body: { code, token: tokens.alice } });
+    expect(both).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+    expect((await redeem(code)).status).toBe(200);
   });
 });
 

@@ -1,9 +1,15 @@
 import type { adminRoutes } from "../../contract/admin-routes.ts";
-import { WritError } from "../../core/errors.ts";
+import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { TokenRecord } from "../../store/access-store.ts";
-import { authenticate, createSession, removeSession } from "../use-cases/access/authenticate.ts";
+import { authenticate } from "../use-cases/access/authenticate.ts";
 import { createToken, refreshToken, revokeToken } from "../use-cases/access/manage-tokens.ts";
+import {
+  createLoginCode,
+  createSession,
+  redeemLoginCode,
+  removeSession,
+} from "../use-cases/access/sessions.ts";
 import { isHidden, mayServe } from "../use-cases/access/tenant-wall.ts";
 import { removeWorker, setWorker, unknownWorker } from "../use-cases/workers/manage-workers.ts";
 import { workerView } from "../views/worker-view.ts";
@@ -36,14 +42,25 @@ export const adminHandlers: Handlers<
   },
 
   async createSession({ deps, credentials, body, context, origin }) {
-    const bearer = body.token ?? credentials.bearer;
-    const identity = await authenticate(deps, { bearer: bearer ?? "", session: null }, origin);
+    if (body.code !== undefined && body.token !== undefined) {
+      throw invalidArgument({ path: "code", message: "must not be given with a token" });
+    }
+    const bearer = body.token ?? credentials.bearer ?? "";
+    const identity =
+      body.code === undefined
+        ? await authenticate(deps, { bearer, session: null }, origin)
+        : await redeemLoginCode(deps, body.code, origin);
     const known = { ...origin, userId: identity.userId };
     const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known });
     const isSecure = isTls(context.env.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
     const secure = isSecure ? "; Secure" : "";
     const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
     return { status: 200, body: identityView(identity), headers: { "Set-Cookie": cookie } };
+  },
+
+  async createLoginCode({ deps, identity }) {
+    const { code, expiresInSec } = await createLoginCode(deps, identity);
+    return { status: 201, body: { code, expires_in_sec: expiresInSec } };
   },
 
   async getSession({ identity }) {

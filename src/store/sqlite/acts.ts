@@ -40,7 +40,7 @@ import { getJob, getQueuePosition } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
-import { createSession, findSession, removeSession } from "./session-acts.ts";
+import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
 import { skipEvents } from "./skip-events.ts";
 import { addStatistics, readStatistics } from "./statistics-acts.ts";
@@ -107,6 +107,8 @@ const acts: Acts = {
   createSession,
   findSession,
   removeSession,
+  createLoginCode,
+  takeLoginCode,
   getQuota,
   putQuota,
   listQueues,

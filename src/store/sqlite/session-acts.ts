@@ -53,3 +53,29 @@ export function findSession(
 export function removeSession(context: Context, { secretHash }: { secretHash: string }): boolean {
   return context.sql.run("DELETE FROM sessions WHERE secret_hash = ?", secretHash) > 0;
 }
+
+type NewLoginCode = { codeHash: string; tokenId: string; expiresAt: number; nowMs: number };
+
+export function createLoginCode(context: Context, code: NewLoginCode): void {
+  context.sql.run("DELETE FROM login_codes WHERE expires_at <= ?", code.nowMs);
+  context.sql.run(
+    "INSERT INTO login_codes (code_hash, token_id, expires_at) VALUES (?, ?, ?)",
+    code.codeHash,
+    code.tokenId,
+    code.expiresAt,
+  );
+}
+
+export function takeLoginCode(
+  context: Context,
+  { codeHash, nowMs }: { codeHash: string; nowMs: number },
+): TokenRecord | null {
+  const row = context.sql.first<{ secret_hash: string; expires_at: number }>(
+    `SELECT tokens.secret_hash, login_codes.expires_at FROM login_codes
+      JOIN tokens ON tokens.id = login_codes.token_id WHERE login_codes.code_hash = ?`,
+    codeHash,
+  );
+  if (row === null) return null;
+  context.sql.run("DELETE FROM login_codes WHERE code_hash = ?", codeHash);
+  return row.expires_at <= nowMs ? null : findToken(context, { secretHash: row.secret_hash });
+}

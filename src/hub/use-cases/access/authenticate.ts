@@ -1,6 +1,6 @@
 import { hasCode, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import { type Identity, isOfCertificate, isTokenUsable } from "../../../core/identity.ts";
+import { type Identity, isTokenUsable } from "../../../core/identity.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { TokenRecord } from "../../../store/access-store.ts";
 import {
@@ -18,26 +18,35 @@ import { noteFailedLogin } from "./note-failed-login.ts";
 
 export type Credentials = { bearer: string | null; session: string | null };
 
-const sessionMs = 12 * 3_600_000;
-
 /** Who is calling, or UNAUTHENTICATED with an event. Unknown, revoked and expired secrets look alike. */
 export async function authenticate(deps: HubDeps, given: Credentials, origin: Origin): Promise<Identity> {
   const identity = await identityOf(deps, given);
   if (identity !== null) return identity;
-  const error = given.bearer === null ? "no token" : "bad token";
+  // Without an example of a token: what looks like one is redacted in every log and on every terminal.
+  return given.bearer === null
+    ? refuseLogin(deps, origin, {
+        error: "no token",
+        message: "no token was sent; send one in the header Authorization, after the word Bearer",
+      })
+    : refuseLogin(deps, origin, {
+        error: "bad token",
+        message: "the token is not valid: it is unknown, revoked or expired",
+      });
+}
+
+/** Records it, and refuses with UNAUTHENTICATED, or with RATE_LIMITED after too many failures. */
+export async function refuseLogin(
+  deps: HubDeps,
+  origin: Origin,
+  { error, message }: { error: string; message: string },
+): Promise<never> {
   const waitMs = await noteFailedLogin(deps, origin, { error });
   if (waitMs > 0) {
     throw new WritError("RATE_LIMITED", "too many failed logins from this address", {
       retry_after_sec: Math.ceil(waitMs / 1000),
     });
   }
-  // Without an example of a token: what looks like one is redacted in every log and on every terminal.
-  throw new WritError(
-    "UNAUTHENTICATED",
-    given.bearer === null
-      ? "no token was sent; send one in the header Authorization, after the word Bearer"
-      : "the token is not valid: it is unknown, revoked or expired",
-  );
+  throw new WritError("UNAUTHENTICATED", message);
 }
 
 /** Null if the credentials are not valid, or no longer valid. */
@@ -81,34 +90,7 @@ export function exchangeCertificate(
   return makeCertificateToken(deps.keys.macKey, facts, deps.clock.nowMs());
 }
 
-function identityFrom(token: TokenRecord): Identity {
+export function identityFrom(token: TokenRecord): Identity {
   const { id, role, tenantId, userId, workerId } = token;
   return { tokenId: id, role, tenantId, userId, workerId };
-}
-
-/** Logs a person in: the secret of the session goes into a cookie. */
-export async function createSession(
-  deps: HubDeps,
-  call: { identity: Identity; origin: Origin },
-): Promise<{ secret: string; maxAgeSec: number }> {
-  if (isOfCertificate(call.identity)) {
-    throw new WritError(
-      "PERMISSION_DENIED",
-      "a token that stands for a certificate cannot open a session; log in with a token of its own",
-    );
-  }
-  const secret = deps.ids.secret();
-  const nowMs = deps.clock.nowMs();
-  await deps.store.createSession({
-    secretHash: sha256Hex(secret),
-    tokenId: call.identity.tokenId,
-    expiresAt: nowMs + sessionMs,
-    nowMs,
-    origin: call.origin,
-  });
-  return { secret, maxAgeSec: sessionMs / 1000 };
-}
-
-export async function removeSession(deps: HubDeps, secret: string): Promise<void> {
-  await deps.store.removeSession({ secretHash: sha256Hex(secret) });
 }
