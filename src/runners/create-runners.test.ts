@@ -19,6 +19,8 @@ function depsOf(clock = handClock()) {
   return { settings, sandbox: plainSandbox, clock, logger: silentLogger } satisfies RunnerDeps;
 }
 
+const files = { workDir: "/nowhere", logDir: "/nowhere", discards: { discard: async () => {} } };
+
 /** A runner that keeps something between jobs, which ends as the test says. */
 function keeper(close: NonNullable<Runner["close"]>): Runner {
   return {
@@ -30,14 +32,14 @@ function keeper(close: NonNullable<Runner["close"]>): Runner {
 }
 
 test("a kind that no runner is for is an invalid job", () => {
-  const runners = createRunners({ ...depsOf(), functions: new Map() });
+  const runners = createRunners({ ...depsOf(), ...files, functions: new Map() });
   expect(() => runners.runnerFor("solver")).toThrow(RunFailure);
   expect(() => runners.runnerFor("solver")).toThrow("this worker does not run solver jobs");
 });
 
 test("the kinds are those that there are runners for", () => {
-  const { kinds, runnerFor } = createRunners({ ...depsOf(), functions: new Map() });
-  expect(kinds).toEqual(["exec", "handler"]);
+  const { kinds, runnerFor } = createRunners({ ...depsOf(), ...files, functions: new Map() });
+  expect(kinds).toEqual(["exec", "exec_per_job", "persistent_http", "handler"]);
   expect(kinds.map((kind) => runnerFor(kind).kind)).toEqual(kinds);
 });
 

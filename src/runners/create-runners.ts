@@ -1,11 +1,21 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import type { RunKind } from "../contract/kinds.ts";
+import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import { execRunner } from "./exec.ts";
+import { execPerJobRunner } from "./exec-per-job.ts";
 import { type HandlerFunction, handlerRunner } from "./handler.ts";
+import { persistentHttpRunner } from "./persistent-http/persistent-http.ts";
 import { RunFailure, type Runner, type RunnerDeps } from "./runner.ts";
 
 export type RunnersDeps = RunnerDeps & {
   /** Functions of this program, by the type of job that they handle. */
   functions: ReadonlyMap<string, HandlerFunction>;
+  /** Where jobs have their files. */
+  workDir: string;
+  /** The worker's own log is in it too. */
+  logDir: string;
+  discards: Pick<DiscardFolder, "discard">;
 };
 
 /** The runners of one worker, from its start to its stop. */
@@ -27,7 +37,12 @@ const closeMarginMs = 10_000;
 
 /** To add a kind, write its runner and add it here. */
 export function createRunners(deps: RunnersDeps): Runners {
-  return runnersOf(deps, [execRunner(deps), handlerRunner(deps, deps.functions)]);
+  return runnersOf(deps, [
+    execRunner(deps),
+    execPerJobRunner(deps),
+    persistentHttpRunner({ ...deps, logDir: join(deps.logDir, "http-workers"), newId: randomUUID }),
+    handlerRunner(deps, deps.functions),
+  ]);
 }
 
 export function runnersOf(deps: RunnerDeps, list: readonly Runner[]): Runners {

@@ -29,3 +29,11 @@ export function processEnvironment(facts: EnvironmentFacts): Record<string, stri
     JOB_OUTPUT_DIR: facts.outputDir,
   };
 }
+
+/** The whole environment of a process that serves many jobs. */
+export function serverEnvironment(
+  port: number,
+  secrets: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return { PATH: systemPath, HOME: "/tmp", ...secrets, PORT: String(port) };
+}

@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { JsonValue } from "../core/json-value.ts";
-import { protocol } from "../sandbox/launcher-protocol.ts";
 import {
   type JobMount,
   type LaunchPlan,
@@ -18,14 +17,13 @@ import { readResult } from "./read-result.ts";
 import { readSecrets } from "./read-secrets.ts";
 import {
   type RunContext,
-  RunFailure,
   type RunnerDeps,
   type RunOutcome,
   type StopReason,
   stoppedOutcome,
   stopReasonOf,
 } from "./runner.ts";
-import { secretForms } from "./secret-forms.ts";
+import { secretMasks } from "./secret-masks.ts";
 import { waitForExit } from "./wait-for-exit.ts";
 
 type Command = {
@@ -115,20 +113,12 @@ async function preparePlan(
     stdoutFile: join(attemptDir, "stdout.log"),
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
-    masks: masksOf(secrets),
+    masks: secretMasks(secrets),
     stdin: command.stdin,
     ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
     mounts: command.mounts,
     workDir,
   };
-}
-
-function masksOf(secrets: Record<string, string>): string[] {
-  const masks = secretForms(Object.values(secrets));
-  const bytes = masks.reduce((sum, mask) => sum + Buffer.byteLength(mask), 0);
-  if (bytes <= protocol.MASK_BYTES_MAX) return masks;
-  const reason = `the secrets ${Object.keys(secrets).join(", ")} are too long to be masked in the output`;
-  throw new RunFailure("INVALID_JOB", undefined, reason);
 }
 
 async function waitForProcess(

@@ -5,6 +5,7 @@ import type { CgroupCounts } from "./cgroup-counts.ts";
 import type { ExitReport } from "./exit-report.ts";
 import type { JobCgroup } from "./job-cgroup.ts";
 import type { JobEnd, LaunchedJob } from "./launcher-link.ts";
+import { findTree } from "./process-tree.ts";
 import type { Isolation, ProcessExit, RunningProcess, Usage } from "./sandbox.ts";
 
 type Cage = { job: LaunchedJob; cgroup: JobCgroup | null; isolation: Isolation };
@@ -24,6 +25,7 @@ export function superviseCage(
     pid: job.pid,
     exited,
     isolation,
+    pids: async () => cgroup?.pids() ?? findTree(job.pid),
     signalGroup: (signal) => job.signal(constants.signals[signal]),
     killTree: async () => {
       // Its first process takes all the others with it; the cgroup also reaches processes that wait in throttled I/O.
@@ -36,7 +38,7 @@ export function superviseCage(
 /** A process that was given to a launcher which died before it said whether it began. */
 export function lostProcess(lost: string, isolation: Isolation): RunningProcess {
   const exited = Promise.resolve({ exitCode: null, signal: null, usage: {}, outputLimited: false, lost });
-  return { pid: 0, exited, isolation, signalGroup: () => {}, killTree: async () => {} };
+  return { pid: 0, exited, isolation, pids: async () => [], signalGroup: () => {}, killTree: async () => {} };
 }
 
 function exitOf(end: JobEnd, usage: Usage): ProcessExit {

@@ -4,7 +4,14 @@ import { codeOf, hasCode } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
 import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
-import { childCgroups, countIn, readCgroupFile, tryReadCgroupFile, writeCgroupFile } from "./cgroup-files.ts";
+import {
+  childCgroups,
+  countIn,
+  readCgroupFile,
+  tryReadCgroupFile,
+  wordsIn,
+  writeCgroupFile,
+} from "./cgroup-files.ts";
 import { ioLift, type LimitPart, type LimitWrite } from "./cgroup-limits.ts";
 
 /** A limit that the kernel did not accept. */
@@ -62,6 +69,11 @@ export class JobCgroup {
 
   isPopulated(): boolean {
     return countIn(tryReadCgroupFile(this.path, "cgroup.events"), "populated") === 1;
+  }
+
+  /** The processes in it. */
+  pids(): number[] {
+    return wordsIn(tryReadCgroupFile(this.path, "cgroup.procs")).map(Number);
   }
 
   /** Kills everything in it at once. */

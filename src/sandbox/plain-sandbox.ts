@@ -4,7 +4,7 @@ import { type FileHandle, open, stat, truncate } from "node:fs/promises";
 import { limitParts } from "./cgroup-limits.ts";
 import { type PartName, protectionParts } from "./host-facts.ts";
 import { copyMasked, type MaskedCopy } from "./masked-copy.ts";
-import { killProcessTree, signalProcessGroup } from "./process-tree.ts";
+import { findTree, killProcessTree, signalProcessGroup } from "./process-tree.ts";
 import {
   type Isolation,
   type LaunchPlan,
@@ -147,6 +147,7 @@ function superviseChild(
     pid,
     exited,
     isolation,
+    pids: async () => (isOver ? [] : findTree(pid)),
     signalGroup: (signal) => {
       if (!isOver) signalProcessGroup(pid, signal);
     },
@@ -189,6 +190,7 @@ export function neverStarted(spawnError: SpawnError, isolation: Isolation): Runn
       outputLimited: false,
     }),
     isolation,
+    pids: async () => [],
     signalGroup: () => {},
     killTree: async () => {},
   };

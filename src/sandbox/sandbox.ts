@@ -94,6 +94,8 @@ export type RunningProcess = {
   /** Resolves when the process and everything that it left behind are gone; never rejects. */
   readonly exited: Promise<ProcessExit>;
   readonly isolation: Isolation;
+  /** Its living processes, as this worker numbers them. */
+  pids(): Promise<readonly number[]>;
   /** A process that has already ended is not an error. */
   signalGroup(signal: NodeJS.Signals): void;
   /**

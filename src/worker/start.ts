@@ -169,6 +169,9 @@ async function openResources(
       clock,
       logger,
       functions: options.handlers ?? new Map(),
+      workDir: settings.workDir,
+      logDir: join(home, "logs"),
+      discards,
     });
     closers.push(() => runners.close(hurry));
     return { key, keys, ledger, sandbox, hostWarnings, discards, runners, close };

@@ -13,7 +13,7 @@ beforeAll(async () => {
   copy.edit("src/contract/kinds.ts", "\n};\n\nexport type RunKind", `\n${row}};\n\nexport type RunKind`);
   copy.write("src/runners/greet.ts", runner!);
   const list = "src/runners/create-runners.ts";
-  copy.edit(list, "[execRunner(deps),", "[greetRunner(deps), execRunner(deps),");
+  copy.edit(list, "    execRunner(deps),", "    greetRunner(deps),\n    execRunner(deps),");
   copy.edit(
     list,
     "import { execRunner }",

@@ -8,7 +8,7 @@ import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { loadSigningKey, type SigningKey } from "../../src/signing/ed25519.ts";
-import { loadWorkerSettings } from "../../src/worker/settings.ts";
+import { loadWorkerSettings, type WorkerSettings } from "../../src/worker/settings.ts";
 import { startWorker } from "../../src/worker/start.ts";
 import type { TestHub } from "./hub.ts";
 import { freshName } from "./jobs.ts";
@@ -33,6 +33,8 @@ type Wish = {
   createRunners?: (deps: RunnersDeps) => Runners;
   sandbox?: Sandbox;
   env?: Record<string, string>;
+  /** Replaces settings that only a file can give. */
+  settings?: Partial<WorkerSettings>;
 };
 
 /** What a worker, or somebody who looks at the hub's keys, needs to know of a hub. */
@@ -60,7 +62,11 @@ export async function startTestWorker(hub: Hub, wish: Wish = {}): Promise<TestWo
     hostName: "test",
   });
   const worker = await startWorker({
-    settings: { ...settings, signingKeys: wish.signingKeys ?? [activeKey(hub).publicKeyPem] },
+    settings: {
+      ...settings,
+      signingKeys: wish.signingKeys ?? [activeKey(hub).publicKeyPem],
+      ...wish.settings,
+    },
     home,
     version: "0.0.0-test",
     logger: wish.logger ?? silentLogger,

@@ -82,7 +82,9 @@ export class HttpWorkerClient {
     for (let polls = 0; ; polls++) {
       const leftMs = endsAtMs - this.#clock.monotonicMs();
       if (leftMs <= 0) throw pollTimeout(timeoutMs);
-      await this.#clock.sleep(Math.min(leftMs, backOffMs(polls, pollMs)), signal);
+      // After a miss it gets more time: it is busy, or about to be found dead.
+      const pauseMs = misses > 0 ? pollMs.maxMs : backOffMs(polls, pollMs);
+      await this.#clock.sleep(Math.min(leftMs, pauseMs), signal);
       const answer = await this.#askStatus(jobId, signal);
       if (typeof answer === "string") {
         misses++;
@@ -98,23 +100,26 @@ export class HttpWorkerClient {
 
   /**
    * `DELETE /job/{id}`, which a worker need not have. True when the job has ended there within this time, whatever the
-   * worker answered; false when it may still be running.
+   * worker answered; false when it may still be running. Rejects with the signal's reason when it is aborted.
    */
-  async cancel(jobId: string, { withinMs }: { withinMs: number }): Promise<boolean> {
+  async cancel(
+    jobId: string,
+    { withinMs, signal }: { withinMs: number; signal?: AbortSignal },
+  ): Promise<boolean> {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
     const timeoutMs = Math.max(1, Math.min(statusMs, withinMs));
-    const answer = await this.#ask({ method: "DELETE", path: jobPath(jobId), timeoutMs });
+    const answer = await this.#ask({ method: "DELETE", path: jobPath(jobId), timeoutMs, signal });
     const isTaken = typeof answer !== "string" && answer.status >= 200 && answer.status < 300;
     for (let polls = 0; ; polls++) {
-      if (await this.#hasEnded(jobId)) return true;
+      if (await this.#hasEnded(jobId, signal)) return true;
       const leftMs = endsAtMs - this.#clock.monotonicMs();
       if (!isTaken || leftMs <= 0) return false;
-      await this.#clock.sleep(Math.min(leftMs, backOffMs(polls, pollMs)));
+      await this.#clock.sleep(Math.min(leftMs, backOffMs(polls, pollMs)), signal);
     }
   }
 
-  async #hasEnded(jobId: string): Promise<boolean> {
-    const answer = await this.#askStatus(jobId);
+  async #hasEnded(jobId: string, signal: AbortSignal | undefined): Promise<boolean> {
+    const answer = await this.#askStatus(jobId, signal);
     if (typeof answer === "string") return false;
     return answer.status === 404 || tryJudgeStatus(answer, jobId)?.kind === "ended";
   }

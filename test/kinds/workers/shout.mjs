@@ -1,7 +1,11 @@
 // A worker that uses nothing but Node. `shout.mjs --port N` serves jobs over HTTP, with the three endpoints that are
 // required and no other; `shout.mjs BASE64` runs one job, and the last line of its output is the result.
+import { randomUUID } from "node:crypto";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+
+/** In a cage every process has the same number. */
+const processId = randomUUID();
 
 /** @type {Map<string, { job_id: string; status: string; result?: unknown; error?: unknown }>} */
 const jobs = new Map();
@@ -9,7 +13,7 @@ const jobs = new Map();
 async function shout({ text, sleep_ms: ms }) {
   if (typeof text !== "string") throw new Error("the input has no text");
   if (ms !== undefined) await new Promise((resolve) => setTimeout(resolve, ms));
-  return { shouted: text.toUpperCase(), pid: process.pid };
+  return { shouted: text.toUpperCase(), process: processId };
 }
 
 async function run(job) {

@@ -1,0 +1,41 @@
+import { exitOutcome } from "../exit-outcome.ts";
+import type { RunContext, RunOutcome } from "../runner.ts";
+import { lastError } from "./worker-logs.ts";
+import { notReady, type WorkerProcess } from "./worker-process.ts";
+
+/** What the end of a process means for a job that waited for it or was served by it. */
+export async function endOutcome(
+  process: WorkerProcess,
+  context: Pick<RunContext, "lease">,
+  when: "before it was ready" | "in the middle of the job",
+): Promise<RunOutcome> {
+  const { exit, stoppedBecause } = await process.gone;
+  // No job is to blame for what was done to its worker.
+  if (stoppedBecause !== undefined) return { kind: "released", reason: stoppedBecause };
+  if (exit === undefined || process.running === undefined) throw notReady("its process could not be started");
+
+  const { isolation } = process.running;
+  const result = { kind: "none" } as const;
+  const argv = process.spec.command;
+  const outcome = exitOutcome(context, { argv, exit, stoppedBy: undefined, result, isolation });
+  if (outcome.kind === "released" || exit.spawnError !== undefined || exit.lost !== undefined) return outcome;
+
+  const error = exit.signal === null ? await lastError(process.logs) : undefined;
+  const how =
+    outcome.kind === "failed" ? outcome.reason.replace(/^killed/, "was killed") : "exited with code 0";
+  const reason = `the worker process ${how} ${when}${error === undefined ? "" : `: ${error}`}`;
+  const detail =
+    when === "before it was ready"
+      ? "WORKER_NOT_READY"
+      : outcome.kind === "failed"
+        ? outcome.detail
+        : "WORKER_EXIT_ERROR";
+  const facts = { usage: exit.usage, isolation };
+  return {
+    kind: "failed",
+    code: "EXECUTION_ERROR",
+    ...(detail === undefined ? {} : { detail }),
+    reason,
+    ...facts,
+  };
+}

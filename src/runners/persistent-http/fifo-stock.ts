@@ -1,0 +1,38 @@
+import { execFile } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** Node cannot make a FIFO, and a program for each would cost more than most jobs. */
+const batchSize = 64;
+/** Anybody who can get there may write; who can get there, the directories decide. */
+const mode = "0622";
+
+/** Named pipes that are ready for use, in a directory of their own. Each is given out once. */
+export class FifoStock {
+  readonly #dir: string;
+  #batch: Promise<string[]> | undefined;
+  #batches = 0;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** The path of a pipe that nobody else is given; the caller moves it to its place. */
+  async take(): Promise<string> {
+    while (true) {
+      this.#batch ??= this.#make();
+      const fifo = (await this.#batch).pop();
+      if (fifo !== undefined) return fifo;
+      this.#batch = undefined;
+    }
+  }
+
+  async #make(): Promise<string[]> {
+    const prefix = `${this.#batches++}-`;
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    const names = Array.from({ length: batchSize }, (_, index) => `${prefix}${index}`);
+    await promisify(execFile)("mkfifo", ["-m", mode, ...names], { cwd: this.#dir });
+    return names.map((name) => join(this.#dir, name));
+  }
+}

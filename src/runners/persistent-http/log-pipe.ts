@@ -1,0 +1,95 @@
+import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
+import { codeOf, hasCode } from "../../core/errors.ts";
+import { Masker } from "../../sandbox/masker.ts";
+
+type LogPipeOptions = {
+  /** The pipe, which others write to. */
+  fifo: string;
+  /** Receives what is written there; it must not exist yet. */
+  file: string;
+  bytesMax: number;
+  masks: readonly string[];
+  /** Called at most once: more was written than the limit allows, and exactly that much is kept. */
+  onLimit(): void;
+  /** Called at most once: this host cannot write the file. */
+  onUnwritable(reason: string): void;
+};
+
+const chunkBytes = 64 * 1024;
+/** A pipe holds no more, so whatever comes beyond it was written after the end. */
+const drainBytesMax = 1024 * 1024;
+
+/** Copies what a job's worker writes to a pipe into a file of the job's own, which the worker cannot reach. */
+export class LogPipe {
+  readonly #options: LogPipeOptions;
+  readonly #masker: Masker;
+  readonly #pipe: number;
+  readonly #file: number;
+  readonly #socket: Socket;
+  #keptBytes = 0;
+  #isCut = false;
+
+  constructor(options: LogPipeOptions) {
+    this.#options = options;
+    this.#masker = new Masker(options.masks);
+    this.#file = openSync(options.file, "ax", 0o600);
+    // Also for writing: otherwise the pipe would be at its end as soon as one writer has closed it.
+    this.#pipe = openSync(options.fifo, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    this.#socket = new Socket({
+      fd: this.#pipe,
+      readable: true,
+      writable: false,
+      onread: {
+        buffer: Buffer.allocUnsafe(chunkBytes),
+        callback: (length, bytes) => {
+          this.#keep(this.#masker.push(bytes.subarray(0, length)));
+          return true;
+        },
+      },
+    });
+    this.#socket.on("error", () => {});
+  }
+
+  /** Everything that was written before this call is in the file when it returns; what comes later is lost. */
+  close(): void {
+    this.#socket.pause();
+    for (let bytes = 0; bytes < drainBytesMax; ) {
+      const chunk = this.#readNow();
+      if (chunk.length === 0) break;
+      bytes += chunk.length;
+      this.#keep(this.#masker.push(chunk));
+    }
+    this.#keep(this.#masker.end());
+    closeSync(this.#file);
+    this.#socket.destroy();
+  }
+
+  #readNow(): Buffer {
+    const buffer = Buffer.allocUnsafe(chunkBytes);
+    try {
+      return buffer.subarray(0, readSync(this.#pipe, buffer));
+    } catch (error) {
+      if (hasCode(error, "EAGAIN")) return buffer.subarray(0, 0);
+      throw error;
+    }
+  }
+
+  #keep(bytes: Uint8Array): void {
+    // It is read on, so that the worker is not held up: its other jobs have done nothing wrong.
+    if (this.#isCut) return;
+    const room = this.#options.bytesMax - this.#keptBytes;
+    const kept = bytes.subarray(0, room);
+    try {
+      for (let done = 0; done < kept.length; ) done += writeSync(this.#file, kept, done);
+    } catch (error) {
+      this.#isCut = true;
+      this.#options.onUnwritable(`its output could not be written: ${codeOf(error)}`);
+      return;
+    }
+    this.#keptBytes += kept.length;
+    if (bytes.length <= room) return;
+    this.#isCut = true;
+    this.#options.onLimit();
+  }
+}

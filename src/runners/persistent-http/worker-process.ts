@@ -1,0 +1,194 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { join } from "node:path";
+import type { DiscardFolder } from "../../sandbox/discard-folder.ts";
+import type { LaunchPlan, ProcessExit, RunningProcess } from "../../sandbox/sandbox.ts";
+import { createTerminator, type Terminator } from "../../sandbox/terminate.ts";
+import { HttpWorkerClient } from "../http-worker/http-worker-client.ts";
+import { serverEnvironment } from "../process-environment.ts";
+import { RunFailure, type RunnerDeps } from "../runner.ts";
+import { FifoStock } from "./fifo-stock.ts";
+import { areOpenIn, listenersOn } from "./listeners.ts";
+import { rotateLogs, type WorkerLogs, workerLogs } from "./worker-logs.ts";
+import type { WorkerSpec } from "./worker-spec.ts";
+
+export type WorkerDeps = RunnerDeps & {
+  /** Where jobs have their files. */
+  workDir: string;
+  /** Where worker processes have their logs. */
+  logDir: string;
+  discards: Pick<DiscardFolder, "discard">;
+  newId(): string;
+};
+
+/** How a process ended. */
+type ProcessEnd = {
+  /** Undefined if it was never started. */
+  exit: ProcessExit | undefined;
+  /** Why it was ended from here; undefined if it ended by itself. */
+  stoppedBecause: string | undefined;
+};
+
+/** Loading a large model takes a while. A job that cannot wait this long has a timeout of its own. */
+const readyMs = 120_000;
+
+/**
+ * One process that serves jobs over HTTP, from its start to its end. Its files are where those of a job would be, under
+ * an id that no job has: so whatever a killed worker leaves of it is cleared up at the next start, like everything else.
+ */
+export class WorkerProcess {
+  readonly id: string;
+  readonly spec: WorkerSpec;
+  readonly client: HttpWorkerClient;
+  /** The log that the process itself writes. */
+  readonly logs: WorkerLogs;
+  readonly fifos: FifoStock;
+  readonly #deps: WorkerDeps;
+  readonly #dir: string;
+  readonly #workDir: string;
+  readonly #predecessor: Promise<unknown>;
+  readonly #gone = Promise.withResolvers<ProcessEnd>();
+  readonly #starting = new AbortController();
+  #ready: Promise<void> | undefined;
+  #running: RunningProcess | undefined;
+  #terminator: Terminator<string> | undefined;
+  #shared: FileHandle | undefined;
+  #stoppedBecause: string | undefined;
+  #isOver = false;
+
+  /** `predecessor` resolves when the port is free: it is started then, and not before `whenReady` is called. */
+  constructor(deps: WorkerDeps, spec: WorkerSpec, predecessor: Promise<unknown>) {
+    this.#deps = deps;
+    this.#predecessor = predecessor;
+    this.id = deps.newId();
+    this.spec = spec;
+    this.client = new HttpWorkerClient(deps.clock, spec.port);
+    this.logs = workerLogs(deps.logDir, spec);
+    this.#dir = join(deps.workDir, "jobs", this.id);
+    this.#workDir = join(this.#dir, "work");
+    this.fifos = new FifoStock(join(this.#dir, "pipes"));
+  }
+
+  /** Undefined before the start. */
+  get running(): RunningProcess | undefined {
+    return this.#running;
+  }
+
+  /** Resolves when nothing of it runs any more. */
+  get gone(): Promise<ProcessEnd> {
+    return this.#gone.promise;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Where its jobs have their folders: by descriptor, because the process can replace the names on the way. */
+  get sharedDir(): string {
+    return `/proc/self/fd/${this.#shared!.fd}`;
+  }
+
+  get sharedDirInside(): string {
+    return join(this.#deps.sandbox.workDirInside(this.#workDir), "jobs");
+  }
+
+  /**
+   * Starts it, once, and resolves when it is ready for jobs. Rejects with a RunFailure, with SandboxUnavailable, or with
+   * ProcessEnded: then `gone` says more.
+   */
+  whenReady(): Promise<void> {
+    this.#ready ??= this.#start();
+    return this.#ready;
+  }
+
+  /** Why it should be given no job now; null if it may. */
+  async findProblem(signal: AbortSignal): Promise<string | null> {
+    const { port } = this.spec;
+    if (this.#isOver || this.#running === undefined) return "its process has ended";
+    const listeners = listenersOn(port);
+    if (listeners.length === 0) return `it does not listen on port ${port}`;
+    if (!areOpenIn(listeners, await this.#running.pids()))
+      return `another program on this machine listens on port ${port}`;
+    return (await this.client.isReady(signal)) ? null : "GET /health/ready does not answer 200";
+  }
+
+  /** Ends it, with all its jobs; the first reason wins. Resolves when it is gone. */
+  async stop(because: string, graceMs: number): Promise<void> {
+    this.#stoppedBecause ??= because;
+    this.#starting.abort();
+    if (this.#ready === undefined) this.#end(undefined);
+    await this.#terminator?.stop(because, { graceMs });
+    await this.gone;
+  }
+
+  /** Call it when it is gone and its last job has taken back what it shared. */
+  async clearUp(): Promise<void> {
+    await this.#shared?.close();
+    await this.#deps.discards.discard(this.#dir, this.id);
+  }
+
+  async #start(): Promise<void> {
+    const { signal } = this.#starting;
+    try {
+      await this.#predecessor;
+      const running = await this.#launch(signal);
+      const ready = this.client.waitUntilReady({ withinMs: readyMs, signal });
+      await Promise.race([ready, running.exited.then(() => Promise.reject(new ProcessEnded()))]);
+    } catch (error) {
+      this.#starting.abort();
+      if (this.#running === undefined) this.#end(undefined);
+      else await this.#terminator?.stop("not ready", { graceMs: 0 });
+      await this.gone;
+      throw this.#stoppedBecause === undefined ? error : new ProcessEnded();
+    }
+  }
+
+  async #launch(signal: AbortSignal): Promise<RunningProcess> {
+    const { sandbox, clock } = this.#deps;
+    const { port } = this.spec;
+    if (listenersOn(port).length > 0) throw notReady(`port ${port} is already in use on this machine`);
+    const jobsDir = join(this.#workDir, "jobs");
+    await mkdir(jobsDir, { recursive: true, mode: 0o700 });
+    this.#shared = await open(jobsDir, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    await rotateLogs(this.logs);
+    signal.throwIfAborted();
+    const running = await sandbox.start(this.#plan());
+    this.#running = running;
+    this.#terminator = createTerminator(running, clock);
+    void running.exited.then((exit) => this.#end(exit));
+    return running;
+  }
+
+  #plan(): LaunchPlan {
+    const { spec, logs } = this;
+    return {
+      jobId: this.id,
+      attempt: 1,
+      argv: [...spec.command],
+      env: serverEnvironment(spec.port, spec.secrets),
+      cwd: this.#deps.sandbox.workDirInside(this.#workDir),
+      stdoutFile: logs.out,
+      stderrFile: logs.err,
+      outputBytesMax: this.#deps.settings.outputBytesMax,
+      masks: spec.masks,
+      ...spec.asked,
+      workDir: this.#workDir,
+    };
+  }
+
+  #end(exit: ProcessExit | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#gone.resolve({ exit, stoppedBecause: this.#stoppedBecause });
+    const { exitCode, signal } = exit ?? {};
+    const facts = { worker: this.id, port: this.spec.port, exitCode, signal, because: this.#stoppedBecause };
+    this.#deps.logger.info(facts, "a worker process has ended");
+  }
+}
+
+/** The process ended before it was ready. */
+export class ProcessEnded extends Error {}
+
+export function notReady(problem: string): RunFailure {
+  return new RunFailure("EXECUTION_ERROR", "WORKER_NOT_READY", `the worker is not ready: ${problem}`);
+}

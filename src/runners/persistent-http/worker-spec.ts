@@ -1,0 +1,53 @@
+import type { AskedLimits } from "../../sandbox/sandbox.ts";
+import { effectiveLimits } from "../effective-limits.ts";
+import { readSecrets } from "../read-secrets.ts";
+import { type RunContext, RunFailure, type RunnerSettings } from "../runner.ts";
+import { secretMasks } from "../secret-masks.ts";
+
+/** Everything that decides about a process which serves jobs over HTTP. */
+export type WorkerSpec = {
+  tenantId: string;
+  command: readonly string[];
+  port: number;
+  /** Values by name. */
+  secrets: Readonly<Record<string, string>>;
+  masks: readonly string[];
+  asked: AskedLimits;
+};
+
+/** The worker that a job asks for. */
+export async function workerSpec(
+  settings: RunnerSettings,
+  { document, lease }: Pick<RunContext, "document" | "lease">,
+): Promise<WorkerSpec> {
+  const { run, tenant_id: tenantId, limits } = document;
+  if (run.kind !== "persistent_http")
+    throw new Error(`the persistent_http runner was given a job of kind ${run.kind}`);
+  const asked = effectiveLimits(limits ?? {}, settings, lease.limits_defaulted);
+  if (asked.limits.network === "none") {
+    const reason = "persistent_http needs network: host, and this job or this worker allows none";
+    throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+  }
+  const secrets = await readSecrets(settings.secrets, run.secrets ?? [], tenantId);
+  const { worker_command: command, port } = run;
+  return { tenantId, command, port, secrets, masks: secretMasks(secrets), asked };
+}
+
+/** Whether the same process may serve both: tenant, command, port and names of secrets are the same. */
+export function isSameWorker(left: WorkerSpec, right: WorkerSpec): boolean {
+  return identityOf(left) === identityOf(right);
+}
+
+/** Whether a process that was started for one serves the other as it should: also its limits and the secrets' values. */
+export function hasSameTerms(left: WorkerSpec, right: WorkerSpec): boolean {
+  return termsOf(left) === termsOf(right);
+}
+
+function identityOf({ tenantId, command, port, secrets }: WorkerSpec): string {
+  return JSON.stringify([tenantId, command, port, Object.keys(secrets).sort()]);
+}
+
+function termsOf({ secrets, asked }: WorkerSpec): string {
+  const values = Object.entries(secrets).sort(([left], [right]) => (left < right ? -1 : 1));
+  return JSON.stringify([values, asked.limits, [...asked.asked].sort()]);
+}

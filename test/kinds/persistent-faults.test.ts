@@ -1,0 +1,214 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { freePort, kindStage, processOf } from "./stage.ts";
+
+const stage = kindStage();
+
+type Flag = "--with-delete" | `--ready-after=${number}`;
+
+function odd(port: number, input: { act: string; [more: string]: unknown }, flags: Flag[] = []) {
+  const command = [...stage.node("odd.mjs"), "--port", String(port), ...flags];
+  return { kind: "persistent_http", worker_command: command, port, job_input: input };
+}
+
+/** The job runs in its worker process. */
+async function served(id: string): Promise<void> {
+  await eventually(`job ${id} is served`, async () => (await stage.get(id)).progress === 50);
+}
+
+/** The process that listens on a port, as this machine numbers it. */
+function listenerOf(port: number): number {
+  const rows = execFileSync("ss", ["-Hltnp", `sport = :${port}`], { encoding: "utf8" });
+  return Number(/pid=(\d+)/.exec(rows)?.[1]);
+}
+
+async function cancel(id: string): Promise<void> {
+  await stage.hub.must("DELETE", `/jobs/${id}`, { token: stage.hub.admin });
+}
+
+test("a worker that is slow to start is waited for", async () => {
+  await stage.startWorker();
+  const run = odd(await freePort(), { act: "echo", value: 1 }, ["--ready-after=1500"]);
+  expect(await stage.ended(await stage.submit(run))).toMatchObject({ status: "completed", attempts: 1 });
+});
+
+test("a worker that ends before it is ready is told with its error", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const script = "process.stderr.write('before\\n'); throw new TypeError('no model');";
+  const run = {
+    kind: "persistent_http",
+    worker_command: [`${stage.programs}/node`, "-e", script],
+    port,
+  };
+  expect(await stage.ended(await stage.submit(run, { max_attempts: 1 }))).toMatchObject({
+    status: "failed",
+    fail_detail: "WORKER_NOT_READY",
+    fail_history: [
+      { reason: "the worker process exited with code 1 before it was ready: TypeError: no model" },
+    ],
+  });
+});
+
+test("a command that does not exist is told as for any other job", async () => {
+  await stage.startWorker();
+  const run = { kind: "persistent_http", worker_command: ["no-such-worker"], port: await freePort() };
+  expect(await stage.ended(await stage.submit(run, { max_attempts: 1 }))).toMatchObject({
+    status: "failed",
+    exit_code: 127,
+    fail_detail: "SPAWN_FAILED",
+  });
+});
+
+test.each([
+  ["garbage", "HTTP_REQUEST_FAILED"],
+  ["wrong-job", "HTTP_REQUEST_FAILED"],
+  ["refuse-garbage", "JOB_SUBMIT_FAILED"],
+])("a worker that answers %s fails its job", async (act, detail) => {
+  await stage.startWorker();
+  const id = await stage.submit(odd(await freePort(), { act }), { max_attempts: 1 });
+  expect(await stage.ended(id)).toMatchObject({ status: "failed", fail_detail: detail });
+});
+
+test("a crash fails exactly the jobs that the process had; the next job gets a new process", async () => {
+  await stage.startWorker();
+  const [port, otherPort] = [await freePort(), await freePort()];
+  const elsewhere = await stage.submit(odd(otherPort, { act: "sleep", ms: 3000 }));
+  const bystander = await stage.submit(odd(port, { act: "sleep", ms: 3000 }));
+  await served(elsewhere);
+  await served(bystander);
+  const culprit = await stage.submit(odd(port, { act: "crash" }), { max_attempts: 1 });
+  expect(await stage.ended(culprit)).toMatchObject({
+    status: "failed",
+    fail_detail: "WORKER_EXIT_ERROR",
+    fail_history: [{ reason: "the worker process exited with code 7 in the middle of the job" }],
+  });
+  expect(await stage.ended(bystander)).toMatchObject({ status: "completed", attempts: 2 });
+  expect(await stage.ended(elsewhere)).toMatchObject({ status: "completed", attempts: 1 });
+});
+
+test("killing the process fails exactly the jobs that it had", async () => {
+  await stage.startWorker();
+  const [port, otherPort] = [await freePort(), await freePort()];
+  const more = { max_attempts: 1 };
+  const mine = [
+    await stage.submit(odd(port, { act: "never" }), more),
+    await stage.submit(odd(port, { act: "never" }), more),
+  ];
+  const other = await stage.submit(odd(otherPort, { act: "sleep", ms: 2000 }), more);
+  for (const id of [...mine, other]) await served(id);
+  process.kill(listenerOf(port), "SIGKILL");
+  for (const id of mine) {
+    expect(await stage.ended(id)).toMatchObject({
+      status: "failed",
+      fail_detail: "SIGNALED",
+      fail_history: [{ reason: "the worker process was killed by SIGKILL in the middle of the job" }],
+    });
+  }
+  expect(await stage.ended(other)).toMatchObject({ status: "completed" });
+});
+
+test("a cancelled job ends alone if its worker has DELETE", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const cancelled = await stage.submit(odd(port, { act: "never" }, ["--with-delete"]));
+  const other = await stage.submit(odd(port, { act: "sleep", ms: 2000 }, ["--with-delete"]));
+  await served(cancelled);
+  await served(other);
+  await cancel(cancelled);
+  expect(await stage.ended(cancelled)).toMatchObject({ status: "failed", fail_code: "CANCELLED" });
+  expect(await stage.ended(other)).toMatchObject({ status: "completed", attempts: 1, attempt: 1 });
+});
+
+test("without DELETE a cancel restarts the process, and its other jobs go back without blame", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const before = await stage.ended(await stage.submit(odd(port, { act: "echo" })));
+  const cancelled = await stage.submit(odd(port, { act: "never" }));
+  const other = await stage.submit(odd(port, { act: "sleep", ms: 2000 }));
+  await served(cancelled);
+  await served(other);
+  await cancel(cancelled);
+  expect(await stage.ended(cancelled)).toMatchObject({ status: "failed", fail_code: "CANCELLED" });
+  const again = await stage.ended(other);
+  expect(again).toMatchObject({ status: "completed", attempts: 1, attempt: 2 });
+  expect(processOf(again)).not.toBe(processOf(before));
+});
+
+test("a job that takes too long is ended there, and the process lives", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const flags: Flag[] = ["--with-delete"];
+  const before = await stage.ended(await stage.submit(odd(port, { act: "echo" }, flags)));
+  const id = await stage.submit(odd(port, { act: "never" }, flags), { timeout_sec: 1, max_attempts: 1 });
+  expect(await stage.ended(id)).toMatchObject({ status: "failed", fail_code: "TIMEOUT" });
+  const after = await stage.ended(await stage.submit(odd(port, { act: "echo" }, flags)));
+  expect(processOf(after)).toBe(processOf(before));
+});
+
+test("a worker that hangs is restarted for the next job", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const id = await stage.submit(odd(port, { act: "hang" }), { timeout_sec: 1, max_attempts: 1 });
+  expect(await stage.ended(id)).toMatchObject({ status: "failed", fail_code: "TIMEOUT" });
+  const next = await stage.submit(odd(port, { act: "echo" }));
+  expect(await stage.ended(next)).toMatchObject({ status: "completed" });
+});
+
+test("a job that writes more than it may is ended, and exactly as much is kept", async () => {
+  await stage.startWorker({ settings: { outputBytesMax: 500_000 } });
+  const run = odd(await freePort(), { act: "flood" }, ["--with-delete"]);
+  const id = await stage.submit(run, { max_attempts: 1 });
+  expect(await stage.ended(id)).toMatchObject({
+    status: "failed",
+    fail_detail: "OUTPUT_LIMIT",
+    output: { stdout: 500_000 },
+  });
+});
+
+test("F-48: a worker that is stopped gives its jobs back without charge, and leaves no process", async () => {
+  const worker = await stage.startWorker({ env: { WRIT_DRAIN_MS: "0" } });
+  const port = await freePort();
+  const id = await stage.submit(odd(port, { act: "never" }), { max_attempts: 2 });
+  await served(id);
+  const pid = listenerOf(port);
+  await worker.stop({ keepHome: true });
+  expect(await stage.get(id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect(existsSync(`/proc/${pid}`)).toBe(false);
+  await cancel(id);
+});
+
+test("a secret reaches the worker process, and is masked in output, result, error and the process's own log", async () => {
+  const secret = "correct-horse-battery";
+  const file = join(stage.programs, "../key");
+  writeFileSync(file, secret, { mode: 0o600 });
+  const worker = await stage.startWorker({
+    settings: { secrets: { API_KEY: { file, tenants: ["default"] } } },
+  });
+  const port = await freePort();
+  const withKey = (act: string) => ({ ...odd(port, { act }), secrets: ["API_KEY"] });
+  const told = await stage.submit(withKey("tell"));
+  const stars = "*".repeat(secret.length);
+  expect(await stage.ended(told)).toMatchObject({ status: "completed", result: { key: stars } });
+  expect(await stage.output(told)).toBe(`the key is ${stars}\n`);
+  expect(await stage.output(told, "stderr")).toBe(`again: ${stars}\n`);
+  const failed = await stage.ended(await stage.submit(withKey("tell-error"), { max_attempts: 1 }));
+  expect(failed.fail_history[0]!.reason).toBe(`bad key ${stars}`);
+  const log = readFileSync(join(worker.home, `logs/http-workers/default-${port}.out.log`), "utf8");
+  expect(log).toBe(`odd worker on port ${port}\nmy log: ${stars}\n`);
+  const without = await stage.ended(await stage.submit({ ...withKey("tell"), secrets: ["OTHER"] }));
+  expect(without).toMatchObject({ status: "failed", fail_detail: "NO_SUCH_SECRET" });
+});
+
+test("nothing of the jobs and of the process is left in the work directory", async () => {
+  const worker = await stage.startWorker();
+  const port = await freePort();
+  await stage.ended(await stage.submit(odd(port, { act: "echo" })));
+  const { workDir } = worker;
+  await eventually("only the process has files", () => readdirSync(join(workDir, "jobs")).length === 1);
+  await worker.stop({ keepHome: true });
+  expect(readdirSync(join(workDir, "jobs"))).toEqual([]);
+});

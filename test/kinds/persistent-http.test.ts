@@ -1,0 +1,128 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import type { JobView } from "../../src/contract/view-shapes.ts";
+import { eventually } from "../support/eventually.ts";
+import { issueTokens } from "../support/tokens.ts";
+import { freePort, kindStage, processOf } from "./stage.ts";
+
+const stage = kindStage();
+
+function shout(port: number, input: object) {
+  const command = [...stage.node("shout.mjs"), "--port", String(port)];
+  return { kind: "persistent_http", worker_command: command, port, job_input: input };
+}
+
+test("one process serves job after job of every class that it accepts, and its logs are the output of each", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const first = await stage.submit(shout(port, { text: "hello" }));
+  const one = await stage.ended(first);
+  expect(one).toMatchObject({ status: "completed", attempts: 1, result: { shouted: "HELLO" } });
+  const second = await stage.submit(shout(port, { text: "again" }), { type: "shout.v2" });
+  const two = await stage.ended(second);
+  expect(two).toMatchObject({ status: "completed", result: { shouted: "AGAIN" } });
+  expect(processOf(two)).toBe(processOf(one));
+  expect(await stage.output(first)).toBe("shouting hello\n");
+  expect(await stage.output(second)).toBe("shouting again\n");
+});
+
+test("a plain Python server that serves one request at a time, and answers success, is a worker", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const command = ["/usr/bin/python3", `${stage.programs}/shout.py`, String(port)];
+  const run = { kind: "persistent_http", worker_command: command, port, job_input: { text: "hello" } };
+  const ids = await Promise.all(Array.from({ length: 5 }, () => stage.submit(run)));
+  for (const id of ids) {
+    expect(await stage.ended(id)).toMatchObject({ status: "completed", result: { shouted: "HELLO" } });
+    expect(await stage.output(id)).toBe("shouting hello\n");
+  }
+});
+
+test("a job that its worker rejects fails at once, with the worker's own code", async () => {
+  await stage.startWorker();
+  const id = await stage.submit(shout(await freePort(), { text: "x" }), { type: "whisper.v1" });
+  expect(await stage.ended(id)).toMatchObject({
+    status: "failed",
+    fail_reason: "INVALID_JOB",
+    fail_detail: "JOB_NOT_ACCEPTED",
+    fail_history: [{ reason: "UNKNOWN_JOB_CLASS: whisper.v1 is not a class of this worker" }],
+  });
+});
+
+test("a job that fails has the worker's code and message, and what it logged", async () => {
+  await stage.startWorker();
+  const id = await stage.submit(shout(await freePort(), {}), { max_attempts: 1 });
+  expect(await stage.ended(id)).toMatchObject({
+    status: "failed",
+    fail_reason: "EXECUTION_ERROR",
+    fail_history: [{ reason: "JOB_EXECUTION_ERROR: the input has no text" }],
+  });
+  expect(await stage.output(id, "stderr")).toBe("the input has no text\n");
+});
+
+test("100 jobs at once on one worker end as they should, each with its own output", async () => {
+  await stage.startWorker({ slots: 100 });
+  const port = await freePort();
+  const ids = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => stage.submit(shout(port, { text: `job ${n}`, sleep_ms: 200 }))),
+  );
+  const jobs: JobView[] = [];
+  for (const id of ids) jobs.push(await stage.ended(id));
+  expect(
+    jobs.map(({ status, attempts, result }) => [status, attempts, (result as { shouted: string }).shouted]),
+  ).toEqual(ids.map((_, n) => ["completed", 1, `JOB ${n}`]));
+  expect(new Set(jobs.map(processOf)).size).toBe(1);
+  const outputs = await Promise.all(ids.map((id) => stage.output(id)));
+  expect(outputs).toEqual(ids.map((_, n) => `shouting job ${n}\n`));
+});
+
+test("what a job logs can be seen while it runs", async () => {
+  await stage.startWorker();
+  const id = await stage.submit(shout(await freePort(), { text: "live", sleep_ms: 600_000 }));
+  await eventually("its output is there", async () => (await stage.output(id)) === "shouting live\n");
+  expect(await stage.get(id)).toMatchObject({ status: "running" });
+});
+
+test("another command of the same tenant on the port of a worker is refused, in words that help", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  await stage.ended(await stage.submit(shout(port, { text: "mine" })));
+  const other = { ...shout(port, { text: "x" }), worker_command: ["sleep", "60"] };
+  const job = await stage.ended(await stage.submit(other, { max_attempts: 1 }));
+  expect(job).toMatchObject({ status: "failed", fail_detail: "WORKER_NOT_READY" });
+  expect(job.fail_history[0]!.reason).toContain(`port ${port} belongs to another worker of yours`);
+});
+
+test("the port of another tenant's worker is refused without a word about it", async () => {
+  await stage.startWorker();
+  const tokens = await issueTokens(stage.hub);
+  const port = await freePort();
+  const mine = await stage.ended(await stage.submit(shout(port, { text: "mine" })));
+  const body = { type: "shout.v1", run: shout(port, { text: "yours" }), max_attempts: 1 };
+  const { id } = (await stage.hub.must("POST", "/jobs", { token: tokens.eve, body })).json<{
+    id: string;
+  }>();
+  expect(await stage.ended(id)).toMatchObject({
+    status: "failed",
+    fail_detail: "WORKER_NOT_READY",
+    fail_history: [{ reason: `the worker is not ready: port ${port} is already in use on this machine` }],
+  });
+  const again = await stage.ended(await stage.submit(shout(port, { text: "still mine" })));
+  expect(processOf(again)).toBe(processOf(mine));
+});
+
+test("a stranger that listens on the port is given no job", async () => {
+  await stage.startWorker();
+  const seen: string[] = [];
+  const stranger = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    response.end("{}");
+  });
+  await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+  const { port } = stranger.address() as AddressInfo;
+  const job = await stage.ended(await stage.submit(shout(port, { text: "x" }), { max_attempts: 1 }));
+  expect(job).toMatchObject({ status: "failed", fail_detail: "WORKER_NOT_READY" });
+  expect(seen).toEqual([]);
+  await new Promise((resolve) => stranger.close(resolve));
+});
