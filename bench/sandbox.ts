@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { resolveLimits } from "../src/core/limits.ts";
 import { systemClock } from "../src/runtime/clock.ts";
 import { silentLogger } from "../src/runtime/logger.ts";
+import type { CageRights } from "../src/sandbox/cage-rights.ts";
 import { CagedSandbox } from "../src/sandbox/caged-sandbox.ts";
 import type { RootEntry } from "../src/sandbox/host-facts.ts";
 import { readRootEntries } from "../src/sandbox/probe-host.ts";
@@ -35,6 +36,10 @@ const bubblewrap =
     " ",
   );
 
+/** An ordinary user, and how this program is told to measure as one. */
+const userId = 4711;
+const withoutRoot = "without root";
+
 type Start = (index: number) => Promise<void>;
 /** Answers starts per second, or null where it cannot be had. */
 type Measure = (inFlight: number) => Promise<number | null>;
@@ -42,7 +47,8 @@ let made = 0;
 
 const [only, lane, kind] = process.argv.slice(3);
 try {
-  if (only !== undefined) await measureContainers(only, Number(lane), kind as BundleKind);
+  if (only === withoutRoot) await measureWithoutRoot(Number(lane));
+  else if (only !== undefined) await measureContainers(only, Number(lane), kind as BundleKind);
   else await compareAll();
 } finally {
   rmSync(dir, { recursive: true, force: true });
@@ -52,6 +58,7 @@ async function compareAll(): Promise<void> {
   const caged = await cagedStarts();
   const rivals = new Map<string, Measure>([
     ["writ, caged", measured(caged.start)],
+    [`writ, caged ${withoutRoot}`, async (inFlight) => perSecondWithoutRoot(inFlight)],
     ["the calls of a cage in C", cageFloor(caged.jobsDir)],
     ["posix_spawn in C, uncaged", bareStarts()],
     ["child_process.spawn, uncaged", measured((index) => runProgram(["/bin/true"], index))],
@@ -128,7 +135,29 @@ async function measureContainers(runtime: string, inFlight: number, kind: Bundle
   console.log(await perSecondFor(seconds, inFlight, () => start(made++)));
 }
 
-async function cagedStarts(): Promise<{ start: Start; jobsDir: string | null; close(): Promise<void> }> {
+/** By a process of an ordinary user, who builds cages in a user namespace. It warms up each time, as it is new. */
+function perSecondWithoutRoot(inFlight: number): number | null {
+  const ids = process.getuid!() === 0 ? { uid: userId, gid: userId } : {};
+  const words = [import.meta.filename, String(seconds), withoutRoot, String(inFlight)];
+  const { stdout, stderr, status } = spawnSync(process.execPath, words, { encoding: "utf8", ...ids });
+  if (status === 0) return Number(stdout);
+  console.error(`no cage can be built ${withoutRoot}: ${stderr.trim().split("\n").at(-1)}`);
+  return null;
+}
+
+async function measureWithoutRoot(inFlight: number): Promise<void> {
+  const caged = await cagedStarts();
+  if (caged.rights !== "user-namespace") throw new Error("this host forbids user namespaces");
+  console.log(await measured(caged.start)(inFlight));
+  await caged.close();
+}
+
+async function cagedStarts(): Promise<{
+  start: Start;
+  rights: CageRights["kind"];
+  jobsDir: string | null;
+  close(): Promise<void>;
+}> {
   const sandbox = await CagedSandbox.open({
     workDir: dir,
     clock: systemClock,
@@ -150,6 +179,7 @@ async function cagedStarts(): Promise<{ start: Start; jobsDir: string | null; cl
       const { exitCode } = await running.exited;
       if (exitCode !== 0) throw new Error(`/bin/true ended with ${exitCode}`);
     },
+    rights: sandbox.facts.rights.kind,
     jobsDir: sandbox.facts.jobsDir,
     close: () => sandbox.close(),
   };
