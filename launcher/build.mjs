@@ -18,8 +18,9 @@ const timeoutMs = 120_000;
 
 /**
  * Builds the launcher of the checkout at `root` into `outFile` and returns its path, or null when this host cannot build
- * it: then it prints one line on stderr, and jobs run without a cage, or not at all if the worker is root. A compiler that fails is an error. The launcher is
- * linked statically where the C library allows it, so that it loads no libraries of the host.
+ * it: then it prints one line on stderr, and jobs run without a cage, or not at all if the worker is root. A compiler
+ * that fails is an error. The launcher is linked statically where the C library allows it, so that it loads no
+ * libraries of the host.
  *
  * @param {{ root: string, outFile: string, say?: (line: string) => void }} options
  * @returns {string | null}

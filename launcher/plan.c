@@ -74,8 +74,7 @@ static size_t most_of(uint8_t tag) {
     case TAG_MOUNT: return MOUNTS_MAX;
     case TAG_RLIMIT: return RLIMITS_MAX;
     case TAG_MASK: return MASKS_MAX;
-    case TAG_STDIN: return 1;
-    default: return tag >= TAG_ARG && tag <= TAG_GIVE_DIR ? 1 : 0;
+    default: return tag >= TAG_ARG && tag <= TAG_STDIN ? 1 : 0;
   }
 }
 

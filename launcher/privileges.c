@@ -27,7 +27,7 @@ bool empty_inheritable_sets(void) {
 
 /* The bare calls: the C library's would try to change its other threads too, and they are not ours to change. */
 bool change_ids(uint32_t uid, uint32_t gid, struct failure *failure) {
-  // In a user namespace they cannot be left; there they are no longer more than "nogroup", but still open files.
+  // In a user namespace the groups cannot be dropped. The job sees them as nogroup, but they still give access to files.
   if (!in_user_namespace() && syscall(SYS_setgroups, 0, NULL) != 0) return fail(failure, STEP_IDS, "leaving all groups");
   if (syscall(SYS_setresgid, gid, gid, gid) != 0) return fail(failure, STEP_IDS, "changing to gid %u", gid);
   if (syscall(SYS_setresuid, uid, uid, uid) != 0) return fail(failure, STEP_IDS, "changing to uid %u", uid);

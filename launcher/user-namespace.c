@@ -19,7 +19,7 @@
 #include "kernel.h"
 #include "protocol.h"
 
-/* It takes less than a millisecond; this is for a machine that is busy beyond measure. */
+/* It takes less than a millisecond; this is for a machine that is very busy. */
 #define TRIAL_MS_MAX 4000
 
 static uint32_t rights = RIGHTS_NONE;

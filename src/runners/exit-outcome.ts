@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { isProgramDir } from "../sandbox/cage-mounts.ts";
 import type { Isolation, ProcessExit, SpawnError } from "../sandbox/sandbox.ts";
 import type { ReadResult } from "./read-result.ts";
 import {
@@ -78,7 +79,8 @@ function spawnFailure({ argv, isolation }: EndedProcess, error: SpawnError): Fai
 
 /** Whoever names a file of their own machine should learn that a cage does not contain it. */
 function cageHint(command: string, { applied }: Isolation): string {
-  const isOfHost = command.includes("/") && !/^\/(usr|bin|sbin|lib[^/]*|opt)\//.test(command);
+  const [start = "", topDir = ""] = command.split("/");
+  const isOfHost = command.includes("/") && !(start === "" && isProgramDir(topDir));
   if (!isOfHost || !applied.includes("jail")) return "";
   return (
     "; the job runs in a cage where the host's files are not visible, except the programs in /usr, /bin and /opt. " +

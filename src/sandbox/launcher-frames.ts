@@ -105,7 +105,12 @@ function refuseTooMany(plan: LauncherPlan): void {
     plan.rlimits.length > protocol.RLIMITS_MAX ||
     plan.masks.length > protocol.MASKS_MAX ||
     (plan.stdin?.length ?? 0) > protocol.STDIN_BYTES_MAX;
-  if (isTooMuch) throw new PlanRefused("E2BIG", "the command has too many arguments, variables or mounts");
+  if (isTooMuch) {
+    throw new PlanRefused(
+      "E2BIG",
+      "the command has too many arguments, variables, mounts or secrets, or too much standard input",
+    );
+  }
 }
 
 function writeMount(

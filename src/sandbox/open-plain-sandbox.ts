@@ -1,11 +1,9 @@
 import { chmod, lchown, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { WritError } from "../core/errors.ts";
+import { cageIds } from "./launch-plan.ts";
 import { plainIsolation, plainSandbox, startPlain } from "./plain-sandbox.ts";
 import type { Sandbox } from "./sandbox.ts";
-
-/** The same user and group as in a cage. */
-const nobody = { uid: 65_534, gid: 65_534 } as const;
 
 /**
  * Processes without a cage. A worker that runs as root starts even these as nobody, without any groups: whoever asks for
@@ -24,7 +22,7 @@ export async function openPlainSandbox({ workDir, uid }: { workDir: string; uid:
       await plainSandbox.probe(plan);
       await openWay(workDir, plan.workDir);
       await give(plan.workDir);
-      return startPlain(plan, plainIsolation(["user"]), nobody);
+      return startPlain(plan, plainIsolation(["user"]), cageIds);
     },
   };
 }
@@ -36,7 +34,7 @@ async function checkWay(workDir: string): Promise<void> {
     if ((mode & 0o001) === 0)
       throw new WritError(
         "CONFIG_INVALID",
-        `isolation: none in a worker that runs as root starts jobs as user ${nobody.uid}, who cannot enter ${dir} ` +
+        `isolation: none in a worker that runs as root starts jobs as user ${cageIds.uid}, who cannot enter ${dir} ` +
           `(mode 0${(mode & 0o777).toString(8)}); set WRIT_WORK_DIR to a directory that everybody can reach, such as ` +
           "/var/lib/writ-work, or remove isolation: none",
       );
@@ -52,6 +50,6 @@ async function openWay(workDir: string, jobDir: string): Promise<void> {
 /** The directory is fresh, and only the worker has written to it. */
 async function give(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  for (const { parentPath, name } of entries) await lchown(join(parentPath, name), nobody.uid, nobody.gid);
-  await lchown(dir, nobody.uid, nobody.gid);
+  for (const { parentPath, name } of entries) await lchown(join(parentPath, name), cageIds.uid, cageIds.gid);
+  await lchown(dir, cageIds.uid, cageIds.gid);
 }
