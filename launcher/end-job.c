@@ -15,7 +15,6 @@ static void say_started(struct launcher *launcher, struct job *job, uint64_t at_
 static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void say_exited(struct launcher *launcher, struct job *job);
-static void close_job(struct job *job);
 
 void hear_report(struct launcher *launcher, struct job *job) {
   struct report report;
@@ -47,8 +46,34 @@ void reap_jobs(struct launcher *launcher) {
   }
 }
 
-static void take_report(struct launcher *launcher, struct job *job, const struct report *report) {
+void give_up_late_starts(struct launcher *launcher) {
+  struct job *job;
+  // Each pass ends one start.
+  while ((job = job_starting()) != NULL && job->start_by_us <= monotonic_us()) {
+    struct failure failure;
+    // One that has just succeeded has said so.
+    hear_report(launcher, job);
+    if (job->is_started || job->is_failed) continue;
+    // Whatever it hangs in, it never returns to a program from there; it is reaped when it has ended.
+    if (kill(job->pid, SIGKILL) != 0 && errno != ESRCH) fatal("killing pid %d", (int)job->pid);
+    close_report(job);
+    job->is_failed = true;
+    errno = ETIMEDOUT;
+    (void)fail(&failure, STEP_LAUNCHER, "the cage was not complete in time");
+    say_failed(launcher, job->id, &failure);
+  }
+}
+
+void say_failed(struct launcher *launcher, uint32_t id, const struct failure *failure) {
   struct wire *wire = &launcher->wire;
+  reply_begin(wire, FRAME_FAILED, id);
+  reply_text(wire, TAG_STEP, failure->step);
+  reply_u32(wire, TAG_ERRNO, (uint32_t)failure->error);
+  reply_text(wire, TAG_MESSAGE, failure->message);
+  reply_end(wire);
+}
+
+static void take_report(struct launcher *launcher, struct job *job, const struct report *report) {
   switch (report->kind) {
     case REPORT_STARTED: say_started(launcher, job, report->at_us); return;
     case REPORT_ENDED:
@@ -57,11 +82,7 @@ static void take_report(struct launcher *launcher, struct job *job, const struct
       return;
     case REPORT_FAILED:
       job->is_failed = true;
-      reply_begin(wire, FRAME_FAILED, job->id);
-      reply_text(wire, TAG_STEP, report->failure.step);
-      reply_u32(wire, TAG_ERRNO, (uint32_t)report->failure.error);
-      reply_text(wire, TAG_MESSAGE, report->failure.message);
-      reply_end(wire);
+      say_failed(launcher, job->id, &report->failure);
       return;
   }
 }
@@ -88,7 +109,6 @@ static void end_job(struct launcher *launcher, struct job *job, const struct rus
     say_exited(launcher, job);
   }
   close_job(job);
-  job_remove(job);
 }
 
 /* Its pid 1 ended without a report, as when the cage is killed. Whether the job ran is unknown, so it counts as run. */
@@ -127,11 +147,4 @@ static void say_exited(struct launcher *launcher, struct job *job) {
   reply_output_end(wire, TAG_STDERR_END, &job->outputs[1]);
   job_cgroup_end(&job->cgroup, wire);
   reply_end(wire);
-}
-
-static void close_job(struct job *job) {
-  for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
-  mask_close(&job->mask);
-  close_report(job);
-  job_cgroup_close(&job->cgroup);
 }

@@ -1,6 +1,7 @@
 #ifndef WRIT_END_JOB_H
 #define WRIT_END_JOB_H
 
+#include "failure.h"
 #include "job-table.h"
 #include "launcher.h"
 
@@ -9,5 +10,8 @@ void hear_report(struct launcher *launcher, struct job *job);
 
 /* Reaps all that have ended, and sends EXITED for each job among them. */
 void reap_jobs(struct launcher *launcher);
+/* Kills the cages that are not complete in time. */
+void give_up_late_starts(struct launcher *launcher);
+void say_failed(struct launcher *launcher, uint32_t id, const struct failure *failure);
 
 #endif

@@ -30,7 +30,11 @@ struct job *job_add(uint32_t id) {
   return NULL;
 }
 
-void job_remove(struct job *job) {
+void close_job(struct job *job) {
+  for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
+  mask_close(&job->mask);
+  close_report(job);
+  job_cgroup_close(&job->cgroup);
   job->is_used = false;
   used_count--;
 }
@@ -52,6 +56,16 @@ struct job *job_by_pid(pid_t pid) {
 struct job *job_by_slot(uint32_t slot, uint32_t generation) {
   if (slot >= JOBS_MAX || !jobs[slot].is_used || jobs[slot].generation != generation) return NULL;
   return &jobs[slot];
+}
+
+struct job *job_starting(void) {
+  struct job *first = NULL;
+  for (uint32_t slot = 0; slot < slots_touched; slot++) {
+    struct job *job = &jobs[slot];
+    if (!job->is_used || job->is_failed || job->is_started) continue;
+    if (first == NULL || job->start_by_us < first->start_by_us) first = job;
+  }
+  return first;
 }
 
 uint32_t job_slot(const struct job *job) { return (uint32_t)(job - jobs); }

@@ -20,6 +20,7 @@ struct job {
   uint32_t id, generation;
   pid_t pid;
   int report_fd;
+  uint64_t start_by_us; /* when its start is given up */
   uint64_t start_us;
   struct report ended;
   struct job_cgroup cgroup;
@@ -29,13 +30,17 @@ struct job {
 
 /* NULL when the table is full. */
 struct job *job_add(uint32_t id);
-void job_remove(struct job *job);
+/* Closes all that it has open and frees its slot. */
+void close_job(struct job *job);
 
 struct job *job_by_id(uint32_t id);
 struct job *job_by_pid(pid_t pid);
 /* The job in a slot if it is still the one that was there in that generation, else NULL. */
 struct job *job_by_slot(uint32_t slot, uint32_t generation);
 uint32_t job_slot(const struct job *job);
+
+/* Of those whose cage is not complete yet, the one that is given up first; NULL when there is none. */
+struct job *job_starting(void);
 
 /* Stops listening to the cage. */
 void close_report(struct job *job);

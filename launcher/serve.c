@@ -27,8 +27,9 @@ enum verdict { GO_ON = -1, WORKER_GONE = 0, PROTOCOL_BROKEN = 2 };
 static void say_ready(struct launcher *launcher);
 static enum verdict handle(struct launcher *launcher, const struct epoll_event *event);
 static enum verdict hear_worker(struct launcher *launcher);
-static enum verdict take_frames(struct launcher *launcher);
-static bool has_work(struct launcher *launcher);
+static enum verdict take_next_frame(struct launcher *launcher);
+static bool has_frame(struct launcher *launcher);
+static int wait_ms(struct launcher *launcher);
 static enum verdict take_frame(struct launcher *launcher, const struct frame *frame);
 static bool take_start(struct launcher *launcher, const struct frame *frame);
 static bool take_signal(const struct frame *frame);
@@ -50,11 +51,12 @@ int serve(struct launcher *launcher) {
   // Until the worker ends or sends an invalid frame.
   while (verdict == GO_ON) {
     verdict = send_answers(launcher);
-    if (verdict == GO_ON) verdict = take_frames(launcher);
+    if (verdict == GO_ON) verdict = take_next_frame(launcher);
     if (verdict == GO_ON) verdict = send_answers(launcher);
     if (verdict != GO_ON) break;
-    int count = watch_wait(events, EVENTS_MAX, has_work(launcher) ? 0 : -1);
+    int count = watch_wait(events, EVENTS_MAX, wait_ms(launcher));
     for (int i = 0; i < count && verdict == GO_ON; i++) verdict = handle(launcher, &events[i]);
+    give_up_late_starts(launcher);
   }
   end_all(launcher);
   return verdict;
@@ -86,30 +88,39 @@ static enum verdict handle(struct launcher *launcher, const struct epoll_event *
 }
 
 static enum verdict hear_worker(struct launcher *launcher) {
+  // What lies here is taken first, so that no more than one read lies here at any time.
+  if (has_frame(launcher)) return GO_ON;
   enum wire_result result = wire_fill(&launcher->wire);
   if (result == WIRE_CLOSED) return WORKER_GONE;
   if (result == WIRE_BROKEN) return say_broken(launcher, "the worker cannot be heard"), PROTOCOL_BROKEN;
   return GO_ON;
 }
 
-/* Frames that have arrived but wait, because the worker did not read its answers until now. */
-static bool has_work(struct launcher *launcher) {
+static bool has_frame(struct launcher *launcher) {
   struct frame frame;
-  return !wire_is_congested(&launcher->wire) && wire_next(&launcher->wire, &frame) == WIRE_OK;
+  return wire_next(&launcher->wire, &frame) != WIRE_EMPTY;
 }
 
-static enum verdict take_frames(struct launcher *launcher) {
+/* Not at all while a frame lies here that can be taken, and no longer than until a start has to be given up. */
+static int wait_ms(struct launcher *launcher) {
+  if (!wire_is_congested(&launcher->wire) && has_frame(launcher)) return 0;
+  const struct job *job = job_starting();
+  if (job == NULL) return -1;
+  uint64_t now_us = monotonic_us();
+  return job->start_by_us <= now_us ? 0 : (int)((job->start_by_us - now_us) / 1000 + 1);
+}
+
+/* One for each turn of the loop: a START may take seconds, and what jobs and the worker wait for comes in between. */
+static enum verdict take_next_frame(struct launcher *launcher) {
   struct wire *wire = &launcher->wire;
   struct frame frame;
-  while (!wire_is_congested(wire)) {
-    enum wire_result result = wire_next(wire, &frame);
-    if (result == WIRE_EMPTY) return GO_ON;
-    if (result != WIRE_OK) return say_broken(launcher, "a frame has an impossible length"), PROTOCOL_BROKEN;
-    enum verdict verdict = take_frame(launcher, &frame);
-    if (verdict != GO_ON) return verdict;
-    wire_done(wire, &frame);
-  }
-  return GO_ON;
+  if (wire_is_congested(wire)) return GO_ON;
+  enum wire_result result = wire_next(wire, &frame);
+  if (result == WIRE_EMPTY) return GO_ON;
+  if (result != WIRE_OK) return say_broken(launcher, "a frame has an impossible length"), PROTOCOL_BROKEN;
+  enum verdict verdict = take_frame(launcher, &frame);
+  if (verdict == GO_ON) wire_done(wire, &frame);
+  return verdict;
 }
 
 static enum verdict take_frame(struct launcher *launcher, const struct frame *frame) {
@@ -141,11 +152,7 @@ static bool take_start(struct launcher *launcher, const struct frame *frame) {
   plan_forget(&plan);
   if (result == PLAN_BROKEN) return say_broken(launcher, failure.message), false;
   if (is_started) return true;
-  reply_begin(&launcher->wire, FRAME_FAILED, frame->id);
-  reply_text(&launcher->wire, TAG_STEP, failure.step);
-  reply_u32(&launcher->wire, TAG_ERRNO, (uint32_t)failure.error);
-  reply_text(&launcher->wire, TAG_MESSAGE, failure.message);
-  reply_end(&launcher->wire);
+  say_failed(launcher, frame->id, &failure);
   return true;
 }
 

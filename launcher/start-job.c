@@ -14,6 +14,14 @@
 #include "template.h"
 #include "watch.h"
 
+/*
+ * From the clone until the job's program runs. A healthy host takes milliseconds, and seconds for a large directory that
+ * has to be given away; a source on a dead network disk takes for ever.
+ */
+#ifndef START_MS_MAX
+#define START_MS_MAX 60000u
+#endif
+
 /* What is needed until the process exists. */
 struct start {
   struct job *job;
@@ -53,11 +61,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
   bool is_started = prepare(&start, failure) && clone_cage(&start, failure);
   close_ours(&start);
   if (is_started) return true;
-  for (int stream = 0; stream < STREAMS; stream++) output_close(&start.job->outputs[stream]);
-  mask_close(&start.job->mask);
-  close_report(start.job);
-  job_cgroup_close(&start.job->cgroup);
-  job_remove(start.job);
+  close_job(start.job);
   return false;
 }
 
@@ -123,6 +127,7 @@ static bool clone_cage(struct start *start, struct failure *failure) {
   if (pid == 0) run_cage(&start->cage);
   if (pid < 0) return fail(failure, STEP_CLONE, "starting a process%s", cgroup_fd >= 0 ? " in its cgroup" : "");
   start->job->pid = pid;
+  start->job->start_by_us = monotonic_us() + START_MS_MAX * 1000u;
   return true;
 }
 

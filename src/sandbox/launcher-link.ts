@@ -173,14 +173,14 @@ export class LauncherLink {
   }
 
   #take(one: Frame): void {
+    this.#pulse.answered();
     if (one.type === frame.READY) this.#takeReady(one);
     else if (one.type === frame.STARTED) this.#takeStarted(one);
     else if (one.type === frame.FAILED) this.#takeFailed(one);
     else if (one.type === frame.EXITED) this.#takeExited(one);
     else if (one.type === frame.OPENED || one.type === frame.OPEN_FAILED) this.#takeOpened(one);
-    else if (one.type === frame.PONG) this.#pulse.answered();
     else if (one.type === frame.PROTOCOL_ERROR) this.#die(`protocol error: ${fieldText(one, tag.MESSAGE)}`);
-    else this.#die(`it sent an unknown message (${one.type})`);
+    else if (one.type !== frame.PONG) this.#die(`it sent an unknown message (${one.type})`);
   }
 
   #takeReady(one: Frame): void {

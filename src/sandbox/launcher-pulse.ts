@@ -9,13 +9,14 @@ type PulseDeps = {
   onSilent(reason: string): void;
 };
 
-/** A launcher that stands still is found within a minute after something was expected of it. */
+/** A launcher that hangs is found within a minute after something was expected of it. */
 const askAfterMs = 15_000;
 const answerMs = 45_000;
 
 /**
- * Finds a launcher that hangs or was stopped: it keeps its socket open, so nothing else would ever tell. Its loop does
- * nothing that takes long, so one that does not answer for so long serves nobody: no output is taken from its jobs either.
+ * Finds a launcher that hangs or was stopped: it keeps its socket open, so nothing else would show it. A step of its loop
+ * takes 10 s at most, when the shared mounts of a start hang, and it answers after each step. So a launcher that has sent
+ * nothing at all for longer serves no job.
  */
 export class LauncherPulse {
   readonly #deps: PulseDeps;
@@ -31,7 +32,7 @@ export class LauncherPulse {
     this.#timer ??= this.#deps.clock.setTimer(() => this.#ask(), askAfterMs);
   }
 
-  /** A PONG came. */
+  /** A message came, whatever it was. */
   answered(): void {
     this.#isAnswered = true;
   }
@@ -46,7 +47,7 @@ export class LauncherPulse {
     if (!this.#deps.isBusy()) return;
     this.#isAnswered = false;
     this.#deps.ask();
-    // One more turn of the loop: a worker that stood still itself has not read yet what lies there for it.
+    // One more turn of the event loop: a worker that was blocked itself has not yet read what has arrived.
     this.#timer = this.#deps.clock.setTimer(() => setImmediate(() => this.#judge()), answerMs);
   }
 

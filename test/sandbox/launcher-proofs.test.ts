@@ -51,6 +51,14 @@ prove("the launcher keeps it under ASan and UBSan, which find nothing", [noCage,
   await expectAllHold(await build(compiler, [...strictFlags, ...sanitizers], sources, "sanitized"));
 });
 
+prove("a start that hangs is given up", [noCage, noCompiler], async () => {
+  const impatient = await build(compiler, [...strictFlags, "-DSTART_MS_MAX=500u"], sources, "impatient");
+  const script = join(root, "launcher/test/check-hang.mjs");
+  const { status, stdout, stderr } = await run(process.execPath, [script, impatient]);
+  expect(status, stdout + stderr).toBe(0);
+  expect(stdout.match(/^ok /gm)).toHaveLength(1);
+});
+
 prove(
   "whichever call fails, a job has every protection or does not run",
   [noCage, noStrace, noCompiler],
