@@ -13,6 +13,7 @@ struct cage {
   int template_fd; /* the mount namespace to copy, -1 without one */
   int report_fd, stdout_fd, stderr_fd;
   int launcher_pidfd;
+  int proc_fd; /* the host's /proc */
   struct rlimit files_limit; /* what the launcher had before it raised its own */
   const struct sock_fprog *filter;
 };

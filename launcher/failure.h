@@ -17,6 +17,7 @@
 #define STEP_IDMAP "idmap"
 #define STEP_HOSTNAME "hostname"
 #define STEP_NETWORK "network"
+#define STEP_JOB_NAMESPACE "job-namespace"
 #define STEP_SESSION "session"
 #define STEP_STDIO "stdio"
 #define STEP_DESCRIPTORS "descriptors"

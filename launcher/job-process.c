@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "exec-job.h"
+#include "job-namespace.h"
 #include "kernel.h"
 #include "privileges.h"
 #include "protocol.h"
@@ -50,8 +51,12 @@ bool start_job_process(const struct cage *cage, pid_t *job, struct failure *fail
   failure->step[0] = '\0';
   // It shares our memory, and we wait until it has become the job's program or has ended: that saves the copy of
   // our memory and gives us the outcome without a pipe. Credentials, descriptors and signals are its own.
-  *job = clone(run_job, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
-  if (*job < 0) return fail(failure, STEP_CLONE, "starting the job's process");
+  int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+  bool has_namespace = needs_job_namespace(cage->plan);
+  *job = clone(run_job, stack + sizeof stack, has_namespace ? flags | CLONE_NEWUSER : flags, &start);
+  if (*job < 0) {
+    return fail(failure, has_namespace ? STEP_JOB_NAMESPACE : STEP_CLONE, "starting the job's process");
+  }
   return failure->step[0] == '\0';
 }
 
@@ -67,7 +72,8 @@ static bool become_job(const struct start *start) {
   const struct cage *cage = start->cage;
   const struct plan *plan = cage->plan;
   struct failure *failure = start->failure;
-  return leave_session(failure)                                                                        //
+  return (!needs_job_namespace(plan) || settle_in_job_namespace(cage->proc_fd, failure))               //
+         && leave_session(failure)                                                                     //
          && connect_stdio(cage, failure)                                                               //
          && close_descriptors(failure)                                                                 //
          && set_rlimits(cage, failure)                                                                 //

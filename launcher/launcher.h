@@ -14,6 +14,7 @@ struct launcher {
   struct wire wire;
   int signal_fd;
   int own_pidfd; /* readable in each cage once the launcher has died */
+  int proc_fd;   /* the host's /proc, as a path */
   struct rlimit files_limit;
   bool can_drop_capabilities;
   const struct sock_fprog *filter;

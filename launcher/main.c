@@ -19,7 +19,8 @@
  *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts, idmap.c the maps of owners;
  *                         clone3
  *       cage.c              pid 1: namespaces, the job's own files and mounts, host name, loopback
- *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec
+ *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec; job-namespace.c lets only
+ *                           its own processes count
  *       supervise.c         pid 1 again: reaps, passes signals on, reports the end
  *     output.c            pipes into files, to the byte
  *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said; job-cgroup.c ends its cgroup

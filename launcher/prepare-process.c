@@ -34,6 +34,8 @@ void prepare_process(struct launcher *launcher) {
   // A terminal's Ctrl-C is for the worker, which then ends us in its own time. Leading a group already is as good.
   if (setsid() < 0 && errno != EPERM) fatal("leaving the session of the worker");
   if (chdir("/") != 0) fatal("leaving the directory of the worker");
+  launcher->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (launcher->proc_fd < 0) fatal("opening /proc");
   launcher->own_pidfd = kernel_pidfd_open(getpid());
   if (launcher->own_pidfd < 0) fatal("opening our own pid");
   // A kernel without descriptors for pids leaves them inheritable; a job closes all, but nothing shall depend on it.

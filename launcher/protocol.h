@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 6u
+#define PROTOCOL_VERSION 7u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -79,7 +79,11 @@ enum field_tag {
   TAG_STDERR_FILE = 11,    /* absolute path on the host; must not exist yet */
   TAG_STDOUT_MAX = 12,     /* u64 bytes; exactly so many are kept, one more ends the job */
   TAG_STDERR_MAX = 13,     /* u64 bytes */
-  TAG_RLIMIT = 14,         /* repeat: u32 resource as in <sys/resource.h>, u64 soft, u64 hard */
+  /*
+   * Repeat: u32 resource as in <sys/resource.h>, u64 soft, u64 hard. With RIGHTS_USER_NAMESPACE, RLIMIT_NPROC counts the
+   * processes of this job; otherwise it counts all that its user has on the host.
+   */
+  TAG_RLIMIT = 14,
   /*
    * With TAG_CGROUP and only then: that cgroup is this job's own, and goes with it. When it is not empty, it is first
    * written to io.max, to lift a limit.

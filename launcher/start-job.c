@@ -47,6 +47,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
                .stdout_fd = -1,
                .stderr_fd = -1,
                .launcher_pidfd = launcher->own_pidfd,
+               .proc_fd = launcher->proc_fd,
                .files_limit = launcher->files_limit,
                .filter = launcher->filter},
   };

@@ -116,6 +116,7 @@ async function preparePlan(
     masks: secretMasks(secrets),
     stdin: command.stdin,
     ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
+    timeoutSec: lease.timeout_sec,
     mounts: command.mounts,
     workDir,
   };

@@ -147,11 +147,12 @@ export class CagedSandbox implements Sandbox {
       const why = `no cgroup can be created: ${codeOf(error)}`;
       const limits = limitParts.filter((part) => decision.isolation.applied.includes(part));
       const lacking = ["cgroup" as const, ...limits].map((part) => ({ part, why }));
-      return { decision: decideWithout(decision, plan, lacking), cgroup: null };
+      return { decision: decideWithout(decision, this.#facts, { asked: plan, lacking }), cgroup: null };
     }
     try {
       const refused = cgroup.limit(limitWrites(decision.limits, disk));
-      return { decision: refused.length === 0 ? decision : decideWithout(decision, plan, refused), cgroup };
+      if (refused.length === 0) return { decision, cgroup };
+      return { decision: decideWithout(decision, this.#facts, { asked: plan, lacking: refused }), cgroup };
     } catch (error) {
       await cgroup.remove();
       throw error;

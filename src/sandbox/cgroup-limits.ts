@@ -5,6 +5,12 @@ export type LimitWrite = { part: LimitPart; file: string; value: string; isTaken
 
 export const limitParts = ["cpu", "memory", "io", "pids"] as const;
 export type LimitPart = (typeof limitParts)[number];
+export const limitKeys = {
+  cpu: "cpuMillis",
+  memory: "memoryBytes",
+  io: "ioBytesPerSec",
+  pids: "pidsMax",
+} as const satisfies Record<LimitPart, keyof Limits>;
 
 const periodUs = 100_000;
 /** The largest page of any kernel that we run on: memory.max is rounded down to whole pages. */

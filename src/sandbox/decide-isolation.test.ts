@@ -101,8 +101,9 @@ test("a limit that the kernel refuses at the last moment counts like one that wa
   const asked = { limits: resolveLimits({ cpu: "1" }), asked: ["cpuMillis" as const] };
   const refused = [{ part: "cpu" as const, why: "EINVAL" }];
   const strict = decideIsolation("strict", hostFacts(), asked);
-  expect(() => decideWithout(strict, asked, refused)).toThrow("cpu: EINVAL");
-  const bestEffort = decideWithout(decideIsolation("best-effort", hostFacts(), asked), asked, refused);
+  expect(() => decideWithout(strict, hostFacts(), { asked, lacking: refused })).toThrow("cpu: EINVAL");
+  const whole = decideIsolation("best-effort", hostFacts(), asked);
+  const bestEffort = decideWithout(whole, hostFacts(), { asked, lacking: refused });
   expect(bestEffort.isolation.missing).toEqual(refused);
   expect(bestEffort.isolation.applied).not.toContain("cpu");
   expect(bestEffort.limits.cpuMillis).toBeNull();

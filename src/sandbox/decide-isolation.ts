@@ -1,5 +1,5 @@
 import type { Limits } from "../core/limits.ts";
-import { type LimitPart, limitParts } from "./cgroup-limits.ts";
+import { type LimitPart, limitKeys, limitParts } from "./cgroup-limits.ts";
 import {
   type HostFacts,
   idmapParts,
@@ -8,6 +8,7 @@ import {
   protectionBits,
   protectionParts,
 } from "./host-facts.ts";
+import { type Rlimit, rlimitNet } from "./rlimit-net.ts";
 import {
   type Asked,
   type AskedLimits,
@@ -17,15 +18,17 @@ import {
   SandboxUnavailable,
 } from "./sandbox.ts";
 
+type Lacking = { part: PartName; why: string };
+
 export type Decision = {
   isolation: Isolation;
   /** PROTECT_… bits for the launcher. */
   protections: number;
-  /** Those that the host supports. */
+  /** Those that a cgroup enforces. */
   limits: Limits;
+  /** What catches a job that no cgroup limits. */
+  rlimits: Rlimit[];
 };
-
-const limitKeys = { cpu: "cpuMillis", memory: "memoryBytes", io: "ioBytesPerSec", pids: "pidsMax" } as const;
 
 /** Strict if the host supports everything, else best-effort. */
 export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> {
@@ -41,8 +44,9 @@ export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> 
 export function decideIsolation(
   level: Exclude<IsolationLevel, "none">,
   facts: HostFacts,
-  { limits, asked, mounts = [] }: Asked,
+  asked: Asked,
 ): Decision {
+  const { limits, mounts = [] } = asked;
   const obstacle = hostObstacle("best-effort", facts);
   if (obstacle !== null) throw new SandboxUnavailable(obstacle, { isHostDown: true });
   const wanted = wantedParts(limits, mounts);
@@ -52,27 +56,30 @@ export function decideIsolation(
     .map((part) => ({ part, why: facts.parts[part].why }));
   if (level === "strict") refuseIfNeeded(missing, asked);
   refuseMounts(facts, mounts);
-  return {
+  const decision = {
     isolation: { level, applied: withWay(applied, facts), missing },
     protections: applied.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0),
     limits: keepOnly(limits, applied),
+    rlimits: [],
   };
+  return withNet(decision, facts, asked, missing);
 }
 
 /** The decision without what turned out to be unavailable. Throws as above. */
 export function decideWithout(
   decision: Decision,
-  { asked }: AskedLimits,
-  lacking: readonly { part: PartName; why: string }[],
+  facts: HostFacts,
+  { asked, lacking }: { asked: Asked; lacking: readonly Lacking[] },
 ): Decision {
   const { level, applied, missing } = decision.isolation;
   if (level === "strict") refuseIfNeeded(lacking, asked);
   const left = applied.filter((name) => !lacking.some(({ part }) => part === name));
-  return {
+  const without = {
     ...decision,
     isolation: { level, applied: left, missing: [...missing, ...lacking] },
     limits: keepOnly(decision.limits, left as PartName[]),
   };
+  return withNet(without, facts, asked, lacking);
 }
 
 /**
@@ -89,6 +96,21 @@ export function hostObstacle(level: Exclude<IsolationLevel, "none">, facts: Host
 function withWay(applied: readonly PartName[], { rights }: HostFacts): string[] {
   const isUser = rights.kind === "user-namespace";
   return applied.flatMap((part) => (isUser && part === "namespaces" ? [part, "namespaces: user"] : [part]));
+}
+
+/** A limit that no cgroup enforces stays missing; an rlimit that stands in for it is recorded as what it is. */
+function withNet(decision: Decision, facts: HostFacts, asked: Asked, lacking: readonly Lacking[]): Decision {
+  const { isolation, rlimits } = decision;
+  const nets = rlimitNet(
+    facts,
+    asked,
+    lacking.map(({ part }) => part),
+  );
+  return {
+    ...decision,
+    isolation: { ...isolation, applied: [...isolation.applied, ...nets.map(({ name }) => name)] },
+    rlimits: [...rlimits, ...nets.map(({ rlimit }) => rlimit)],
+  };
 }
 
 function wantedParts(limits: Limits, mounts: readonly JobMount[]): PartName[] {
@@ -113,10 +135,7 @@ function isLimit(part: PartName): part is LimitPart {
 }
 
 /** A protection may never be missing; a limit may if nobody asked for it. */
-function refuseIfNeeded(
-  lacking: readonly { part: PartName; why: string }[],
-  asked: AskedLimits["asked"],
-): void {
+function refuseIfNeeded(lacking: readonly Lacking[], { asked }: AskedLimits): void {
   const refused = lacking.filter(({ part }) => !isLimit(part) || asked.includes(limitKeys[part]));
   if (refused.length === 0) return;
   // A host without idmapped mounts is fine for every job that needs none; a limit that it lacks may be asked for by any.

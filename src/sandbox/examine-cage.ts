@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../runtime/clock.ts";
-import type { CageRights } from "./cage-rights.ts";
+import { type CageSummary, cageSummary } from "./cage-summary.ts";
 import { defaultLevel, hostObstacle } from "./decide-isolation.ts";
 import { type PartFinding, type PartName, partNames } from "./host-facts.ts";
 import { builtLauncherFile, Launcher } from "./launcher.ts";
@@ -14,8 +14,7 @@ export type CageReport = {
   level: IsolationLevel;
   /** Why it would start no process at all; null when it would. */
   obstacle: string | null;
-  /** By which right cages are built here. */
-  rights: CageRights;
+  summary: CageSummary;
   parts: (PartFinding & { part: PartName | "launcher" })[];
 };
 
@@ -31,7 +30,7 @@ export async function examineCage(input: { workDir: string; pid: number; uid: nu
     return {
       level,
       obstacle: hostObstacle(level, facts),
-      rights: facts.rights,
+      summary: cageSummary(facts),
       parts: [
         { part: "launcher", had: why === "", why, advice },
         ...partNames.map((part) => ({ part, ...facts.parts[part] })),

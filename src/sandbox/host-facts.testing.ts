@@ -14,6 +14,7 @@ export function hostFacts(lacking: readonly PartName[] = [], changes: Partial<Ho
     launcherObstacle: null,
     rights: { kind: "own" },
     isRoot: true,
+    countsProcesses: false,
     kernel: "6.1.0-40-cloud-amd64",
     rootEntries: [
       { path: "/bin", linkTarget: "usr/bin" },
@@ -24,6 +25,7 @@ export function hostFacts(lacking: readonly PartName[] = [], changes: Partial<Ho
     jobsDir: "/sys/fs/cgroup/writ/jobs",
     controllers: limitParts.filter((part) => !lacking.includes(part)),
     disk: "254:0",
+    diskFreeBytes: () => 10 * 1024 ** 3,
     ...changes,
   };
 }

@@ -51,6 +51,8 @@ export type HostFacts = {
   /** By which right cages are built here. */
   rights: CageRights;
   isRoot: boolean;
+  /** Whether RLIMIT_NPROC counts the processes of one job, and not all of its user. */
+  countsProcesses: boolean;
   kernel: string;
   rootEntries: readonly RootEntry[];
   /** The worker's own limit; not even root can always raise it. */
@@ -61,6 +63,8 @@ export type HostFacts = {
   controllers: readonly LimitPart[];
   /** The whole disk that contains the work dir, in the form of io.max. */
   disk: string | null;
+  /** What is free now on the disk of the work dir. */
+  diskFreeBytes(): number;
 };
 
 export const kernelMin = { major: 5, minor: 14 } as const;

@@ -3,14 +3,13 @@ import type { Decision } from "./decide-isolation.ts";
 import { PlanRefused } from "./frame-writer.ts";
 import type { HostFacts } from "./host-facts.ts";
 import { type CgroupPlan, type LauncherPlan, type MountStep, protect } from "./launcher-protocol.ts";
+import { rlimit } from "./rlimit-net.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
 /** nobody and nogroup: a user that owns nothing. */
 export const cageIds = { uid: 65_534, gid: 65_534 } as const;
 
 const hostname = "writ-job";
-/** As in <sys/resource.h>. */
-const rlimit = { CORE: 4, NOFILE: 7 } as const;
 const openFiles = { soft: 1024, hard: 524_288 } as const;
 
 type PlanInput = {
@@ -54,7 +53,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     stderrBytesMax: job.outputBytesMax,
     masks: job.masks ?? [],
     ...(job.stdin === undefined ? {} : { stdin: job.stdin }),
-    rlimits: rlimitsOf(facts),
+    rlimits: [...rlimitsOf(facts), ...decision.rlimits],
   };
 }
 

@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 6,
+  PROTOCOL_VERSION: 7,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,

@@ -10,6 +10,7 @@ import { followFile } from "../output/folder/follow-file.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { CagedSandbox } from "./caged-sandbox.ts";
+import { limitKeys, limitParts } from "./cgroup-limits.ts";
 import { emptyDirectory } from "./empty-directory.ts";
 import { openPlainSandbox } from "./open-plain-sandbox.ts";
 import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./sandbox.ts";
@@ -67,12 +68,6 @@ const stopGraceMsDefault = 5_000;
 /** Only this many ended jobs are remembered; the files of older ones are removed. */
 const endedMax = 1_000;
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const limitFields = {
-  cpu: "cpuMillis",
-  memory: "memoryBytes",
-  io: "ioBytesPerSec",
-  pids: "pidsMax",
-} as const;
 
 /** Opens a sandbox for processes in cages. Needs Linux; for the full cage also root and cgroup v2. */
 export async function openCage(options: OpenCageOptions): Promise<Cage> {
@@ -194,8 +189,7 @@ async function startJob(
 }
 
 function askedIn(limits: LimitsText): (keyof Limits)[] {
-  const names = Object.keys(limitFields) as (keyof typeof limitFields)[];
-  return names.filter((name) => limits[name] !== undefined).map((name) => limitFields[name]);
+  return limitParts.filter((name) => limits[name] !== undefined).map((name) => limitKeys[name]);
 }
 
 function reasonOf(exit: ProcessExit, stopped: "stopped" | undefined): JobStatus["reason"] {

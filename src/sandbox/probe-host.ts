@@ -1,7 +1,8 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statfsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
+import { pidsDefault } from "../core/limits.ts";
 import { isProgramDir } from "./cage-mounts.ts";
 import type { CageRights } from "./cage-rights.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
@@ -19,7 +20,8 @@ import {
   type RootEntry,
 } from "./host-facts.ts";
 import { builtLauncherFile, type Launcher } from "./launcher.ts";
-import { tryCage } from "./try-cage.ts";
+import { rlimit } from "./rlimit-net.ts";
+import { type Try, tryCage } from "./try-cage.ts";
 import { userNamespaceAdvice } from "./user-namespace-advice.ts";
 
 export type ProbeOptions = {
@@ -44,12 +46,14 @@ export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
     parts: {} as HostFacts["parts"],
     ...(await askLauncher(options.launcher)),
     isRoot: options.uid === 0,
+    countsProcesses: false,
     kernel,
     rootEntries: readRootEntries(),
     openFilesMax: readOpenFilesMax(),
     jobsDir: cgroupObstacle === null ? cgroups.jobsDir : null,
     controllers: [],
     disk: diskOf(options.workDir).device,
+    diskFreeBytes: () => freeBytesOn(options.workDir),
   };
   const tried = await tryParts(base, options, cgroupObstacle);
   const cgroup = tried.get("cgroup")!;
@@ -57,6 +61,7 @@ export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
   return {
     ...base,
     launcherObstacle: tried.obstacle,
+    countsProcesses: tried.countsProcesses,
     controllers: cgroup.had ? limitParts.filter((part) => cgroups.limits[part].had) : [],
     parts: Object.fromEntries(partNames.map((part) => [part, tried.get(part)!])) as HostFacts["parts"],
   };
@@ -77,6 +82,7 @@ async function askLauncher(
 
 class Tried extends Map<PartName, PartFinding> {
   obstacle: string | null = null;
+  countsProcesses = false;
 }
 
 /** A round that fails at a part is repeated without it, so that one missing part does not hide the others. */
@@ -95,6 +101,7 @@ async function tryParts(
       const result = await tryCage({ base, options, parts, scratch, round });
       if (result.kind === "works") {
         for (const part of parts) tried.set(part, found);
+        tried.countsProcesses = await countsProcesses({ base, options, parts, scratch, round: round + 1 });
         break;
       }
       if (result.kind === "launcher") tried.obstacle = result.why;
@@ -106,6 +113,13 @@ async function tryParts(
   const why = tried.obstacle === null ? "it could not be tried" : `there is no launcher: ${tried.obstacle}`;
   for (const part of launcherParts) if (!tried.has(part)) tried.set(part, missing(base, part, why));
   return tried;
+}
+
+/** Only in a user namespace does the kernel count the processes of one job by themselves. */
+async function countsProcesses(attempt: Try): Promise<boolean> {
+  if (attempt.base.rights.kind !== "user-namespace") return false;
+  const rlimits = [{ resource: rlimit.NPROC, soft: pidsDefault, hard: pidsDefault }];
+  return (await tryCage({ ...attempt, rlimits })).kind === "works";
 }
 
 /** It is recorded on every job that runs without the part. */
@@ -139,20 +153,21 @@ function adviceFor(base: HostFacts, part: PartName): string {
   const isLaunchers = protectionBits[part] !== undefined || part === "idmap";
   if (base.launcherObstacle !== null && isLaunchers) return "install gcc and run: npm run setup";
   if (!isKernelNewEnough(base.kernel)) return `use Linux ${kernelMin.major}.${kernelMin.minor} or newer`;
-  if (!base.isRoot) return adviceWithoutRoot(base, isLaunchers);
+  if (!base.isRoot)
+    return isLaunchers
+      ? userNamespaceAdvice(builtLauncherFile)
+      : delegationAdvice[part === "io" ? "io" : "all"];
   if (part === "idmap")
     return "put what jobs write for its owner on a file system such as ext4, xfs or btrfs";
   if (isLaunchers) return "run the worker with the rights of root on the host, not those of a container";
   return "boot with systemd.unified_cgroup_hierarchy=1, and run the worker as a service of its own with Delegate=yes";
 }
 
-function adviceWithoutRoot({ rights }: HostFacts, isLaunchers: boolean): string {
-  if (!isLaunchers)
-    return "run the worker as a service of its own with Delegate=yes: of this user (systemd-run --user -p Delegate=yes) or, best, of root";
-  return rights.kind === "none"
-    ? userNamespaceAdvice(builtLauncherFile)
-    : "run the worker as root, or outside of a container";
-}
+/** For a worker that is not root. */
+const delegationAdvice = {
+  all: "enable delegation by running the worker as a service of its own: systemd-run --user -p Delegate=yes bin/writ worker",
+  io: 'users get no I/O limits by default; as root, run systemctl edit user@.service and add "[Service]" and "Delegate=cpu memory pids io"',
+} as const;
 
 export function readRootEntries(): RootEntry[] {
   return readdirSync("/", { withFileTypes: true })
@@ -171,6 +186,11 @@ function readOpenFilesMax(): number {
   } catch {
     return openFilesLeast;
   }
+}
+
+function freeBytesOn(dir: string): number {
+  const { bavail, bsize } = statfsSync(dir);
+  return bavail * bsize;
 }
 
 /** What every Linux offers to everybody. */

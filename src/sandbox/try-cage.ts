@@ -9,18 +9,20 @@ import { JobCgroups } from "./job-cgroups.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
 import { type LauncherPlan, type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
 import type { ProbeOptions } from "./probe-host.ts";
+import type { Rlimit } from "./rlimit-net.ts";
 
 type TryResult =
   | { kind: "works" }
   | { kind: "launcher"; why: string }
   | { kind: "fails"; parts: readonly PartName[]; why: string };
 
-type Try = {
+export type Try = {
   base: HostFacts;
   options: ProbeOptions;
   parts: readonly PartName[];
   scratch: string;
   round: number;
+  rlimits?: readonly Rlimit[];
 };
 
 /** The parts that a step of the launcher stands for. */
@@ -61,7 +63,8 @@ export async function tryCage(attempt: Try): Promise<TryResult> {
   }
 }
 
-function planTrue({ base, options, parts, scratch, round }: Try, workDir: string, cgroup: JobCgroup | null) {
+function planTrue(attempt: Try, workDir: string, cgroup: JobCgroup | null): LauncherPlan {
+  const { base, options, parts, scratch, round, rlimits = [] } = attempt;
   const protections = parts.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0);
   const limits = resolveLimits({});
   return launchPlan({
@@ -79,7 +82,12 @@ function planTrue({ base, options, parts, scratch, round }: Try, workDir: string
       workDir,
     },
     facts: base,
-    decision: { isolation: { level: "best-effort", applied: [], missing: [] }, protections, limits },
+    decision: {
+      isolation: { level: "best-effort", applied: [], missing: [] },
+      protections,
+      limits,
+      rlimits: [...rlimits],
+    },
     visiblePaths: options.visiblePaths,
     jobMounts: parts.includes("idmap") ? [idmappedMount(join(scratch, `owned-${round}`))] : [],
     cgroup,

@@ -6,20 +6,24 @@ function adviceWith(settings: Record<string, string>): string {
 }
 
 test("the advice names the setting that forbids user namespaces, and how to change it", () => {
-  expect(adviceWith({ "/proc/sys/user/max_user_namespaces": "0" })).toBe(
-    "as root, run: sysctl -w user.max_user_namespaces=15000",
+  expect(adviceWith({ "/proc/sys/user/max_user_namespaces": "0" })).toMatch(
+    /^as root, run: sysctl -w user.max_user_namespaces=15000; a worker that runs as root/,
   );
   expect(
     adviceWith({
       "/proc/sys/user/max_user_namespaces": "15000",
       "/proc/sys/kernel/unprivileged_userns_clone": "0",
     }),
-  ).toBe("as root, run: sysctl -w kernel.unprivileged_userns_clone=1");
+  ).toMatch(/^as root, run: sysctl -w kernel.unprivileged_userns_clone=1; /);
   expect(adviceWith({ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1" })).toContain(
     "profile writ-launcher /opt/writ/writ-launcher flags=(unconfined) { userns, }",
   );
 });
 
 test("where no setting forbids them, it is the place that the worker runs in", () => {
-  expect(adviceWith({ "/proc/sys/user/max_user_namespaces": "96343" })).toContain("container or chroot");
+  const settings = { "/proc/sys/user/max_user_namespaces": "96343" };
+  expect(adviceWith(settings)).toMatch(/^run the worker outside of the chroot or container that it is in; /);
+  expect(adviceWith({ ...settings, "/.dockerenv": "" })).toMatch(
+    /^start the container with --security-opt seccomp=/,
+  );
 });

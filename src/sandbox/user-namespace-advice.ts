@@ -21,13 +21,24 @@ const settings = [
   },
 ] as const;
 
-/** How to let an ordinary user build cages on a host that forbids user namespaces. */
+/** Files by which Docker and Podman mark their containers. */
+const containerMarks = ["/.dockerenv", "/run/.containerenv"];
+/** They refuse new namespaces by a seccomp filter or AppArmor, and a new /proc by covering parts of theirs. */
+const containerAdvice =
+  "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined " +
+  "--security-opt systempaths=unconfined";
+const instead =
+  "; a worker that runs as root on the host does not need user namespaces and gives the whole cage; bubblewrap needs " +
+  "them too, unless it is installed set-uid root";
+
+/** How to let an ordinary user build cages on a host that forbids user namespaces, or a part of what they allow. */
 export function userNamespaceAdvice(launcherFile: string, read = readSetting): string {
-  const forbidding = settings.find(({ file, forbids }) => read(file) === forbids);
-  return (
-    forbidding?.advice(launcherFile) ??
-    "run the worker as root, or outside of the container or chroot that forbids user namespaces"
-  );
+  const setting = settings.find(({ file, forbids }) => read(file) === forbids)?.advice(launcherFile);
+  const isContainer = containerMarks.some((file) => read(file) !== null);
+  const place = isContainer
+    ? containerAdvice
+    : "run the worker outside of the chroot or container that it is in";
+  return `${setting ?? place}${instead}`;
 }
 
 function readSetting(file: string): string | null {

@@ -1,7 +1,6 @@
 import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { codeOf } from "../core/errors.ts";
-import { limitParts } from "../sandbox/cgroup-limits.ts";
 import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
 
 /** One thing that a worker needs of its host: what was found, and what to do if that is not enough. */
@@ -54,27 +53,34 @@ async function probeCage(workDir: string): Promise<HostFinding[]> {
     pid: process.pid,
     uid: process.getuid?.() ?? -1,
   });
-  const { level, obstacle, parts } = report;
-  const isStrict = level === "strict";
+  const { level, obstacle, summary } = report;
   const advice =
     obstacle === null
-      ? "jobs run with the parts that are available; each job records which"
+      ? (summary.advice ?? "each job records which parts of the cage it had")
       : "no process jobs are claimed here: a worker that runs as root never runs a job as root";
   return [
-    finding("isolation", isStrict, `${level} by default: ${cageSummary(report)}`, advice),
-    ...parts.map(({ part, had, why, advice: whatToDo }) =>
-      finding(`cage: ${part}`, had, had ? "there" : `missing: ${why}`, whatToDo),
-    ),
+    finding("isolation", level === "strict", `${level} by default: ${summary.text}`, advice),
+    ...partFindings(report, advice),
   ];
 }
 
-/** One line for all parts: whether jobs are caged, by which right, and which limits hold. */
-function cageSummary({ rights, parts }: CageReport): string {
-  const has = (name: string): boolean => parts.some(({ part, had }) => part === name && had);
-  if (!has("jail") || !has("namespaces")) return "jobs are not caged";
-  const way = rights.kind === "user-namespace" ? "caged without root, in a user namespace" : "caged";
-  const limits = limitParts.filter(has);
-  return `${way}, ${limits.length === 0 ? "without limits" : `with limits of ${limits.join(", ")}`}`;
+/** Parts that are missing for the same reason are one finding, and no advice is given twice. */
+function partFindings({ parts }: CageReport, given: string): HostFinding[] {
+  const findings = parts.filter(({ had }) => had).map(({ part }) => fine(`cage: ${part}`, "there"));
+  const reasons = new Set(parts.filter(({ had }) => !had).map(({ why }) => why));
+  const advised = new Set([given]);
+  for (const reason of reasons) {
+    const lacking = parts.filter(({ had, why }) => !had && why === reason);
+    const { advice } = lacking[0]!;
+    findings.push({
+      part: `cage: ${lacking.map(({ part }) => part).join(", ")}`,
+      isFine: false,
+      had: `missing: ${reason}`,
+      advice: advised.has(advice) ? null : advice,
+    });
+    advised.add(advice);
+  }
+  return findings;
 }
 
 function fine(part: string, had: string): HostFinding {

@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { cageSummary } from "../sandbox/cage-summary.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
 import { openPlainSandbox } from "../sandbox/open-plain-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -51,8 +52,12 @@ export async function openSandbox({
   if (missing.length === 0) return { sandbox, warnings: [] };
   // Whoever started the worker is told by the warnings.
   logger.info({ isolation: sandbox.level, missing }, "this host lacks parts of the cage; see `writ doctor`");
-  const lacks = `this host lacks parts of the cage: ${missing.join(", ")}; \`writ doctor\` says how to get them`;
-  return { sandbox, warnings: sandbox.facts.parts.jail.had ? [lacks] : [lacks, ...userWarnings(uid)] };
+  const { text } = cageSummary(sandbox.facts);
+  const consequence =
+    sandbox.facts.parts.jail.had || uid === 0
+      ? `; this host lacks parts of the cage: ${missing.join(", ")}`
+      : `, so ${runAsYou(uid)}`;
+  return { sandbox, warnings: [`${text}${consequence}; \`writ doctor\` says what to do`] };
 }
 
 const noCageWarning = "isolation is none: jobs run without a cage";
@@ -60,9 +65,11 @@ const noCageWarning = "isolation is none: jobs run without a cage";
 /** Without a jail a job has everything that its user has. */
 function userWarnings(uid: number): string[] {
   if (uid === 0) return [];
-  return [
-    `this worker is not root: jobs run as you (${userName(uid)}), and can read and change what you can`,
-  ];
+  return [`this worker is not root: ${runAsYou(uid)}`];
+}
+
+function runAsYou(uid: number): string {
+  return `jobs run as you (${userName(uid)}), and can read and change what you can`;
 }
 
 /** In a container there may be a user id without a name. */

@@ -8,6 +8,7 @@ becomeOrdinaryUser();
 describe("without root, a cage", () => import("./cage.test.ts").then(() => {}));
 describe("without root, escapes", () => import("./escapes.test.ts").then(() => {}));
 describe("without root, endings", () => import("./endings.test.ts").then(() => {}));
+describe("without root, rlimits", () => import("./rlimits.test.ts").then(() => {}));
 describe("without root, the library", () => import("./library.test.ts").then(() => {}));
 
 describe("without root, mounts", () => {

@@ -25,6 +25,8 @@ userTest(
       "capabilities",
       "no_new_privs",
       "seccomp",
+      "pids: rlimit",
+      "file_size: rlimit",
     ]);
     expect(partsOf(isolation)).toContain("cgroup");
   },
@@ -45,7 +47,10 @@ userTest(
       expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m);
       expect(stdout).toMatch(/^Seccomp:\s+2$/m);
       expect(stdout).toContain(workDir);
-      expect(isolation).toMatchObject({ level: "best-effort", applied: ["no_new_privs", "seccomp"] });
+      expect(isolation).toMatchObject({
+        level: "best-effort",
+        applied: ["no_new_privs", "seccomp", "file_size: rlimit"],
+      });
       expect(partsOf(isolation)).toEqual(
         expect.arrayContaining(["cgroup", "namespaces", "jail", "user", "capabilities"]),
       );

@@ -14,10 +14,11 @@ const skip = cage || lacks("cgroup v2 controller memory", "cgroup v2 controller 
 const runOneJob = join(import.meta.dirname, "../../sandbox/run-one-job.ts");
 
 /** Starts a worker's part in a cgroup as a service manager would, and gives where its job was and what it got. */
-async function runInService(service: Cgroup, mode: "move" | "stay") {
+async function runInService(service: Cgroup) {
   const folder = makeScratchFolder();
   const script = "echo ready; while [ ! -e go ]; do sleep 0.05; done";
-  const worker = service.start(process.execPath, runOneJob, folder.path, "job", script, mode);
+  const options = JSON.stringify({ mayMove: true });
+  const worker = service.start(process.execPath, runOneJob, folder.path, "job", script, options);
   const ended = ending(worker);
   const isolationFile = join(folder.path, "jobs/job/isolation.json");
   // In steps, because a Node that starts cold under emulation takes most of the patience for itself.
@@ -54,7 +55,7 @@ function removeTree(service: Cgroup): void {
 
 test("a worker that is alone in its cgroup makes room for its jobs below it", { skip }, async () => {
   const service = new Cgroup();
-  const { isolation, own, end } = await runInService(service, "move");
+  const { isolation, own, end } = await runInService(service);
   assert.match(own, /\/writ\/worker$/);
   assert.ok(existsSync(join(service.path, "writ/jobs/job")));
   assert.match(readFileSync(join(service.path, "writ/jobs/job/pids.max"), "utf8"), /^512$/m);
@@ -70,7 +71,7 @@ test("one that shares its cgroup touches nobody, and uses the root of the hierar
   const service = new Cgroup();
   const other = service.start("/bin/sleep", "600");
   await eventually("it runs", () => service.pids().length > 0);
-  const { isolation, own, end } = await runInService(service, "move");
+  const { isolation, own, end } = await runInService(service);
   assert.ok(own.endsWith(service.path.slice("/sys/fs/cgroup".length)), own);
   assert.ok(service.pids().includes(other.pid!));
   assert.ok(existsSync("/sys/fs/cgroup/writ/jobs/job"));
