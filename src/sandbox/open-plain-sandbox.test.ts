@@ -6,6 +6,9 @@ import { resolveLimits } from "../core/limits.ts";
 import { openPlainSandbox } from "./open-plain-sandbox.ts";
 import { plainSandbox } from "./plain-sandbox.ts";
 
+const isRoot = process.getuid?.() === 0;
+const notRoot = isRoot ? "" : " (not capable: needs root)";
+
 function makeDir(mode: number): string {
   const dir = mkdtempSync(join(tmpdir(), "writ-plain-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
@@ -23,8 +26,8 @@ test("without root, processes run as whoever runs the worker, wherever their fil
   expect(await openPlainSandbox({ workDir: join(makeDir(0o700), "work"), uid: 1000 })).toBe(plainSandbox);
 });
 
-test.runIf(process.getuid?.() === 0)(
-  "A19: as root, a process without a cage still runs as nobody, without groups, and has its own files",
+test.runIf(isRoot)(
+  `A19: as root, a process without a cage still runs as nobody, without groups, and has its own files${notRoot}`,
   async () => {
     const root = join(makeDir(0o711), "work");
     const attemptDir = join(root, "jobs/job/1");

@@ -14,6 +14,9 @@ import { loadWorkerSettings } from "./settings.ts";
 import { startWorker } from "./start.ts";
 import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
 
+const isRoot = process.getuid?.() === 0;
+const notRoot = isRoot ? "" : " (not capable: needs root)";
+
 const stage = setStage();
 
 test("a hub that is away at the start is waited for, and jobs run once it is there", async () => {
@@ -136,8 +139,8 @@ test("a host that can cage processes again does not end an administrator's drain
   expect(registered()[1]?.body).not.toHaveProperty("sandbox_problem");
 });
 
-test.runIf(process.getuid?.() === 0)(
-  "A19: a worker that runs as root without a launcher runs no process, and says so to whoever starts it and to the hub",
+test.runIf(isRoot)(
+  `A19: a worker that runs as root without a launcher runs no process, and says so to whoever starts it and to the hub${notRoot}`,
   async () => {
     const sandbox = await openCaged(join(stage.home, "no-such-launcher"), undefined);
     expect(sandbox.level).toBe("best-effort");
@@ -327,8 +330,8 @@ test("A2: a job that leaves a tree too deep for any path holds up neither the ne
   expect(reports).toEqual([]);
 });
 
-test.runIf(process.getuid?.() === 0)(
-  "A7: a job whose launcher dies under it is reported as failed and not given back",
+test.runIf(isRoot)(
+  `A7: a job whose launcher dies under it is reported as failed and not given back${notRoot}`,
   async () => {
     stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 60"])];
     await start(stage);

@@ -292,28 +292,32 @@ describe("C5: jobctl run in a pipe", () => {
   });
 });
 
-describe.skipIf(!existsSync("/usr/bin/script"))("jobctl watch on a terminal", () => {
-  it("shows a live table on a screen of its own, and q leaves", async () => {
-    const id = await start("sleep", "60");
-    await inState(id, "RUNNING");
-    const terminal = spawn("/usr/bin/script", ["-qefc", `${jobctl} watch`, "/dev/null"], {
-      env: { ...env, TERM: "xterm" },
+const hasTerminal = existsSync("/usr/bin/script");
+describe.skipIf(!hasTerminal)(
+  `jobctl watch on a terminal${hasTerminal ? "" : " (not capable: no script)"}`,
+  () => {
+    it("shows a live table on a screen of its own, and q leaves", async () => {
+      const id = await start("sleep", "60");
+      await inState(id, "RUNNING");
+      const terminal = spawn("/usr/bin/script", ["-qefc", `${jobctl} watch`, "/dev/null"], {
+        env: { ...env, TERM: "xterm" },
+      });
+      onTestFinished(() => void terminal.kill("SIGKILL"));
+      let shown = "";
+      terminal.stdout.on("data", (text) => {
+        shown += text;
+      });
+      await eventually("the table is there", () => shown.includes(id.slice(-8)));
+      expect(shown).toContain("\x1b[?1049h");
+      expect(shown).toMatch(/ID +STATE/);
+      await run(["stop", id]);
+      await eventually("the change is shown", () =>
+        new RegExp(`${id.slice(-8)}[^\\n]*STOPPED`).test(shown.slice(shown.lastIndexOf("\x1b[H"))),
+      );
+      const exited = once(terminal, "exit");
+      terminal.stdin.write("q");
+      expect(await exited).toEqual([0, null]);
+      expect(shown).toContain("\x1b[?1049l");
     });
-    onTestFinished(() => void terminal.kill("SIGKILL"));
-    let shown = "";
-    terminal.stdout.on("data", (text) => {
-      shown += text;
-    });
-    await eventually("the table is there", () => shown.includes(id.slice(-8)));
-    expect(shown).toContain("\x1b[?1049h");
-    expect(shown).toMatch(/ID +STATE/);
-    await run(["stop", id]);
-    await eventually("the change is shown", () =>
-      new RegExp(`${id.slice(-8)}[^\\n]*STOPPED`).test(shown.slice(shown.lastIndexOf("\x1b[H"))),
-    );
-    const exited = once(terminal, "exit");
-    terminal.stdin.write("q");
-    expect(await exited).toEqual([0, null]);
-    expect(shown).toContain("\x1b[?1049l");
-  });
-});
+  },
+);

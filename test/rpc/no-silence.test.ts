@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { startJobctl } from "../support/run-jobctl.ts";
+import { startCli } from "../support/run-cli.ts";
 import { list, rpcHubForAll, startRpcHub, stubForAll } from "./rpc-hub.ts";
 
 const hub = rpcHubForAll();
@@ -24,13 +24,13 @@ async function newestId(): Promise<string> {
 test.each(["certificate", "token"] as const)(
   "C2: run with a %s says what it waits for, and again when it changes",
   async (kind) => {
-    const run = startJobctl(["run", "true"], { env: around(kind), isTTY: true });
+    const run = startCli("jobctl", ["run", "true"], { env: around(kind), isTTY: true });
     await expect.poll(() => run.stderr.text).toContain("jobctl: waiting: No worker is registered");
     await hub.must("PUT", "/queues/exec", { token: hub.admin, body: { paused: true } });
     await expect.poll(() => run.stderr.text).toContain("jobctl: waiting: Type exec is paused");
     await hub.must("PUT", "/queues/exec", { token: hub.admin, body: { paused: false } });
     await hub.must("DELETE", `/jobs/${await newestId()}`, { token: hub.admin });
-    expect(await run.ended).toMatchObject({ exitCode: 143, stdout: "" });
+    expect(await run.ended).toMatchObject({ code: 143, stdout: "" });
   },
 );
 
@@ -38,25 +38,25 @@ test.each([
   ["attach", [] as string[]],
   ["stream", [] as string[]],
 ])("C2: %s says what it waits for", async (name, flags) => {
-  const started = await startJobctl(["start", "true"], { env: around("token") }).ended;
+  const started = await startCli("jobctl", ["start", "true"], { env: around("token") }).ended;
   const id = started.stdout.trim();
-  const follow = startJobctl([name, ...flags, id], { env: around("token"), isTTY: true });
+  const follow = startCli("jobctl", [name, ...flags, id], { env: around("token"), isTTY: true });
   await expect.poll(() => follow.stderr.text).toContain("jobctl: waiting: No worker is registered");
   await hub.must("DELETE", `/jobs/${id}`, { token: hub.admin });
   await follow.ended;
 });
 
 test("C2: submit --wait says what it waits for", async () => {
-  const wait = startJobctl(["submit", "some.type", "--wait"], { env: around("token"), isTTY: true });
+  const wait = startCli("jobctl", ["submit", "some.type", "--wait"], { env: around("token"), isTTY: true });
   await expect.poll(() => wait.stderr.text).toContain("jobctl: waiting: No worker is registered");
   await hub.must("DELETE", `/jobs/${wait.stdout.text.trim()}`, { token: hub.admin });
-  expect(await wait.ended).toMatchObject({ exitCode: 1 });
+  expect(await wait.ended).toMatchObject({ code: 1 });
 });
 
 test("C2: run names the job when it can no longer follow it", async () => {
   const own = await startRpcHub();
   onTestFinished(() => rmSync(own.home, { recursive: true, force: true }));
-  const run = startJobctl(["run", "true"], {
+  const run = startCli("jobctl", ["run", "true"], {
     env: { WRIT_HOME: own.home, WRIT_HUB_URL: own.url, WRIT_TOKEN: own.admin },
     isTTY: true,
   });
@@ -66,6 +66,6 @@ test("C2: run names the job when it can no longer follow it", async () => {
   // Its token ends under its hands.
   await own.must("DELETE", `/tokens/${token!.id}`, { token: own.admin });
   const ended = await run.ended;
-  expect(ended).toMatchObject({ exitCode: 125, stderr: expect.stringContaining(`jobctl attach ${job!.id}`) });
+  expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining(`jobctl attach ${job!.id}`) });
   await own.stop({ keepHome: true });
 });

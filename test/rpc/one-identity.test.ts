@@ -3,9 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { issueHomeCert, revokeCerts } from "../../src/hub/admin.ts";
-import { type Ended, jobctl } from "../support/run-jobctl.ts";
+import { type Around, type CliRun, runCli } from "../support/run-cli.ts";
 import { issueToken } from "../support/tokens.ts";
 import { issueTo, rpcHubForAll, type Stub, start, stubForAll } from "./rpc-hub.ts";
+
+function jobctl(args: string[], around: Around): Promise<CliRun> {
+  return runCli("jobctl", args, around);
+}
 
 const hub = rpcHubForAll();
 const root = stubForAll(hub, () => hub.root);
@@ -38,7 +42,7 @@ async function issueFolder(user: string, tenant: string, isAdmin = false): Promi
 
 async function ok(args: string[], around: Record<string, string>): Promise<string> {
   const ended = await jobctl(args, { env: around });
-  expect(ended, args.join(" ")).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(ended, args.join(" ")).toMatchObject({ code: 0, stderr: "" });
   return ended.stdout;
 }
 
@@ -57,7 +61,7 @@ describe("C1: a credential that was given is used or refused, never replaced", (
       const given = { WRIT_HOME: hub.home, WRIT_TOKEN: "sk_user_wrong" };
       const inEnvironment = await jobctl(args, { env: given });
       const asFlag = await jobctl(["--token", "sk_user_wrong", ...args], { env: env.home });
-      expect([inEnvironment, asFlag], args[0]).toMatchObject([{ exitCode: 5 }, { exitCode: 5 }]);
+      expect([inEnvironment, asFlag], args[0]).toMatchObject([{ code: 5 }, { code: 5 }]);
     }
   });
 
@@ -66,8 +70,8 @@ describe("C1: a credential that was given is used or refused, never replaced", (
       const inEnvironment = await jobctl(args, { env: { WRIT_HOME: hub.home, WRIT_TOKEN: "" } });
       const asFlag = await jobctl(["--token", "", ...args], { env: env.home });
       expect([inEnvironment, asFlag], args[0]).toMatchObject([
-        { exitCode: 2, stdout: "", stderr: "jobctl: WRIT_TOKEN is empty; give a token, or leave it out\n" },
-        { exitCode: 2, stdout: "", stderr: "jobctl: --token is empty; give a token, or leave it out\n" },
+        { code: 2, stdout: "", stderr: "jobctl: WRIT_TOKEN is empty; give a token, or leave it out\n" },
+        { code: 2, stdout: "", stderr: "jobctl: --token is empty; give a token, or leave it out\n" },
       ]);
     }
   });
@@ -85,7 +89,7 @@ describe("C1: a credential that was given is used or refused, never replaced", (
     const cert = join(await issueFolder("dave", "acme"), "client.crt");
     const around = { WRIT_HOME: hub.home, WRIT_CERT_FILE: cert };
     expect(await json(["whoami"], around)).toMatchObject({ user: "dave", tenant: "acme", role: "user" });
-    expect((await jobctl(["audit"], { env: around })).exitCode).toBe(5);
+    expect((await jobctl(["audit"], { env: around })).code).toBe(5);
   });
 
   test("C1: a flag beats the environment, and a token beside a certificate is refused", async () => {
@@ -94,7 +98,7 @@ describe("C1: a credential that was given is used or refused, never replaced", (
       await json(["--cert", cert, "whoami"], { ...env.home, WRIT_TOKEN: "sk_user_wrong" }),
     ).toMatchObject({ user: "erin", credential: expect.stringContaining("--cert") });
     const both = await jobctl(["--token", "sk_user_x", "--cert", cert, "list"], { env: env.home });
-    expect(both).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("--token and --cert") });
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining("--token and --cert") });
   });
 });
 
@@ -108,14 +112,14 @@ async function walk(around: Record<string, string>): Promise<void> {
   expect(await ok(["stream", "--no-follow", id], around)).toBe("");
   expect(await ok(["stop", id], around)).toContain("STOPPED");
   expect(await ok(["stream", id], around)).toBe("");
-  expect(await jobctl(["attach", id], { env: around })).toMatchObject({ exitCode: 143 });
-  expect(await jobctl(["stop", id], { env: around })).toMatchObject({ exitCode: 1 });
+  expect(await jobctl(["attach", id], { env: around })).toMatchObject({ code: 143 });
+  expect(await jobctl(["stop", id], { env: around })).toMatchObject({ code: 1 });
   expect(await ok(["retry", id], around)).toContain("QUEUED");
-  expect(await jobctl(["result", id], { env: around })).toMatchObject({ exitCode: 1 });
+  expect(await jobctl(["result", id], { env: around })).toMatchObject({ code: 1 });
   const submitted = (await ok(["submit", "t"], around)).trim();
   expect(await ok(["status", submitted.slice(-8)], around)).toContain(submitted);
-  expect(await jobctl(["verify", id], { env: around })).toMatchObject({ exitCode: 4 });
-  expect(await jobctl(["audit"], { env: around })).toMatchObject({ exitCode: 5 });
+  expect(await jobctl(["verify", id], { env: around })).toMatchObject({ code: 4 });
+  expect(await jobctl(["audit"], { env: around })).toMatchObject({ code: 5 });
 }
 
 test("C1: with an address and a token alone every command works", () => walk(env.token));
@@ -146,8 +150,8 @@ test("C1: another certificate with OU=admin administers its own tenant only", as
   const id = await start(root);
   const ada = { WRIT_HOME: await issueFolder("ada", "acme", true) };
   expect(await json(["whoami"], ada)).toMatchObject({ user: "ada", tenant: "acme", role: "admin" });
-  expect(await jobctl(["status", id], { env: ada })).toMatchObject({ exitCode: 4 });
-  expect(await jobctl(["why", id], { env: ada })).toMatchObject({ exitCode: 4 });
+  expect(await jobctl(["status", id], { env: ada })).toMatchObject({ code: 4 });
+  expect(await jobctl(["why", id], { env: ada })).toMatchObject({ code: 4 });
 });
 
 test("C1: a home with a token and no certificate works over HTTP", async () => {
@@ -220,7 +224,7 @@ describe("C1: the token that stands for a certificate", () => {
 });
 
 test("C1: an address of a program's own option and a filter of the same name do not mix", async () => {
-  const { stdout }: Ended = await jobctl(["--json", "audit", "--user", "nobody-of-that-name"], {
+  const { stdout }: CliRun = await jobctl(["--json", "audit", "--user", "nobody-of-that-name"], {
     env: env.home,
   });
   expect(stdout).toBe("");

@@ -17,38 +17,41 @@ if (!hasGrpc) {
 
 const hub = rpcHubForAll();
 
-test.skipIf(!hasGrpc)("Python's grpcio starts, streams, stops and queries", async () => {
-  const workerId = await registerWorker(hub);
-  const script = join(import.meta.dirname, "python-client.py");
-  const child = spawn(python, [script, String(hub.grpcPort), join(hub.home, "certs")], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const ended = once(child, "exit");
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const { job_id: jobId } = JSON.parse(String((await lines.next()).value));
-  const held = await claimJob(hub, { workerId, type: "exec" });
-  expect(held.id).toBe(jobId);
-  await hub.must("POST", `/jobs/${jobId}/output/stdout?offset=0`, {
-    token: hub.admin,
-    body: Buffer.from("hello\n"),
-    headers: {
-      "Content-Type": "application/octet-stream",
-      "X-Worker-Id": workerId,
-      "X-Job-Attempt": "1",
-      "X-Lease-Token": held.fence.token,
-    },
-  });
-  const body = { ...held.fence, result: null, exit_code: 0 };
-  await hub.must("POST", `/jobs/${jobId}/result`, { token: hub.admin, body });
-  child.stdin.end("go\n");
-  const report = JSON.parse(String((await lines.next()).value));
-  expect(report).toMatchObject({
-    refused: ["INVALID_ARGUMENT", expect.stringMatching(/^limits\.cpu: must be cores/)],
-    output: "hello\n",
-    state: State.EXITED,
-    exit_code: 0,
-    stopped: State.STOPPED,
-  });
-  expect(report.listed).toEqual([report.second, jobId]);
-  expect((await ended)[0]).toBe(0);
-});
+test.skipIf(!hasGrpc)(
+  `Python's grpcio starts, streams, stops and queries${hasGrpc ? "" : " (not capable: no python3-grpcio)"}`,
+  async () => {
+    const workerId = await registerWorker(hub);
+    const script = join(import.meta.dirname, "python-client.py");
+    const child = spawn(python, [script, String(hub.grpcPort), join(hub.home, "certs")], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const ended = once(child, "exit");
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const { job_id: jobId } = JSON.parse(String((await lines.next()).value));
+    const held = await claimJob(hub, { workerId, type: "exec" });
+    expect(held.id).toBe(jobId);
+    await hub.must("POST", `/jobs/${jobId}/output/stdout?offset=0`, {
+      token: hub.admin,
+      body: Buffer.from("hello\n"),
+      headers: {
+        "Content-Type": "application/octet-stream",
+        "X-Worker-Id": workerId,
+        "X-Job-Attempt": "1",
+        "X-Lease-Token": held.fence.token,
+      },
+    });
+    const body = { ...held.fence, result: null, exit_code: 0 };
+    await hub.must("POST", `/jobs/${jobId}/result`, { token: hub.admin, body });
+    child.stdin.end("go\n");
+    const report = JSON.parse(String((await lines.next()).value));
+    expect(report).toMatchObject({
+      refused: ["INVALID_ARGUMENT", expect.stringMatching(/^limits\.cpu: must be cores/)],
+      output: "hello\n",
+      state: State.EXITED,
+      exit_code: 0,
+      stopped: State.STOPPED,
+    });
+    expect(report.listed).toEqual([report.second, jobId]);
+    expect((await ended)[0]).toBe(0);
+  },
+);

@@ -19,6 +19,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { DiscardFolder } from "../../src/sandbox/discard-folder.ts";
 import { emptyDirectory } from "../../src/sandbox/empty-directory.ts";
+import { eventually } from "../support/eventually.ts";
 import { cageTest } from "./cage-stage.ts";
 
 let dir: string;
@@ -73,7 +74,7 @@ cageTest(
     writeFileSync(join(tree, "work/mounted/file"), "belongs to somebody else");
     await first.discard(tree, "job.1");
     expect(existsSync(tree)).toBe(false);
-    await until(() => errors.length > 0);
+    await eventually("the failure is reported", () => errors.length > 0);
     await first.close();
 
     const [left] = readdirSync(join(dir, "unremovable"));
@@ -84,7 +85,7 @@ cageTest(
 
     execFileSync("umount", [mounted]);
     const second = await DiscardFolder.open({ clock: systemClock, logger }, dir);
-    await until(() => readdirSync(join(dir, "discarded")).length === 0);
+    await eventually("all is removed", () => readdirSync(join(dir, "discarded")).length === 0);
     await second.close();
     expect(readdirSync(join(dir, "unremovable"))).toEqual([]);
   },
@@ -121,8 +122,4 @@ function makeImmutable(...paths: string[]): void {
       // tmpfs and others have none.
     }
   }
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

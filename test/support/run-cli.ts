@@ -3,29 +3,36 @@ import { createContext } from "../../src/cli/create-context.ts";
 import { runJobctl } from "../../src/cli/jobctl/program.ts";
 import { runWrit } from "../../src/cli/writ/program.ts";
 
+type Program = "writ" | "jobctl";
+
 export type CliRun = { code: number; stdout: string; stderr: string };
 
 export type Around = {
+  /** Its whole environment. */
   env: Record<string, string>;
-  /** Typed at a terminal; without it there is none. */
+  /** Typed at a terminal. */
   typed?: string;
+  /** Whether output goes to a terminal; by default only if something is typed there. */
+  isTTY?: boolean;
   columns?: number;
 };
 
 /** Runs `writ` or `jobctl` in this process, which takes milliseconds. */
-export async function runCli(
-  program: "writ" | "jobctl",
-  args: readonly string[],
-  { env, typed, columns = 120 }: Around,
-): Promise<CliRun> {
-  const isTTY = typed !== undefined;
+export function runCli(program: Program, args: readonly string[], around: Around): Promise<CliRun> {
+  return startCli(program, args, around).ended;
+}
+
+/** The same, to look at what it has written so far. */
+export function startCli(program: Program, args: readonly string[], around: Around) {
+  const { env, typed, isTTY = typed !== undefined, columns = 120 } = around;
   const stdout = collectText(isTTY, columns);
   const stderr = collectText(isTTY, columns);
-  const stdin = Object.assign(Readable.from(isTTY ? [typed] : []), { isTTY });
-  const view = { argv: ["node", program, ...args], env, execPath: "", cwd: () => "/", stdin };
+  const stdin = Object.assign(Readable.from(typed === undefined ? [] : [typed]), { isTTY });
+  const view = { argv: ["node", program, ...args], env, execPath: "", cwd: () => "/", version: "", stdin };
   const context = createContext(program, { ...view, stdout, stderr } as never);
-  const code = await (program === "writ" ? runWrit(context) : runJobctl(context));
-  return { code, stdout: stdout.text, stderr: stderr.text };
+  const run = program === "writ" ? runWrit : runJobctl;
+  const ended = run(context).then((code): CliRun => ({ code, stdout: stdout.text, stderr: stderr.text }));
+  return { stdout, stderr, ended };
 }
 
 function collectText(isTTY: boolean, columns: number) {

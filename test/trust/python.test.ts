@@ -52,7 +52,7 @@ describe("edge cases of Ed25519", () => {
   });
 });
 
-describe.skipIf(!hasPython)("against Python", () => {
+describe.skipIf(!hasPython)(`against Python${hasPython ? "" : " (not capable: no python3)"}`, () => {
   test(`${documentCount} documents: the same bytes, and signatures hold in both directions`, () => {
     const random = fc.sample(documentText(), { numRuns: documentCount, seed: 20_261_115 });
     const documents = [...chosen, ...random].map((text) => ({
