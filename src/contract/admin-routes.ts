@@ -212,4 +212,11 @@ export const adminRoutes = {
     body: shapes.queueSetting,
     answers: { 200: { description: "The setting", shape: shapes.queueSetting } },
   }),
+  listSettings: route({
+    method: "GET",
+    path: "/settings",
+    who: admin,
+    summary: "List the settings of the hub, and where each value came from; secrets are left out",
+    answers: { 200: { description: "Settings", shape: z.array(shapes.shownSetting) } },
+  }),
 } as const;

@@ -26,6 +26,12 @@ export const sessionRequest = z.strictObject({
   token: text(1, 200).optional(),
   code: text(1, 100).optional().meta({ description: "A code of POST /session/code, instead of a token" }),
 });
+export const shownSetting = z.object({
+  name: z.string(),
+  value: z.unknown().meta({ description: "Null if it is not set, or if it is a secret" }),
+  is_secret: z.boolean(),
+  from: z.enum(["flag", "environment", "file", "default"]),
+});
 export const loginCode = z.object({ code: z.string(), expires_in_sec: z.int() });
 
 const countMax = Number.MAX_SAFE_INTEGER;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { quota } from "../contract/admin-shapes.ts";
 import { tenantId, userId } from "../contract/fields.ts";
 import { WritError } from "../core/errors.ts";
+import type { ShownSetting } from "../runtime/settings.ts";
 import type { YamlFile } from "../runtime/yaml-file.ts";
 
 const entriesMax = 10_000;
@@ -40,6 +41,15 @@ export function takeFileSettings(file: YamlFile | undefined): {
     },
     rest: { ...file, data },
   };
+}
+
+export function showFileSettings(taken: FileSettings): ShownSetting[] {
+  return Object.entries(taken).map(([name, value]) => ({
+    name,
+    value,
+    isSecret: false,
+    from: value === null ? "default" : "file",
+  }));
 }
 
 function parse<K extends Key>(file: YamlFile, key: K, value: unknown): FileSettings[K] {

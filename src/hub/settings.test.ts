@@ -53,3 +53,22 @@ test("a worker may not count as inactive between two of its heartbeats", async (
   const shorter = { WRIT_LEASE_MS: "3000", WRIT_WORKER_INACTIVE_MS: "1001" };
   await expect(load(shorter)).resolves.toBeDefined();
 });
+
+test("every setting is shown with where its value came from, and no secret", async () => {
+  writeFileSync(join(home, "writ.yaml"), "lease_ms: 5000\nusers: [alice]\n");
+  const env = { WRIT_REAPER_INTERVAL_MS: "200", WRIT_ADMIN_TOKEN: `sk_admin_${"a".repeat(24)}` };
+  const { shown } = await loadHubSettings({ home, flags: { port: "0" }, env });
+  const row = (name: string) => shown.find((setting) => setting.name === name);
+  expect(row("PORT")).toMatchObject({ value: 0, from: "flag" });
+  expect(row("WRIT_REAPER_INTERVAL_MS")).toMatchObject({ value: 200, from: "environment" });
+  expect(row("WRIT_LEASE_MS")).toMatchObject({ value: 5000, from: "file" });
+  expect(row("WRIT_HOST")).toMatchObject({ value: "127.0.0.1", from: "default" });
+  expect(row("WRIT_ADMIN_TOKEN")).toEqual({
+    name: "WRIT_ADMIN_TOKEN",
+    value: null,
+    isSecret: true,
+    from: "environment",
+  });
+  expect(row("users")).toMatchObject({ value: ["alice"], from: "file" });
+  expect(JSON.stringify(shown)).not.toContain("aaaa");
+});

@@ -10,11 +10,13 @@ import {
   parser,
   refusePlanned,
   type SettingValues,
+  type ShownSetting,
+  showSettings,
   text,
 } from "../runtime/settings.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { loadSigningKey } from "../signing/ed25519.ts";
-import { type FileSettings, takeFileSettings } from "./file-settings.ts";
+import { type FileSettings, showFileSettings, takeFileSettings } from "./file-settings.ts";
 
 const mailAddresses = text({
   pattern: /^[^\s@,]+@[^\s@,]+(?:\s*,\s*[^\s@,]+@[^\s@,]+)*$/,
@@ -168,7 +170,11 @@ const planned = {
   WRIT_S3_SECRET_KEY: "S3 storage",
 } as const;
 
-export type HubSettings = SettingValues<typeof declarations> & FileSettings;
+export type HubSettings = SettingValues<typeof declarations> &
+  FileSettings & {
+    /** For people who ask what the hub runs with. */
+    shown: ShownSetting[];
+  };
 
 type SettingInput = {
   home: string;
@@ -181,7 +187,12 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   const path = join(home, "writ.yaml");
   const file = existsSync(path) ? await loadSettingsFile(path) : undefined;
   const { taken, rest } = takeFileSettings(file);
-  const settings = { ...loadSettings(declarations, { flags, env, file: rest }), ...taken };
+  const sources = { flags, env, file: rest };
+  const settings = {
+    ...loadSettings(declarations, sources),
+    ...taken,
+    shown: [...showSettings(declarations, sources), ...showFileSettings(taken)],
+  };
   checkAlertSettings(settings);
   checkInactivity(settings);
   // Secrets from the environment are read once: no process that is started later may inherit them.

@@ -54,6 +54,28 @@ export function loadSettings<D extends Settings>(settings: D, sources: SettingSo
   return Object.fromEntries(values) as SettingValues<D>;
 }
 
+/** A setting for people: its value, unless it is secret, and where that came from. */
+export type ShownSetting = { name: string; value: unknown; isSecret: boolean; from: SettingSource };
+const settingSources = ["flag", "environment", "file", "default"] as const;
+type SettingSource = (typeof settingSources)[number];
+
+/** Every setting by its name. Of a secret, the value is null whether or not it is set; `from` says that. */
+export function showSettings<D extends Settings>(settings: D, sources: SettingSources<D>): ShownSetting[] {
+  const values = loadSettings(settings, sources);
+  return Object.entries(settings).map(([property, setting]) => ({
+    name: setting.name,
+    value: setting.isSecret ? null : (values[property] ?? null),
+    isSecret: setting.isSecret === true,
+    from: sourceOf(property, setting, sources),
+  }));
+}
+
+function sourceOf(property: string, setting: Setting, sources: SettingSources<Settings>): SettingSource {
+  if (sources.flags?.[property] !== undefined) return "flag";
+  if (fromEnvironment(setting, sources.env) !== undefined) return "environment";
+  return fromFile(setting, sources.file) === undefined ? "default" : "file";
+}
+
 /**
  * Refuses environment variables that are documented for a later version, because ignoring one would let people believe
  * that it works. `planned` says what each is for.

@@ -130,6 +130,21 @@ export const adminHandlers: Handlers<
     return { status: 200, body };
   },
 
+  async listSettings({ deps, identity }) {
+    if (identity.tenantId !== null)
+      throw new WritError(
+        "PERMISSION_DENIED",
+        "only an administrator of the hub can read its settings: they concern all tenants",
+      );
+    const body = deps.settings.shown.map(({ name, value, isSecret, from }) => ({
+      name,
+      value,
+      is_secret: isSecret,
+      from,
+    }));
+    return { status: 200, body };
+  },
+
   async setQueuePaused({ deps, identity, params, body, origin }) {
     if (identity.tenantId !== null)
       throw new WritError(

@@ -40,6 +40,11 @@ const groups: readonly Group[] = [
     has: ({ path }) => /^\/(?:audit|lockdown)\b/.test(path),
   },
   {
+    name: "Settings",
+    description: "What the hub runs with.",
+    has: ({ path }) => /^\/settings\b/.test(path),
+  },
+  {
     name: "Monitoring",
     description: "Health and metrics. Also served at the root of the hub's address.",
     has: ({ path }) => /^\/(?:healthz|readyz|metrics)\b/.test(path),
