@@ -1,48 +1,20 @@
-import { WritError } from "../core/errors.ts";
-import type { JsonObject, JsonValue } from "../core/json-value.ts";
-import type { OutputFile } from "../core/output-file.ts";
-import { canonicalize } from "./canonical.ts";
-import { loadVerifyingKey, type VerifyingKey, verifyText } from "./ed25519.ts";
+import { type BundleStep, checkBundle, type Given, type Proof } from "./check-bundle.ts";
+import { loadVerifyingKey, verifyText } from "./ed25519.ts";
 import { sha256Hex } from "./mac.ts";
-import { parseJson } from "./parse-json.ts";
-import { isReceiptSigned, parseReceipt, type Receipt } from "./receipt.ts";
-import type { KeyRecord } from "./ring-file.ts";
 
-/**
- * Everything that is needed to check, without the hub, what was ordered, who could run it, and what the outcome was.
- */
-export type ReceiptBundle = {
-  job_id: string;
-  attempt: number;
-  /** The document, its grant to a worker, and the hub's signatures over both, made by one key. */
-  document: string | null;
-  signature: string | null;
-  grant: string;
-  grant_signature: string;
-  key_id: string;
-  worker: { worker_id: string; public_key: string | null };
-  /** The receipt, the text that the worker signed for it, and that signature. */
-  receipt: string;
-  signed: string;
-  receipt_signature: string;
-  /** Canonical text; null if there is none. */
-  result: string | null;
-  /** False if there may have been a result, but it was deleted with its job. */
-  result_kept?: boolean | undefined;
+export type { BundleStep, ReceiptBundle } from "./check-bundle.ts";
+
+const nodeProof: Proof = {
+  async loadKey(pem) {
+    const key = loadVerifyingKey(pem);
+    return { keyId: key.keyId, verify: async (text, signature) => verifyText(key, text, signature) };
+  },
+  sha256Hex: async (text) => sha256Hex(text),
 };
 
-/** `isFine` is null for what could not be checked because it is not available. */
-export type BundleStep = { step: string; isFine: boolean | null; says: string };
-
-/** What the hub attests: this worker, with this key, held the lease of this attempt of this document. */
-export function grantText(grant: {
-  job_id: string;
-  attempt: number;
-  worker_id: string;
-  worker_public_key: string | null;
-  document_sha256: string;
-}): string {
-  return canonicalize({ ...grant } as JsonValue);
+/** Checks a bundle in a program. The dashboard checks the same links in the browser. */
+export function verifyBundle(given: Given): Promise<BundleStep[]> {
+  return checkBundle(given, nodeProof);
 }
 
 /** The public keys in a PEM file, as written by `writ keys export`. */
@@ -53,196 +25,4 @@ export function readPublicKeys(pem: string): { key_id: string; public_key: strin
     public_key: block,
     status: "active",
   }));
-}
-
-/** A file as the hub lists it; reports from before receipts listed files may lack hash and size. */
-type ListedFile = Pick<OutputFile, "folder_id" | "object_key"> & {
-  sha256?: string | undefined;
-  size?: number | undefined;
-};
-
-type Given = {
-  bundle: ReceiptBundle;
-  /** The hub's keys that the reader trusts. */
-  keys: readonly Pick<KeyRecord, "key_id" | "public_key" | "status">[];
-  /** The output that the reader has, without what is not available: SHA-256 of the streams, and the list of files. */
-  outputs?: {
-    stdout?: string | undefined;
-    stderr?: string | undefined;
-    files?: readonly ListedFile[] | undefined;
-  };
-  /** SHA-256 of copies of output files, by the key of the file. */
-  artifacts?: ReadonlyMap<string, string>;
-};
-
-/** Checks the whole chain and reports each link. A link that cannot be parsed counts as broken. */
-export function verifyBundle(given: Given): BundleStep[] {
-  const { bundle, outputs, artifacts = new Map() } = given;
-  const hubKey = findKey(given);
-  const receipt = readReceipt(bundle.receipt);
-  return [
-    hubKey.step,
-    checkDocument(bundle, hubKey.key, receipt),
-    checkGrant(bundle, hubKey.key, receipt),
-    checkReceipt(bundle, receipt),
-    checkResult(bundle, receipt),
-    checkOutput("stdout", receipt?.stdout_sha256, outputs?.stdout),
-    checkOutput("stderr", receipt?.stderr_sha256, outputs?.stderr),
-    checkFiles(receipt, outputs?.files),
-    ...[...artifacts].map(([key, sha256]) => checkArtifact(receipt, key, sha256)),
-  ];
-}
-
-function findKey({ bundle, keys }: Given): { key: VerifyingKey | null; step: BundleStep } {
-  const step = "hub key";
-  const record = keys.find(({ key_id }) => key_id === bundle.key_id);
-  if (record === undefined) {
-    return {
-      key: null,
-      step: { step, isFine: false, says: `${bundle.key_id} is not among the trusted keys` },
-    };
-  }
-  if (record.status === "revoked") {
-    return { key: null, step: { step, isFine: false, says: `${bundle.key_id} is revoked` } };
-  }
-  const key = attempt(() => loadVerifyingKey(record.public_key));
-  const isFine = key !== null && key.keyId === bundle.key_id;
-  return {
-    key: isFine ? key : null,
-    step: {
-      step,
-      isFine,
-      says: isFine ? `${bundle.key_id} is trusted` : `${bundle.key_id} is not the id of the key given for it`,
-    },
-  };
-}
-
-function checkDocument(bundle: ReceiptBundle, key: VerifyingKey | null, receipt: Receipt | null): BundleStep {
-  const step = "document";
-  const { document, signature } = bundle;
-  if (document === null || signature === null) {
-    return { step, isFine: null, says: "you may not read it; only its hash is compared" };
-  }
-  if (key === null || !verifyText(key, document, signature)) {
-    return { step, isFine: false, says: "the hub's signature over it does not verify" };
-  }
-  const jobId = attempt(() => (parseJson(document) as JsonObject)["job_id"]);
-  const isSame = jobId === bundle.job_id && sha256Hex(document) === receipt?.document_sha256;
-  return {
-    step,
-    isFine: isSame,
-    says: isSame ? "signed by the hub; the receipt names its hash" : "the receipt names another document",
-  };
-}
-
-function checkGrant(bundle: ReceiptBundle, key: VerifyingKey | null, receipt: Receipt | null): BundleStep {
-  const step = "grant";
-  if (key === null || !verifyText(key, bundle.grant, bundle.grant_signature)) {
-    return { step, isFine: false, says: "the hub's signature over it does not verify" };
-  }
-  const said = receipt && {
-    job_id: bundle.job_id,
-    attempt: receipt.attempt,
-    worker_id: receipt.worker_id,
-    worker_public_key: bundle.worker.public_key,
-    document_sha256: receipt.document_sha256,
-  };
-  const isSame =
-    said !== null && receipt?.job_id === bundle.job_id && attempt(() => grantText(said)) === bundle.grant;
-  return {
-    step,
-    isFine: isSame,
-    says: isSame
-      ? `worker ${receipt?.worker_id} held the lease of attempt ${receipt?.attempt}`
-      : "the receipt names another worker, attempt or job",
-  };
-}
-
-function checkReceipt(bundle: ReceiptBundle, receipt: Receipt | null): BundleStep {
-  const step = "receipt";
-  const { public_key: pem } = bundle.worker;
-  if (receipt === null) return { step, isFine: false, says: "it is not a valid receipt" };
-  if (pem === null) return { step, isFine: false, says: "the worker had registered no key" };
-  const { receipt: text, signed, receipt_signature: signature } = bundle;
-  const isSigned =
-    attempt(() => isReceiptSigned(loadVerifyingKey(pem), { text, signed, signature })) === true;
-  return {
-    step,
-    isFine: isSigned,
-    says: isSigned ? "signed by the worker" : "the worker's signature does not verify",
-  };
-}
-
-function checkResult({ result, result_kept: isKept }: ReceiptBundle, receipt: Receipt | null): BundleStep {
-  if (result === null && isKept === false && receipt !== null && receipt.result_sha256 !== null) {
-    const says = `deleted with the job; the receipt names SHA-256 ${receipt.result_sha256}`;
-    return { step: "result", isFine: null, says };
-  }
-  const found = result === null ? null : sha256Hex(result);
-  const isSame = receipt !== null && receipt.result_sha256 === found;
-  const fine = found === null ? "none, as the receipt says" : `matches the receipt (SHA-256 ${found})`;
-  return { step: "result", isFine: isSame, says: isSame ? fine : "does not match the receipt" };
-}
-
-function checkOutput(step: string, expected: string | undefined, found: string | undefined): BundleStep {
-  if (found === undefined)
-    return { step, isFine: null, says: `not available; the receipt names SHA-256 ${expected}` };
-  const isSame = expected === found;
-  return {
-    step,
-    isFine: isSame,
-    says: isSame ? `matches the receipt (SHA-256 ${found})` : "does not match the receipt",
-  };
-}
-
-function checkFiles(receipt: Receipt | null, found: readonly ListedFile[] | undefined): BundleStep {
-  const step = "files";
-  if (receipt === null) return { step, isFine: false, says: "it is not a valid receipt" };
-  const named = filesIn(receipt);
-  const { length } = named;
-  if (length === 0 && (found === undefined || found.length === 0)) {
-    return { step, isFine: true, says: "none, as the receipt says" };
-  }
-  if (found === undefined) return { step, isFine: null, says: `not available; the receipt names ${length}` };
-  const isSame = found.length === length && found.every((file, index) => isSameFile(file, named[index]));
-  return {
-    step,
-    isFine: isSame,
-    says: isSame ? `${length}, as in the receipt` : "do not match the receipt",
-  };
-}
-
-function isSameFile(found: ListedFile, named: ListedFile | undefined): boolean {
-  const fields = ["folder_id", "object_key", "sha256", "size"] as const;
-  return fields.every((field) => found[field] === named?.[field]);
-}
-
-/** The receipt is untrusted and may contain anything. */
-function filesIn(receipt: Receipt | null): OutputFile[] {
-  return Array.isArray(receipt?.output_files) ? receipt.output_files : [];
-}
-
-function checkArtifact(receipt: Receipt | null, key: string, sha256: string): BundleStep {
-  const step = "artifact";
-  const named = filesIn(receipt).filter((file) => file?.object_key === key);
-  if (named.length === 0) return { step, isFine: false, says: `the receipt names no file ${key}` };
-  const isSame = named.some((file) => file.sha256 === sha256);
-  const says = isSame
-    ? `${key} matches the receipt (SHA-256 ${sha256})`
-    : `${key} does not match the receipt`;
-  return { step, isFine: isSame, says };
-}
-
-function readReceipt(text: string): Receipt | null {
-  return attempt(() => parseReceipt(text));
-}
-
-/** Returns null for whatever an untrusted text may cause. */
-function attempt<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof WritError || error instanceof TypeError) return null;
-    throw error;
-  }
 }

@@ -15,7 +15,8 @@ const smallOrderYs = new Set([0n, 1n, fieldPrime - 1n, order8Y, fieldPrime - ord
  * verifiers differ: OpenSSL 3.0 accepts forgeries under small-order keys, while 3.5 in Node 26 was seen to refuse them.
  */
 export function refuseWeakPoint(encoded: Uint8Array): void {
-  const y = BigInt(`0x${Buffer.from(encoded).reverse().toString("hex")}`) & (2n ** 255n - 1n);
+  const digits = [...encoded].reverse().map((byte) => byte.toString(16).padStart(2, "0"));
+  const y = BigInt(`0x${digits.join("")}`) & (2n ** 255n - 1n);
   if (y >= fieldPrime) throw new WritError("KEY_REJECTED", "the public key is not canonically encoded");
   if (smallOrderYs.has(y)) throw new WritError("KEY_REJECTED", "the public key is of small order");
 }

@@ -4,7 +4,7 @@ import type { RunOutcome } from "../runners/runner.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import { parseJson } from "../signing/parse-json.ts";
-import { receiptText } from "../signing/receipt.ts";
+import { receiptText } from "../signing/receipt-text.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;

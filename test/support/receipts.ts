@@ -2,7 +2,8 @@ import type { JsonValue } from "../../src/core/json-value.ts";
 import { canonicalize } from "../../src/signing/canonical.ts";
 import { generateSigningKey, type SigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { emptySha256, type Receipt, receiptListText, receiptText } from "../../src/signing/receipt.ts";
+import { emptySha256, receiptListText } from "../../src/signing/receipt.ts";
+import { type Receipt, receiptText } from "../../src/signing/receipt-text.ts";
 import type { TestHub } from "./hub.ts";
 import { type HeldJob, registerWorker, runningJob } from "./jobs.ts";
 

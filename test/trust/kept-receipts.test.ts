@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
-import { parseReceipt } from "../../src/signing/receipt.ts";
+import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { editRows, readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";

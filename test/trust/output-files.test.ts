@@ -9,7 +9,7 @@ import type { RunContext, Runner, RunOutcome } from "../../src/runners/runner.ts
 import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { parseReceipt } from "../../src/signing/receipt.ts";
+import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { editRows, readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";

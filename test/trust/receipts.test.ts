@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/view-shapes.ts";
 import { generateSigningKey, loadVerifyingKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
-import { parseReceipt } from "../../src/signing/receipt.ts";
+import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { verifyBundle } from "../../src/signing/verify-bundle.ts";
 import { verifyClaims } from "../../src/worker/verify-claims.ts";
 import { editRows, readEvents, readRows } from "../support/database.ts";
@@ -93,7 +93,7 @@ describe("a batch", () => {
       readRows(hub.home, "SELECT id FROM receipt_signatures WHERE worker_id = ?", workerId),
     ).toHaveLength(1);
     for (const { id } of [held[0]!, held[255]!]) {
-      const steps = verifyBundle({ bundle: await receiptOf(id), keys: hubKeys() });
+      const steps = await verifyBundle({ bundle: await receiptOf(id), keys: hubKeys() });
       expect(steps.filter(({ isFine }) => isFine === false)).toEqual([]);
     }
     expect(
@@ -134,7 +134,7 @@ describe("the receipt of a real worker", () => {
     expect(bundle.document).toContain(id);
     expect(sha256Hex(bundle.document!)).toBe((await readJob(id)).document_sha256);
     const outputs = { stdout: sha256Hex("out ä"), stderr: sha256Hex("err"), files: [] };
-    expect(verifyBundle({ bundle, keys: hubKeys(), outputs }).map(({ isFine }) => isFine)).toEqual(
+    expect((await verifyBundle({ bundle, keys: hubKeys(), outputs })).map(({ isFine }) => isFine)).toEqual(
       Array(8).fill(true),
     );
     expect(refusals(id)).toEqual([]);
@@ -157,7 +157,7 @@ describe("the receipt of a real worker", () => {
     await eventually("the job to end", async () => (await readJob(id)).status === "completed");
     await other.stop();
     await hub.call("DELETE", `/workers/${other.workerId}`, { token: hub.admin });
-    const steps = verifyBundle({ bundle: await receiptOf(id), keys: hubKeys() });
+    const steps = await verifyBundle({ bundle: await receiptOf(id), keys: hubKeys() });
     expect(steps.filter(({ isFine }) => isFine === false)).toEqual([]);
   });
 

@@ -5,7 +5,8 @@ import type { OutputName } from "../../../output/outputs.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { loadVerifyingKey, verifyText } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
-import { emptySha256, parseReceipt, type Receipt } from "../../../signing/receipt.ts";
+import { emptySha256 } from "../../../signing/receipt.ts";
+import { parseReceipt, type Receipt } from "../../../signing/receipt-text.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 
