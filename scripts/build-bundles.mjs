@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
+import { describeSource } from "./is-fresh.mjs";
 import { bundleDir, manifestOf, programs, root, sourceOf } from "./paths.mjs";
 
 // Bundles each program, and each thread that it starts, into one file. Set-up runs this on the pinned Node.
@@ -25,7 +26,10 @@ for (const name of programs) {
     "package-lock.json",
   ]);
   // Written last: its existence means that the rest is complete.
-  writeFileSync(manifestOf(name), JSON.stringify({ bundle: file, sources: [...all].sort().map(describe) }));
+  writeFileSync(
+    manifestOf(name),
+    JSON.stringify({ bundle: file, sources: [...all].sort().map(describeSource) }),
+  );
 }
 removeOld();
 
@@ -79,12 +83,6 @@ function readReference() {
       onLoad({ filter: /\/src\/hub\/http\/reference\/load-reference\.ts$/ }, () => ({ contents }));
     },
   };
-}
-
-/** Size and time of a file, which change with its content. */
-function describe(path) {
-  const { size, mtimeMs } = statSync(join(root, path));
-  return [path, size, Math.floor(mtimeMs / 1000)];
 }
 
 /** Sources find other files by import.meta. In a bundle this still means the source's folder, except for threads. */

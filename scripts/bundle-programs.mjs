@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { isFresh } from "./is-fresh.mjs";
 import { bundleDir, manifestOf, pinnedNode, programs, root } from "./paths.mjs";
 
 const loaderSource = join(root, "scripts", "bundle-loader.cjs");
@@ -28,15 +29,6 @@ export const bundlePrograms = {
     for (const name of programs) copyFileSync(loaderSource, loaderOf(name));
   },
 };
-
-/** The same check that the loader makes at each start. */
-function isFresh(manifest) {
-  if (!existsSync(manifest)) return false;
-  return JSON.parse(readFileSync(manifest, "utf8")).sources.every(([path, size, seconds]) => {
-    const found = statSync(join(root, path), { throwIfNoEntry: false });
-    return found?.size === size && Math.floor(found.mtimeMs / 1000) === seconds;
-  });
-}
 
 function isSameFile(one, other) {
   return existsSync(one) && readFileSync(one).equals(readFileSync(other));

@@ -1,6 +1,6 @@
-import { conclude, lint, runTests, typecheck } from "./checks.mjs";
+import { conclude, lint, runTests, typecheck, typecheckDashboard } from "./checks.mjs";
 import { setup } from "./setup.mjs";
 
 // For use before each commit: everything that takes less than a minute.
 setup();
-conclude([lint(), typecheck(), runTests(["--project", "fast"])]);
+conclude([lint(), typecheck(), typecheckDashboard(), runTests(["--project", "fast"])]);

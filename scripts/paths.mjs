@@ -13,5 +13,9 @@ export const programs = ["jobctl", "writ", "writ-agent"];
 export const sourceOf = (program) => `src/${program === "writ-agent" ? "agent" : "cli"}/${program}.ts`;
 export const manifestOf = (program) => join(bundleDir, `${program}.json`);
 
+/** Where set-up puts the built dashboard; the hub serves this folder. */
+export const dashboardDir = join(stateDir, "dashboard");
+export const dashboardManifest = join(stateDir, "dashboard.json");
+
 /** The Node that everything in this checkout runs on, as chosen by set-up. */
 export const pinnedNode = join(stateDir, "node");

@@ -2,6 +2,7 @@ import { pathToFileURL } from "node:url";
 import { bundlePrograms } from "./bundle-programs.mjs";
 import { chooseNode } from "./choose-node.mjs";
 import { compileLauncher } from "./compile-launcher.mjs";
+import { buildDashboard } from "./dashboard-step.mjs";
 import { installPackages } from "./install-packages.mjs";
 
 export { pinnedNode } from "./paths.mjs";
@@ -13,7 +14,7 @@ export { pinnedNode } from "./paths.mjs";
  *
  * @type {{ name: string, isSlow: boolean, isDone: () => boolean, run: () => void }[]}
  */
-const steps = [installPackages, chooseNode, compileLauncher, bundlePrograms];
+const steps = [installPackages, chooseNode, compileLauncher, bundlePrograms, buildDashboard];
 
 /** Prepares the checkout, or prints one line that says why it cannot and ends the process. */
 export function setup() {

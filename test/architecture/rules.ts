@@ -24,7 +24,11 @@ export const rooms: Record<string, Room> = {
       "src/signing/verify-bundle.ts",
     ],
   },
-  dashboard: { imports: ["core", "contract"], packages: "browser" },
+  dashboard: {
+    imports: ["core", "contract"],
+    doors: ["src/runtime/sse.ts", "src/signing/check-bundle.ts", "src/signing/weak-points.ts"],
+    packages: "browser",
+  },
 };
 
 /** These run in different processes or places: not even a test file of one may reach into another. */

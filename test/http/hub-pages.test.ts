@@ -1,7 +1,10 @@
-import { createHash } from "node:crypto";
+import { Hono } from "hono";
 import { expect, test } from "vitest";
+import { pagePaths } from "../../src/contract/page-paths.ts";
 import { probeRoutes } from "../../src/contract/probe-routes.ts";
 import { routes } from "../../src/contract/routes.ts";
+import type { HttpEnv } from "../../src/hub/http/call.ts";
+import { bindDashboard } from "../../src/hub/http/dashboard.ts";
 import type { Answer } from "../support/call-http.ts";
 import { claimedJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
@@ -63,14 +66,40 @@ test("B8: the reference is static: groups, search and examples, and nothing inli
   }
 });
 
-test("the first page allows no script and no stranger on it", async () => {
+test("the dashboard is one document for all its pages, with nothing inline and nothing foreign", async () => {
   const page = await hub.call("GET", "//");
   expectSafe(page);
   const policy = page.headers["content-security-policy"] as string;
-  expect(policy).not.toMatch(/script-src/);
-  const style = /<style>([\s\S]*?)<\/style>/.exec(page.text)![1]!;
-  expect(policy).toContain(`'sha256-${createHash("sha256").update(style).digest("base64")}'`);
-  expect(page.text).not.toMatch(/<script|\son\w+=|style="/i);
+  expect(policy).toContain("script-src 'self'; style-src 'self'; ");
+  expect(policy).toContain("require-trusted-types-for 'script'; trusted-types 'none'");
+  expect(page.text).not.toMatch(/<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc="\/assets\/)/i);
+  for (const path of pagePaths) {
+    const other = await hub.call("GET", `/${path.replace(":id", "01890000-0000-7000-8000-000000000000")}`);
+    expect(other.text, path).toBe(page.text);
+  }
+  const files = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path]) => path!);
+  expect(files.length).toBeGreaterThan(1);
+  let bytes = 0;
+  for (const file of files) {
+    expect(file).toMatch(/^\/assets\/[\w-]+\.(js|css|svg)$/);
+    const answer = await hub.call("GET", `/${file}`, { headers: { "Accept-Encoding": "gzip" } });
+    expect(answer.status, file).toBe(200);
+    expect(answer.headers).toMatchObject({
+      "content-encoding": "gzip",
+      "cache-control": "public, max-age=31536000, immutable",
+      "x-content-type-options": "nosniff",
+    });
+    bytes += answer.bytes.length;
+  }
+  expect(bytes).toBeLessThan(170_000);
+  for (const path of ["//assets/nothing.js", "//assets/..%2findex.html"])
+    expect(await hub.call("GET", path), path).toMatchObject({ status: 404, code: "NOT_FOUND" });
+});
+
+test("without a built dashboard, the first page says how to build it and runs no script", async () => {
+  const app = new Hono<HttpEnv>();
+  bindDashboard(app, () => new Response("not built"), "/nonexistent");
+  expect(await (await app.request("/jobs")).text()).toBe("not built");
 });
 
 function expectSafe({ headers }: Answer): void {

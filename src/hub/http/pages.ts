@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import { apiPrefixes } from "./api-prefixes.ts";
 import type { HttpEnv } from "./call.ts";
+import { bindDashboard } from "./dashboard.ts";
 import { escapeHtml, htmlPage } from "./html.ts";
 import { loadReference } from "./reference/load-reference.ts";
 import type { ReferenceFiles } from "./reference/reference-files.ts";
@@ -17,7 +18,7 @@ const safe = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-refer
 const html = { ...safe, "Content-Type": "text/html; charset=utf-8" };
 
 /** The style is the only inline content, and the policy lists it by hash: no script runs on this page. */
-const welcomeHeaders = {
+const plainHeaders = {
   ...html,
   "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'; ${noStrangers}`,
 };
@@ -31,7 +32,7 @@ const referenceHeaders = {
 /** The pages of the hub, and the reference of its API. */
 export function bindPages(app: Hono<HttpEnv>, version: string): void {
   const reference = atFirstUse(() => loadReference(version));
-  app.get("/", () => new Response(welcomePage(version), { headers: welcomeHeaders }));
+  bindDashboard(app, () => new Response(plainPage(version), { headers: plainHeaders }));
   const serve = (path: string, file: keyof ReferenceFiles, headers: Record<string, string>) => {
     for (const prefix of apiPrefixes) {
       app.get(`${prefix}${path}`, () => new Response(reference()[file], { headers }));
@@ -43,11 +44,13 @@ export function bindPages(app: Hono<HttpEnv>, version: string): void {
   serve("/openapi.json", "openApi", { ...safe, "Content-Type": "application/json" });
 }
 
-function welcomePage(version: string): string {
+/** For a checkout whose dashboard was not built. */
+function plainPage(version: string): string {
   return htmlPage({
     title: "Writ",
     head: `<style>${style}</style>`,
-    body: `<h1>Writ</h1><p>This hub runs version ${escapeHtml(version)}.</p>
+    body: `<h1>Writ</h1><p>This hub runs version ${escapeHtml(version)}. Its dashboard has not been built:
+run <code>npm run setup</code>, then start the hub again.</p>
 <p><a href="/api/docs">API reference</a> · <a href="/api/openapi.json">OpenAPI</a> · <a href="/healthz">health</a></p>
 <p>From a terminal: <code>bin/jobctl list</code>, <code>bin/jobctl workers</code>, <code>bin/jobctl submit --help</code>.</p>`,
   });

@@ -1,0 +1,67 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { constants, gzipSync } from "node:zlib";
+import { build } from "vite";
+import { describeSource } from "./is-fresh.mjs";
+import { dashboardDir, dashboardManifest, root, stateDir } from "./paths.mjs";
+
+// Builds the dashboard into files that the hub serves as they are, each also compressed. Set-up runs this on the pinned
+// Node. The folder is replaced as a whole, so that a hub never reads one half of it.
+const made = join(stateDir, `dashboard-${process.pid}`);
+const sources = new Set(["package-lock.json", "scripts/build-dashboard.mjs", "src/dashboard/index.html"]);
+
+rmSync(dashboardManifest, { force: true });
+await build({
+  configFile: false,
+  root: join(root, "src", "dashboard"),
+  base: "/",
+  logLevel: "error",
+  plugins: [noteSources(), oneLanguage()],
+  build: {
+    outDir: made,
+    emptyOutDir: true,
+    target: "es2023",
+    // Every file is a file of its own: a data: address would need an exception in the page's policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+});
+for (const file of readdirSync(made, { recursive: true, withFileTypes: true })) {
+  if (!file.isFile() || !/\.(?:js|css|html|svg)$/.test(file.name)) continue;
+  const path = join(file.parentPath, file.name);
+  const options = { level: constants.Z_BEST_COMPRESSION };
+  writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), options));
+}
+mkdirSync(stateDir, { recursive: true });
+rmSync(dashboardDir, { recursive: true, force: true });
+renameSync(made, dashboardDir);
+// Written last: its existence means that the rest is complete.
+writeFileSync(dashboardManifest, JSON.stringify({ sources: [...sources].sort().map(describeSource) }));
+
+/** Everything of ours that went into the build, so that set-up can tell when it is out of date. */
+function noteSources() {
+  return {
+    name: "note-sources",
+    generateBundle() {
+      for (const id of this.getModuleIds()) {
+        const path = relative(root, id.split("?")[0]);
+        if (path.startsWith("src/")) sources.add(path);
+      }
+    },
+  };
+}
+
+/** zod exports its messages in sixty languages; only the built-in English is used. */
+function oneLanguage() {
+  const empty = "\0one-language";
+  return {
+    name: "one-language",
+    enforce: "pre",
+    resolveId(source, importer) {
+      const isOfZod = importer?.includes("/node_modules/zod/") && /\/locales\/index\.js$/.test(source);
+      return isOfZod ? empty : null;
+    },
+    load: (id) => (id === empty ? "export {};" : null),
+  };
+}

@@ -1,0 +1,50 @@
+import type { RouteInput } from "../../contract/build-request.ts";
+import { callRoute } from "../../contract/call-route.ts";
+import type { Received, RouteAnswer } from "../../contract/read-answer.ts";
+import type { Route } from "../../contract/route.ts";
+import { WritError } from "../../core/errors.ts";
+import { forgetPerson } from "./session.ts";
+
+/** A call that takes longer than this has lost its hub; the page says so and tries again. */
+const callMsMax = 30_000;
+
+/** Calls a route of this hub as the person who is signed in. Refusals are thrown as the hub's own errors. */
+export async function callHub<R extends Route>(route: R, input: RouteInput<R>): Promise<RouteAnswer<R>> {
+  try {
+    return await callRoute(send, route, input);
+  } catch (error) {
+    if (error instanceof WritError && error.code === "UNAUTHENTICATED") forgetPerson();
+    throw error;
+  }
+}
+
+async function send(request: {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array | undefined;
+}): Promise<Received> {
+  const { method, path, headers, body } = request;
+  const response = await reach(path, { method, headers, body: body as BodyInit | undefined });
+  const text = await response.text();
+  return {
+    status: response.status,
+    header: (name) => response.headers.get(name) ?? undefined,
+    text: () => text,
+  };
+}
+
+async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { ...init, cache: "no-store", signal: AbortSignal.timeout(callMsMax) });
+  } catch {
+    throw new WritError("HUB_UNREACHABLE", "the hub does not answer");
+  }
+}
+
+/** What went wrong, as a sentence for people. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message } = error;
+  return message.charAt(0).toUpperCase() + message.slice(1);
+}

@@ -1,0 +1,63 @@
+import { apiPrefix } from "../../contract/route.ts";
+import { routes } from "../../contract/routes.ts";
+import type { LiveEvent } from "../../contract/view-shapes.ts";
+import { parseSse } from "../../runtime/sse.ts";
+
+/** The hub sends a comment at least every 15 s; a stream that is silent for longer is dead. */
+const silenceMsMax = 40_000;
+
+export type StreamBatch = { lastId: string | null; events: LiveEvent[]; isReset: boolean };
+
+export class StreamRefused extends Error {
+  readonly status: number;
+  constructor(status: number) {
+    super(`the hub refused the event stream with status ${status}`);
+    this.status = status;
+  }
+}
+
+/** Reads live events until the stream ends; what arrived together is handed on together. */
+export async function readEvents(options: {
+  lastId: string | null;
+  signal: AbortSignal;
+  onOpen: () => void;
+  onBatch: (batch: StreamBatch) => void;
+}): Promise<void> {
+  const silence = new AbortController();
+  const headers: Record<string, string> = options.lastId === null ? {} : { "Last-Event-ID": options.lastId };
+  const response = await fetch(apiPrefix + routes.streamEvents.path, {
+    headers,
+    cache: "no-store",
+    signal: AbortSignal.any([options.signal, silence.signal]),
+  });
+  if (!response.ok || response.body === null) throw new StreamRefused(response.status);
+  options.onOpen();
+  let batch: StreamBatch = { lastId: null, events: [], isReset: false };
+  const flush = () => {
+    if (batch.lastId === null && batch.events.length === 0 && !batch.isReset) return;
+    options.onBatch(batch);
+    batch = { lastId: null, events: [], isReset: false };
+  };
+  for await (const { id, event, data } of parseSse(
+    chunksOf(response.body, { silence, onChunkDone: flush }),
+  )) {
+    if (id !== undefined) batch.lastId = id;
+    if (event === "reset") batch.isReset = true;
+    else if (event.startsWith("job:")) batch.events.push(JSON.parse(data) as LiveEvent);
+  }
+}
+
+/** The parser asks for the next chunk when it has read all of the last one, so then that one is done. */
+async function* chunksOf(
+  body: ReadableStream<Uint8Array>,
+  { silence, onChunkDone }: { silence: AbortController; onChunkDone: () => void },
+): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  for (;;) {
+    const timer = setTimeout(() => silence.abort(), silenceMsMax);
+    const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+    if (done) return;
+    yield value;
+    onChunkDone();
+  }
+}

@@ -1,0 +1,155 @@
+import type { LiveEvent } from "../../contract/view-shapes.ts";
+import { readEvents, type StreamBatch, StreamRefused } from "./event-stream.ts";
+import { forgetPerson } from "./session.ts";
+import { Store } from "./store.ts";
+
+/** What one flush brings: the last event of each job, or word that everything has to be read again. */
+export type Changes = {
+  events: ReadonlyMap<string, LiveEvent>;
+  created: readonly LiveEvent[];
+  isReset: boolean;
+};
+
+/** `lostAt` is null while the stream is open. */
+type Link = { lostAt: number | null; retryAt: number | null };
+
+type Message =
+  | ({ kind: "batch" } & StreamBatch)
+  | { kind: "link"; link: Link }
+  | { kind: "hello" }
+  | { kind: "try" };
+
+const flushMsMin = 100;
+/** A tab that was hidden for long has missed too much to replay; it reads everything again. */
+const pendingMax = 5_000;
+const retryMsMin = 500;
+const retryMsMax = 15_000;
+
+export const link = new Store<Link>({ lostAt: null, retryAt: null });
+/** Events a second over the last few seconds. */
+export const eventRate = new Store(0);
+
+const channel = new BroadcastChannel("writ-live");
+const listeners = new Set<(changes: Changes) => void>();
+const pending = new Map<string, LiveEvent>();
+let created: LiveEvent[] = [];
+let isReset = false;
+let lastId: string | null = null;
+let lastFlushMs = 0;
+let isFlushDue = false;
+let counted = 0;
+let isLeader = false;
+let retryNow: () => void = () => {};
+
+/** Tells of changes, at most ten times a second and never while the tab is hidden. */
+export function onChanges(listener: (changes: Changes) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** One tab of a browser holds the stream and passes it on to the others; when it closes, the next one takes over. */
+export function startFeed(): void {
+  channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data);
+  channel.postMessage({ kind: "hello" } satisfies Message);
+  document.addEventListener("visibilitychange", scheduleFlush);
+  setInterval(() => {
+    eventRate.set(Math.round(counted / 5));
+    counted = 0;
+  }, 5_000);
+  // Locks need a secure context; without them each tab has a stream of its own.
+  if (navigator.locks === undefined) void lead();
+  else void navigator.locks.request("writ-live", () => lead());
+}
+
+/** Tries to reconnect at once. */
+export function tryNow(): void {
+  if (isLeader) retryNow();
+  else channel.postMessage({ kind: "try" } satisfies Message);
+}
+
+function receive(message: Message): void {
+  if (message.kind === "batch") take(message);
+  else if (message.kind === "link") link.set(message.link);
+  else if (message.kind === "try" && isLeader) retryNow();
+  else if (message.kind === "hello" && isLeader) send({ kind: "link", link: link.get() });
+}
+
+function send(message: Message): void {
+  channel.postMessage(message);
+}
+
+/** Never ends: the lock is given up when the tab is closed. */
+async function lead(): Promise<void> {
+  isLeader = true;
+  for (let failures = 0; ; failures++) {
+    try {
+      await readEvents({
+        lastId,
+        signal: new AbortController().signal,
+        onOpen: () => {
+          // Without a position there is nothing to resume from, so what happened before has to be read again.
+          if (lastId === null) publish({ lastId: null, events: [], isReset: true });
+          failures = 0;
+          setLink({ lostAt: null, retryAt: null });
+        },
+        onBatch: publish,
+      });
+    } catch (error) {
+      if (error instanceof StreamRefused && error.status === 401) forgetPerson();
+    }
+    await pause(failures);
+  }
+}
+
+function publish(batch: StreamBatch): void {
+  send({ kind: "batch", ...batch });
+  take(batch);
+}
+
+async function pause(failures: number): Promise<void> {
+  const delayMs = Math.min(retryMsMin * 2 ** failures, retryMsMax) * (0.75 + Math.random() / 2);
+  const nowMs = Date.now();
+  setLink({ lostAt: link.get().lostAt ?? nowMs, retryAt: nowMs + delayMs });
+  await new Promise<void>((resolve) => {
+    retryNow = resolve;
+    setTimeout(resolve, delayMs);
+  });
+}
+
+function setLink(next: Link): void {
+  link.set(next);
+  send({ kind: "link", link: next });
+}
+
+function take(batch: StreamBatch): void {
+  if (batch.lastId !== null) lastId = batch.lastId;
+  isReset ||= batch.isReset;
+  counted += batch.events.length;
+  for (const event of batch.events) {
+    pending.set(event.id, event);
+    if (event.status === "pending" && event.attempt === 0) created.push(event);
+  }
+  if (pending.size > pendingMax) {
+    pending.clear();
+    created = [];
+    isReset = true;
+  }
+  scheduleFlush();
+}
+
+function scheduleFlush(): void {
+  if (isFlushDue || document.hidden || (pending.size === 0 && !isReset)) return;
+  isFlushDue = true;
+  const waitMs = Math.max(0, lastFlushMs + flushMsMin - performance.now());
+  setTimeout(() => requestAnimationFrame(flush), waitMs);
+}
+
+function flush(): void {
+  isFlushDue = false;
+  lastFlushMs = performance.now();
+  const changes: Changes = { events: new Map(pending), created, isReset };
+  pending.clear();
+  created = [];
+  isReset = false;
+  for (const listener of [...listeners]) listener(changes);
+}

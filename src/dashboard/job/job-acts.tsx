@@ -1,0 +1,166 @@
+import { useRef } from "react";
+import { commandOf } from "../../contract/kinds.ts";
+import { routes } from "../../contract/routes.ts";
+import type { JobView } from "../../contract/view-shapes.ts";
+import { isEnded } from "../../core/job.ts";
+import { callHub } from "../hub/call-hub.ts";
+import { durationText, shortId } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { copyText } from "../parts/notices.tsx";
+import { askFirst } from "../shell/confirm.tsx";
+import { useKeys } from "../shell/keys.ts";
+import { showToast } from "../shell/toasts.tsx";
+
+type Props = { job: JobView; mayAct: boolean; onDone: () => void };
+
+/** Only what can help: a job that has ended cannot be cancelled, one that runs cannot be retried. */
+export function JobActs({ job, mayAct, onDone }: Props) {
+  const canCancel = mayAct && !isEnded(job.status) && job.cancel_requested_at === null;
+  const canRetry = mayAct && (job.status === "failed" || job.status === "quarantined");
+  const cancel = () => askToCancel(job, onDone);
+  const retry = () => askToRetry(job, onDone);
+  useKeys({ c: canCancel ? cancel : undefined, r: canRetry ? retry : undefined });
+  return (
+    <>
+      {canCancel ? (
+        <button type="button" className="button danger" onClick={cancel}>
+          <Icon name="stop" />
+          Cancel
+          <kbd className="not-phone">C</kbd>
+        </button>
+      ) : null}
+      {canRetry ? (
+        <button type="button" className="button" onClick={retry}>
+          <Icon name="retry" />
+          Retry
+          <kbd className="not-phone">R</kbd>
+        </button>
+      ) : null}
+      <MoreActs job={job} />
+    </>
+  );
+}
+
+function MoreActs({ job }: { job: JobView }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const copy = (text: string, what: string) => {
+    menu.current?.removeAttribute("open");
+    void copyText(text, what);
+  };
+  return (
+    <details
+      className="menu"
+      ref={menu}
+      onBlur={(event) => closeOutside(event.currentTarget, event.relatedTarget)}
+    >
+      <summary className="icon-button" aria-label="More actions">
+        <Icon name="more" />
+      </summary>
+      <div className="menu-list">
+        <button type="button" onClick={() => copy(job.id, "Id")}>
+          Copy the id
+        </button>
+        <button type="button" onClick={() => copy(asJobctl(job), "jobctl command")}>
+          Copy as jobctl
+        </button>
+        <button type="button" onClick={() => copy(asCurl(job), "curl command")}>
+          Copy as curl
+        </button>
+        <a href={`/api/v1/jobs/${job.id}/receipt`} download={`${job.id}.receipt.json`}>
+          Download the receipt
+        </a>
+      </div>
+    </details>
+  );
+}
+
+function closeOutside(menu: HTMLDetailsElement, next: EventTarget | null): void {
+  if (!(next instanceof Node && menu.contains(next))) menu.removeAttribute("open");
+}
+
+function askToCancel(job: JobView, onDone: () => void): void {
+  const isHeld = job.status !== "pending";
+  askFirst({
+    title: "Cancel this job?",
+    body: (
+      <p>
+        {isHeld
+          ? `${job.worker_id} is told at once: the process has 5 s to end by itself, then its whole tree is killed. What it has written so far is kept.`
+          : "It waits and has not started; it will not start."}
+      </p>
+    ),
+    acts: [
+      {
+        label: "Cancel the job",
+        tone: "alarm",
+        run: async () => {
+          await callHub(routes.cancelJob, { params: { id: job.id } });
+          showToast({
+            icon: "stop",
+            text: `Cancelling ${job.type}`,
+            note: isHeld ? `${job.worker_id} has been told` : shortId(job.id),
+          });
+          onDone();
+        },
+      },
+    ],
+  });
+}
+
+function askToRetry(job: JobView, onDone: () => void): void {
+  const last = job.fail_history.at(-1);
+  askFirst({
+    title: "Retry with the same limits?",
+    body: (
+      <p>
+        The signed document cannot change, so the next attempt runs the same command with the same limits
+        {job.timeout_sec === 0 ? "" : ` and ${durationText(job.max_runtime_ms)} of time`}.
+        {last === undefined ? "" : ` The last one ended with: ${last.reason}.`}
+      </p>
+    ),
+    acts: [
+      {
+        label: "Retry",
+        tone: "main",
+        run: async () => {
+          await callHub(routes.retryJob, { params: { id: job.id } });
+          showToast({ icon: "retry", text: "Back in the queue", note: "It starts when a slot is free." });
+          onDone();
+        },
+      },
+    ],
+  });
+}
+
+/** The command that submits the same again. */
+function asJobctl(job: JobView): string {
+  const command = job.run === null ? null : commandOf(job.run);
+  const options = [
+    ...(job.priority === 5 ? [] : ["--priority", String(job.priority)]),
+    ...(job.max_attempts === 3 ? [] : ["--attempts", String(job.max_attempts)]),
+    ...(job.timeout_sec === 0 ? [] : ["--timeout", `${job.timeout_sec}s`]),
+    ...(job.requires?.tags ?? []).flatMap((tag) => ["--tag", tag]),
+  ];
+  const params =
+    job.params === null || job.params === undefined ? [] : ["--params", JSON.stringify(job.params)];
+  const words =
+    command === null
+      ? ["jobctl", "submit", ...options, ...params, job.type]
+      : ["jobctl", "submit", ...options, job.type, "--exec", "--", ...command];
+  return words.map(quoted).join(" ");
+}
+
+function asCurl(job: JobView): string {
+  const { type, params, run, priority, requires, limits, timeout_sec, max_attempts, metadata } = job;
+  const body = { type, run, params, priority, requires, limits, timeout_sec, max_attempts, metadata };
+  const given = Object.fromEntries(
+    Object.entries(body).filter(([, value]) => value !== null && value !== undefined),
+  );
+  const url = `${location.origin}/api/v1/jobs`;
+  return `curl -sS ${url} -H "Authorization: Bearer $WRIT_TOKEN" -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(given))}`;
+}
+
+/** As a POSIX shell reads it. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,146 @@
+import { commandOf } from "../../contract/kinds.ts";
+import { routes } from "../../contract/routes.ts";
+import type { EventView, JobView } from "../../contract/view-shapes.ts";
+import type { WhyView } from "../../contract/why-view.ts";
+import { WritError } from "../../core/errors.ts";
+import { isEnded } from "../../core/job.ts";
+import { callHub } from "../hub/call-hub.ts";
+import { useNow } from "../hub/clock.ts";
+import { mayOf, usePerson } from "../hub/session.ts";
+import { useQuery } from "../hub/use-query.ts";
+import { useWorkers } from "../hub/workers.ts";
+import { OutputPanel } from "../output/output-panel.tsx";
+import { shortId } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { StateBadge, shownState } from "../parts/state.tsx";
+import { AttemptBars } from "./attempt-bars.tsx";
+import { JobActs } from "./job-acts.tsx";
+import { JobProof } from "./job-proof.tsx";
+import { JobSentence } from "./job-sentence.tsx";
+import { TreePanel } from "./result-tree.tsx";
+import { DetailsPanel, FilesPanel, IsolationPanel, ResourcesPanel } from "./side-panels.tsx";
+import { WhoCould } from "./who-could.tsx";
+
+/** While a job is not over, what no event tells is read again this often. */
+const activeMs = 5_000;
+
+type Read = { job: JobView; why: WhyView | undefined; events: EventView[] };
+
+export function JobPage({ id }: { id: string }) {
+  const { data, error, at, reload } = useQuery<Read>(`job ${id}`, () => readJob(id), {
+    when: ({ events }) => events.has(id),
+    everyMs: activeMs,
+  });
+  return (
+    <>
+      <div className="top">
+        <nav className="crumb" aria-label="Where this is">
+          <a href="/jobs" className="row">
+            <Icon name="back" />
+            Jobs
+          </a>
+          <span>/</span>
+          <span className="mono">{shortId(id)}</span>
+        </nav>
+      </div>
+      <div className="page with-acts">
+        {data === undefined && error !== undefined ? <NoJob error={error} onRetry={reload} /> : null}
+        {data === undefined && error === undefined ? <SkeletonRows count={6} /> : null}
+        {data === undefined ? null : (
+          <>
+            <ErrorBand error={error} at={at} onRetry={reload} />
+            <JobBody read={data} onDone={reload} />
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+async function readJob(id: string): Promise<Read> {
+  const params = { id };
+  const { body: job } = await callHub(routes.getJob, { params });
+  const [why, events] = await Promise.all([
+    job.status === "pending" ? callHub(routes.explainJob, { params }).then(({ body }) => body) : undefined,
+    callHub(routes.listJobEvents, { params, query: { limit: 1000 } }).then(({ body }) => body),
+  ]);
+  return { job, why, events };
+}
+
+function NoJob({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  const isMissing =
+    error instanceof WritError && (error.code === "NOT_FOUND" || error.code === "INVALID_ARGUMENT");
+  if (!isMissing) return <ErrorBand error={error} onRetry={onRetry} />;
+  return (
+    <Empty icon={<Icon name="search" />} title="There is no such job">
+      <p>It does not exist, is another tenant’s, or was deleted after its time.</p>
+      <a className="button" href="/jobs">
+        Show all jobs
+      </a>
+    </Empty>
+  );
+}
+
+function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
+  const { job, why, events } = read;
+  const now = useNow();
+  const may = mayOf(usePerson());
+  const workers = useWorkers(may.seeFleet && job.status === "pending").data ?? [];
+  const command = job.run === null ? null : commandOf(job.run);
+  const acts = <JobActs job={job} mayAct={may.act} onDone={onDone} />;
+  return (
+    <>
+      <div className="job-head">
+        <div className="grow">
+          <h1>
+            <bdi>{job.type}</bdi> <StateBadge state={shownState(job)} isBadge />
+          </h1>
+          <div className="command cut" title={command?.join(" ")}>
+            <bdi>{command === null ? `${job.run?.kind ?? "handler"} job` : command.join(" ")}</bdi>
+          </div>
+        </div>
+        <div className="row acts">{acts}</div>
+      </div>
+      <JobSentence job={job} why={why} now={now} />
+      <JobProof job={job} />
+      <div className="job-columns">
+        <div className="stack">
+          {why === undefined ? null : <WhoCould why={why} workers={workers} />}
+          <AttemptBars job={job} events={events} now={now} />
+          <OutputPanel job={job} />
+          <Results job={job} />
+        </div>
+        <div className="stack">
+          <ResourcesPanel job={job} now={now} />
+          <IsolationPanel job={job} />
+          <FilesPanel job={job} />
+          <DetailsPanel job={job} />
+        </div>
+      </div>
+      <div className="job-acts">{acts}</div>
+    </>
+  );
+}
+
+function Results({ job }: { job: JobView }) {
+  const { result, partial_result, params, run, requires, limits, metadata } = job;
+  const document = Object.fromEntries(
+    Object.entries({ type: job.type, run, params, requires, limits, metadata }).filter(
+      ([, value]) => value !== null && value !== undefined,
+    ),
+  );
+  return (
+    <>
+      {result === null || result === undefined ? null : <TreePanel title="Result" value={result} />}
+      {partial_result === null || partial_result === undefined ? null : (
+        <TreePanel title="Result" note={`partial, kept from attempt ${job.attempt}`} value={partial_result} />
+      )}
+      <TreePanel
+        title="Document"
+        note={isEnded(job.status) ? "what was signed" : "what is signed"}
+        value={document}
+      />
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+import type { ReactNode } from "react";
+import type { JobView } from "../../contract/view-shapes.ts";
+import type { WhyView } from "../../contract/why-view.ts";
+import { durationText, momentText, plural } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
+
+type Sentence = { lead: ReactNode; rest?: ReactNode; aside?: ReactNode };
+
+const ordinals = [
+  "zeroth",
+  "first",
+  "second",
+  "third",
+  "fourth",
+  "fifth",
+  "sixth",
+  "seventh",
+  "eighth",
+  "ninth",
+];
+const times = ["never", "once", "twice", "three times", "four times", "five times"];
+
+/** Where the job is, why, and what comes next. */
+export function JobSentence({
+  job,
+  why,
+  now,
+  children,
+}: {
+  job: JobView;
+  why: WhyView | undefined;
+  now: number;
+  children?: ReactNode;
+}) {
+  const state = shownState(job);
+  const { lead, rest, aside } = sentenceOf(job, why, now);
+  return (
+    <div className="say" data-state={colourOf(state)}>
+      <StateIcon state={state} />
+      <div className="grow">
+        <b>{lead}</b> {rest} {aside === undefined ? null : <span className="dim">{aside}</span>}
+      </div>
+      {children}
+      <span className="mono not-phone code-line">{codesOf(job)}</span>
+      {job.damaged === undefined ? null : (
+        <span className="state" data-state="failed">
+          <Icon name="warning" />
+          damaged: {job.damaged.join(", ")}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function sentenceOf(job: JobView, why: WhyView | undefined, now: number): Sentence {
+  if (job.status === "running") return runningSentence(job, now);
+  if (job.status === "assigned") {
+    return {
+      lead: `${job.worker_id} has it and is about to start it.`,
+      aside: ` It is the ${ordinal(job.attempts)} attempt of ${job.max_attempts}.`,
+    };
+  }
+  if (job.status === "pending") return pendingSentence(job, why, now);
+  if (job.status === "completed") return completedSentence(job);
+  return failedSentence(job);
+}
+
+function runningSentence(job: JobView, now: number): Sentence {
+  const ran = job.started_at === null ? "" : ` for ${durationText(now - job.started_at)}`;
+  const done = job.progress === null ? "" : `, ${Math.round(job.progress)} % done`;
+  const last = job.fail_history.at(-1);
+  const before = last === undefined ? "" : `The ${ordinal(job.attempts - 1)} ended: ${last.reason}. `;
+  const limit =
+    job.started_at === null || job.timeout_sec === 0
+      ? "It has no time limit."
+      : `It ends by ${momentText(job.started_at + job.max_runtime_ms)} at the latest.`;
+  if (job.cancel_requested_at !== null) {
+    return {
+      lead: `${job.worker_id} is stopping it.`,
+      rest: `It was told ${durationText(now - job.cancel_requested_at)} ago.`,
+    };
+  }
+  return {
+    lead: `Runs on ${job.worker_id}${ran},`,
+    rest: `${ordinal(job.attempts)} attempt of ${job.max_attempts}${done}.`,
+    aside: `${before}${limit}`,
+  };
+}
+
+function pendingSentence(job: JobView, why: WhyView | undefined, now: number): Sentence {
+  const [first, ...others] = why?.reasons ?? [];
+  const [lead, ...tail] = (first?.text ?? why?.summary ?? "Waits for a worker.").split(/(?<=[.;])\s/);
+  const waited = `It has waited for ${durationText(now - job.created_at)}`;
+  const place =
+    why?.position === null || why?.position === undefined ? "." : `, as number ${why.position} of its queue.`;
+  const rest = [...tail, ...others.map(({ text }) => text)].join(" ");
+  return { lead: withCode(lead ?? ""), rest: withCode(rest), aside: waited + place };
+}
+
+/** The hub names commands in backticks. */
+function withCode(text: string): ReactNode {
+  return text.split("`").map((part, index) =>
+    index % 2 === 0 ? (
+      part
+    ) : (
+      <code className="mono" key={part}>
+        {part}
+      </code>
+    ),
+  );
+}
+
+function completedSentence(job: JobView): Sentence {
+  const ms = job.execution_time_ms;
+  const tries = job.attempts > 1 ? ` It needed ${plural(job.attempts, "attempt")}.` : "";
+  return {
+    lead: ms === null ? "Completed." : `Completed in ${durationText(ms)}`,
+    rest: ms === null ? "" : `on ${job.worker_id}.`,
+    aside: `${job.exit_code === null ? "" : `Exit code ${job.exit_code}.`}${tries}`,
+  };
+}
+
+function failedSentence(job: JobView): Sentence {
+  const last = job.fail_history.at(-1);
+  const reason = last?.reason ?? job.fail_reason ?? "no reason was given";
+  if (job.fail_code === "CANCELLED") return { lead: "Cancelled.", rest: sentenceCase(reason) };
+  const isSame =
+    job.fail_history.length > 1 &&
+    job.fail_history.every(({ detail, code }) => (detail ?? code) === (last?.detail ?? last?.code));
+  const count = isSame ? (times[job.fail_history.length] ?? `${job.fail_history.length} times`) : null;
+  const lead = leads[job.fail_detail ?? ""] ?? leads[job.fail_code ?? ""] ?? "Failed";
+  return {
+    lead: count === null ? `${lead}.` : `${lead}, ${count}.`,
+    rest: sentenceCase(reason),
+    aside: adviceFor(job),
+  };
+}
+
+/** One for each code: what happened, in the words of a person. */
+const leads: Record<string, string> = {
+  OOM_KILLED: "Ran out of memory",
+  TIMEOUT: "Ran longer than it may",
+  IDLE_TIMEOUT: "Was silent for too long",
+  JOB_POLL_TIMEOUT: "Its worker did not answer in time",
+  WORKER_EXIT_ERROR: "Its command ended with an error",
+  WORKER_DISCONNECTED: "Its worker went away",
+  SIGNALED: "Was killed by a signal",
+  SPAWN_FAILED: "Could not be started",
+  OUTPUT_LIMIT: "Wrote more than it may",
+  EXPIRED: "Waited longer than it may",
+  INVALID_JOB: "Was refused",
+  NO_SUCH_SECRET: "Names a secret that its worker does not have",
+  SECURITY_VIOLATION: "Was stopped for security",
+  INVALID_SIGNATURE: "Its signature did not verify",
+  PATH_TRAVERSAL_ATTEMPT: "Tried to leave its paths",
+  VALIDATION_FAILED: "Did not pass its check",
+};
+
+function adviceFor(job: JobView): string {
+  if (job.fail_detail === "OOM_KILLED") {
+    return "A retry runs the same signed document and meets the same limit; a copy with more memory does not.";
+  }
+  if (job.fail_code === "TIMEOUT")
+    return "A retry has the time limit of the document; a copy can have a longer one.";
+  return job.status === "quarantined" ? "It is kept as a dead letter until somebody retries it." : "";
+}
+
+function codesOf(job: JobView): string {
+  if (job.status !== "failed" && job.status !== "quarantined") return "";
+  const exit = job.exit_code === null ? [] : [`exit ${job.exit_code}`];
+  return [job.fail_code, job.fail_detail, ...exit].filter((part) => part !== null).join(" · ");
+}
+
+function ordinal(count: number): string {
+  return ordinals[count] ?? `${count}th`;
+}
+
+function sentenceCase(text: string): string {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}

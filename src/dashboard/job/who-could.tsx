@@ -1,0 +1,52 @@
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import type { WhyView } from "../../contract/why-view.ts";
+import { plural } from "../parts/format.ts";
+import { WorkerStatusBadge } from "../parts/state.tsx";
+
+/** Every worker that was considered for a waiting job, and what each lacks. */
+export function WhoCould({ why, workers }: { why: WhyView; workers: readonly WorkerView[] }) {
+  if (why.workers.length === 0) return null;
+  const fitting = why.workers.filter(({ fits }) => fits).length;
+  const known = new Map(workers.map((worker) => [worker.id, worker]));
+  return (
+    <section className="panel">
+      <header>
+        <h2>Who could take it</h2>
+        <span className="grow">
+          {fitting} of {plural(why.workers.length, "worker fits", "workers fit")}
+        </span>
+      </header>
+      <table className="why">
+        <thead>
+          <tr>
+            <th>Worker</th>
+            {workers.length === 0 ? null : <th>Status</th>}
+            {workers.length === 0 ? null : <th>Free slots</th>}
+            <th>What is missing</th>
+          </tr>
+        </thead>
+        <tbody>
+          {why.workers.map(({ worker_id, fits, why: lacks }) => {
+            const worker = known.get(worker_id);
+            return (
+              <tr key={worker_id}>
+                <td className="strong">{worker_id}</td>
+                {workers.length === 0 ? null : (
+                  <td>{worker === undefined ? "–" : <WorkerStatusBadge status={worker.status} />}</td>
+                )}
+                {workers.length === 0 ? null : (
+                  <td>
+                    {worker === undefined || worker.status === "inactive"
+                      ? "–"
+                      : Math.max(0, worker.slots - worker.current_jobs)}
+                  </td>
+                )}
+                <td>{lacks.length === 0 ? (fits ? "nothing" : "–") : lacks.join("; ")}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}

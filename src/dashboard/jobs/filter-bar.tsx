@@ -1,0 +1,110 @@
+import { useEffect, useRef, useState } from "react";
+import { Icon } from "../parts/icon.tsx";
+import { stateWords } from "../parts/state.tsx";
+import { useKeys } from "../shell/keys.ts";
+import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
+import { type FilterName, filterLabels, type JobFilter, readWords, statesOf } from "./job-filter.ts";
+
+const ages = {
+  "15m": "15 minutes",
+  "1h": "hour",
+  "6h": "6 hours",
+  "1d": "day",
+  "7d": "7 days",
+  today: "day, since midnight",
+};
+
+export function FilterBar({ filter }: { filter: JobFilter }) {
+  const place = usePlace();
+  const input = useRef<HTMLInputElement>(null);
+  const shownText = filter.q ?? filter.id ?? "";
+  const [words, setWords] = useState(shownText);
+  useEffect(() => setWords(shownText), [shownText]);
+  useKeys({ "/": () => input.current?.focus() });
+  const apply = () => {
+    const read = readWords(words);
+    const changes: Record<string, string | null> = { q: null, id: null, ...read };
+    go(withQuery({ ...place, path: "/jobs" }, changes));
+  };
+  return (
+    <form
+      className="bar"
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply();
+      }}
+    >
+      <label className="find">
+        <Icon name="search" />
+        <input
+          ref={input}
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") input.current?.blur();
+          }}
+          placeholder="Id, type:video.*, worker:oak-01, code:TIMEOUT, or any text"
+          aria-label="Filter jobs"
+          spellCheck={false}
+          autoComplete="off"
+          enterKeyHint="search"
+        />
+        <kbd className="not-phone">/</kbd>
+      </label>
+      <Chips filter={filter} place={place} />
+    </form>
+  );
+}
+
+function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
+  const names = (Object.keys(filter) as FilterName[]).filter((name) => name !== "q" && name !== "id");
+  return (
+    <div className="bar chips">
+      {names.map((name) => (
+        <span className="chip" key={name}>
+          <span>{filterLabels[name]}</span>
+          <b>{valueText(name, filter)}</b>
+          <a
+            href={withQuery(place, { [name]: null })}
+            aria-label={`Remove the filter: ${filterLabels[name]}`}
+          >
+            <Icon name="close" />
+          </a>
+        </span>
+      ))}
+      {filter.since === undefined ? (
+        <label className="chip add">
+          <Icon name="plus" />
+          <span className="only-read">Created in the last</span>
+          <select
+            value=""
+            aria-label="Created in the last"
+            onChange={(event) => go(withQuery(place, { since: event.target.value }))}
+          >
+            <option value="">Time</option>
+            {Object.entries(ages).map(([value, text]) => (
+              <option key={value} value={value}>
+                last {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      ) : null}
+    </div>
+  );
+}
+
+function valueText(name: FilterName, filter: JobFilter): string {
+  const value = filter[name] ?? "";
+  if (name === "state")
+    return statesOf(filter)
+      .map((state) => stateWords[state].toLowerCase())
+      .join(", ");
+  if (name === "since") return ages[value as keyof typeof ages] ?? momentLabel(value);
+  if (name === "until") return /^\d+[smhd]$/.test(value) ? `${value} ago` : momentLabel(value);
+  return value;
+}
+
+function momentLabel(value: string): string {
+  return /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString("en-GB") : value;
+}

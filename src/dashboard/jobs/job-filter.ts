@@ -1,0 +1,98 @@
+import type { ListFilter } from "../../contract/list-query.ts";
+import type { LiveEvent } from "../../contract/view-shapes.ts";
+import { type JobState, jobStates } from "../../core/job.ts";
+
+/** What is in the address. Times are relative (`1h`, `today`) or milliseconds, so that a saved view stays true. */
+export const filterNames = ["state", "type", "worker", "user", "code", "since", "until", "id", "q"] as const;
+export type FilterName = (typeof filterNames)[number];
+export type JobFilter = Partial<Record<FilterName, string>>;
+
+export const filterLabels: Record<FilterName, string> = {
+  state: "state is",
+  type: "type is",
+  worker: "worker is",
+  user: "user is",
+  code: "failed with",
+  since: "created in the last",
+  until: "created before",
+  id: "id has",
+  q: "text is",
+};
+
+export function readFilter(query: URLSearchParams): JobFilter {
+  const filter: JobFilter = {};
+  for (const name of filterNames) {
+    const value = query.get(name);
+    if (value !== null && value !== "") filter[name] = value;
+  }
+  return filter;
+}
+
+export function statesOf({ state }: JobFilter): JobState[] {
+  const named = (state ?? "").split(",").map((name) => (name === "dead" ? "quarantined" : name));
+  return jobStates.filter((known) => named.includes(known));
+}
+
+/** The same filter as the hub reads it. Relative times count from now. */
+export function hubFilter(filter: JobFilter, nowMs: number): ListFilter {
+  const states = statesOf(filter);
+  const query: ListFilter = {};
+  if (states.length > 0) query.status = states;
+  if (filter.type !== undefined) query.type = filter.type;
+  if (filter.worker !== undefined) query.worker_id = filter.worker;
+  if (filter.user !== undefined) query.user_id = filter.user;
+  if (filter.code !== undefined) query.fail_code = filter.code as NonNullable<ListFilter["fail_code"]>;
+  const since = momentOf(filter.since, nowMs);
+  if (since !== undefined) query.since = since;
+  const until = momentOf(filter.until, nowMs);
+  if (until !== undefined) query.until = until;
+  if (filter.id !== undefined) query.id = filter.id;
+  if (filter.q !== undefined) query.q = filter.q;
+  return query;
+}
+
+const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function momentOf(text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (text === "today") return new Date(nowMs).setHours(0, 0, 0, 0);
+  const relative = /^(\d{1,5})([smhd])$/.exec(text);
+  if (relative !== null) return nowMs - Number(relative[1]) * (unitMs[relative[2]!] ?? 0);
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/**
+ * Reads what a person typed: `type:video.*`, `worker:oak-01` and the like set a filter each, part of an id finds that
+ * job, and everything else is text.
+ */
+export function readWords(words: string): JobFilter {
+  const filter: JobFilter = {};
+  const rest: string[] = [];
+  for (const word of words.trim().split(/\s+/)) {
+    const [, name, value] = /^(\w+):(.+)$/.exec(word) ?? [];
+    if (name !== undefined && value !== undefined && isFilterName(name)) filter[name] = value;
+    else if (word !== "") rest.push(word);
+  }
+  const text = rest.join(" ");
+  if (text === "") return filter;
+  if (/^[0-9a-f-]{6,36}$/.test(text) && /\d/.test(text)) filter.id = text;
+  else filter.q = text;
+  return filter;
+}
+
+function isFilterName(name: string): name is FilterName {
+  return (filterNames as readonly string[]).includes(name);
+}
+
+/** Whether a new job could be in the list, as far as its event tells. Text can only be judged by the hub. */
+export function couldShow(filter: JobFilter, event: LiveEvent): boolean {
+  const states = statesOf(filter);
+  if (states.length > 0 && !states.includes(event.status)) return false;
+  if (filter.worker !== undefined && filter.worker !== event.worker_id) return false;
+  if (filter.until !== undefined || filter.id !== undefined) return false;
+  return filter.type === undefined || isOfType(event.type, filter.type);
+}
+
+function isOfType(type: string, pattern: string): boolean {
+  return pattern.endsWith("*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}

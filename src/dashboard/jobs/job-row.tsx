@@ -1,0 +1,106 @@
+import { type MouseEvent, memo } from "react";
+import type { JobSummary } from "../../contract/view-shapes.ts";
+import { ageText, shortId, wholeMomentText } from "../parts/format.ts";
+import { colourOf, StateBadge, shownState, stateWords } from "../parts/state.tsx";
+import { previewOf, ranText, waitedText } from "./row-text.tsx";
+
+type Props = {
+  job: JobSummary;
+  /** Only rows that are not over are drawn again each second, except for their age. */
+  now: number;
+  rowIndex: number;
+  isSelected: boolean;
+  isCurrent: boolean;
+  isChanged: boolean;
+  isOutside: boolean;
+  maySelect: boolean;
+  onSelect: (id: string, isRange: boolean) => void;
+};
+
+export const JobRow = memo(function JobRow(props: Props) {
+  const { job, now, isSelected, isCurrent, isChanged, isOutside, rowIndex } = props;
+  const state = shownState(job);
+  const preview = previewOf(job, now);
+  const className = `job-row${isCurrent ? " current" : ""}${isOutside ? " outside" : ""}`;
+  return (
+    <div
+      role="row"
+      className={className}
+      aria-selected={isSelected}
+      aria-rowindex={rowIndex}
+      data-id={job.id}
+      tabIndex={isCurrent ? 0 : -1}
+    >
+      <span className="cell-select" role="gridcell">
+        {props.maySelect ? (
+          <input
+            type="checkbox"
+            checked={isSelected}
+            tabIndex={-1}
+            aria-label={`Select ${job.type} ${shortId(job.id)}`}
+            onChange={() => {}}
+            onClick={(event: MouseEvent) => props.onSelect(job.id, event.shiftKey)}
+          />
+        ) : null}
+      </span>
+      <span className={isChanged ? "cell-state changed" : "cell-state"} role="gridcell">
+        <StateBadge state={state} />
+      </span>
+      <span className="cell-job cut" role="gridcell">
+        <a href={`/jobs/${job.id}`} tabIndex={-1}>
+          <span className="type" dir="auto">
+            {job.type}
+          </span>
+          <span className="id mono">{shortId(job.id)}</span>
+        </a>
+      </span>
+      <span className="cell-worker cut dim" role="gridcell">
+        {job.worker_id ?? <span className="dimmer">–</span>}
+      </span>
+      <span className="cell-waited num dim" role="gridcell">
+        {waitedText(job, now)}
+      </span>
+      <span className="cell-ran" role="gridcell">
+        <Ran job={job} now={now} />
+      </span>
+      <span className="cell-try num dim" role="gridcell">
+        {job.attempts}/{job.max_attempts}
+      </span>
+      <span
+        className={`cell-preview preview cut${preview.isCode ? " mono" : ""}${isChanged ? " changed" : ""}`}
+        role="gridcell"
+        data-word={stateWords[state]}
+        data-state={colourOf(state)}
+      >
+        <bdi>{preview.text}</bdi>
+      </span>
+      <span className="cell-age num dimmer" role="gridcell" title={wholeMomentText(job.created_at)}>
+        {ageText(now - job.created_at)}
+      </span>
+    </div>
+  );
+});
+
+function Ran({ job, now }: { job: JobSummary; now: number }) {
+  if (job.status !== "running" || job.progress === null) {
+    return (
+      <span className={job.status === "running" ? "num plain" : "num plain dim"}>{ranText(job, now)}</span>
+    );
+  }
+  const percent = Math.round(job.progress);
+  return (
+    <span className="ran">
+      <span
+        className="meter"
+        role="meter"
+        aria-label="Progress"
+        aria-valuenow={percent}
+        aria-valuemin={0}
+        aria-valuemax={100}
+      >
+        <i style={{ width: `${percent}%` }} />
+      </span>
+      <span className="num">{ranText(job, now)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,156 @@
+import { useEffect, useMemo, useState } from "react";
+import { jobStates } from "../../core/job.ts";
+import { type Counts, countLabel, sumCounts, useCounts } from "../hub/counts.ts";
+import { mayOf, usePerson } from "../hub/session.ts";
+import { useStore } from "../hub/store.ts";
+import { plural } from "../parts/format.ts";
+import { Icon, Seal } from "../parts/icon.tsx";
+import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { StateIcon, stateWords } from "../parts/state.tsx";
+import { useKeys } from "../shell/keys.ts";
+import { go, usePlace, withQuery } from "../shell/router.ts";
+import { BulkBar } from "./bulk-bar.tsx";
+import { FilterBar } from "./filter-bar.tsx";
+import { filterLabels, hubFilter, type JobFilter, readFilter, statesOf } from "./job-filter.ts";
+import { JobGrid } from "./job-grid.tsx";
+import { JobList } from "./job-list.ts";
+import { ViewTabs } from "./view-tabs.tsx";
+
+export function JobsPage() {
+  const place = usePlace();
+  const filter = useMemo(() => readFilter(place.query), [place.query]);
+  const key = JSON.stringify(filter);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what the filter holds.
+  const list = useMemo(() => new JobList(filter), [key]);
+  useEffect(() => {
+    list.start();
+    return () => list.stop();
+  }, [list]);
+  const [isPaused, setPaused] = useState(false);
+  const pause = () => {
+    setPaused(!isPaused);
+    list.setPaused(!isPaused);
+  };
+  useKeys({ p: pause });
+  const counts = useCounts();
+  return (
+    <>
+      <div className="top">
+        <h1>Jobs</h1>
+        <span className="grow" />
+        <button
+          type="button"
+          className="button not-phone"
+          aria-pressed={isPaused}
+          onClick={pause}
+          title="Hold everything as it is (P)"
+        >
+          <Icon name="pause" />
+          {isPaused ? "Paused" : "Pause"}
+        </button>
+      </div>
+      <ViewTabs counts={counts} />
+      <div className="page jobs-page">
+        <FilterBar filter={filter} />
+        <Facets filter={filter} counts={counts} list={list} />
+        <ListBody key={key} list={list} filter={filter} counts={counts} />
+      </div>
+    </>
+  );
+}
+
+function Facets({ filter, counts, list }: { filter: JobFilter; counts: Counts | undefined; list: JobList }) {
+  const place = usePlace();
+  const { newer } = useStore(list.state);
+  const chosen = statesOf(filter);
+  if (counts !== undefined && sumCounts(counts).count === 0) return null;
+  return (
+    <div className="facets" role="group" aria-label="States">
+      {jobStates.map((state) => {
+        const isOn = chosen.includes(state);
+        const next = isOn ? chosen.filter((other) => other !== state) : [...chosen, state];
+        return (
+          <button
+            type="button"
+            key={state}
+            data-state={state}
+            aria-pressed={isOn}
+            onClick={() => go(withQuery(place, { state: next.join(",") }))}
+          >
+            <StateIcon state={state} />
+            {stateWords[state]}
+            <b>{counts === undefined ? "–" : countLabel(counts[state])}</b>
+          </button>
+        );
+      })}
+      {newer > 0 ? (
+        <button type="button" className="newer" onClick={() => list.showNewer()}>
+          <Icon name="up" />
+          {plural(newer, "newer job")}
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+function ListBody({
+  list,
+  filter,
+  counts,
+}: {
+  list: JobList;
+  filter: JobFilter;
+  counts: Counts | undefined;
+}) {
+  const { rows, isLoading, error, hasMore } = useStore(list.state);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const may = mayOf(usePerson());
+  const bulkFilter = useMemo(() => hubFilter(filter, Date.now()), [filter]);
+  if (isLoading) return <SkeletonRows count={14} />;
+  if (rows.length === 0 && error === undefined && !hasMore) {
+    const isNew = counts !== undefined && sumCounts(counts).count === 0;
+    return isNew ? <NoJobYet mayAct={may.act} /> : <NoMatch filter={filter} />;
+  }
+  return (
+    <>
+      <ErrorBand error={error} />
+      <JobGrid list={list} filter={filter} selected={selected} maySelect={may.act} onSelect={setSelected} />
+      <BulkBar rows={rows} selected={selected} filter={bulkFilter} onClear={() => setSelected(new Set())} />
+    </>
+  );
+}
+
+function NoJobYet({ mayAct }: { mayAct: boolean }) {
+  return (
+    <Empty icon={<Seal kind="seal-wait" />} title="No job yet">
+      <p>This hub is ready. Give it something to do; it shows up here at once.</p>
+      {mayAct ? <Command text="bin/jobctl run echo hello" /> : null}
+      <div className="row">
+        <a className="button" href="/api/docs" target="_blank" rel="noreferrer">
+          API reference
+        </a>
+      </div>
+    </Empty>
+  );
+}
+
+function NoMatch({ filter }: { filter: JobFilter }) {
+  const place = usePlace();
+  const names = Object.keys(filter) as (keyof JobFilter)[];
+  const last = names.at(-1);
+  return (
+    <Empty icon={<Icon name="search" />} title="No job matches">
+      <p>{names.map((name) => `${filterLabels[name]} ${filter[name]}`).join(", and ")}: there is none.</p>
+      <div className="row">
+        {last === undefined || names.length < 2 ? null : (
+          <a className="button main" href={withQuery(place, { [last]: null })}>
+            Drop “{filterLabels[last]}”
+          </a>
+        )}
+        <a className="button" href="/jobs">
+          Show all jobs
+        </a>
+      </div>
+    </Empty>
+  );
+}

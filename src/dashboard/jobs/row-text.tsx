@@ -1,0 +1,83 @@
+import type { ReactNode } from "react";
+import type { JobSummary } from "../../contract/view-shapes.ts";
+import { isEnded } from "../../core/job.ts";
+import { durationText } from "../parts/format.ts";
+
+/** How long it waited for its latest attempt, or has been waiting. */
+export function waitedText(job: JobSummary, now: number): string {
+  const from = Math.max(job.created_at, job.run_at);
+  const isWaiting = job.status === "pending";
+  const to = isWaiting ? now : (job.claimed_at ?? job.completed_at);
+  if (to === null || to < from) return "–";
+  return durationText(to - from);
+}
+
+export function ranText(job: JobSummary, now: number): string {
+  const ms = ranMs(job, now);
+  return ms === null ? "–" : durationText(ms);
+}
+
+export function ranMs(
+  job: Pick<JobSummary, "status" | "started_at" | "completed_at" | "execution_time_ms">,
+  now: number,
+): number | null {
+  if (job.status === "running") return job.started_at === null ? null : Math.max(0, now - job.started_at);
+  if (!isEnded(job.status)) return null;
+  if (job.execution_time_ms !== null) return job.execution_time_ms;
+  return job.started_at === null || job.completed_at === null ? null : job.completed_at - job.started_at;
+}
+
+type Preview = { text: ReactNode; isCode: boolean };
+
+const previewCharsMax = 160;
+
+/** The result, the reason, or what it does now, in one line. */
+export function previewOf(job: JobSummary, now: number): Preview {
+  if (job.status === "completed") return resultPreview(job);
+  if (job.status === "failed" || job.status === "quarantined") return words(failureText(job));
+  if (job.status === "pending") return words(pendingText(job, now));
+  if (job.progress_detail !== null) return words(job.progress_detail);
+  return { text: commandText(job), isCode: true };
+}
+
+function resultPreview(job: JobSummary): Preview {
+  if (job.cut?.includes("result")) return words("a large result");
+  if (job.result === null || job.result === undefined) return words(`exit ${job.exit_code ?? 0}`);
+  return { text: JSON.stringify(job.result).slice(0, previewCharsMax), isCode: true };
+}
+
+function failureText(job: JobSummary): ReactNode {
+  const reason = job.last_failure?.reason ?? job.fail_reason ?? "";
+  if (job.fail_code === "CANCELLED") return reason || "Cancelled";
+  const code = job.fail_detail ?? job.fail_code ?? "";
+  return (
+    <>
+      <span className="code">{code}</span> {reason.slice(0, previewCharsMax)}
+    </>
+  );
+}
+
+function pendingText(job: JobSummary, now: number): ReactNode {
+  if (job.attempt > 0 && job.run_at > now) {
+    return (
+      <>
+        Again in {durationText(job.run_at - now)} after{" "}
+        <span className="code">{job.last_failure?.detail ?? job.last_failure?.code ?? "a release"}</span>
+      </>
+    );
+  }
+  if (job.run_at > now) return `Starts in ${durationText(job.run_at - now)}`;
+  const tags = job.requires?.tags ?? [];
+  if (tags.length > 0)
+    return `Waits for a worker with ${tags.length === 1 ? "tag" : "tags"} ${tags.join(", ")}`;
+  return "Waits for a free slot";
+}
+
+function commandText(job: Pick<JobSummary, "command" | "run">): string {
+  if (job.command !== null && job.command !== undefined) return job.command.join(" ");
+  return job.run === null ? "" : `${job.run.kind}`;
+}
+
+function words(text: ReactNode): Preview {
+  return { text, isCode: false };
+}

@@ -1,0 +1,222 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { buildRequest } from "../../contract/build-request.ts";
+import { routes } from "../../contract/routes.ts";
+import type { JobView } from "../../contract/view-shapes.ts";
+import { isEnded } from "../../core/job.ts";
+import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
+import { useStore } from "../hub/store.ts";
+import { bytesText, countText } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { StateIcon } from "../parts/state.tsx";
+import { useKeys } from "../shell/keys.ts";
+import { go, usePlace, withQuery } from "../shell/router.ts";
+import { OutputSource } from "./output-source.ts";
+import { OutputView } from "./output-view.tsx";
+
+type Shown = OutputStream | "both";
+
+/** What the attempts of a job wrote. stdout and stderr are separate streams and are never mixed in an invented order. */
+export function OutputPanel({ job }: { job: JobView }) {
+  const place = usePlace();
+  const asked = Number(place.query.get("attempt"));
+  const attempt = asked >= 1 && asked <= job.attempt ? asked : job.attempt;
+  const shown = shownStream(place.query.get("stream"), job);
+  const isLive = attempt === job.attempt && !isEnded(job.status) && job.status !== "pending";
+  const [isWrapped, setWrapped] = useState(true);
+  const [isFollowing, setFollowing] = useState(true);
+  const [search, setSearch] = useState("");
+  const [found, setFound] = useState({ count: 0, at: 0 });
+  const field = useRef<HTMLInputElement>(null);
+  const onMatches = useCallback((count: number) => setFound({ count, at: Math.max(0, count - 1) }), []);
+  const step = (by: number) =>
+    setFound(({ count, at }) => ({ count, at: count === 0 ? 0 : (at + by + count) % count }));
+  useKeys({
+    f: isLive ? () => setFollowing(!isFollowing) : undefined,
+    e: () => go(withQuery(place, { stream: shown === "stdout" ? "stderr" : "stdout" }), { replace: true }),
+    "ctrl+f": () => field.current?.focus(),
+  });
+  if (job.attempt === 0) return null;
+  const streams = shown === "both" ? outputStreams : [shown];
+  const view = { isWrapped, isFollowing, onFollow: setFollowing, search, matchAt: found.at, onMatches };
+  return (
+    <section className="panel output" aria-label="Output">
+      <header>
+        <StreamChoice job={job} shown={shown} attempt={attempt} />
+        <AttemptChoice job={job} attempt={attempt} isLive={isLive} />
+        <span className="grow not-phone" />
+        <label className="find inner">
+          <Icon name="search" />
+          <input
+            ref={field}
+            value={search}
+            placeholder="Search"
+            aria-label="Search the output"
+            spellCheck={false}
+            onChange={(event) => setSearch(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
+              if (event.key === "Escape") setSearch("");
+            }}
+          />
+          {search === "" ? (
+            <kbd className="not-phone">Ctrl F</kbd>
+          ) : (
+            <span className="dimmer matches">
+              {found.count === 0 ? "none" : `${found.at + 1} of ${countText(found.count)}`}
+            </span>
+          )}
+        </label>
+        <button
+          type="button"
+          className="icon-button not-phone"
+          aria-label="Wrap lines"
+          title="Wrap lines"
+          aria-pressed={isWrapped}
+          onClick={() => setWrapped(!isWrapped)}
+        >
+          <Icon name="wrap" />
+        </button>
+        {isLive ? (
+          <button
+            type="button"
+            className="button follow"
+            aria-pressed={isFollowing}
+            onClick={() => setFollowing(!isFollowing)}
+          >
+            <Icon name="follow" />
+            {isFollowing ? "Following" : "Follow"}
+          </button>
+        ) : null}
+        {streams.map((stream) => (
+          <a
+            key={stream}
+            className="icon-button"
+            href={outputPath(job.id, { stream, attempt })}
+            download={`${job.id}-${attempt}.${stream}.txt`}
+            aria-label={`Download ${stream}`}
+            title={`Download ${stream}`}
+          >
+            <Icon name="download" />
+          </a>
+        ))}
+      </header>
+      <div className={shown === "both" ? "side-by-side" : undefined}>
+        {streams.map((stream) => (
+          <OneStream
+            key={`${stream} ${attempt} ${isLive}`}
+            job={job}
+            stream={stream}
+            attempt={attempt}
+            isLive={isLive}
+            view={view}
+          />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+/** Without a choice, the stream that says more: stderr if it is all there is. */
+function shownStream(asked: string | null, { output }: JobView): Shown {
+  if (asked === "stdout" || asked === "stderr" || asked === "both") return asked;
+  return output.stdout === 0 && output.stderr > 0 ? "stderr" : "stdout";
+}
+
+function outputPath(id: string, { stream, attempt }: { stream: OutputStream; attempt: number }): string {
+  return buildRequest(routes.readOutput, { params: { id, stream }, query: { attempt } }).path;
+}
+
+function StreamChoice({ job, shown, attempt }: { job: JobView; shown: Shown; attempt: number }) {
+  const place = usePlace();
+  const choose = (stream: Shown) => go(withQuery(place, { stream }), { replace: true });
+  return (
+    <div className="segments" role="group" aria-label="Stream">
+      {outputStreams.map((stream) => (
+        <button type="button" key={stream} aria-pressed={shown === stream} onClick={() => choose(stream)}>
+          {stream}{" "}
+          {attempt === job.attempt ? <span className="dimmer">{bytesText(job.output[stream])}</span> : null}
+        </button>
+      ))}
+      <button
+        type="button"
+        className="not-phone"
+        aria-pressed={shown === "both"}
+        onClick={() => choose("both")}
+      >
+        Side by side
+      </button>
+    </div>
+  );
+}
+
+function AttemptChoice({ job, attempt, isLive }: { job: JobView; attempt: number; isLive: boolean }) {
+  const place = usePlace();
+  if (job.attempt < 2) return null;
+  return (
+    <label className="button choice not-phone">
+      <span className="only-read">Attempt</span>
+      <select
+        value={attempt}
+        onChange={(event) => go(withQuery(place, { attempt: event.target.value }), { replace: true })}
+      >
+        {Array.from({ length: Math.min(job.attempt, 100) }, (_, index) => job.attempt - index).map(
+          (number) => (
+            <option key={number} value={number}>
+              Attempt {number}
+              {number === job.attempt && isLive ? ", live" : ` of ${job.attempt}`}
+            </option>
+          ),
+        )}
+      </select>
+    </label>
+  );
+}
+
+type StreamProps = {
+  job: JobView;
+  stream: OutputStream;
+  attempt: number;
+  isLive: boolean;
+  view: Omit<Parameters<typeof OutputView>[0], "source" | "label">;
+};
+
+function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
+  const size = job.output[stream];
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the size is where reading begins, and then grows by itself.
+  const source = useMemo(
+    () => new OutputSource({ jobId: job.id, stream, attempt, size, isLive }),
+    [job.id, stream, attempt, isLive],
+  );
+  useEffect(() => {
+    source.start();
+    return () => source.stop();
+  }, [source]);
+  const state = useStore(source.state);
+  const { start, end } = state.buffer;
+  return (
+    <div className="one-stream">
+      <OutputView source={source} label={`${stream} of attempt ${attempt}`} {...view} />
+      <footer>
+        <span>
+          {start === 0
+            ? `${countText(end)} bytes, all shown`
+            : `the last ${bytesText(end - start)} of ${bytesText(state.size)}`}
+        </span>
+        {start > 0 ? (
+          <button type="button" className="button quiet small" onClick={() => void source.jumpTo(0)}>
+            Go to the start
+          </button>
+        ) : null}
+        {job.output.removed === true ? <span>removed to make room</span> : null}
+        {state.problem === null ? null : <span className="problem">{state.problem}</span>}
+        <span className="grow" />
+        {state.isLive ? (
+          <span className="state" data-state="running">
+            <StateIcon state="running" />
+            live
+          </span>
+        ) : null}
+      </footer>
+    </div>
+  );
+}

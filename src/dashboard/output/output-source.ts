@@ -1,0 +1,175 @@
+import { buildRequest } from "../../contract/build-request.ts";
+import { routes } from "../../contract/routes.ts";
+import type { OutputStream } from "../../core/output-stream.ts";
+import { Store } from "../hub/store.ts";
+import { heldBytesMax, OutputBuffer } from "./output-buffer.ts";
+
+const readBytes = 256 * 1024;
+const drawMs = 100;
+const retryMs = 2_000;
+
+type OutputState = {
+  buffer: OutputBuffer;
+  /** How large the stream is, as far as is known. */
+  size: number;
+  isLive: boolean;
+  problem: string | null;
+  /** Changes with each addition, so that the view is drawn again. */
+  version: number;
+  /** Lines that were added at the start by the last change. */
+  prepended: number;
+};
+
+type Wanted = { jobId: string; stream: OutputStream; attempt: number; size: number; isLive: boolean };
+
+/** Reads one stream of one attempt: its end first, then what is written, and older parts when they are wanted. */
+export class OutputSource {
+  readonly state: Store<OutputState>;
+  readonly #wanted: Wanted;
+  readonly #abort = new AbortController();
+  #isReading = false;
+  #drawTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(wanted: Wanted) {
+    this.#wanted = wanted;
+    const start = wanted.isLive ? Math.max(0, wanted.size - readBytes) : 0;
+    this.state = new Store<OutputState>({
+      buffer: new OutputBuffer(start),
+      size: wanted.isLive ? wanted.size : 0,
+      isLive: wanted.isLive,
+      problem: null,
+      version: 0,
+      prepended: 0,
+    });
+  }
+
+  start(): void {
+    void (this.#wanted.isLive ? this.#follow() : this.#readEnd());
+  }
+
+  stop(): void {
+    this.#abort.abort();
+    clearTimeout(this.#drawTimer);
+  }
+
+  /** Reads what comes before the held part, if there is any and there is room for it. */
+  async readOlder(): Promise<void> {
+    const { buffer } = this.state.get();
+    if (this.#isReading || buffer.start === 0 || buffer.end - buffer.start >= heldBytesMax - readBytes)
+      return;
+    this.#isReading = true;
+    try {
+      const from = Math.max(0, buffer.start - readBytes);
+      const bytes = await this.#range(from, buffer.start);
+      this.#changed({ prepended: buffer.prepend(bytes) });
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#isReading = false;
+  }
+
+  /** Reads the stream anew from another place. */
+  async jumpTo(offset: number): Promise<void> {
+    try {
+      const from = Math.max(0, Math.min(offset, this.state.get().size));
+      const bytes = await this.#range(from, Math.min(this.state.get().size, from + heldBytesMax));
+      const buffer = new OutputBuffer(from);
+      buffer.append(bytes);
+      this.state.set({ ...this.state.get(), buffer });
+      this.#changed({ prepended: 0 });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** The hub says where the end begins: the size of an earlier attempt is not known here. */
+  async #readEnd(): Promise<void> {
+    try {
+      const response = await this.#open({}, { Range: `bytes=-${readBytes}` });
+      const [, from, size] =
+        /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
+      const buffer = new OutputBuffer(Number(from ?? 0));
+      buffer.append(new Uint8Array(await response.arrayBuffer()));
+      this.state.set({ ...this.state.get(), buffer, size: Number(size ?? buffer.end) });
+      this.#changed({ prepended: 0 });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Stays open until the attempt has ended. A stream that is cut is taken up where it was left. */
+  async #follow(): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted) {
+      try {
+        const { buffer } = this.state.get();
+        const response = await this.#open({ offset: buffer.end, follow: true });
+        await this.#pump(response);
+        this.state.set({ ...this.state.get(), isLive: false, problem: null });
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#fail(error);
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
+      }
+    }
+  }
+
+  async #pump(response: Response): Promise<void> {
+    const reader = response.body!.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const { buffer } = this.state.get();
+      buffer.append(value);
+      this.#drawSoon();
+    }
+  }
+
+  async #range(from: number, to: number): Promise<Uint8Array> {
+    if (to <= from) return new Uint8Array(0);
+    const response = await this.#open({}, { Range: `bytes=${from}-${to - 1}` });
+    return new Uint8Array(await response.arrayBuffer());
+  }
+
+  async #open(
+    query: { offset?: number; follow?: boolean },
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const { jobId: id, stream, attempt } = this.#wanted;
+    const { path } = buildRequest(routes.readOutput, {
+      params: { id, stream },
+      query: { ...query, attempt },
+    });
+    const response = await fetch(path, { headers, cache: "no-store", signal: this.#abort.signal });
+    if (response.ok) return response;
+    // There is no range of an empty stream.
+    if (response.status === 416) return new Response(new Uint8Array(0));
+    const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
+    throw new Error(body?.error?.message ?? `the hub answered with status ${response.status}`);
+  }
+
+  #drawSoon(): void {
+    this.#drawTimer ??= setTimeout(() => {
+      this.#drawTimer = undefined;
+      this.#changed({ prepended: 0 });
+    }, drawMs);
+  }
+
+  #changed({ prepended }: { prepended: number }): void {
+    const { buffer, size, version, ...rest } = this.state.get();
+    this.state.set({
+      ...rest,
+      buffer,
+      size: Math.max(size, buffer.end),
+      problem: null,
+      version: version + 1,
+      prepended,
+    });
+  }
+
+  #fail(error: unknown): void {
+    if (this.#abort.signal.aborted) return;
+    this.state.set({ ...this.state.get(), problem: error instanceof Error ? error.message : String(error) });
+  }
+}

@@ -1,0 +1,168 @@
+import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useStore } from "../hub/store.ts";
+import { LineLayout, textOf } from "./line-layout.ts";
+import type { OutputSource } from "./output-source.ts";
+import type { Span } from "./read-ansi.ts";
+
+const rowHeight = 18;
+const spareRows = 20;
+/** Of the monospaced font at 12 px; measured once it is drawn. */
+const charWidthGuess = 7.2;
+const numberWidth = 62;
+const matchesMax = 1000;
+
+type Props = {
+  source: OutputSource;
+  isWrapped: boolean;
+  isFollowing: boolean;
+  onFollow: (isFollowing: boolean) => void;
+  search: string;
+  /** Which match is looked at, counted from 0. */
+  matchAt: number;
+  onMatches: (count: number) => void;
+  label: string;
+};
+
+/** Text in rows of one height: only those on the screen are in the document, however long the stream is. */
+export function OutputView(props: Props) {
+  const { source, isWrapped, isFollowing, onFollow, search } = props;
+  const { buffer, version, prepended, problem } = useStore(source.state);
+  const box = useRef<HTMLDivElement>(null);
+  const { scrollTop, height, columns } = useBox(box);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the buffer changes in place, with its version.
+  const layout = useMemo(
+    () => new LineLayout(buffer.lines, isWrapped ? columns : Number.POSITIVE_INFINITY),
+    [buffer, version, isWrapped, columns],
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the same.
+  const matches = useMemo(() => findMatches(buffer.lines.map(textOf), search), [buffer, version, search]);
+  const { onMatches } = props;
+  useEffect(() => onMatches(matches.length), [matches.length, onMatches]);
+  const match = matches[props.matchAt];
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each change of what is held.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    if (prepended > 0) element.scrollTop += layout.rowOf(prepended) * rowHeight;
+    else if (isFollowing) element.scrollTop = element.scrollHeight;
+  }, [version, isFollowing, layout]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another match is looked at.
+  useEffect(() => {
+    if (match === undefined || box.current === null) return;
+    onFollow(false);
+    box.current.scrollTop = layout.rowOf(match) * rowHeight - height / 2;
+  }, [match, search]);
+
+  const first = Math.max(0, Math.floor(scrollTop / rowHeight) - spareRows);
+  const last = Math.min(layout.rowCount, Math.ceil((scrollTop + height) / rowHeight) + spareRows);
+  const onScroll = () => {
+    const element = box.current;
+    if (element === null) return;
+    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < rowHeight * 2;
+    if (isAtEnd !== isFollowing) onFollow(isAtEnd);
+    if (element.scrollTop < 400) void source.readOlder();
+  };
+  return (
+    <div
+      className="terminal"
+      ref={box}
+      onScroll={onScroll}
+      tabIndex={0}
+      role="log"
+      aria-live="off"
+      aria-label={props.label}
+    >
+      <div className="terminal-rows" style={{ height: layout.rowCount * rowHeight }}>
+        <div className="terminal-window" style={{ transform: `translateY(${first * rowHeight}px)` }}>
+          {Array.from({ length: Math.max(0, last - first) }, (_, index) => {
+            const { line, part } = layout.at(first + index);
+            const number = part === 0 && buffer.firstNumber !== null ? buffer.firstNumber + line : "";
+            return (
+              <div className="terminal-row" key={`${line} ${part}`} data-number={number}>
+                <span>
+                  {layout.spans(line, part).map((span, place) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a line have no other identity.
+                    <Piece key={place} span={span} search={search} isAt={line === match} />
+                  ))}
+                </span>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {buffer.lines.length === 0 ? (
+        <p className="output-note">{problem ?? "Nothing was written here."}</p>
+      ) : null}
+    </div>
+  );
+}
+
+function Piece({ span, search, isAt }: { span: Span; search: string; isAt: boolean }) {
+  if (span.isControl) return <span className="control-text">{span.text}</span>;
+  const text = search === "" ? span.text : marked(span.text, { search, isAt });
+  return <span className={span.colour ?? undefined}>{text}</span>;
+}
+
+function marked(text: string, { search, isAt }: { search: string; isAt: boolean }) {
+  const parts = text.toLowerCase().split(search.toLowerCase());
+  if (parts.length === 1) return text;
+  let at = 0;
+  return parts.map((part, index) => {
+    const from = at;
+    at += part.length + search.length;
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a line have no other identity.
+      <span key={index}>
+        {text.slice(from, from + part.length)}
+        {index < parts.length - 1 ? (
+          <mark className={isAt ? "at" : undefined}>{text.slice(from + part.length, at)}</mark>
+        ) : null}
+      </span>
+    );
+  });
+}
+
+/** The lines that contain the text, at most a thousand. */
+function findMatches(lines: readonly string[], search: string): number[] {
+  if (search === "") return [];
+  const wanted = search.toLowerCase();
+  const found: number[] = [];
+  for (let index = 0; index < lines.length && found.length < matchesMax; index++) {
+    if (lines[index]!.toLowerCase().includes(wanted)) found.push(index);
+  }
+  return found;
+}
+
+function useBox(box: RefObject<HTMLDivElement | null>) {
+  const [measured, setMeasured] = useState({ scrollTop: 0, height: 344, columns: 120 });
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    let frame = 0;
+    const measure = () => {
+      frame = 0;
+      const columns = Math.max(20, Math.floor((element.clientWidth - numberWidth - 14) / charWidth(element)));
+      setMeasured({ scrollTop: element.scrollTop, height: element.clientHeight, columns });
+    };
+    const schedule = () => {
+      if (frame === 0) frame = requestAnimationFrame(measure);
+    };
+    const sizes = new ResizeObserver(schedule);
+    sizes.observe(element);
+    element.addEventListener("scroll", schedule, { passive: true });
+    return () => {
+      cancelAnimationFrame(frame);
+      sizes.disconnect();
+      element.removeEventListener("scroll", schedule);
+    };
+  }, [box]);
+  return measured;
+}
+
+function charWidth(element: HTMLElement): number {
+  const canvas = document.createElement("canvas").getContext("2d");
+  if (canvas === null) return charWidthGuess;
+  canvas.font = getComputedStyle(element).font;
+  return canvas.measureText("0".repeat(100)).width / 100 || charWidthGuess;
+}

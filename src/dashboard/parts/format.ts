@@ -1,0 +1,75 @@
+const secondMs = 1000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** A duration as short as it can be read: `38ms`, `0.6s`, `6m 12s`, `3h 05m`, `4d`. */
+export function durationText(ms: number): string {
+  if (ms < 0) return "0s";
+  if (ms < 100) return `${Math.round(ms)}ms`;
+  if (ms < 10 * secondMs) return `${(ms / secondMs).toFixed(1)}s`;
+  if (ms < minuteMs) return `${Math.floor(ms / secondMs)}s`;
+  if (ms < hourMs) return `${Math.floor(ms / minuteMs)}m ${twoDigits((ms % minuteMs) / secondMs)}s`;
+  if (ms < dayMs) return `${Math.floor(ms / hourMs)}h ${twoDigits((ms % hourMs) / minuteMs)}m`;
+  return `${Math.floor(ms / dayMs)}d ${Math.floor((ms % dayMs) / hourMs)}h`;
+}
+
+/** How long ago, in one unit. */
+export function ageText(ms: number): string {
+  if (ms < minuteMs) return `${Math.max(0, Math.floor(ms / secondMs))}s`;
+  if (ms < hourMs) return `${Math.floor(ms / minuteMs)}m`;
+  if (ms < dayMs) return `${Math.floor(ms / hourMs)}h`;
+  return `${Math.floor(ms / dayMs)}d`;
+}
+
+function twoDigits(value: number): string {
+  return String(Math.floor(value)).padStart(2, "0");
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const dayAndClock = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+const wholeMoment = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "long" });
+
+/** The time of day, with its date if that is not today. */
+export function momentText(ms: number): string {
+  const isToday = new Date(ms).toDateString() === new Date().toDateString();
+  return isToday ? clock.format(ms) : dayAndClock.format(ms);
+}
+
+/** Everything about a moment, for a title. */
+export function wholeMomentText(ms: number): string {
+  return wholeMoment.format(ms);
+}
+
+const whole = new Intl.NumberFormat("en-GB");
+
+export function countText(count: number): string {
+  return whole.format(count);
+}
+
+/** `2 jobs`, `1 job`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
+/** Bytes with three figures: `41.2 KiB`. */
+export function bytesText(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** The last eight characters of an id, which tell jobs apart as well as all of it. */
+export function shortId(id: string): string {
+  return id.slice(-8);
+}

@@ -1,0 +1,60 @@
+import { useEffect } from "react";
+import { startFeed } from "../hub/live-feed.ts";
+import { findPerson, session } from "../hub/session.ts";
+import { useStore } from "../hub/store.ts";
+import { forgetQueries } from "../hub/use-query.ts";
+import { LoginPage } from "../login/login-page.tsx";
+import { Icon, IconSheet } from "../parts/icon.tsx";
+import { Confirm } from "./confirm.tsx";
+import { Shell } from "./shell.tsx";
+import { Toasts } from "./toasts.tsx";
+
+/** How often the page looks for a hub that did not answer at the start. */
+const searchMs = 3_000;
+
+export function App() {
+  const current = useStore(session);
+  return (
+    <>
+      <IconSheet />
+      {current.state === "in" ? <SignedIn key={current.person.user_id} /> : null}
+      {current.state === "out" ? <LoginPage /> : null}
+      {current.state === "unreachable" ? <Unreachable /> : null}
+      <Toasts />
+    </>
+  );
+}
+
+function SignedIn() {
+  useEffect(() => {
+    startOnce();
+    return forgetQueries;
+  }, []);
+  return (
+    <>
+      <Shell />
+      <Confirm />
+    </>
+  );
+}
+
+let isStarted = false;
+
+function startOnce(): void {
+  if (!isStarted) startFeed();
+  isStarted = true;
+}
+
+function Unreachable() {
+  useEffect(() => {
+    const timer = setInterval(() => void findPerson(), searchMs);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <main className="empty">
+      <Icon name="warning" />
+      <h2>The hub does not answer</h2>
+      <p>This page tries again every few seconds.</p>
+    </main>
+  );
+}

@@ -1,0 +1,110 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { errorText } from "../hub/call-hub.ts";
+import { Store, useStore } from "../hub/store.ts";
+import { Icon, type IconName } from "../parts/icon.tsx";
+
+type Question = {
+  title: string;
+  /** What will happen, line by line, with counts from the hub. */
+  points?: { icon: IconName; text: ReactNode }[];
+  body?: ReactNode;
+  /** The word that has to be typed first, for what cannot be undone. */
+  typed?: { label: string; word: string };
+  acts: { label: string; tone: "plain" | "main" | "alarm"; run: () => Promise<void> | void }[];
+  /** What the way out is called. */
+  keep?: string;
+};
+
+const question = new Store<Question | null>(null);
+
+/** Asks before something happens. The focus starts on the way out. */
+export function askFirst(next: Question): void {
+  question.set(next);
+}
+
+function closeQuestion(): void {
+  question.set(null);
+}
+
+export function Confirm() {
+  const asked = useStore(question);
+  return asked === null ? null : <ConfirmDialog key={asked.title} asked={asked} />;
+}
+
+function ConfirmDialog({ asked }: { asked: Question }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("[data-first]")?.focus();
+  }, []);
+
+  const run = async (act: Question["acts"][number]) => {
+    setBusy(true);
+    try {
+      await act.run();
+      if (question.get() === asked) closeQuestion();
+    } catch (error) {
+      setProblem(errorText(error));
+      setBusy(false);
+    }
+  };
+  const isHeld = asked.typed !== undefined && typed !== asked.typed.word;
+  return (
+    <dialog ref={dialog} aria-labelledby="confirm-title" onClose={closeQuestion}>
+      <h2 className="head" id="confirm-title">
+        {asked.title}
+      </h2>
+      <div className="body">
+        {asked.points === undefined ? null : (
+          <ul>
+            {asked.points.map(({ icon, text }) => (
+              <li key={icon}>
+                <Icon name={icon} />
+                <span>{text}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+        {asked.body}
+        {asked.typed === undefined ? null : (
+          <label className="typed">
+            {asked.typed.label}
+            <span className="field">
+              <input
+                value={typed}
+                placeholder={asked.typed.word}
+                onChange={(event) => setTyped(event.target.value)}
+                spellCheck={false}
+                autoComplete="off"
+              />
+            </span>
+          </label>
+        )}
+        {problem === null ? null : (
+          <p className="problem" role="alert">
+            {problem}
+          </p>
+        )}
+      </div>
+      <div className="actions">
+        <button type="button" className="button" data-first onClick={() => dialog.current?.close()}>
+          {asked.keep ?? "Keep as it is"}
+        </button>
+        {asked.acts.map((act) => (
+          <button
+            type="button"
+            key={act.label}
+            className={act.tone === "plain" ? "button" : `button ${act.tone}`}
+            disabled={isBusy || (isHeld && act.tone === "alarm")}
+            onClick={() => void run(act)}
+          >
+            {act.label}
+          </button>
+        ))}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,35 @@
+import { askFirst } from "./confirm.tsx";
+
+const keys: [string, string][] = [
+  ["Ctrl K", "search or act"],
+  ["G then a letter", "go to a page: O J F Q A K"],
+  ["J K ↵", "move between rows, open one"],
+  ["X", "select a row"],
+  ["/", "filter"],
+  ["P", "hold the list as it is"],
+  ["C R", "cancel or retry a job, after asking"],
+  ["F E", "follow its output, switch the stream"],
+  ["T", "light or dark"],
+  ["?", "this list"],
+];
+
+/** Everything that keys do. */
+export function showKeys(): void {
+  askFirst({
+    title: "Keys",
+    body: (
+      <dl className="facts key-facts">
+        {keys.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    ),
+    acts: [],
+    keep: "Done",
+  });
+}

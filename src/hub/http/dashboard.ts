@@ -1,0 +1,89 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join, relative } from "node:path";
+import type { Hono } from "hono";
+import { pagePaths } from "../../contract/page-paths.ts";
+import type { HttpContext, HttpEnv } from "./call.ts";
+
+/** Where set-up builds the dashboard. */
+const builtFolder = join(import.meta.dirname, "..", "..", "..", "node_modules", ".writ", "dashboard");
+
+const types: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+const safe = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
+
+/**
+ * Scripts and styles are files of this hub, nothing is inline, and no text becomes markup: with Trusted Types the
+ * browser refuses it even if a page tried. Images may also be blobs, for previews of files.
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayBuffer> | null; type: string };
+
+/** The dashboard: its files by their names, and the same document for the address of every page. */
+export function bindDashboard(app: Hono<HttpEnv>, orElse: () => Response, folder = builtFolder): void {
+  let files: Map<string, BuiltFile> | undefined;
+  const find = (name: string): BuiltFile | undefined => {
+    files ??= readBuilt(folder);
+    return files.get(name);
+  };
+  for (const path of pagePaths) {
+    app.get(path, (context) => {
+      const page = find("index.html");
+      if (page === undefined) return orElse();
+      // The names in it change with each build, so the browser asks each time.
+      const headers = { "Content-Security-Policy": policy, "Cache-Control": "no-cache" };
+      return send(context, page, headers);
+    });
+  }
+  app.get("/assets/:name", (context) => {
+    const file = find(`assets/${context.req.param("name")}`);
+    // A name contains a hash of the content, so the content never changes.
+    if (file !== undefined)
+      return send(context, file, { "Cache-Control": "public, max-age=31536000, immutable" });
+    return context.notFound();
+  });
+}
+
+function send(context: HttpContext, file: BuiltFile, headers: Record<string, string>): Response {
+  const accepts = /\bgzip\b/.test(context.req.header("accept-encoding") ?? "");
+  const isCompressed = accepts && file.compressed !== null;
+  return new Response(isCompressed ? file.compressed : file.bytes, {
+    headers: {
+      ...safe,
+      ...headers,
+      ...(isCompressed ? { "Content-Encoding": "gzip" } : {}),
+      Vary: "Accept-Encoding",
+      "Content-Type": file.type,
+    },
+  });
+}
+
+/** All files, read once when somebody first asks: less than a megabyte. */
+function readBuilt(folder: string): Map<string, BuiltFile> {
+  const files = new Map<string, BuiltFile>();
+  if (!existsSync(folder)) return files;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const type = types[extname(entry.name)];
+    if (!entry.isFile() || type === undefined) continue;
+    const path = join(entry.parentPath, entry.name);
+    const compressed = existsSync(`${path}.gz`) ? new Uint8Array(readFileSync(`${path}.gz`)) : null;
+    files.set(relative(folder, path), { bytes: new Uint8Array(readFileSync(path)), compressed, type });
+  }
+  return files;
+}

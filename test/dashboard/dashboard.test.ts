@@ -1,0 +1,255 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stillEnv } from "../support/hub.ts";
+import { claimJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { appendOutput } from "../support/output.ts";
+import { receiptFor, signedRunningJob } from "../support/receipts.ts";
+import { hubForAll, tokensOf } from "../support/use-hub.ts";
+import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+
+const suite = hasBrowser ? describe : describe.skip;
+const name = hasBrowser
+  ? "the dashboard in a browser"
+  : "the dashboard in a browser (not capable: no chromium)";
+
+/** What a page that is full of other people's text must never do. */
+const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
+const turned = "invoice\u202egnp.exe";
+
+suite(name, () => {
+  const hub = hubForAll(stillEnv);
+  const tokens = tokensOf(hub);
+  let browser: Browser;
+  let admin: Visitor;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+    admin = await visit(browser);
+    await signIn(admin.page, hub, hub.admin);
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+
+  test("a wrong token is refused in words, and the right one opens the jobs", async () => {
+    const { page, context } = await visit(browser);
+    await page.goto(`${hub.url}/jobs`);
+    await page.getByLabel("Token").fill("sk_user_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    await page.getByLabel("Token").fill(tokens.alice);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    const [cookie] = await context.cookies();
+    expect(cookie).toMatchObject({ name: "writ_session", httpOnly: true, sameSite: "Strict" });
+    expect(await page.evaluate("document.cookie")).toBe("");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    await context.close();
+  });
+
+  test("a new job appears in the list by itself and changes in place until it has ended", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/jobs`);
+    const type = freshName("live");
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    const workerId = await registerWorker(hub);
+    const { id } = await submitJob(hub, { type });
+    const row = page.locator(`[data-id="${id}"]`);
+    await row.waitFor();
+    await expect.poll(() => row.textContent()).toContain("Pending");
+    const held = await claimJob(hub, { workerId, type });
+    await hub.must("POST", `/jobs/${id}/start`, { token: hub.admin, body: held.fence });
+    await expect.poll(() => row.textContent()).toContain("Running");
+    await hub.must("POST", `/jobs/${id}/result`, {
+      token: hub.admin,
+      body: { ...held.fence, result: { answer: 42 } },
+    });
+    await expect.poll(() => row.textContent()).toContain('{"answer":42}');
+  });
+
+  test("a filter is in the address, and the link shows the same to somebody else", async () => {
+    const { page } = admin;
+    const type = freshName("shared");
+    const { id } = await submitJob(hub, { type });
+    await page.goto(`${hub.url}/jobs`);
+    await page.getByLabel("Filter jobs").fill(`type:${type}`);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".row-window .job-row").count()).toBe(1);
+    expect(page.url()).toContain(`type=${type}`);
+    const other = await visit(browser, admin.context);
+    await other.page.goto(page.url());
+    await other.page.locator(`[data-id="${id}"]`).waitFor();
+    expect(await other.page.locator(".row-window .job-row").count()).toBe(1);
+    await other.page.close();
+  });
+
+  test("output arrives live, and the job is cancelled from its page", async () => {
+    const { page } = admin;
+    const held = await runningJob(hub);
+    await page.goto(`${hub.url}/jobs/${held.id}`);
+    await page.getByText("Runs on").first().waitFor();
+    await appendOutput(hub, held, { bytes: Buffer.from("first line\n") });
+    await page.getByText("first line").waitFor();
+    await appendOutput(hub, held, { offset: 11, bytes: Buffer.from("second line\n") });
+    await page.getByText("second line").waitFor();
+    await page.keyboard.press("c");
+    const keep = page.getByRole("button", { name: "Keep as it is" });
+    await expect.poll(() => keep.evaluate("document.activeElement.textContent")).toBe("Keep as it is");
+    await page.getByRole("button", { name: "Cancel the job" }).click();
+    await page.getByText("is stopping it.").waitFor();
+  });
+
+  test("the signatures of a receipt are checked in the browser, and a wrong one is shown as wrong", async () => {
+    const { page } = admin;
+    const held = await signedRunningJob(hub);
+    const receipt = await receiptFor(hub, held, { result: { answer: 42 } });
+    await hub.must("POST", `/jobs/${held.id}/result`, {
+      token: hub.admin,
+      body: { ...held.fence, result: { answer: 42 }, receipt },
+    });
+    await page.goto(`${hub.url}/jobs/${held.id}`);
+    for (const part of ["Ordered", "Allowed", "Proven"]) {
+      await page.getByRole("button", { name: `${part}: verified` }).waitFor();
+    }
+    await page.route("**/receipt", async (route) => {
+      const answer = await route.fetch();
+      const bundle = (await answer.json()) as { signed: string; receipt: string };
+      const forged = bundle.receipt.replace('"attempt":1', '"attempt":2');
+      await route.fulfill({ response: answer, json: { ...bundle, receipt: forged, signed: forged } });
+    });
+    await page.reload();
+    await page.getByRole("button", { name: "Proven: does not verify" }).waitFor();
+    await page.unroute("**/receipt");
+  });
+
+  test("L-01, L-02: output, names, results and errors that are full of markup, escapes and turned text do nothing", async () => {
+    const { page } = admin;
+    const worker = await registerWorker(hub);
+    const type = freshName("hostile");
+    const { id } = await submitJob(hub, {
+      type,
+      run: { kind: "exec", argv: ["sh", "-c", hostile, turned] },
+      metadata: { note: hostile },
+    });
+    const held = await claimJob(hub, { workerId: worker, type });
+    await hub.must("POST", `/jobs/${id}/start`, { token: hub.admin, body: held.fence });
+    const said = `${hostile}\n\x1b]0;owned\x07title\n\x1b[2Jcleared\n${turned}\n\x1b[31mred\x1b[0m\n`;
+    await appendOutput(hub, held, { bytes: Buffer.from(said) });
+    const body = {
+      ...held.fence,
+      code: "INVALID_JOB",
+      reason: `${hostile} ${turned}`,
+      partial_result: { [hostile]: hostile },
+    };
+    await hub.must("POST", `/jobs/${id}/fail`, { token: hub.admin, body });
+    for (const path of [`/jobs?type=${type}`, `/jobs/${id}`]) {
+      await page.goto(hub.url + path);
+      await expect.poll(() => page.getByText("onerror").count()).toBeGreaterThan(0);
+    }
+    await page.locator(".terminal").getByText("cleared").waitFor();
+    const boxes = await page.locator(".terminal .control-text").allTextContents();
+    expect(boxes).toEqual(["ESC]0;owned", "ESC[2J", "U+202E"]);
+    expect(await page.locator(".terminal .red").textContent()).toBe("red");
+    expect(
+      await page.evaluate(
+        "[document.title, window.hacked, document.querySelectorAll('main img, main script').length]",
+      ),
+    ).toEqual(["Writ", undefined, 0]);
+  });
+
+  test("a viewer sees and cannot act, and a user sees only what is his", async () => {
+    const { id } = await submitJob(hub, { token: tokens.alice });
+    const viewer = await visit(browser);
+    await signIn(viewer.page, hub, tokens.viewer);
+    await viewer.page.goto(`${hub.url}/jobs/${id}`);
+    await viewer.page.getByRole("heading", { level: 1 }).waitFor();
+    expect(await viewer.page.getByRole("button", { name: /Cancel|Retry/ }).count()).toBe(0);
+    await viewer.page.goto(`${hub.url}/jobs`);
+    expect(await viewer.page.locator("input[type=checkbox]").count()).toBe(0);
+    const eve = await visit(browser);
+    await signIn(eve.page, hub, tokens.eve);
+    await eve.page.goto(`${hub.url}/jobs/${id}`);
+    await eve.page.getByText("There is no such job").waitFor();
+    await viewer.context.close();
+    await eve.context.close();
+  });
+
+  test("everything can be done by keys alone", async () => {
+    const { page } = admin;
+    const type = freshName("keys");
+    const { id } = await submitJob(hub, { type });
+    await page.goto(`${hub.url}/jobs?type=${type}`);
+    await page.locator(`[data-id="${id}"]`).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await page.getByRole("toolbar", { name: "Selected jobs" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: type }).waitFor();
+    await page.keyboard.press("c");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByText("Cancelled.").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("dead");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.url()).toContain("state=dead");
+    const theme = () => page.evaluate("document.documentElement.dataset.theme");
+    await page.keyboard.press("t");
+    expect(await theme()).toBe("dark");
+    await page.keyboard.press("t");
+    expect(await theme()).toBe("light");
+  });
+
+  test("axe finds nothing serious on any page, in both themes", async () => {
+    const { page } = admin;
+    const { id } = await runningJob(hub);
+    const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate("localStorage.removeItem('writ-theme')");
+      for (const path of ["/jobs", `/jobs/${id}`]) {
+        await page.goto(hub.url + path);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        await page.locator(".panel").first().waitFor();
+        await page.evaluate(source);
+        const found = (await page.evaluate("axe.run()")) as AxeResult;
+        const serious = found.violations.filter(
+          ({ impact }) => impact === "serious" || impact === "critical",
+        );
+        expect(
+          serious.map(({ id: rule, nodes }) => `${path} ${colorScheme} ${rule}: ${nodes[0]?.html}`),
+        ).toEqual([]);
+      }
+    }
+  });
+
+  test("nothing that the page did was against its policy", () => {
+    expect(violations).toEqual([]);
+  });
+});
+
+type AxeResult = { violations: { id: string; impact: string; nodes: { html: string }[] }[] };
+type Visitor = { context: BrowserContext; page: Page };
+
+/** What the browser reported against the page's policy, and errors in the page, from all tests. */
+const violations: string[] = [];
+
+async function visit(browser: Browser, known?: BrowserContext): Promise<Visitor> {
+  const context = known ?? (await browser.newContext({ viewport: { width: 1280, height: 900 } }));
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", (error) => violations.push(error.message));
+  page.on("console", (message) => {
+    if (/Content Security Policy|Trusted/i.test(message.text())) violations.push(message.text());
+  });
+  page.on("request", (request) => {
+    const { hostname } = new URL(request.url());
+    if (hostname !== "127.0.0.1" && !request.url().startsWith("data:"))
+      violations.push(`called ${request.url()}`);
+  });
+  return { context, page };
+}

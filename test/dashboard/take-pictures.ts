@@ -1,0 +1,76 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser, signIn } from "./browser.ts";
+import { setStage } from "./stage.ts";
+
+// Takes a picture of each page, light, dark and on a phone, into the folder that is given.
+const folder = process.argv[2] ?? "/tmp/writ-pictures";
+const only = process.argv[3];
+mkdirSync(folder, { recursive: true });
+const stage = await setStage();
+const browser = await openBrowser();
+const sizes = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
+
+const shots: {
+  name: string;
+  path: string;
+  theme: "light" | "dark";
+  size: keyof typeof sizes;
+  act?: (page: Page) => Promise<unknown>;
+}[] = [
+  { name: "jobs", path: "/jobs", theme: "light", size: "desktop", act: selectSome },
+  { name: "jobs-dark", path: "/jobs", theme: "dark", size: "desktop" },
+  { name: "dead-letters", path: "/jobs?state=dead", theme: "dark", size: "desktop" },
+  { name: "job-failed", path: `/jobs/${stage.jobs.dead}`, theme: "dark", size: "desktop", act: searchMemory },
+  { name: "job-running", path: `/jobs/${stage.jobs.running}`, theme: "light", size: "desktop" },
+  { name: "job-waiting", path: `/jobs/${stage.jobs.waiting}`, theme: "light", size: "desktop" },
+  {
+    name: "palette",
+    path: "/jobs",
+    theme: "light",
+    size: "desktop",
+    act: (page) => page.keyboard.press("Control+k"),
+  },
+  { name: "phone-job", path: `/jobs/${stage.jobs.running}`, theme: "dark", size: "phone" },
+  { name: "phone-jobs", path: "/jobs", theme: "light", size: "phone" },
+];
+
+async function searchMemory(page: Page): Promise<void> {
+  await page.getByLabel("Search the output").fill("memory");
+}
+
+async function selectSome(page: Page): Promise<void> {
+  for (const row of [8, 9, 10]) await page.locator(".row-window .job-row input").nth(row).click();
+}
+
+try {
+  for (const size of Object.keys(sizes) as (keyof typeof sizes)[]) {
+    const context = await browser.newContext({
+      viewport: sizes[size],
+      deviceScaleFactor: 2,
+      hasTouch: size === "phone",
+      reducedMotion: "reduce",
+    });
+    const page = await context.newPage();
+    page.on("console", (message) => console.log("page:", message.text()));
+    page.on("pageerror", (error) => console.log("page error:", error.message));
+    await page.goto(`${stage.hub.url}/`);
+    if (size === "desktop") await page.screenshot({ path: join(folder, "login.png") });
+    await signIn(page, stage.hub, stage.hub.admin);
+    for (const shot of shots.filter(
+      (one) => one.size === size && (only === undefined || one.name.includes(only)),
+    )) {
+      await page.emulateMedia({ colorScheme: shot.theme, reducedMotion: "reduce" });
+      await page.goto(stage.hub.url + shot.path);
+      await page.waitForTimeout(600);
+      await shot.act?.(page);
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: join(folder, `${shot.name}.png`) });
+    }
+    await context.close();
+  }
+} finally {
+  await browser.close();
+  await stage.stop();
+}
