@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { auditQuery, auditView, lockdownQuery, lockdownRequest, lockdownView } from "./audit-shapes.ts";
+import {
+  auditCheckView,
+  auditQuery,
+  auditView,
+  lockdownQuery,
+  lockdownRequest,
+  lockdownView,
+} from "./audit-shapes.ts";
 import { nextCursor, route } from "./route.ts";
 
 const admin = [] as const;
@@ -13,6 +20,21 @@ export const auditRoutes = {
     summary: "Search the audit trail, newest first; the next page is in X-Next-Cursor",
     query: auditQuery,
     answers: { 200: { description: "Records", shape: z.array(auditView), headers: nextCursor } },
+  }),
+  verifyAudit: route({
+    method: "POST",
+    path: "/audit/verify",
+    who: admin,
+    summary: "Start a check of the whole audit trail, unless one runs; GET shows its progress",
+    body: z.strictObject({}).optional(),
+    answers: { 202: { description: "The check", shape: auditCheckView } },
+  }),
+  getAuditCheck: route({
+    method: "GET",
+    path: "/audit/verify",
+    who: admin,
+    summary: "Show the last check of the audit trail that this hub was asked for",
+    answers: { 200: { description: "The check", shape: auditCheckView } },
   }),
   getLockdown: route({
     method: "GET",

@@ -54,3 +54,25 @@ export const lockdownView = z.object({
   alert_channels: z.array(z.string()),
 });
 export type LockdownView = z.infer<typeof lockdownView>;
+
+export const auditCheckView = z.object({
+  status: z.enum(["none", "running", "done", "failed"]),
+  started_at: z.int().nullable(),
+  ended_at: z.int().nullable(),
+  through: z.int().meta({ description: "The last record that was checked so far" }),
+  last: z.int().meta({ description: "The last record when the check began" }),
+  reason: z.string().nullable().meta({ description: "Why the check failed" }),
+  verdict: z
+    .object({
+      ok: z.boolean(),
+      records: z.int(),
+      first: z.int(),
+      last: z.int(),
+      unsealed: z.int().meta({ description: "Newest records that were not sealed yet" }),
+      signed_through: z.int(),
+      faults: z.array(z.object({ seq: z.int().nullable(), what: z.string() })),
+      more: z.boolean().meta({ description: "More faults were found than are listed" }),
+    })
+    .nullable(),
+});
+export type AuditCheckView = z.infer<typeof auditCheckView>;

@@ -10,6 +10,7 @@ import type { TokenRecord } from "../store/access-store.ts";
 import type { Store } from "../store/store.ts";
 import type { WorkerRecord } from "../store/worker-store.ts";
 import type { WatchList } from "./alerts/watch-list.ts";
+import type { AuditCheck } from "./audit/audit-check.ts";
 import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { HomeAdmins } from "./certs/home-admins.ts";
 import type { RevocationList } from "./certs/revocations.ts";
@@ -57,6 +58,7 @@ export type HubDeps = {
   home: string;
   /** The files of the audit trail, one for each day that is no longer in the database. */
   auditDir: string;
+  auditCheck: AuditCheck;
   receipts: ReceiptChecker;
   damage: DamageLog;
   version: string;

@@ -6,6 +6,7 @@ import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
 import { WatchList } from "./alerts/watch-list.ts";
+import { AuditCheck } from "./audit/audit-check.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
 import { certPaths } from "./certs/cert-paths.ts";
 import { HomeAdmins } from "./certs/home-admins.ts";
@@ -64,6 +65,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),
+    auditCheck: new AuditCheck({ home, settings, clock, store, logger }),
     revoked: new RevocationList(certs.revoked),
     homeAdmins: new HomeAdmins(certs.homeAdmins),
     watched: new WatchList(clock),

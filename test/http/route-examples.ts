@@ -197,6 +197,8 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     params: { id: await registerWorker(hub) },
   }),
   createSession: async ({ tokens }) => ({ token: tokens.alice, body: { token: tokens.alice } }),
+  verifyAudit: async ({ hub }) => ({ token: hub.admin, body: {} }),
+  getAuditCheck: async ({ hub }) => ({ token: hub.admin }),
   listSettings: async ({ hub }) => ({ token: hub.admin }),
   createLoginCode: async ({ tokens }) => ({ token: tokens.alice, body: {} }),
   getSession: async ({ tokens }) => ({ token: tokens.alice }),

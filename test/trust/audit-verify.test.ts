@@ -4,11 +4,13 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { AuditCheckView } from "../../src/contract/audit-shapes.ts";
 import { verifyAudit } from "../../src/hub/admin.ts";
 import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { completedJob, submitJob } from "../support/jobs.ts";
+import { issueToken } from "../support/tokens.ts";
 
 let whole: string;
 
@@ -207,5 +209,48 @@ describe("beside a running hub", () => {
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
     ]);
+  });
+});
+
+describe("a hub that is asked to check its own audit trail", () => {
+  const checkIn = async (hub: TestHub): Promise<AuditCheckView> => {
+    await hub.must("POST", "/audit/verify", { token: hub.admin });
+    let check: AuditCheckView | undefined;
+    await eventually("the check is over", async () => {
+      check = (await hub.must("GET", "/audit/verify", { token: hub.admin })).json<AuditCheckView>();
+      return check.status !== "running";
+    });
+    return check!;
+  };
+
+  test("finds it intact while jobs are submitted, and says so", async () => {
+    const hub = await startTestHub(stillEnv);
+    onTestFinished(() => hub.stop());
+    expect((await hub.must("GET", "/audit/verify", { token: hub.admin })).json()).toMatchObject({
+      status: "none",
+    });
+    for (let count = 0; count < 300; count++) await submitJob(hub);
+    const check = await checkIn(hub);
+    expect(check).toMatchObject({ status: "done", verdict: { ok: true, faults: [], first: 1 } });
+    expect(check.verdict!.records + check.verdict!.unsealed).toBeGreaterThan(300);
+  });
+
+  test("names the record that was edited", async () => {
+    const home = copyHome();
+    tamper(home, "UPDATE events SET ts = ts + 1 WHERE seq = 7");
+    const hub = await startTestHub(stillEnv, { home });
+    onTestFinished(() => hub.stop({ keepHome: true }));
+    const check = await checkIn(hub);
+    expect(check).toMatchObject({ status: "done", verdict: { ok: false } });
+    expect(check.verdict!.faults).toContainEqual(expect.objectContaining({ seq: 7 }));
+  });
+
+  test("does it for administrators of the hub alone", async () => {
+    const hub = await startTestHub(stillEnv);
+    onTestFinished(() => hub.stop());
+    const { token } = await issueToken(hub, { role: "admin", tenant_id: "acme" });
+    for (const method of ["GET", "POST"]) {
+      expect(await hub.call(method, "/audit/verify", { token })).toMatchObject({ status: 403 });
+    }
   });
 });

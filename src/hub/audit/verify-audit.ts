@@ -15,7 +15,11 @@ export type AuditSource = {
   kept?: AuditMark[];
   /** Read after the marks, each time, because a running hub may sign with a key that it has just created. */
   readKeys(): ReadonlyMap<string, VerifyingKey>;
+  /** Told after every few hundred records; the check continues when it resolves, so that others get their turn. */
+  onProgress?(seq: number): Promise<void>;
 };
+
+const recordsPerTurn = 200;
 
 /** What is wrong, and at which record; a range if it cannot be determined more exactly. */
 export type AuditFault = { seq: number | null; what: string };
@@ -49,6 +53,7 @@ export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
     for (const row of reader.rows(0)) {
       if (check.hasGapBefore(row.seq)) await lookAgain(source, check);
       checkHot(check, row);
+      if (row.seq % recordsPerTurn === 0) await source.onProgress?.(row.seq);
     }
     check.end(reader.lastSeq());
     return check.verdict();
@@ -84,6 +89,7 @@ async function checkCold(source: AuditSource, check: ChainCheck): Promise<void> 
         const { hash, ...record } = JSON.parse(line) as AuditRecord & { hash: string };
         if (check.hasGapBefore(record.seq)) await lookAgain(source, check);
         check.record(record, hash, auditHash(record));
+        if (record.seq % recordsPerTurn === 0) await source.onProgress?.(record.seq);
       }
     } catch (error) {
       // The next record tells whether it was removed because of its age: the chain has a gap or a new start there.

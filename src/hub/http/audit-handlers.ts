@@ -8,6 +8,7 @@ import {
   requireHubAdmin,
 } from "../use-cases/access/lockdown.ts";
 import { readAudit } from "../use-cases/audit/read-audit.ts";
+import { auditCheckView } from "../views/audit-check-view.ts";
 import { done, type Handlers, nextPage } from "./call.ts";
 
 export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
@@ -23,6 +24,16 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
     const search = { ...rest, userId, tenantId, jobId, before, limit };
     const { records, next } = await readAudit(deps, { identity, search, signal });
     return { status: 200, body: records, headers: nextPage(next) };
+  },
+
+  async verifyAudit({ deps, identity }) {
+    requireHubAdmin(identity);
+    return { status: 202, body: auditCheckView(await deps.auditCheck.start()) };
+  },
+
+  async getAuditCheck({ deps, identity }) {
+    requireHubAdmin(identity);
+    return { status: 200, body: auditCheckView(deps.auditCheck.state) };
   },
 
   async getLockdown({ deps, identity }) {
