@@ -84,7 +84,10 @@ test("with --json an error is one JSON object with its code and what to do next"
   const json = (error: unknown, args = ["status", "x", "--json"]) =>
     reportFrom("jobctl", "status", error, new StopRequests(), args);
   const missing = json(
-    new WritError("NOT_FOUND", "there is no x\n\x1b[2J sk_admin_abcdefgh", { status: 404 }),
+    new WritError("NOT_FOUND", "there is no x\n\x1b[2J sk_admin_abcdefgh", {
+      status: 404,
+      request_id: "01JCW",
+    }),
   );
   expect(missing.exitCode).toBe(4);
   expect(missing.said).toMatch(/^[^\n\x1b]+\n$/);
@@ -93,6 +96,7 @@ test("with --json an error is one JSON object with its code and what to do next"
       code: "NOT_FOUND",
       message: "there is no x\n\x1b[2J sk_admin_***",
       advice: "`jobctl list` shows your jobs",
+      request_id: "01JCW",
       details: { status: 404 },
     },
   });

@@ -87,14 +87,21 @@ function textLine(where: Where, error: unknown): string {
   return `${program}: ${message}${next === undefined ? "" : `; ${next}`}${list}\n`;
 }
 
-type ErrorFields = { code: ErrorCode; message: string; advice?: string | undefined; details?: object };
+type ErrorFields = {
+  code: ErrorCode;
+  message: string;
+  advice?: string | undefined;
+  /** Under which the hub's log has the refusal; of an error that is not the hub's there is none. */
+  request_id?: unknown;
+  details?: object;
+};
 
 function errorFields(where: Where, error: unknown): ErrorFields {
   if (!(error instanceof WritError)) return { code: "INTERNAL", message: messageOf(error) };
   const { code, message } = error;
-  const { advice: _advice, list: _list, ...details } = error.details ?? {};
+  const { advice: _advice, list: _list, request_id, ...details } = error.details ?? {};
   const more = Object.keys(details).length === 0 ? {} : { details };
-  return { code, message, advice: nextStep(where, error), ...more };
+  return { code, message, advice: nextStep(where, error), request_id, ...more };
 }
 
 function jsonLine(error: ErrorFields): string {

@@ -21,6 +21,8 @@ const codes: Partial<Record<Code, ErrorCode>> = {
 
 /** The metadata in which a hub sends the code of its error table. */
 const codeHeader = "writ-code";
+/** The metadata with the id under which its log has the refusal. */
+const requestIdHeader = "writ-request-id";
 
 /** An error of a call as a WritError: the hub's refusal, or a failed connection. */
 export function rpcError(error: unknown, target: RpcTarget): unknown {
@@ -28,7 +30,9 @@ export function rpcError(error: unknown, target: RpcTarget): unknown {
   if (!error.isWireError) return connectionError(error, target);
   const code = codeOf(error);
   const advice = code === "UNAUTHENTICATED" ? certificateAdvice : undefined;
-  return new WritError(code, error.rawMessage || `the hub answered with ${Code[error.code]}`, { advice });
+  const request_id = error.metadata.get(requestIdHeader) ?? undefined;
+  const details = { ...(advice && { advice }), ...(request_id && { request_id }) };
+  return new WritError(code, error.rawMessage || `the hub answered with ${Code[error.code]}`, details);
 }
 
 const certificateAdvice = "an administrator can issue a valid certificate with `writ certs issue`";

@@ -43,21 +43,29 @@ export function successRow(route: Route, received: Received): AnswerRow {
 function refusalOf(received: Received): WritError {
   const { status } = received;
   const error = hubError(received.text());
-  const details = { ...error?.details, status };
+  const details = { ...error?.details, status, ...(error?.requestId && { request_id: error.requestId }) };
   if (error !== undefined && isErrorCode(error.code))
     return new WritError(error.code, error.message, details);
   const reason = error === undefined ? "" : ` (${error.code}: ${error.message})`;
   return new WritError("HTTP_ERROR", `the hub answered with status ${status}${reason}`, details);
 }
 
-type HubError = { code: string; message: string; details: Record<string, unknown> | undefined };
+type HubError = {
+  code: string;
+  message: string;
+  details: Record<string, unknown> | undefined;
+  /** Under which the hub's log has the refusal. */
+  requestId: string | undefined;
+};
 
 function hubError(text: string): HubError | undefined {
   const body = parsed(text)?.value;
   const error = isRecord(body) ? body["error"] : undefined;
   if (!isRecord(error) || typeof error["code"] !== "string") return undefined;
   const message = typeof error["message"] === "string" ? error["message"] : error["code"];
-  return { code: error["code"], message, details: isRecord(error["details"]) ? error["details"] : undefined };
+  const details = isRecord(error["details"]) ? error["details"] : undefined;
+  const requestId = typeof error["request_id"] === "string" ? error["request_id"] : undefined;
+  return { code: error["code"], message, details, requestId };
 }
 
 /** The body itself, once it has the shape; fields that a newer hub has added stay in it. */

@@ -102,13 +102,15 @@ describe("counts", () => {
     expect(jobStates).toContain(counts?.to);
   });
 
-  it("credit the worker with what ended well, blame it for what failed, and do neither for what was given back", () => {
+  it("credit the worker with what ended well, blame it for what failed, and do neither for what was given back or stopped", () => {
     const ofWorker = (state: JobState, change: Change) => effectsOf(aJob(state), change).counts?.worker;
     expect(ofWorker("pending", claim)).toEqual({ id: "w1", active: 1, completed: 0, failed: 0 });
     expect(ofWorker("assigned", { act: "start", fence, isolation: null })).toBeNull();
     expect(ofWorker("running", result)).toEqual({ id: "w1", active: -1, completed: 1, failed: 0 });
     expect(ofWorker("running", failure)).toEqual({ id: "w1", active: -1, completed: 0, failed: 1 });
     const givenBack = { id: "w1", active: -1, completed: 0, failed: 0 };
+    const stopped = aJob("running", { cancelRequestedAt: nowMs });
+    expect(effectsOf(stopped, failure).counts?.worker).toEqual(givenBack);
     expect(ofWorker("running", { act: "release", fence, reason: "drain" })).toEqual(givenBack);
     expect(ofWorker("running", { act: "recall", reason: "revoked" })).toEqual(givenBack);
   });

@@ -124,7 +124,7 @@ function countChange(before: JobRecord, after: JobRecord, change: Change): Count
   return { ...move, worker: workerCounts(move.active, { before, after, change }) };
 }
 
-/** An attempt that was given back counts neither for nor against the worker. */
+/** An attempt that was given back, or that somebody has stopped, counts neither for nor against the worker. */
 function workerCounts(
   active: number,
   { before, after, change }: { before: JobRecord; after: JobRecord; change: Change },
@@ -132,12 +132,13 @@ function workerCounts(
   if (active > 0) return { id: after.workerId!, active, completed: 0, failed: 0 };
   if (active === 0) return null;
   const isGivenBack = change.act === "release" || change.act === "recall";
+  const isStopped = after.status === "failed" && after.failCode === "CANCELLED";
   const isCompleted = after.status === "completed";
   return {
     id: before.workerId!,
     active,
     completed: Number(!isGivenBack && isCompleted),
-    failed: Number(!isGivenBack && !isCompleted),
+    failed: Number(!isGivenBack && !isStopped && !isCompleted),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
-import { hasCode } from "../core/errors.ts";
+import { codeOf, hasCode } from "../core/errors.ts";
 import { withJitter } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
@@ -44,6 +44,8 @@ export class ClaimLoop implements Service {
   #isPaused = false;
   #onlyTypes: readonly string[] | undefined;
   #isRecovering = false;
+  /** The code of the refusal that was logged last, if it lasts. */
+  #refusal: string | undefined;
   #lookedAtMs = 0;
   #over: Promise<void> = Promise.resolve();
 
@@ -132,6 +134,7 @@ export class ClaimLoop implements Service {
         signal: abort.signal,
       });
       this.#deps.presence.back();
+      this.#noteRefusal(undefined);
       if (batch === null) return;
       if (batch.jobs.length >= max || bytesOf(batch) > largeBatchBytes) this.#mayHaveWork = true;
       await this.#deps.receive(batch);
@@ -153,13 +156,27 @@ export class ClaimLoop implements Service {
       this.#isRegistered = false;
       this.#deps.onUnknown();
     } else if (mayComeBack(error)) this.#deps.presence.away(error);
-    else this.#deps.logger.error({ err: error }, "the hub refuses this worker's claims");
+    else this.#noteRefusal(error);
     const { pollIntervalMs, random } = this.#deps;
     this.#isRecovering = true;
     // Hints that arrived while the claim was failing say nothing about the next one.
     this.#wakeUp.clear();
     await this.#rest(withJitter(Math.max(pollIntervalMs, troubleMsOf(error)), random));
     this.#isRecovering = false;
+  }
+
+  /** A worker that is blocked asks again for as long as that lasts. Its log says so once. */
+  #noteRefusal(error: unknown): void {
+    const refusal = error === undefined ? undefined : codeOf(error);
+    if (refusal === this.#refusal) return;
+    this.#refusal = refusal;
+    const { logger } = this.#deps;
+    if (error === undefined) logger.info("the hub accepts this worker's claims again");
+    else
+      logger.error(
+        { err: error },
+        "the hub refuses this worker's claims; asking again until it accepts them",
+      );
   }
 
   /** Waits until something may have changed since the last look, but not for ever. Returns true if something has. */

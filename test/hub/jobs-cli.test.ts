@@ -226,3 +226,10 @@ test("somebody else's job that cannot be followed is named", async () => {
   expect(run.stderr).toMatch(`jobctl: job ${id}: the job belongs to another user; `);
   expect(run.stderr).not.toContain("jobctl attach");
 });
+
+test.each(ways)("with --json the hub's error has its request id, with %s", async (_, env) => {
+  const id = "00000000-0000-4000-8000-000000000000";
+  const run = await runCli("jobctl", ["status", id, "--json"], { env: env() });
+  const { error } = JSON.parse(run.stderr) as { error: Record<string, string> };
+  expect(error).toMatchObject({ code: "NOT_FOUND", request_id: expect.any(String) });
+});
