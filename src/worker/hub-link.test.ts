@@ -19,6 +19,7 @@ test("C2: a hub that does not answer is reported within seconds, and once", asyn
     registration: () => ({}) as never,
     onRegistered() {},
     onRefused() {},
+    onKeysLost() {},
     onStream() {},
     onCommand() {},
   });

@@ -15,6 +15,8 @@ type HubLinkDeps = RetryDeps & {
   onRegistered(): void;
   /** The hub does not accept the token any more: this worker can do nothing. */
   onRefused(error: WritError): void;
+  /** No key of the hub is trusted any more: it gives this worker no jobs. */
+  onKeysLost(): void;
   /** True when commands can be received. */
   onStream(isOpen: boolean): void;
   onCommand(command: string, data: Record<string, unknown>): void;
@@ -156,6 +158,7 @@ export class HubLink implements Service {
         { key_ids: keyIds(keys) },
         "a key of the hub was revoked; the remaining keys are still trusted",
       );
+    if (keys.trusted().length === 0) this.#deps.onKeysLost();
     if (shown.key_set === undefined) return isLess;
     try {
       const isNew = await keys.take(shown.key_set);

@@ -36,6 +36,8 @@ type StartWorkerOptions = {
   createRunners?: (deps: RunnersDeps) => Runners;
   /** Ends the wait for another worker process in the same home. */
   signal?: AbortSignal;
+  /** No key of the hub is trusted any more, as after an emergency rotation. By default the worker waits for new keys. */
+  onKeysLost?: (() => void) | undefined;
 };
 
 export type RunningWorker = {
@@ -71,6 +73,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     bootId: randomUUID(),
     failpoint: options.failpoint ?? noFailpoint,
     handlers: options.handlers ?? new Map(),
+    onKeysLost: options.onKeysLost,
     ...resources,
   });
   const close = async (): Promise<void> => {

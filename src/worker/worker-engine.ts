@@ -47,6 +47,7 @@ type EngineParts = {
   /** The worker's own key. */
   key: SigningKey;
   keys: TrustedKeys;
+  onKeysLost: (() => void) | undefined;
 };
 
 /** After trouble of its own, a worker leaves the work to others for this long. */
@@ -173,6 +174,7 @@ export class WorkerEngine {
         this.#claims.isRegistered = true;
       },
       onRefused: (error) => this.#giveUp(error),
+      onKeysLost: this.#parts.onKeysLost ?? (() => {}),
       onStream: (isOpen) => {
         this.#claims.hasStream = isOpen;
       },

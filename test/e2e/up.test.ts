@@ -130,6 +130,12 @@ describe("writ up", () => {
     });
   }
 
+  it("gives its worker the new key after an emergency rotation", async () => {
+    expect(await run("bin/writ", ["keys", "rotate", "--emergency"])).toMatchObject({ code: 0, stderr: "" });
+    expect(await run("bin/jobctl", ["run", "echo", "again"])).toMatchObject({ code: 0, stdout: "again\n" });
+    expect(shown).toContain("restarting it with the new ones");
+  });
+
   it("stops cleanly at SIGTERM, with its worker", async () => {
     const exited = new Promise<number | null>((resolve) => up.once("exit", (code) => resolve(code)));
     up.kill("SIGTERM");

@@ -20,7 +20,7 @@ test("after an emergency, workers without the new key are a problem until they h
   const rotated = await writ("keys", "rotate", "--emergency");
   expect(rotated).toMatchObject({ code: 0, stderr: "" });
   expect(rotated.stdout).toMatch(
-    /^[0-9a-f]{16} is the new signing key\n.*npm start.*restart it\n.*writ workers add ID/s,
+    /^[0-9a-f]{16} is the new signing key\n.*npm start.*gets it by itself\n.*writ workers add ID/s,
   );
   const doctor = await writ("doctor");
   expect(doctor.code).toBe(1);

@@ -129,7 +129,7 @@ function withoutKeys(workers: readonly Worker[], keys: readonly SigningKey[], no
   const ids = lacking.slice(0, idsShownMax).map(({ id }) => id);
   const more = lacking.length > ids.length ? ` and ${lacking.length - ids.length} more` : "";
   const why = `given no jobs, because they trust none of the hub's keys: ${ids.join(", ")}${more}`;
-  const advice = "restart `writ up` for its own worker; for others run: writ workers add ID";
+  const advice = "the worker of `writ up` gets them by itself; for others run: writ workers add ID";
   return [{ check: "workers", state: "problem", says: `${why}; ${advice}` }];
 }
 

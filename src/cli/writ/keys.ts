@@ -53,7 +53,7 @@ function defineRotate(command: Command, context: CliContext): void {
 /** No key that the workers trust is left to vouch for the new one, so somebody has to give it to them. */
 const afterEmergency = `
 Workers that trusted only the old keys are given no jobs until they have the new one:
-  the worker of \`npm start\` or \`writ up\`: restart it
+  the worker of \`npm start\` or \`writ up\` gets it by itself
   each other worker: run \`writ workers add ID\`, replace its agents.yaml with the new file, and restart it
 \`writ doctor\` lists the workers that still need it.
 `;

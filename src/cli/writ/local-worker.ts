@@ -7,6 +7,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { ensureHome } from "../../runtime/home.ts";
 import type { CliContext } from "../context.ts";
 import { enrollLocalWorker } from "./enroll-local-worker.ts";
+import { keysLostCode } from "./parent-link.ts";
 
 const restartPause = { firstMs: 500, maxMs: 30_000 };
 /** A worker that ran this long did not fail because of its settings, so it is restarted quickly. */
@@ -84,11 +85,13 @@ export class LocalWorker {
       if (this.#stopping.signal.aborted) return;
       if (systemClock.monotonicMs() - startedMs > healthyMs) failures = 0;
       const pauseMs = backOffMs(failures++, restartPause);
-      this.#context.stderr.write(
-        `writ: the worker exited unexpectedly (${how}); restarting it in ${pauseMs} ms\n`,
-      );
+      const why =
+        how === `exit ${keysLostCode}`
+          ? "the worker trusts none of the hub's keys any more; restarting it with the new ones"
+          : `the worker exited unexpectedly (${how}); restarting it`;
+      this.#context.stderr.write(`writ: ${why} in ${pauseMs} ms\n`);
       await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
-      // Its token may have been revoked. Somebody who did that to stop the worker has to stop `writ up`.
+      // Its token or the hub's keys may have been revoked. Somebody who revokes a token to stop the worker has to stop `writ up`.
       if (!this.#stopping.signal.aborted) await this.#enroll().catch((error) => this.#complain(error));
     }
   }

@@ -1,6 +1,9 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
+/** The exit code of a worker that trusts none of the hub's keys any more; its parent gives it the new ones. */
+export const keysLostCode = 75;
+
 type ParentCommands = { onDrain(): void; onStopNow(): void };
 
 /**

@@ -8,7 +8,7 @@ import { findHome, homeFlag } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine } from "../terminal.ts";
-import { listenToParent } from "./parent-link.ts";
+import { keysLostCode, listenToParent } from "./parent-link.ts";
 
 type WorkerFlags = { config?: string; withParent?: boolean };
 
@@ -40,15 +40,26 @@ async function runWorker(context: CliContext, command: Command, flags: WorkerFla
   // In `writ up` the hub shares the terminal, and reports by itself what concerns its worker.
   const told = flags.withParent ? {} : { onWarning };
   const logger = openWorkerLog(home, { ...settings.logging, ...told });
+  const keysLost = new AbortController();
+  const onKeysLost = flags.withParent ? () => keysLost.abort() : undefined;
   try {
-    const worker = await startWorker({ settings, home, version, logger, signal: stops.requested });
+    const worker = await startWorker({
+      settings,
+      home,
+      version,
+      logger,
+      signal: stops.requested,
+      onKeysLost,
+    });
     for (const warning of worker.warnings) context.stderr.write(`warning: ${neutraliseLine(warning)}\n`);
     if (!flags.withParent) {
       context.stdout.write(`worker ${neutraliseLine(worker.workerId)} is running. Ctrl-C stops it.\n`);
     }
-    void whenAborted(stops.requested).then(() => worker.stop().catch(() => {}));
+    const ended = AbortSignal.any([stops.requested, keysLost.signal]);
+    void whenAborted(ended).then(() => worker.stop().catch(() => {}));
     void whenAborted(stops.forced).then(() => worker.stopNow().catch(() => {}));
     await worker.done;
+    if (keysLost.signal.aborted) context.exitCode = keysLostCode;
     if (context.stops.forced.aborted) context.exitCode = context.stops.exitCode;
   } catch (error) {
     // Being asked to stop before it has started is not an error.
