@@ -39,6 +39,8 @@ const bubblewrap =
 /** An ordinary user, and how this program is told to measure as one. */
 const userId = 4711;
 const withoutRoot = "without root";
+const writWithoutRoot = `writ, caged ${withoutRoot}`;
+const bubblewrapWithoutRoot = `bubblewrap ${withoutRoot}`;
 
 type Start = (index: number) => Promise<void>;
 /** Answers starts per second, or null where it cannot be had. */
@@ -58,16 +60,21 @@ async function compareAll(): Promise<void> {
   const caged = await cagedStarts();
   const rivals = new Map<string, Measure>([
     ["writ, caged", measured(caged.start)],
-    [`writ, caged ${withoutRoot}`, async (inFlight) => perSecondWithoutRoot(inFlight)],
+    [writWithoutRoot, async (inFlight) => perSecondWithoutRoot(inFlight)],
     ["the calls of a cage in C", cageFloor(caged.jobsDir)],
     ["posix_spawn in C, uncaged", bareStarts()],
-    ["child_process.spawn, uncaged", measured((index) => runProgram(["/bin/true"], index))],
+    ["child_process.spawn, uncaged", measured(() => runProgram(["/bin/true"]))],
   ]);
-  if (isInstalled("bwrap"))
+  if (isInstalled("bwrap")) {
     rivals.set(
       "bubblewrap",
-      measured((index) => runProgram(bubblewrap, index)),
+      measured(() => runProgram(bubblewrap)),
     );
+    rivals.set(
+      bubblewrapWithoutRoot,
+      measured(() => runProgram(bubblewrap, userIds())),
+    );
+  }
   for (const runtime of ["crun", "runc"].filter(isInstalled)) {
     for (const kind of bundleKinds)
       rivals.set(`${runtime}, ${kind}`, async (inFlight) => containersPerSecond(runtime, inFlight, kind));
@@ -105,6 +112,12 @@ function show(found: Map<string, number>, inFlight: number): void {
   for (const [name, value] of found) {
     if (name !== "writ, caged") figure(`writ ÷ ${name}, ${inFlight} in flight`, writ / value, "ratio");
   }
+  const ordinary = found.get(writWithoutRoot);
+  for (const name of ["writ, caged", bubblewrapWithoutRoot]) {
+    const value = found.get(name);
+    if (ordinary !== undefined && value !== undefined)
+      figure(`${writWithoutRoot} ÷ ${name}, ${inFlight} in flight`, ordinary / value, "ratio");
+  }
 }
 
 function isInstalled(program: string): boolean {
@@ -137,12 +150,16 @@ async function measureContainers(runtime: string, inFlight: number, kind: Bundle
 
 /** By a process of an ordinary user, who builds cages in a user namespace. It warms up each time, as it is new. */
 function perSecondWithoutRoot(inFlight: number): number | null {
-  const ids = process.getuid!() === 0 ? { uid: userId, gid: userId } : {};
   const words = [import.meta.filename, String(seconds), withoutRoot, String(inFlight)];
-  const { stdout, stderr, status } = spawnSync(process.execPath, words, { encoding: "utf8", ...ids });
+  const { stdout, stderr, status } = spawnSync(process.execPath, words, { encoding: "utf8", ...userIds() });
   if (status === 0) return Number(stdout);
   console.error(`no cage can be built ${withoutRoot}: ${stderr.trim().split("\n").at(-1)}`);
   return null;
+}
+
+/** Those of an ordinary user, unless we are one. */
+function userIds(): { uid?: number; gid?: number } {
+  return process.getuid!() === 0 ? { uid: userId, gid: userId } : {};
 }
 
 async function measureWithoutRoot(inFlight: number): Promise<void> {
@@ -201,9 +218,9 @@ function plan(index: number, place: string, workDir: string): LaunchPlan {
   };
 }
 
-function runProgram(command: string[], _index: number): Promise<void> {
+function runProgram(command: string[], ids: { uid?: number; gid?: number } = {}): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command[0]!, command.slice(1), { stdio: "ignore" });
+    const child = spawn(command[0]!, command.slice(1), { stdio: "ignore", ...ids });
     child.once("error", reject);
     child.once("exit", (code) =>
       code === 0 ? resolve() : reject(new Error(`${command[0]} ended with ${code}`)),
@@ -215,7 +232,7 @@ function containerStart(runtime: string, kind: BundleKind, rootEntries: readonly
   const bundle = join(dir, "bundle");
   makeBundle(bundle, kind, rootEntries);
   const command = [runtime, "--root", join(dir, "state"), "run", "--bundle", bundle];
-  return (index) => runProgram([...command, `c${process.pid}-${index}`], index);
+  return (index) => runProgram([...command, `c${process.pid}-${index}`]);
 }
 
 function bareStarts(): Measure {
