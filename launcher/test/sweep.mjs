@@ -25,11 +25,15 @@ import {
 } from "./launcher-client.mjs";
 
 /**
- * `node launcher/test/sweep.mjs <writ-launcher> [errno…]`: makes the Nth call of each kind fail, for every N that
+ * `node launcher/test/sweep.mjs <writ-launcher> [--user] [errno…]`: makes the Nth call of each kind fail, for every N that
  * occurs in a start, and looks from outside at what runs then. Either the job has every protection that it has
- * without the fault, or it does not run. As root, with strace.
+ * without the fault, or it does not run. As root, with strace. With --user the launcher is an ordinary user's.
  */
-const [launcherFile, ...errors] = process.argv.slice(2);
+const [launcherFile, ...words] = process.argv.slice(2);
+const isUsers = words.includes("--user");
+const errors = words.filter((word) => word !== "--user");
+/** Somebody who may nothing. */
+const userId = 4711;
 const scratch = mkdtempSync(join(tmpdir(), "writ-sweep-"));
 const hierarchy = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((root) =>
   existsSync(join(root, "cgroup.procs")),
@@ -41,15 +45,16 @@ mkdirSync(workDir);
 mkdirSync(cgroupRoot);
 const repo = join(scratch, "repo");
 mkdirSync(join(repo, "src"), { recursive: true });
-chownSync(join(repo, "src"), 1234, 1234);
+const owner = isUsers ? userId : 1234;
+chownSync(join(repo, "src"), owner, owner);
 const mounts = [
   ...jailMounts(workDir),
   { kind: mountKind.job, target: "/repo", source: repo },
   {
     kind: mountKind.job,
     flags: mountFlag.writable | mountFlag.idmap,
-    uid: 1234,
-    gid: 1234,
+    uid: owner,
+    gid: owner,
     target: "/repo/src",
     source: join(repo, "src"),
   },
@@ -57,6 +62,7 @@ const mounts = [
 // A program that does nothing and loads nothing: whatever is seen of it is the launcher's doing.
 writeFileSync(join(scratch, "idle.c"), "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n");
 execFileSync("cc", ["-static", "-o", join(workDir, "idle"), join(scratch, "idle.c")]);
+if (isUsers) for (const path of [scratch, workDir, join(workDir, "idle")]) chownSync(path, userId, userId);
 // Calls of the C library's own start and of leaving; a launcher that fails there has not begun, or is done.
 const ignored = new Set([
   "exit_group",
@@ -70,6 +76,8 @@ const ignored = new Set([
 ]);
 /** A start takes milliseconds, under strace and on a busy machine perhaps a second; what hangs does so for ever. */
 const hangsMs = 120_000;
+/** RLIMIT_NPROC */
+const nprocLimit = 6;
 let next = 1;
 
 /**
@@ -87,14 +95,16 @@ async function start(strace, isWarm) {
     hostname: "job",
     protections: protectAll,
     mounts,
-    cgroup,
+    // Without root there is none, and processes are counted in a namespace of the job's own.
+    ...(isUsers ? { rlimits: [[nprocLimit, 64, 64]] } : { cgroup }),
     giveDir: workDir,
     masks: ["hunter22"],
   };
   const files = { stdout: join(scratch, `${id}.out`), stderr: join(scratch, `${id}.err`) };
-  const client = new LauncherClient(launcherFile, { wrap: isWarm ? [] : strace, stderr: "ignore" });
+  const wrap = [...(isUsers ? asUser(cgroup) : []), ...(isWarm ? [] : strace)];
+  const client = new LauncherClient(launcherFile, { wrap, stderr: "ignore" });
   const tracer = isWarm ? await attach(client, strace, plan) : undefined;
-  chownSync(workDir, 0, 0);
+  if (!isUsers) chownSync(workDir, 0, 0);
   client.send(frame.start, id, planFields({ ...plan, ...files }));
   const deadline = Promise.withResolvers();
   const timer = setTimeout(deadline.resolve, hangsMs, { hangs: true });
@@ -113,6 +123,12 @@ async function start(strace, isWarm) {
   writeFileSync(join(cgroup, "cgroup.kill"), "1");
   await remove(cgroup);
   return { answer, facts };
+}
+
+/** The launcher of an ordinary user, and all that it starts, in a cgroup by which we find its job. */
+function asUser(cgroup) {
+  const ids = ["--reuid", userId, "--regid", userId, "--clear-groups"].map(String);
+  return ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', cgroup, "setpriv", ...ids];
 }
 
 async function attach(client, [command, ...args], plan) {
@@ -152,7 +168,7 @@ function describe(pid) {
   const status = read("status")
     .split("\n")
     .filter((line) => wanted.test(line) && !line.startsWith("NSsid"));
-  const names = ["pid", "mnt", "ipc", "uts", "net", "cgroup"];
+  const names = ["pid", "mnt", "ipc", "uts", "net", "cgroup", "user"];
   const shared = names.filter(
     (name) => readlinkSync(`/proc/${pid}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`),
   );
@@ -161,7 +177,7 @@ function describe(pid) {
     .map((line) => line.split(" ").slice(3).join(" "));
   const limits = read("limits")
     .split("\n")
-    .filter((line) => /core|open files/.test(line));
+    .filter((line) => /core|open files|processes/.test(line));
   const stat = read("stat")
     .slice(read("stat").lastIndexOf(")") + 2)
     .split(" ");

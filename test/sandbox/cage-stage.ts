@@ -19,7 +19,7 @@ export let obstacle: string | null =
       : null;
 
 /** Somebody who may nothing. */
-const userId = 4711;
+export const userId = 4711;
 
 /**
  * From here on this process is an ordinary user: cages are built in a user namespace. A test file has a process of its own,
@@ -38,7 +38,8 @@ export function isOrdinaryUser(): boolean {
   return process.getuid?.() !== 0;
 }
 
-function userObstacle(): string | null {
+/** Why an ordinary user can build no cages here; null when one can. */
+export function userObstacle(): string | null {
   if (!existsSync(builtLauncherFile)) return "no launcher was built, which needs a C compiler";
   if (!isReachable(builtLauncherFile)) return "others may not enter the folder of this checkout";
   const ids = isOrdinaryUser() ? {} : { uid: userId, gid: userId };
@@ -59,6 +60,12 @@ export function cageTest(
 ): void {
   if (obstacle === null) test(name, timeoutMs === undefined ? {} : { timeout: timeoutMs }, run);
   else test.skip(`${name} (not capable: ${obstacle})`, run);
+}
+
+/** A test of what only root can have or set up. */
+export function rootTest(name: string, run: () => Promise<void>): void {
+  if (isOrdinaryUser()) test.skip(`${name} (not capable: not root)`, run);
+  else cageTest(name, run);
 }
 
 export type Stage = { dir: string; sandbox: CagedSandbox };

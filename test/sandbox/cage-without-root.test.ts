@@ -9,6 +9,9 @@ describe("without root, a cage", () => import("./cage.test.ts").then(() => {}));
 describe("without root, escapes", () => import("./escapes.test.ts").then(() => {}));
 describe("without root, endings", () => import("./endings.test.ts").then(() => {}));
 describe("without root, rlimits", () => import("./rlimits.test.ts").then(() => {}));
+describe("without root, mounts of a job", () => import("./job-mounts.test.ts").then(() => {}));
+describe("without root, files of a job", () => import("./open-beneath.test.ts").then(() => {}));
+describe("without root, removal", () => import("./removal.test.ts").then(() => {}));
 describe("without root, the library", () => import("./library.test.ts").then(() => {}));
 
 describe("without root, mounts", () => {

@@ -20,7 +20,7 @@ import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { DiscardFolder } from "../../src/sandbox/discard-folder.ts";
 import { emptyDirectory } from "../../src/sandbox/empty-directory.ts";
 import { eventually } from "../support/eventually.ts";
-import { cageTest } from "./cage-stage.ts";
+import { cageTest, rootTest } from "./cage-stage.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -62,7 +62,7 @@ cageTest("A2: what a link points to stays, whatever the link is called", async (
   rmSync(outside, { recursive: true });
 });
 
-cageTest(
+rootTest(
   "A2: what cannot be removed is moved aside, reported, and tried again at the next start",
   async () => {
     const errors: object[] = [];
