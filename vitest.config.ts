@@ -15,6 +15,7 @@ const quick = [
   "test/architecture/**/*.test.ts",
   "test/docs/**/*.test.ts",
   "test/http/**/*.test.ts",
+  "test/objects-contract/**/*.test.ts",
   "test/outputs-contract/**/*.test.ts",
   "test/store-contract/sqlite-without-thread.test.ts",
 ];

@@ -8,14 +8,19 @@ import type { Role } from "../core/identity.ts";
 export type Route = {
   method: "GET" | "POST" | "PUT" | "DELETE";
   path: string;
-  /** The roles that may call it; an administrator always may. `open` needs no token. */
-  who: readonly Role[] | "open";
+  /** The parameter at the end of the path that may contain slashes. */
+  tail?: string;
+  /**
+   * The roles that may call it; an administrator always may. `open` needs no token. `job token` is for the attempt of a
+   * job, `signed URL` for everybody who was given the address: it contains what may be done.
+   */
+  who: readonly Role[] | "open" | "job token" | "signed URL";
   summary: string;
   params?: z.ZodType;
   query?: z.ZodType;
   body?: z.ZodType;
-  /** `bytes` bodies are passed on as they arrive. */
-  bodyKind?: "json" | "bytes";
+  /** `bytes` bodies are passed on when they have arrived; a `stream` is read by the handler, whatever its size. */
+  bodyKind?: "json" | "bytes" | "stream";
   bodyBytesMax?: number;
   /** Request headers that it reads, in addition to those of every route. */
   headers?: { readonly [name: string]: { description: string; required?: boolean } };
@@ -25,7 +30,7 @@ export type Route = {
 /** Where the routes are below a hub's address. */
 export const apiPrefix = "/api/v1";
 
-type SuccessStatus = 200 | 201 | 202 | 204 | 206;
+type SuccessStatus = 200 | 201 | 202 | 204 | 206 | 302;
 /** Refusals for which a route has its own description. Their body is the error, unless they have a shape. */
 type RefusalStatus = 403 | 409 | 503;
 

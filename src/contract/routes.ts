@@ -1,5 +1,6 @@
 import { adminRoutes } from "./admin-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
+import { fileRoutes } from "./file-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { statisticsRoutes } from "./statistics-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
@@ -7,6 +8,7 @@ import { workerRoutes } from "./worker-routes.ts";
 /** The whole HTTP API below /api/v1 (and /api). */
 export const routes = {
   ...jobRoutes,
+  ...fileRoutes,
   ...workerRoutes,
   ...adminRoutes,
   ...auditRoutes,

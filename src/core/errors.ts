@@ -30,10 +30,14 @@ export const errorTable = {
   IDEMPOTENCY_MISMATCH: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
   OUTPUT_REMOVED: { http: 410, grpc: "NOT_FOUND", exit: 4, retryable: false },
   OUTPUT_OFFSET: { http: 409, grpc: "ABORTED", exit: 1, retryable: true },
+  UPLOAD_OFFSET: { http: 409, grpc: "ABORTED", exit: 1, retryable: true },
+  FILES_INCOMPLETE: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  FILE_REMOVED: { http: 410, grpc: "NOT_FOUND", exit: 4, retryable: false },
   OUTPUT_INCOMPLETE: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   WORKER_KEY_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   // trust
   INVALID_SIGNATURE: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  CHECKSUM_MISMATCH: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   INVALID_DOCUMENT: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   LEASE_INVALID: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   KEY_REJECTED: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
@@ -44,6 +48,8 @@ export const errorTable = {
   STORE_ROLLED_BACK: { http: 500, grpc: "DATA_LOSS", exit: 1, retryable: false },
   STORE_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   OUTPUT_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
+  FILES_UNAVAILABLE: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
+  STORAGE_FULL: { http: 507, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: true },
   SHUTTING_DOWN: { http: 503, grpc: "UNAVAILABLE", exit: 1, retryable: true },
   INTERNAL: { http: 500, grpc: "INTERNAL", exit: 1, retryable: false },
   // raised only on the caller's own machine

@@ -1,6 +1,7 @@
 import type { Ids } from "../core/ids.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { Quota } from "../core/quota.ts";
+import type { Objects } from "../objects/objects.ts";
 import type { Outputs } from "../output/outputs.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
@@ -34,6 +35,8 @@ export type HubDeps = {
   ids: Ids;
   settings: HubSettings;
   outputs: Outputs;
+  /** The bytes of files that users and jobs have stored. */
+  objects: Objects;
   /** How much jobs have written. */
   outputTally: OutputTally;
   logger: Logger;

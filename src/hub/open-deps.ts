@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Ids } from "../core/ids.ts";
+import { FolderObjects } from "../objects/folder/folder-objects.ts";
 import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
@@ -42,6 +43,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   });
   const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
   const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
+  const objects = new FolderObjects(join(home, "objects"));
   const dispatcher = new Dispatcher(store);
   const metrics = createMetrics(version);
   const refusals = new RefusalLog(store, clock, (error) =>
@@ -62,6 +64,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     statistics: new Statistics({ store, clock, logger }),
     version,
     outputs,
+    objects,
     outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),

@@ -104,6 +104,7 @@ const declarations = {
   auditHotDays: { name: "WRIT_AUDIT_HOT_DAYS", parse: dayCount, default: 7 },
   auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },
   jobRetentionDays: { name: "WRIT_JOB_RETENTION_DAYS", parse: dayCount, default: 30 },
+  fileRetentionDays: { name: "WRIT_FILE_RETENTION_DAYS", parse: dayCount, default: 30 },
   maxStorageBytes: {
     name: "WRIT_MAX_STORAGE_BYTES",
     parse: integer({ min: 1024 ** 2, max: Number.MAX_SAFE_INTEGER }),

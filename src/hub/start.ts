@@ -26,6 +26,7 @@ import { recover } from "./recover.ts";
 import { RpcServer } from "./rpc/server.ts";
 import { createCertWatch } from "./services/cert-watch.ts";
 import { createClockWatch } from "./services/clock-watch.ts";
+import { createFileCleaner } from "./services/file-cleaner.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
 import { createReaper } from "./services/reaper.ts";
 import { createRetention } from "./services/retention.ts";
@@ -95,6 +96,7 @@ async function startLocked(
   const history = await readHistory({ home, databasePath, keysDir }, acceptance);
   const deps = await openDeps({ ...start, clock, settings, logger });
   const close = async (): Promise<void> => {
+    await deps.objects.close();
     await deps.outputs.close();
     await deps.store.close();
     lock.release();
@@ -152,6 +154,7 @@ function hubServices(
     createScheduler(deps),
     createRetention(deps),
     createStorage(deps),
+    createFileCleaner(deps),
     createKeyWatch(deps),
     // Before anybody can call: its first position in the log is the end of what is there.
     createResponder({ ...deps, channels }),

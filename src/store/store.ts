@@ -10,6 +10,7 @@ import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DamagedPart } from "./find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./job-list.ts";
+import type { ObjectStore } from "./object-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
 import type { StatisticsStore } from "./statistics-store.ts";
@@ -32,6 +33,7 @@ import type { WorkerStore } from "./worker-store.ts";
  */
 export type Store = AccessStore &
   AuditStore &
+  ObjectStore &
   OutputStore &
   ResponseStore &
   StatisticsStore &
@@ -101,7 +103,7 @@ export type Store = AccessStore &
     getQueuePosition(input: { jobId: string }): Promise<QueuePosition | null>;
     /**
      * Deletes finished jobs, oldest first, but not their receipts; returns their ids so that outputs can be deleted
-     * too.
+     * too. The files that they have stored no longer exist from then on.
      */
     pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { errorOf } from "../support/call-http.ts";
 import { readEvents, snapshot } from "../support/database.ts";
+import { uploadForJob } from "../support/files.ts";
 import { stillEnv } from "../support/hub.ts";
 import {
   claimedJob,
@@ -56,7 +57,9 @@ describe("a result", () => {
     const job = await runningJob(hub, { output_location: { folder_id: "f" } });
     const isolation = { level: "strict", applied: ["pid"], missing: [] };
     const usage = { cpu_ms: 5, memory_peak_bytes: 6, oom: false };
-    const files = [{ folder_id: "f", object_key: "k", sha256: "c".repeat(64), size: 3 }];
+    const files = [
+      await uploadForJob(hub, job, { folderId: "f", objectKey: "k", bytes: Buffer.from("abc") }),
+    ];
     const fields = { result: { a: 1.5 }, exit_code: 0, isolation, usage, output_files: files };
     expect((await report(job, "result", fields)).json()).toEqual({ status: "completed" });
     expect(await view(job.id)).toMatchObject({

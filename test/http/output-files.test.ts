@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { OutputFile } from "../../src/core/output-file.ts";
 import { errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
+import { uploadForJob } from "../support/files.ts";
 import { stillEnv } from "../support/hub.ts";
 import { type HeldJob, jobReader, runningJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
@@ -105,26 +106,56 @@ describe("an end is refused, and changes nothing, when its files", () => {
   });
 });
 
+/** Uploads a file of this job, and gives what is reported about it. */
+function upload(job: HeldJob, objectKey: string, text = objectKey): Promise<OutputFile> {
+  return uploadForJob(hub, job, { folderId: "results", objectKey, bytes: Buffer.from(text) });
+}
+
+describe("F-50: an end is refused, and changes nothing, when a file", () => {
+  const cases: [string, (stored: OutputFile) => OutputFile[], string][] = [
+    ["has not arrived", (stored) => [stored, { ...stored, object_key: "runs/1/never" }], "missing"],
+    ["has another size", (stored) => [{ ...stored, size: stored.size + 1 }], "size"],
+    ["has another hash", (stored) => [{ ...stored, sha256: "c".repeat(64) }], "sha256"],
+  ];
+
+  test.each(cases)("%s, and says which", async (_, reported, problem) => {
+    const job = await runningJob(hub, { output_location });
+    const stored = await upload(job, "runs/1/a.txt");
+    const before = snapshot(hub.home);
+    for (const act of ["result", "fail"] as const) {
+      const answer = await report(job, reported(stored), act);
+      expect(answer).toMatchObject({ status: 409, code: "FILES_INCOMPLETE" });
+      expect(errorOf(answer.text).details).toMatchObject({ files: [{ folder_id: "results", problem }] });
+    }
+    expect(snapshot(hub.home)).toBe(before);
+    expect(await report(job, [stored])).toMatchObject({ status: 200 });
+  });
+});
+
 describe("files stand on the job", () => {
   test("when it has succeeded", async () => {
     const job = await runningJob(hub, { output_location });
-    const second = { ...file, object_key: "runs/1/sub/b", sha256: `sha256:${"b".repeat(64)}`, size: 0 };
-    expect(await report(job, [file, second])).toMatchObject({ status: 200 });
-    expect((await view(job.id)).output_files).toEqual([file, { ...second, sha256: "b".repeat(64) }]);
-    expect((await report(job, [file, second])).json()).toMatchObject({ duplicate: true });
+    const first = await upload(job, "runs/1/a.txt");
+    const second = await upload(job, "runs/1/sub/b", "");
+    const reported = [first, { ...second, sha256: `sha256:${second.sha256}` }];
+    expect(await report(job, reported)).toMatchObject({ status: 200 });
+    expect((await view(job.id)).output_files).toEqual([first, second]);
+    expect((await report(job, reported)).json()).toMatchObject({ duplicate: true });
   });
 
   test("when it has failed", async () => {
     const job = await runningJob(hub, { output_location, max_attempts: 1 });
-    expect(await report(job, [file], "fail")).toMatchObject({ status: 200 });
-    expect(await view(job.id)).toMatchObject({ status: "failed", output_files: [file] });
+    const stored = await upload(job, "runs/1/a.txt");
+    expect(await report(job, [stored], "fail")).toMatchObject({ status: 200 });
+    expect(await view(job.id)).toMatchObject({ status: "failed", output_files: [stored] });
   });
 
   test("when its end came in a batch, where a bad list spoils nobody else's", async () => {
     const good = await runningJob(hub, { output_location });
     const bad = await runningJob(hub, { output_location, workerId: good.fence.worker_id });
+    const stored = await upload(good, "runs/1/a.txt");
     const items = [good, bad].map(({ id, fence: { attempt, token } }, index) => {
-      const output_files = [{ ...file, folder_id: index === 0 ? "results" : "secrets" }];
+      const output_files = [{ ...stored, folder_id: index === 0 ? "results" : "secrets" }];
       return { job_id: id, attempt, token, result: 1, output_files };
     });
     const body = { worker_id: good.fence.worker_id, items };
@@ -133,7 +164,7 @@ describe("files stand on the job", () => {
       { job_id: good.id, status: "completed" },
       { job_id: bad.id, error: { code: "INVALID_ARGUMENT" } },
     ]);
-    expect((await view(good.id)).output_files).toEqual([file]);
+    expect((await view(good.id)).output_files).toEqual([stored]);
     expect(await view(bad.id)).toMatchObject({ status: "running", output_files: [] });
   });
 
@@ -144,6 +175,11 @@ describe("files stand on the job", () => {
     ];
     const job = await runningJob(hub, { output_location, storage_access_policy });
     expect(await report(job, [file])).toMatchObject({ status: 400 });
-    expect(await report(job, [{ ...file, folder_id: "elsewhere" }])).toMatchObject({ status: 200 });
+    const stored = await uploadForJob(hub, job, {
+      folderId: "elsewhere",
+      objectKey: "a",
+      bytes: Buffer.from("x"),
+    });
+    expect(await report(job, [stored])).toMatchObject({ status: 200 });
   });
 });

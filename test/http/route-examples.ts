@@ -1,8 +1,20 @@
 import { generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
 import type { RouteName } from "../../src/contract/routes.ts";
+import { makeTicket, readTicket } from "../../src/hub/use-cases/files/file-ticket.ts";
+import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
+import { jobTokenOf, octets, presign, storedFile, ticketIn, uploadForJob } from "../support/files.ts";
 import type { TestHub } from "../support/hub.ts";
-import { claimedJob, failedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import {
+  claimedJob,
+  failedJob,
+  freshName,
+  type HeldJob,
+  registerWorker,
+  runningJob,
+  submitJob,
+} from "../support/jobs.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { issueToken, type Tokens } from "../support/tokens.ts";
 
@@ -75,6 +87,40 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     const body = { ...held.fence, result: 1, receipt: await receiptFor(hub, held, { result: 1 }) };
     await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
     return { token: tokens.alice, params: { id: held.id } };
+  },
+  presignFiles: async ({ tokens }) => ({
+    token: tokens.alice,
+    body: [{ folderId: "f", objectKey: "a/b", method: "PUT", size: 5, sha256: sha256Hex("hello") }],
+  }),
+  listArtifacts: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: (await jobWithFile(world)).id },
+  }),
+  getArtifact: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: (await jobWithFile(world)).id, key: "a/k" },
+    query: { folder_id: "f" },
+  }),
+  startByToken: async (world) => byToken(world, undefined),
+  presignByToken: async (world) =>
+    byToken(world, [{ folderId: "f", objectKey: "a/k", method: "PUT", size: 5, sha256: sha256Hex("hello") }]),
+  completeByToken: async (world) =>
+    byToken(world, {
+      success: false,
+      result: { a: 1 },
+      error: { code: "WORKER_EXIT_ERROR", message: "bad luck" },
+      exit_code: 1,
+      outputFiles: [],
+    }),
+  putObject: async (world) => ({ ...(await ticket(world, "PUT")), body: hello, headers: octets }),
+  getObject: async (world) => ticket(world, "GET"),
+  removeObject: async (world) => ticket(world, "DELETE"),
+  completeUpload: async ({ hub, tokens }) => {
+    await storedFile(hub, tokens.alice, { folderId: "f", objectKey: "c", bytes: hello });
+    const [url] = await presign(hub, tokens.alice, { folderId: "f", objectKey: "c", method: "HEAD" });
+    const { macKey } = openKeyRing(join(hub.home, "keys"), { nowMs: Date.now() });
+    const forHead = readTicket(macKey, ticketIn(url!), { method: "HEAD", nowMs: Date.now() });
+    return { token: "", params: { ticket: makeTicket(macKey, { ...forHead, method: "POST" }) }, body: {} };
   },
 
   readStatistics: async ({ tokens }) => ({ token: tokens.viewer, query: { range: "15m", type: "exec" } }),
@@ -274,6 +320,30 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
 
 type Key = { key_id: string; status: string };
 
+const hello = Buffer.from("hello");
+
+/** A URL for a file of alice. */
+async function ticket({ hub, tokens }: World, method: string): Promise<Example> {
+  const file = { folderId: "f", objectKey: freshName("k") };
+  if (method !== "PUT") await storedFile(hub, tokens.alice, { ...file, bytes: hello });
+  const [url] = await presign(hub, tokens.alice, { ...file, method });
+  return { token: "", params: { ticket: ticketIn(url!) } };
+}
+
+/** A finished job of alice with one file. */
+async function jobWithFile({ hub, tokens }: World): Promise<HeldJob> {
+  const held = await runningJob(hub, { token: tokens.alice, output_location: { folder_id: "f" } });
+  const file = await uploadForJob(hub, held, { folderId: "f", objectKey: "a/k", bytes: hello });
+  const body = { ...held.fence, result: 1, output_files: [file] };
+  await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
+  return held;
+}
+
+async function byToken({ hub, tokens }: World, body: unknown): Promise<Example> {
+  const held = await runningJob(hub, { token: tokens.alice, output_location: { folder_id: "f" } });
+  return { token: await jobTokenOf(hub, held), params: { id: held.id }, body };
+}
+
 async function aliceJob({ hub, tokens }: World): Promise<string> {
   return (await submitJob(hub, { token: tokens.alice })).id;
 }
@@ -290,12 +360,14 @@ async function reported(
   body: Record<string, unknown>,
 ): Promise<Example> {
   const held = await signedRunningJob(hub, { token: tokens.alice, output_location: { folder_id: "f" } });
-  const { exit_code, output_files } = fullReport;
+  const file = await uploadForJob(hub, held, { folderId: "f", objectKey: "k", bytes: hello });
+  const output_files = [file];
+  const { exit_code } = fullReport;
   const receipt = await receiptFor(hub, held, { ...says, exit_code, output_files });
   return {
     token: tokens.worker,
     params: { id: held.id },
-    body: { ...held.fence, ...body, ...fullReport, receipt },
+    body: { ...held.fence, ...body, ...fullReport, output_files, receipt },
   };
 }
 
@@ -314,7 +386,6 @@ const fullReport = {
   isolation: fullIsolation,
   usage: { cpu_ms: 1, memory_peak_bytes: 2, oom: false },
   output: { stdout: 0, stderr: 0 },
-  output_files: [{ folder_id: "f", object_key: "k", sha256: "b".repeat(64), size: 1 }],
 };
 
 /** Every optional field that an exec job may have, so that each one is put to the test. */

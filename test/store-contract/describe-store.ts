@@ -8,6 +8,7 @@ import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeLife } from "./describe-life.ts";
 import { describeLists } from "./describe-lists.ts";
+import { describeObjects } from "./describe-objects.ts";
 import { describeOrder } from "./describe-order.ts";
 import { describeOutputs } from "./describe-outputs.ts";
 import { describeQueues } from "./describe-queues.ts";
@@ -28,6 +29,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeAttempts(create);
     describeEndings(create);
     describeOutputs(create);
+    describeObjects(create);
     describeQueues(create);
     describeLists(create);
     describeRecalls(create);

@@ -66,7 +66,9 @@ function headersFor(options: CallOptions, body: Buffer | undefined): Record<stri
 function answerOf(status: number, headers: IncomingHttpHeaders, bytes: Buffer): Answer {
   const text = bytes.toString("utf8");
   const json = <T>() => JSON.parse(text) as T;
-  const isError = status >= 400 && headers["content-type"]?.startsWith("application/json") === true;
+  const isJson = headers["content-type"]?.startsWith("application/json") === true;
+  // The answer to a HEAD has no body.
+  const isError = status >= 400 && isJson && text !== "";
   return { status, headers, bytes, text, json, code: isError ? errorOf(text).code : undefined };
 }
 

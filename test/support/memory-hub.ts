@@ -52,6 +52,7 @@ export async function startMemoryHub(
     agent: new MemoryAgent(server),
     async stop() {
       await stopAll(services);
+      await deps.objects.close();
       await deps.outputs.close();
       await deps.store.close();
     },

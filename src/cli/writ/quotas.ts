@@ -45,7 +45,7 @@ const meaning: Record<Limit, string> = {
   max_running: "how many jobs may run at once",
   submits_per_sec: "how many jobs may be submitted each second",
   max_output_bytes: "the most bytes of each output stream of a job",
-  max_artifact_bytes: "the most bytes of each file that a job stores",
+  max_artifact_bytes: "the most bytes of all files that the tenant stores",
 };
 
 async function setQuota(

@@ -14,6 +14,7 @@ import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { credentialsOf, originOf } from "./credentials.ts";
 import { discardBody } from "./discard-body.ts";
 import { errorResponse } from "./error-response.ts";
+import { fileHandlers } from "./file-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { bindPages } from "./pages.ts";
@@ -37,6 +38,7 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
   bindPages(app, deps.version);
   bindRoutes(app, deps, {
     ...jobHandlers,
+    ...fileHandlers,
     ...workerHandlers,
     ...adminHandlers,
     ...keyHandlers,
@@ -64,7 +66,7 @@ async function refuse(deps: HttpDeps, context: HttpContext, error: unknown): Pro
 function unmatched(context: HttpContext): WritError {
   const path = context.req.path.replace(/^\/api(\/v1)?/, "");
   const here = (Object.values(routes) as Route[]).filter((route) => {
-    const pattern = route.path.replaceAll(/:\w+/g, "[^/]+");
+    const pattern = route.path.replaceAll(/:(\w+)/g, (_, name) => (name === route.tail ? ".+" : "[^/]+"));
     return new RegExp(`^${pattern}$`).test(path);
   });
   if (here.length > 0) {
@@ -85,7 +87,8 @@ function logCall(deps: HttpDeps, context: HttpContext): void {
   deps.metrics.requests.inc({ method: known?.method ?? "other", route: known?.path ?? "other", status });
   deps.logger.info(
     {
-      route: route ?? context.req.path,
+      // What follows is a permission, and the path is of a request that was not for it.
+      route: route ?? context.req.path.replace(/(\/objects\/).*/, "$1"),
       method: context.req.method,
       status,
       user: identity?.userId,

@@ -4,11 +4,13 @@ import { type RouteName, routes } from "../../contract/routes.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
+import type { JobToken } from "../../signing/job-token.ts";
 import { authenticate, type Credentials } from "../use-cases/access/authenticate.ts";
 import { callerOf } from "../use-cases/access/caller-of.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
+import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
 import { answerResponse } from "./answer-response.ts";
 import { apiPrefixes } from "./api-prefixes.ts";
 import type { AnyAnswer, Call, Handlers, HttpContext, HttpDeps, HttpEnv } from "./call.ts";
@@ -22,11 +24,15 @@ export function bindRoutes(app: Hono<HttpEnv>, deps: HttpDeps, handlers: Handler
   for (const name of literalPathsFirst()) {
     const route: Route = routes[name];
     for (const prefix of apiPrefixes) {
-      app.on(route.method, `${prefix}${route.path}`, (context) =>
+      app.on(route.method, `${prefix}${patternOf(route)}`, (context) =>
         serve(deps, { name, route, context, handlers }),
       );
     }
   }
+}
+
+function patternOf({ path, tail }: Route): string {
+  return tail === undefined ? path : path.replace(`:${tail}`, `:${tail}{.+}`);
 }
 
 /** `/jobs/pending` must be tried before `/jobs/:id`. */
@@ -47,10 +53,11 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
   const caller = { identity: nobody, origin };
   let request: { params?: unknown; query?: unknown; body?: unknown } = {};
   try {
-    caller.identity = await admit(deps, { ...served, credentials, origin });
+    const { identity, jobToken } = await admit(deps, { ...served, credentials, origin });
+    caller.identity = identity;
     caller.origin = { ...origin, userId: caller.identity.userId };
     context.set("identity" as never, caller.identity as never);
-    checkRole(route, caller.identity);
+    if (jobToken === null) checkRole(route, caller.identity);
     request = {
       params: route.params && parseShape(route.params, context.req.param()),
       query: route.query && parseShape(route.query, queryOf(context)),
@@ -61,6 +68,7 @@ async function serve(deps: HttpDeps, served: Served): Promise<Response> {
       context,
       ...caller,
       credentials,
+      jobToken,
       ...request,
       // Created only for calls that wait: an abort at the end of every small call would cost more than the call.
       get signal() {
@@ -90,17 +98,22 @@ const nobody: Identity = { tokenId: "", role: "viewer", tenantId: null, userId: 
 async function admit(
   deps: HttpDeps,
   request: Served & { credentials: Credentials; origin: Origin },
-): Promise<Identity> {
+): Promise<{ identity: Identity; jobToken: JobToken | null }> {
   const { route, name, credentials, origin, context } = request;
   const isAnonymous = credentials.bearer === null && credentials.session === null;
-  if (route.who === "open") return nobody;
-  if (name === "streamEvents" && deps.settings.publicEvents && isAnonymous) return nobody;
+  const stranger = { identity: nobody, jobToken: null };
+  if (route.who === "open" || route.who === "signed URL") return stranger;
+  if (name === "streamEvents" && deps.settings.publicEvents && isAnonymous) return stranger;
+  if (route.who === "job token" && isJobToken(credentials.bearer)) {
+    return authenticateJob(deps, credentials.bearer, origin);
+  }
   if (credentials.session !== null) checkBrowser(context.env.incoming, deps.settings);
-  return authenticate(deps, credentials, origin);
+  return { identity: await authenticate(deps, credentials, origin), jobToken: null };
 }
 
-function checkRole(route: Route, { role }: Identity): void {
-  if (route.who === "open" || role === "admin" || route.who.includes(role)) return;
+function checkRole({ who }: Route, { role }: Identity): void {
+  if (who === "open" || who === "signed URL" || role === "admin") return;
+  if (who !== "job token" && who.includes(role)) return;
   throw new WritError("PERMISSION_DENIED", `a ${role} token may not do this`);
 }
 

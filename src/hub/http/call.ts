@@ -5,6 +5,7 @@ import type { Part, Route, StatusOf } from "../../contract/route.ts";
 import type { RouteName, routes } from "../../contract/routes.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
+import type { JobToken } from "../../signing/job-token.ts";
 import type { HubDeps } from "../deps.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
 import type { OpenBodies } from "./open-bodies.ts";
@@ -24,6 +25,8 @@ export type Call<N extends RouteName> = {
   context: HttpContext;
   identity: Identity;
   credentials: Credentials;
+  /** The attempt of a job that calls with its own token; null for everybody else. */
+  jobToken: JobToken | null;
   origin: Origin;
   params: Part<(typeof routes)[N], "params">;
   query: Part<(typeof routes)[N], "query">;

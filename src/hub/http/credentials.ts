@@ -11,7 +11,7 @@ export const sessionCookie = "writ_session";
 export function credentialsOf(incoming: IncomingMessage): Credentials {
   const given = incoming.headersDistinct["authorization"];
   if (given === undefined) return { bearer: null, session: cookieOf(incoming) };
-  const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,4096})$/.exec(given[0]!) : null;
+  const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,8192})$/.exec(given[0]!) : null;
   return { bearer: match?.[1] ?? "", session: null };
 }
 
@@ -56,6 +56,13 @@ function isOwnOrigin(origin: string, incoming: IncomingMessage, settings: HubSet
   if (!URL.canParse(origin)) return false;
   if (settings.publicUrl !== null && origin === new URL(settings.publicUrl).origin) return true;
   return new URL(origin).host === incoming.headers.host?.toLowerCase();
+}
+
+/** The hub's address as others reach it: as it is set, or as this caller has reached it. */
+export function hubUrlOf(incoming: IncomingMessage, { publicUrl, host }: HubSettings): string {
+  if (publicUrl !== null) return new URL(publicUrl).origin;
+  const scheme = "encrypted" in incoming.socket ? "https" : "http";
+  return `${scheme}://${incoming.headers.host ?? host}`;
 }
 
 export function originOf(

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -10,11 +10,9 @@ import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import type { HubSettings } from "../settings.ts";
 import type { HttpEnv } from "./call.ts";
+import { LateRequests } from "./late-requests.ts";
 
-/**
- * A request must arrive within a minute, its headers within ten seconds, so that slow senders do not hold connections.
- */
-const requestTimeoutMs = 60_000;
+/** The headers of a request must arrive within ten seconds; `LateRequests` says how long the rest may take. */
 const headersTimeoutMs = 10_000;
 /** How often Node looks for requests that are too late. */
 const lateCheckMs = 5_000;
@@ -32,6 +30,7 @@ export class HttpServer implements Service {
   readonly name = "HTTP server";
   readonly #settings: HubSettings;
   readonly #server: Server;
+  readonly #late = new LateRequests();
   /** The same server, if it uses TLS. */
   readonly #tlsServer: TlsServer | null;
 
@@ -40,10 +39,11 @@ export class HttpServer implements Service {
     const listener: typeof answer = (incoming, outgoing) => {
       // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
       if (!this.#server.listening) (outgoing as ServerResponse).shouldKeepAlive = false;
+      this.#late.watch(incoming as IncomingMessage);
       return answer(incoming, outgoing);
     };
     const options = {
-      requestTimeout: requestTimeoutMs,
+      requestTimeout: 0,
       headersTimeout: headersTimeoutMs,
       keepAliveTimeout: keepAliveMs,
       connectionsCheckingInterval: lateCheckMs,
@@ -57,13 +57,17 @@ export class HttpServer implements Service {
   }
 
   start(): Promise<void> {
+    this.#late.start();
     return listen(this.#server, this.#settings);
   }
 
   /** Open calls may end; idle connections are closed at once. */
   stop(): Promise<void> {
     return new Promise((resolve) => {
-      this.#server.close(() => resolve());
+      this.#server.close(() => {
+        this.#late.stop();
+        resolve();
+      });
       this.#server.closeIdleConnections();
       setTimeout(() => this.#server.closeAllConnections(), stopGraceMs).unref();
     });

@@ -11,9 +11,9 @@ export async function readOutput(call: Call<"readOutput">): Promise<Answer<"read
   const output = await openOutput(deps, request);
   const offset = query.offset ?? 0;
   if (query.follow === true) return follow(call, output, offset);
-  const range = parseRange(context.req.header("range"), output.size);
+  const range = parseRange(context.req.header("range"), output.size, "output");
   if (range !== null) return send(context, output, { ...range, isPart: true });
-  if (offset > output.size) throw unsatisfiable(output.size);
+  if (offset > output.size) throw unsatisfiable(output.size, "output");
   return send(context, output, { start: offset, end: output.size, isPart: false });
 }
 
@@ -67,7 +67,7 @@ async function send(
   return { status, body: written };
 }
 
-function drained(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {
+export function drained(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       outgoing.off("drain", done);
@@ -91,19 +91,20 @@ function headersOf(output: Output): Record<string, string> {
 }
 
 /** One range as defined by RFC 9110; null if none is requested. */
-function parseRange(header: string | undefined, size: number): { start: number; end: number } | null {
+export function parseRange(
+  header: string | undefined,
+  size: number,
+  what: "output" | "file",
+): { start: number; end: number } | null {
   if (header === undefined) return null;
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header);
   if (match === null || (match[1] === "" && match[2] === "")) return null;
-  if (match[1] === "") return checked(Math.max(0, size - Number(match[2])), size, size);
-  return checked(Number(match[1]), match[2] === "" ? size : Math.min(size, Number(match[2]) + 1), size);
-}
-
-function checked(start: number, end: number, size: number): { start: number; end: number } {
-  if (start >= end || start >= size) throw unsatisfiable(size);
+  const start = match[1] === "" ? Math.max(0, size - Number(match[2])) : Number(match[1]);
+  const end = match[1] === "" || match[2] === "" ? size : Math.min(size, Number(match[2]) + 1);
+  if (start >= end || start >= size) throw unsatisfiable(size, what);
   return { start, end };
 }
 
-function unsatisfiable(size: number): WritError {
-  return new WritError("RANGE_NOT_SATISFIABLE", `the output has ${size} bytes`, { size });
+function unsatisfiable(size: number, what: "output" | "file"): WritError {
+  return new WritError("RANGE_NOT_SATISFIABLE", `the ${what} has ${size} bytes`, { size });
 }

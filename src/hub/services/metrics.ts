@@ -55,6 +55,17 @@ export function createMetrics(version: string) {
       help: "Output received from workers",
       registers,
     }),
+    uploads: new Counter({
+      name: "writ_uploads_total",
+      help: "Files that have arrived completely, by whether a user or a job has put them",
+      labelNames: ["by"],
+      registers,
+    }),
+    uploadedBytes: new Counter({
+      name: "writ_uploaded_bytes_total",
+      help: "The bytes of those files",
+      registers,
+    }),
     refused: new Counter({
       name: "writ_refusals_total",
       help: "Requests refused, by error code",
@@ -80,6 +91,15 @@ export function addLiveGauges(
     async collect() {
       const { jobs } = await deps.store.ping();
       for (const [status, count] of Object.entries(jobs)) this.set({ status }, count);
+    },
+  });
+  new Gauge({
+    name: "writ_file_bytes",
+    help: "The bytes of all stored files, those that are still arriving included",
+    registers,
+    async collect() {
+      const usage = await deps.store.listObjectUsage();
+      this.set(usage.reduce((sum, { bytes }) => sum + bytes, 0));
     },
   });
   new Gauge({

@@ -24,6 +24,20 @@ import {
   lockDown,
   lockTenant,
 } from "./lockdown-acts.ts";
+import {
+  arriveObject,
+  dropObject,
+  dropObjects,
+  findObject,
+  forgetObjects,
+  getObject,
+  listExpired,
+  listJobObjects,
+  listObjectUsage,
+  listUploads,
+  openUploads,
+  reserveUpload,
+} from "./object-acts.ts";
 import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
@@ -88,6 +102,18 @@ const acts: Acts = {
   noteOutputs,
   dropOutputs,
   getOutputNotes,
+  openUploads,
+  reserveUpload,
+  arriveObject,
+  getObject,
+  findObject,
+  listUploads,
+  listJobObjects,
+  dropObjects,
+  dropObject,
+  listExpired,
+  forgetObjects,
+  listObjectUsage,
   registerWorker,
   heartbeatWorker,
   getWorker,

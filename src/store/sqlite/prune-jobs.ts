@@ -3,6 +3,7 @@ import type { JobState } from "../../core/job.ts";
 import type { Queue } from "../queue-book.ts";
 import type { Context } from "./context.ts";
 import { keepReceipt } from "./kept-receipts.ts";
+import { dropJobObjects } from "./object-acts.ts";
 import { closeEmptyQueue } from "./queue-rows.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
@@ -14,6 +15,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   const queues = new Set<Queue>();
   for (const job of jobs) {
     keepReceipt(context, job.seq);
+    dropJobObjects(context, job.id);
     context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
     context.tallies.add(`jobs.${job.status}`, -1);
     context.tallies.add("output_bytes", -job.output_bytes);

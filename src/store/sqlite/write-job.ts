@@ -6,6 +6,7 @@ import { applyEffects } from "./apply-effects.ts";
 import type { Context } from "./context.ts";
 import { loadJob, updateJob } from "./job-row.ts";
 import { resealJob } from "./reseal-job.ts";
+import { settleObjects } from "./settle-objects.ts";
 
 /** The outcome of a change, with the whole record as it is now. */
 export type WriteAnswer =
@@ -27,6 +28,7 @@ export function writeJob(context: Context, job: JobRecord, change: Change, how: 
       if (updateJob(context, before, outcome.effects)) {
         resealJob(context, before, outcome.effects.after);
         applyEffects(context, outcome.effects);
+        settleObjects(context, before, outcome.effects.after, change);
         hold(context, outcome.effects.after);
         return { kind: "moved", job: outcome.effects.after };
       }

@@ -7,12 +7,17 @@ const groups: readonly Group[] = [
   {
     name: "Worker protocol",
     description: "What a worker calls: register, claim, renew, report.",
-    has: ({ who }) => who !== "open" && who.length === 1 && who[0] === "worker",
+    has: ({ who }) => Array.isArray(who) && who.length === 1 && who[0] === "worker",
   },
   {
     name: "Jobs",
     description: "Submit, list, follow, cancel and explain jobs, and read their output.",
     has: ({ path }) => /^\/jobs\b/.test(path),
+  },
+  {
+    name: "Files",
+    description: "Put and get files, and what a job calls with its own token.",
+    has: ({ path }) => /^\/(?:files|objects|docker)\b/.test(path),
   },
   {
     name: "Fleet",

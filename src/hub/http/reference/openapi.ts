@@ -74,7 +74,7 @@ export function describeRoute(name: string, route: Route): Operation {
     summary: route.summary,
     description: whoMay(route),
     tags: [groupOf(route)],
-    security: route.who === "open" ? [] : [{ token: [] }, { session: [] }],
+    security: isOpen(route) ? [] : [{ token: [] }, { session: [] }],
     parameters: [
       ...parametersOf(route.params, "path"),
       ...parametersOf(route.query, "query"),
@@ -85,9 +85,16 @@ export function describeRoute(name: string, route: Route): Operation {
   };
 }
 
-function whoMay(route: Route): string {
-  if (route.who === "open") return "No token is needed.";
-  return `For ${["admin", ...route.who].join(", ")} tokens.`;
+function isOpen({ who }: Route): boolean {
+  return who === "open" || who === "signed URL";
+}
+
+function whoMay({ who }: Route): string {
+  if (who === "open") return "No token is needed.";
+  if (who === "signed URL")
+    return "No token is needed: the URL, which another route has given, is the permission.";
+  if (who === "job token") return "For the token of the job itself, and for admin tokens.";
+  return `For ${["admin", ...who].join(", ")} tokens.`;
 }
 
 function parametersOf(shape: z.ZodType | undefined, place: "path" | "query"): Parameter[] {
@@ -112,7 +119,8 @@ function headerParameters({ headers = {} }: Route): Parameter[] {
 }
 
 function requestBody(name: string, route: Route): Operation["requestBody"] {
-  if (route.bodyKind === "bytes") return { required: true, content: { "application/octet-stream": {} } };
+  if (route.bodyKind === "bytes" || route.bodyKind === "stream")
+    return { required: true, content: { "application/octet-stream": {} } };
   if (route.body === undefined) return undefined;
   const required = !route.body.safeParse(undefined).success;
   const schema = schemaOf(route.body, "input");

@@ -7,22 +7,27 @@ type Refusal = { description: string; headers?: Record<string, Header> };
 /** The refusals that a route can answer with, by status. Their body is always the error. */
 export function refusalStatuses(route: Route): number[] {
   const isOpen = route.who === "open";
-  const hasBody = route.body !== undefined || route.bodyKind === "bytes";
+  const isSigned = route.who === "signed URL";
+  const isFile = isSigned && route.bodyKind === "stream";
+  const hasBody = route.body !== undefined || route.bodyKind !== undefined;
   const isChange = route.method !== "GET";
-  const isForWorkers = !isOpen && route.who.includes("worker");
-  const isOutput = route.path.includes("/output/") && !isChange;
+  const isForWorkers = Array.isArray(route.who) && route.who.includes("worker");
+  const isBytes = (isSigned || route.path.includes("/output/")) && !isChange;
+  const isRemovable = isBytes || route.path.includes("/artifacts/");
   return [
     400,
-    ...(isOpen && !hasBody ? [] : [401]),
+    ...(isSigned || (isOpen && !hasBody) ? [] : [401]),
     ...(isOpen ? [] : [403]),
     ...(route.params !== undefined || route.query !== undefined || hasBody ? [404] : []),
     ...(isChange ? [409] : []),
     ...(hasBody ? [408, 413, 415] : []),
-    ...(isOutput ? [410, 416] : []),
+    ...(isRemovable ? [410] : []),
+    ...(isBytes ? [416] : []),
     ...(isForWorkers ? [423] : []),
     429,
     500,
     503,
+    ...(isFile ? [507] : []),
   ];
 }
 
@@ -54,7 +59,7 @@ const callersOwn: readonly ErrorCode[] = [
 
 const headersOf: Readonly<Record<number, Record<string, Header>>> = {
   401: { "WWW-Authenticate": header("`Bearer`") },
-  416: { "Content-Range": header("The size of the output, as `bytes */SIZE`") },
+  416: { "Content-Range": header("The size of the output or file, as `bytes */SIZE`") },
   429: { "Retry-After": header("After how many seconds to try again") },
   503: { "Retry-After": header("After how many seconds to try again") },
 };

@@ -48,7 +48,7 @@ export async function finishJob(
   const signed = signedReceipt(worker, call.body.receipt);
   const body = { ...call.body, receipt: keptReceipt(deps, signed) };
   const change = resultChange(call.identity, body, call.idempotencyKey);
-  return finish(deps, { ...call, signed }, endingOf(call, change, signed?.text));
+  return finishAttempt(deps, { ...call, signed }, endingOf(call, change, signed?.text));
 }
 
 /** Reports that the attempt failed; core decides whether it is retried. */
@@ -56,7 +56,7 @@ export async function failJob(deps: HubDeps, call: Call & { body: FailRequest })
   const worker = await findActingWorker(deps, { identity: call.identity, workerId: call.body.worker_id });
   const signed = signedReceipt(worker, call.body.receipt);
   const change = failChange(call.identity, { ...call.body, receipt: keptReceipt(deps, signed) });
-  return (await finish(deps, { ...call, signed }, endingOf(call, change, signed?.text))).job;
+  return (await finishAttempt(deps, { ...call, signed }, endingOf(call, change, signed?.text))).job;
 }
 
 function endingOf(
@@ -157,7 +157,8 @@ function jobIdOf(item: unknown): string | null {
   return typeof id === "string" ? id : null;
 }
 
-async function finish(
+/** The end of one attempt, whoever reports it. */
+export async function finishAttempt(
   deps: HubDeps,
   { identity, origin, signed }: Caller & { signed: Signed | null },
   ending: Ending,

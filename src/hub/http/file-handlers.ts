@@ -1,0 +1,68 @@
+import type { fileRoutes } from "../../contract/file-routes.ts";
+import { completeByToken, presignByToken, startByToken } from "../use-cases/files/act-by-token.ts";
+import { completeUpload } from "../use-cases/files/complete-upload.ts";
+import { artifactUrl, listArtifacts } from "../use-cases/files/list-artifacts.ts";
+import { ownerOf, presignFiles } from "../use-cases/files/presign-files.ts";
+import { removeObject } from "../use-cases/files/remove-object.ts";
+import { type Call, done, type Handlers } from "./call.ts";
+import { hubUrlOf } from "./credentials.ts";
+import { getObject } from "./send-object.ts";
+import { putObject } from "./take-object.ts";
+import { ticketOf } from "./ticket-of.ts";
+
+export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
+  async presignFiles({ deps, identity, origin, body, context }) {
+    const hubUrl = hubUrlOf(context.env.incoming, deps.settings);
+    const owner = ownerOf(identity);
+    const urls = await presignFiles(deps, { owner, identity, origin, requests: body, hubUrl });
+    return { status: 200, body: { urls } };
+  },
+
+  async listArtifacts({ deps, identity, origin, params }) {
+    const files = await listArtifacts(deps, { identity, origin, jobId: params.id });
+    return { status: 200, body: { files } };
+  },
+
+  async getArtifact({ deps, identity, origin, params, query, context }) {
+    const asked = { identity, origin, jobId: params.id, key: params.key, folderId: query.folder_id };
+    const hubUrl = hubUrlOf(context.env.incoming, deps.settings);
+    const location = await artifactUrl(deps, { ...asked, hubUrl });
+    return { status: 302, headers: { Location: location, "Cache-Control": "no-store" } };
+  },
+
+  async startByToken(call) {
+    await startByToken(call.deps, tokenCall(call));
+    return done;
+  },
+
+  async presignByToken(call) {
+    const { deps, body, context } = call;
+    const hubUrl = hubUrlOf(context.env.incoming, deps.settings);
+    const urls = await presignByToken(deps, { ...tokenCall(call), requests: body, hubUrl });
+    return { status: 200, body: { urls } };
+  },
+
+  async completeByToken(call) {
+    const job = await completeByToken(call.deps, { ...tokenCall(call), body: call.body });
+    const { status, runAt } = job;
+    return { status: 200, body: { status, ...(status === "pending" ? { run_at: runAt } : {}) } };
+  },
+
+  putObject,
+  getObject,
+
+  async removeObject(call) {
+    await removeObject(call.deps, ticketOf(call));
+    return done;
+  },
+
+  async completeUpload(call) {
+    const parts = call.body?.parts ?? [];
+    return { status: 200, body: await completeUpload(call.deps, ticketOf(call), parts) };
+  },
+};
+
+function tokenCall(call: Call<"startByToken" | "presignByToken" | "completeByToken">) {
+  const { identity, origin, params, jobToken } = call;
+  return { identity, origin, jobId: params.id, jobToken };
+}

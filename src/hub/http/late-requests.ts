@@ -1,0 +1,41 @@
+import type { IncomingMessage } from "node:http";
+
+/** A request must have arrived within this time. Files may take as long as they need: `OpenBodies` watches their rate. */
+const requestMs = 60_000;
+const lookMs = 5_000;
+
+/**
+ * Ends requests whose body does not arrive, so that slow senders do not hold connections. Node can do this itself, but
+ * then for all requests alike.
+ */
+export class LateRequests {
+  readonly #arriving = new Map<IncomingMessage, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  start(): void {
+    this.#timer = setInterval(() => this.#look(), lookMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  watch(incoming: IncomingMessage): void {
+    const { "content-length": length, "transfer-encoding": encoding } = incoming.headers;
+    const hasBody = encoding !== undefined || (length !== undefined && length !== "0");
+    if (!hasBody || isFile(incoming)) return;
+    this.#arriving.set(incoming, performance.now());
+    incoming.once("close", () => this.#arriving.delete(incoming));
+  }
+
+  #look(): void {
+    for (const [incoming, since] of this.#arriving) {
+      if (incoming.complete) this.#arriving.delete(incoming);
+      else if (performance.now() - since > requestMs) incoming.socket.destroy();
+    }
+  }
+}
+
+function isFile({ method, url = "" }: IncomingMessage): boolean {
+  return method === "PUT" && /^\/api(?:\/v1)?\/objects\//.test(url);
+}

@@ -1,0 +1,86 @@
+import { openObject, type ReadableObject } from "../use-cases/files/read-object.ts";
+import { uploadProgress } from "../use-cases/files/receive-upload.ts";
+import { type Answer, type Call, type HttpContext, written } from "./call.ts";
+import { drained, parseRange } from "./stream-output.ts";
+import { ticketOf } from "./ticket-of.ts";
+
+/** A reader that takes nothing for this long is gone. */
+const stuckMs = 120_000;
+
+/** The bytes of a file for a signed URL, all or a range of them. HEAD answers without them, also for an upload. */
+export async function getObject(call: Call<"getObject">): Promise<Answer<"getObject">> {
+  const { deps, context } = call;
+  const ticket = ticketOf(call);
+  if (ticket.method === "PUT") {
+    const { size, isComplete } = await uploadProgress(deps, ticket);
+    return head(context, 200, {
+      "Upload-Offset": String(size),
+      "Upload-Complete": isComplete ? "?1" : "?0",
+      "Content-Length": "0",
+    });
+  }
+  const object = await openObject(deps, ticket);
+  const range = parseRange(context.req.header("range"), object.size, "file");
+  const { start, end } = range ?? { start: 0, end: object.size };
+  const status = range === null ? 200 : 206;
+  const headers = {
+    ...headersOf(object),
+    "Content-Length": String(end - start),
+    ...(range === null ? {} : { "Content-Range": `bytes ${start}-${end - 1}/${object.size}` }),
+  };
+  if (context.req.method === "HEAD") return head(context, status, headers);
+  return send(context, object, { start, end, status, headers });
+}
+
+async function send(
+  context: HttpContext,
+  object: ReadableObject,
+  {
+    start,
+    end,
+    status,
+    headers,
+  }: { start: number; end: number; status: 200 | 206; headers: Record<string, string> },
+): Promise<Answer<"getObject">> {
+  const { outgoing } = context.env;
+  outgoing.writeHead(status, headers);
+  try {
+    for await (const piece of object.read(start, end)) {
+      if (outgoing.destroyed) break;
+      if (!outgoing.write(piece)) await takenBy(outgoing);
+    }
+    outgoing.end();
+  } catch (error) {
+    // A normal end would look as if this had been everything.
+    outgoing.destroy();
+    throw error;
+  }
+  return { status, body: written };
+}
+
+async function takenBy(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {
+  const stuck = setTimeout(() => outgoing.destroy(), stuckMs);
+  await drained(outgoing);
+  clearTimeout(stuck);
+}
+
+function head(context: HttpContext, status: 200 | 206, headers: Record<string, string>): Answer<"getObject"> {
+  const { outgoing } = context.env;
+  outgoing.writeHead(status, { "Content-Type": "application/octet-stream", ...headers });
+  outgoing.end();
+  return { status, body: written };
+}
+
+function headersOf({ file }: ReadableObject): Record<string, string> {
+  const name = file.objectKey.split("/").at(-1)!;
+  return {
+    "Content-Type": "application/octet-stream",
+    "Content-Disposition": `attachment; filename="${name}"`,
+    "Cache-Control": "private, no-store",
+    // A stored file is never a page of ours, whatever it looks like.
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Accept-Ranges": "bytes",
+    ETag: `"${file.sha256}"`,
+  };
+}

@@ -1,0 +1,124 @@
+import { folderId as folderShape } from "../../../contract/fields.ts";
+import type { CompleteByTokenRequest, FileUrl, FileUrlRequest } from "../../../contract/storage-shapes.ts";
+import type { AttemptReport } from "../../../core/change.ts";
+import { WritError } from "../../../core/errors.ts";
+import { classify, failureCodes } from "../../../core/failure.ts";
+import type { JsonValue } from "../../../core/json-value.ts";
+import { allowsObject, objectKeyProblem } from "../../../core/storage-policy.ts";
+import { canonicalize } from "../../../signing/canonical.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { JobBrief } from "../../../store/store.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { settled } from "../workers/change-attempt.ts";
+import { finishAttempt } from "../workers/finish-jobs.ts";
+import { findTokenJob, type TokenCall, type TokenJob } from "./find-token-job.ts";
+import { presignFiles } from "./presign-files.ts";
+
+/** A job reports by itself that it has started. */
+export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void> {
+  const { fence } = await findTokenJob(deps, call);
+  const change = { act: "start" as const, isolation: null, fence };
+  const changes = [{ jobId: call.jobId, change }];
+  const [answer] = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
+  await settled(deps, { ...call, change }, answer!);
+}
+
+/** URLs for the files of a job, as far as its policy reaches. */
+export async function presignByToken(
+  deps: HubDeps,
+  call: TokenCall & { requests: FileUrlRequest[]; hubUrl: string },
+): Promise<FileUrl[]> {
+  const held = await findTokenJob(deps, call);
+  for (const request of call.requests) {
+    if (mayUse(held, request)) continue;
+    const { method, folderId, objectKey } = request;
+    const what = `${method} ${JSON.stringify(`${folderId}/${objectKey}`.slice(0, 200))}`;
+    throw new WritError("PERMISSION_DENIED", `the policy of the job does not allow ${what}`, {
+      job_id: call.jobId,
+    });
+  }
+  const { tenantId, userId, attempt } = held.job;
+  const owner = { tenantId, userId, readerId: userId, jobId: call.jobId, attempt };
+  return presignFiles(deps, { ...call, owner });
+}
+
+/** A text that is not a key is outside every policy. */
+function mayUse({ policy, document }: TokenJob, request: FileUrlRequest): boolean {
+  const { folderId, objectKey, method } = request;
+  if (!folderShape.safeParse(folderId).success || objectKeyProblem(objectKey) !== null) return false;
+  if (allowsObject(policy, request)) return true;
+  const isReading = method === "GET" || method === "HEAD";
+  return (
+    isReading && inputsOf(document).some((one) => one.folder_id === folderId && one.object_key === objectKey)
+  );
+}
+
+function inputsOf(document: TokenJob["document"]): { folder_id: string; object_key: string }[] {
+  const run = document.run as { inputs?: { folder_id: string; object_key: string }[] };
+  return run.inputs ?? [];
+}
+
+/** A job reports by itself how it has ended, with the files that it has put. */
+export async function completeByToken(
+  deps: HubDeps,
+  call: TokenCall & { body: CompleteByTokenRequest },
+): Promise<JobBrief> {
+  const held = await findTokenJob(deps, call);
+  const { body } = call;
+  const report = {
+    ...noReport,
+    exitCode: body.exit_code ?? null,
+    outputFiles: await filesOf(deps, held, body),
+  };
+  const { fence } = held;
+  const result = canonicalize((body.result ?? null) as JsonValue);
+  const change = body.success
+    ? { act: "result" as const, fence, result, resultHash: sha256Hex(result), resultKey: null, ...report }
+    : { act: "fail" as const, fence, ...failureIn(body), ...report };
+  const ending = { jobId: call.jobId, change, receiptText: undefined, output: undefined };
+  return (await finishAttempt(deps, { ...call, signed: null }, ending)).job;
+}
+
+const noReport: AttemptReport = {
+  exitCode: null,
+  isolation: null,
+  usage: null,
+  outputFiles: null,
+  receipt: null,
+};
+
+/** Only who runs a job can say that it was an attack or a bad document; a job that says so of itself has failed. */
+function failureIn({ error, result }: CompleteByTokenRequest) {
+  const given = failureCodes.find((code) => code === error?.code);
+  const known = classify(given ?? "EXECUTION_ERROR");
+  const isOwn = known.code === "EXECUTION_ERROR" || known.code === "TIMEOUT";
+  return {
+    code: isOwn ? known.code : ("EXECUTION_ERROR" as const),
+    detail: (isOwn ? known.detail : null) ?? (given === undefined ? (error?.code ?? null) : null),
+    reason: error?.message ?? "the job reported that it has failed",
+    partialResult: result === undefined ? null : canonicalize(result as JsonValue),
+  };
+}
+
+/** As a worker reports them: the hub has measured them itself. A file that has not arrived has no hash. */
+async function filesOf(
+  deps: HubDeps,
+  { job }: TokenJob,
+  { outputFiles = [] }: CompleteByTokenRequest,
+): Promise<string | null> {
+  if (outputFiles.length === 0) return null;
+  const objects = await deps.store.listJobObjects({ jobId: job.id, nowMs: deps.clock.nowMs() });
+  const files = outputFiles.map(({ folderId, objectKey }) => {
+    const mine = objects.filter(
+      (one) => one.attempt === job.attempt && one.folderId === folderId && one.objectKey === objectKey,
+    );
+    const newest = mine.sort((a, b) => (a.id < b.id ? 1 : -1))[0];
+    return {
+      folder_id: folderId,
+      object_key: objectKey,
+      sha256: newest?.sha256 ?? "",
+      size: newest?.size ?? 0,
+    };
+  });
+  return canonicalize(files);
+}

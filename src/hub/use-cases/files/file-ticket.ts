@@ -1,0 +1,65 @@
+import { timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import { WritError } from "../../../core/errors.ts";
+import { tryParseJson } from "../../../core/json-value.ts";
+import { storageMethods } from "../../../core/storage-policy.ts";
+import { macOfText } from "../../../signing/mac.ts";
+
+const purpose = "writ file URL 1\n";
+
+/** How long a URL for a file is valid. */
+export const urlSec = 900;
+
+const claims = z.strictObject({
+  method: z.enum([...storageMethods, "POST"]),
+  /** The upload or file; null for a DELETE, which is about everything under the key. */
+  id: z.string().nullable(),
+  tenantId: z.string(),
+  /** Null for an administrator, who may delete what others have stored. */
+  userId: z.string().nullable(),
+  folderId: z.string(),
+  objectKey: z.string(),
+  jobId: z.string().nullable(),
+  attempt: z.int().nullable(),
+  size: z.int().nullable(),
+  sha256: z.string().nullable(),
+  expiresAt: z.int(),
+});
+
+/** What the holder of a URL may do: one method on one file, until it expires. */
+export type FileTicket = z.infer<typeof claims>;
+
+/** The part of a URL that contains the permission, under the hub's MAC: nothing is stored for it. */
+export function makeTicket(macKey: Buffer, ticket: FileTicket): string {
+  const text = Buffer.from(JSON.stringify(ticket)).toString("base64url");
+  return `${text}.${macOf(macKey, text).toString("base64url")}`;
+}
+
+/** Reads a ticket that is ours, for this method, and not expired; anything else is PERMISSION_DENIED. */
+export function readTicket(
+  macKey: Buffer,
+  text: string,
+  { method, nowMs }: { method: string; nowMs: number },
+): FileTicket {
+  const [body = "", mac = "", ...more] = text.split(".");
+  const given = Buffer.from(mac, "base64url");
+  const own = macOf(macKey, body);
+  if (more.length > 0 || given.length !== own.length || !timingSafeEqual(given, own)) {
+    throw refused("it was not signed by this hub, or was changed");
+  }
+  const { data } = claims.safeParse(tryParseJson(Buffer.from(body, "base64url").toString("utf8")));
+  if (data === undefined) throw refused("it was made by another version of the hub");
+  if (data.expiresAt <= nowMs) throw refused("it has expired; ask for a new one");
+  // Who may put may also ask how much has arrived.
+  const isAllowed = data.method === method || (method === "HEAD" && data.method === "PUT");
+  if (!isAllowed) throw refused(`it is for ${data.method}, not for ${method}`);
+  return data;
+}
+
+function macOf(macKey: Buffer, text: string): Buffer {
+  return macOfText(macKey, purpose, text);
+}
+
+function refused(why: string): WritError {
+  return new WritError("PERMISSION_DENIED", `the URL is refused: ${why}`);
+}

@@ -1,0 +1,88 @@
+import type { JobDocument } from "../../../contract/document.ts";
+import { decideChange, type Fence } from "../../../core/change.ts";
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { JobRecord } from "../../../core/job.ts";
+import { type StorageRight, storagePolicyOf } from "../../../core/storage-policy.ts";
+import type { JobToken } from "../../../signing/job-token.ts";
+import { type HubDeps, rulesNow } from "../../deps.ts";
+import { brokenSeal } from "../jobs/broken-seal.ts";
+import { findJob, unknownJob } from "../jobs/find-job.ts";
+import { settled } from "../workers/change-attempt.ts";
+
+/** Null for an administrator, who means the current attempt. */
+export type TokenCall = { identity: Identity; origin: Origin; jobId: string; jobToken: JobToken | null };
+
+export type TokenJob = { job: JobRecord; document: JobDocument; policy: StorageRight[]; fence: Fence };
+
+/** The job of a token, if its attempt holds the lease now. */
+export async function findTokenJob(deps: HubDeps, call: TokenCall): Promise<TokenJob> {
+  const { jobId, jobToken } = call;
+  if (jobToken !== null && jobToken.jobId !== jobId) {
+    throw new WritError("PERMISSION_DENIED", "the job token is for another job", { job_id: jobToken.jobId });
+  }
+  const rules = rulesNow(deps);
+  const stored =
+    jobToken === null
+      ? await findJob(deps, { ...call, to: "change" })
+      : await deps.store.getJob({ jobId, tenantId: jobToken.tenantId });
+  if (stored === null) throw await unknownJob(deps, call);
+  const { job, damaged } = stored;
+  // An edited policy must not be used.
+  if (damaged.includes("document")) throw await brokenSeal(deps, job, "document");
+  const document = JSON.parse(stored.document) as JobDocument;
+  const policy = storagePolicyOf(document) ?? [];
+  if (jobToken !== null) await refuseForged(deps, call, jobToken, { job, policy });
+
+  const fence = fenceOf(job, jobToken);
+  const change = { act: "renew" as const, fence };
+  const held = decideChange(job, change, rules);
+  if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job });
+  return { job, document, policy, fence };
+}
+
+/** The attempt stands for the lease token: every claim has a new one. */
+function fenceOf(job: JobRecord, jobToken: JobToken | null): Fence {
+  if (jobToken === null) return { workerId: job.workerId ?? "", attempt: null, tokenHash: null };
+  return { workerId: jobToken.workerId, attempt: jobToken.attempt, tokenHash: null };
+}
+
+/**
+ * A token that verifies and that the hub cannot have made: somebody else has the key. Attempts only ever rise, so one
+ * above the job's own never was; and the latest attempt had one worker and one policy.
+ */
+async function refuseForged(
+  deps: HubDeps,
+  { identity, origin }: TokenCall,
+  jobToken: JobToken,
+  { job, policy }: { job: JobRecord; policy: StorageRight[] },
+): Promise<void> {
+  const isLatest = jobToken.attempt === job.attempt;
+  // A job that was given back has no worker.
+  const isOfWorker = job.workerId === null || jobToken.workerId === job.workerId;
+  const isOther = isLatest && !(isOfWorker && isSamePolicy(jobToken.policy, policy));
+  if (jobToken.attempt <= job.attempt && jobToken.attempt > 0 && !isOther) return;
+  await deps.refusals.record({
+    event: "KEY_COMPROMISE_SUSPECTED",
+    caller: identity.tokenId,
+    tenantId: job.tenantId,
+    jobId: job.id,
+    origin,
+    details: {
+      violation_type: "FORGED_JOB_TOKEN",
+      job_id: job.id,
+      attempt: jobToken.attempt,
+      current_attempt: job.attempt,
+      worker_id: jobToken.workerId,
+      error: "a job token verifies, but this hub never made it",
+    },
+  });
+  throw new WritError("UNAUTHENTICATED", "the job token is refused: the hub has not made it");
+}
+
+function isSamePolicy(a: StorageRight[], b: StorageRight[]): boolean {
+  const text = (rights: StorageRight[]) =>
+    JSON.stringify(rights.map(({ folderId, prefix, method }) => [folderId, prefix, method]));
+  return text(a) === text(b);
+}

@@ -1,0 +1,60 @@
+import type { ArtifactList } from "../../../contract/storage-shapes.ts";
+import { invalidArgument, WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { OutputFile } from "../../../core/output-file.ts";
+import type { StoredObject } from "../../../store/object-store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { findJob } from "../jobs/find-job.ts";
+import { downloadUrl } from "./presign-files.ts";
+
+type Asked = { identity: Identity; origin: Origin; jobId: string };
+type Artifact = OutputFile & { object: StoredObject | null };
+
+/** The files that a job has stored, for a caller who may read the job. */
+export async function listArtifacts(deps: HubDeps, asked: Asked): Promise<ArtifactList["files"]> {
+  const artifacts = await artifactsOf(deps, asked);
+  return artifacts.map(({ object, ...file }) => ({ ...file, available: object !== null }));
+}
+
+/** The URL of one of them. */
+export async function artifactUrl(
+  deps: HubDeps,
+  asked: Asked & { key: string; folderId: string | undefined; hubUrl: string },
+): Promise<string> {
+  const { jobId, key, folderId } = asked;
+  const artifacts = await artifactsOf(deps, asked);
+  const [found, second] = artifacts.filter(
+    ({ object_key, folder_id }) => object_key === key && (folderId ?? folder_id) === folder_id,
+  );
+  if (found === undefined) throw new WritError("NOT_FOUND", `job ${jobId} has no file ${key}`);
+  if (second !== undefined) {
+    const message = `is required: the job has ${key} in ${found.folder_id} and in ${second.folder_id}`;
+    throw invalidArgument({ path: "folder_id", message });
+  }
+  if (found.object === null) {
+    throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted, or has not been restored`);
+  }
+  return downloadUrl(deps, asked.hubUrl, found.object);
+}
+
+async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {
+  const { job, damaged } = await findJob(deps, { ...asked, to: "read" });
+  if (damaged.includes("output_files")) {
+    throw new WritError("STORE_CORRUPT", `the list of files of job ${job.id} is damaged in the database`);
+  }
+  const files = JSON.parse(job.outputFiles ?? "[]") as OutputFile[];
+  if (files.length === 0) return [];
+  const objects = await deps.store.listJobObjects({ jobId: job.id, nowMs: deps.clock.nowMs() });
+  return files.map((file) => ({ ...file, object: objects.find((object) => isFile(object, file)) ?? null }));
+}
+
+function isFile(object: StoredObject, { folder_id, object_key, sha256, size }: OutputFile): boolean {
+  return (
+    object.state === "kept" &&
+    object.folderId === folder_id &&
+    object.objectKey === object_key &&
+    object.sha256 === sha256 &&
+    object.size === size
+  );
+}

@@ -1,0 +1,37 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import type { UploadOutcome } from "../../../store/object-store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { callerOf } from "../access/caller-of.ts";
+
+type Asked = { identity: Identity; origin: Origin; owner: { tenantId: string; jobId: string | null } };
+
+/** The ids of uploads that may begin. A tenant that has no room for them is refused, and that is recorded. */
+export async function checkOutcome(
+  deps: Pick<HubDeps, "refusals">,
+  { identity, origin, owner }: Asked,
+  outcome: UploadOutcome,
+): Promise<string[]> {
+  if (outcome.kind === "opened") return outcome.ids;
+  if (outcome.kind === "unknown") throw uploadOver();
+  const { usedBytes, maxBytes } = outcome;
+  const details = { used_bytes: usedBytes, max_artifact_bytes: maxBytes };
+  await deps.refusals.record({
+    event: "QUOTA_EXCEEDED",
+    caller: callerOf({ identity, origin }),
+    tenantId: owner.tenantId,
+    jobId: owner.jobId,
+    origin,
+    details,
+  });
+  throw new WritError(
+    "QUOTA_EXCEEDED",
+    `the files of the tenant have ${usedBytes} of ${maxBytes} allowed bytes; delete some, or ask for a higher max_artifact_bytes`,
+    { ...details, retry_after_sec: 60 },
+  );
+}
+
+export function uploadOver(): WritError {
+  return new WritError("STATE_CONFLICT", "this URL has been used: its upload has ended; ask for a new one");
+}

@@ -1,0 +1,173 @@
+import type { FileUrl, FileUrlRequest } from "../../../contract/storage-shapes.ts";
+import { invalidArgument, WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { defaultTenant } from "../../../core/identity.ts";
+import type { StoredObject } from "../../../store/object-store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { type FileTicket, makeTicket, urlSec } from "./file-ticket.ts";
+import { finishUploads } from "./finish-upload.ts";
+import { checkOutcome } from "./over-quota.ts";
+
+/** For whom URLs are made: a person, or the attempt of a job. A null reader reads what anybody in the tenant stores. */
+type FileOwner = {
+  tenantId: string;
+  userId: string;
+  readerId: string | null;
+  jobId: string | null;
+  attempt: number | null;
+};
+
+type PresignCall = {
+  owner: FileOwner;
+  identity: Identity;
+  origin: Origin;
+  requests: FileUrlRequest[];
+  /** Where the caller has reached the hub, without a path. */
+  hubUrl: string;
+};
+
+/** How long an upload may rest before what has arrived of it is removed. */
+export const uploadRestMs = 24 * 3_600_000;
+
+/** A person's own files; an administrator of the tenant reads everybody's. */
+export function ownerOf({ tenantId, userId, role }: Identity): FileOwner {
+  const readerId = role === "admin" ? null : userId;
+  return { tenantId: tenantId ?? defaultTenant, userId, readerId, jobId: null, attempt: null };
+}
+
+/** URLs for files, in the order of the requests: all of them, or none. */
+export async function presignFiles(deps: HubDeps, call: PresignCall): Promise<FileUrl[]> {
+  const { owner, requests } = call;
+  checkSizes(deps, requests);
+  const nowMs = deps.clock.nowMs();
+  const puts = requests.filter(({ method }) => method === "PUT");
+  const uploads = puts.map(({ folderId, objectKey, size = null, sha256 }) => ({
+    id: deps.ids.jobId(nowMs),
+    ...placeOf(owner, { folderId, objectKey }),
+    size,
+    sha256: sha256?.replace(/^sha256:/, "") ?? null,
+  }));
+  const found = await Promise.all(requests.map((request) => findFile(deps, owner, request)));
+  const outcome =
+    uploads.length === 0
+      ? { kind: "opened" as const, ids: [] }
+      : await deps.store.openUploads({ uploads, nowMs, expiresAt: nowMs + uploadRestMs });
+  const ids = await checkOutcome(deps, call, outcome);
+  let next = 0;
+  const urls: FileUrl[] = [];
+  for (const [index, request] of requests.entries()) {
+    const upload = request.method === "PUT" ? { ...uploads[next]!, id: ids[next++]! } : null;
+    urls.push(
+      upload === null ? await readUrl(deps, call, request, found[index]!) : await putUrl(deps, call, upload),
+    );
+  }
+  return urls;
+}
+
+function placeOf(
+  { tenantId, userId, jobId, attempt }: FileOwner,
+  key: { folderId: string; objectKey: string },
+) {
+  return { tenantId, userId, jobId, attempt, ...key };
+}
+
+/** A store that takes files directly must be told beforehand what it may accept. */
+function checkSizes({ objects }: HubDeps, requests: FileUrlRequest[]): void {
+  if (objects.servedBy === "hub") return;
+  for (const [index, { method, size, sha256 }] of requests.entries()) {
+    if (method !== "PUT") continue;
+    const path = size === undefined ? "size" : sha256 === undefined ? "sha256" : null;
+    if (path === null) continue;
+    const message = "is required, because this hub's files are put into its object store directly";
+    throw invalidArgument({ path: `[${index}].${path}`, message });
+  }
+}
+
+/** The file that is meant by a GET or HEAD. */
+async function findFile(
+  deps: HubDeps,
+  owner: FileOwner,
+  request: FileUrlRequest,
+): Promise<StoredObject | null> {
+  const { folderId, objectKey, method } = request;
+  if (method === "PUT" || method === "DELETE") return null;
+  const { tenantId, readerId, userId } = owner;
+  const key = { tenantId, folderId, objectKey };
+  const find = (ofUser: string | null) =>
+    deps.store.findObject({ ...key, userId: ofUser, nowMs: deps.clock.nowMs() });
+  const file =
+    (await find(readerId)) ?? ((await finishUploads(deps, { ...key, userId })) ? await find(readerId) : null);
+  if (file !== null) return file;
+  if (readerId !== null && (await find(null)) !== null) {
+    throw new WritError("PERMISSION_DENIED", `${folderId}/${objectKey} belongs to another user`);
+  }
+  throw new WritError("NOT_FOUND", `there is no file ${folderId}/${objectKey}`);
+}
+
+type Upload = Omit<FileTicket, "method" | "expiresAt"> & { id: string; userId: string };
+
+async function putUrl(deps: HubDeps, call: PresignCall, upload: Upload): Promise<FileUrl> {
+  const { folderId, objectKey, size, sha256 } = upload;
+  const { objects } = deps;
+  const shown = { folderId, objectKey, method: "PUT" as const };
+  if (objects.servedBy === "hub")
+    return { ...shown, url: ticketUrl(deps, call.hubUrl, { ...upload, method: "PUT" }) };
+  const signed = { size: size!, sha256: sha256!, expiresInSec: urlSec };
+  const { parts, ...direct } = await objects.uploadUrls(upload, signed);
+  return {
+    ...shown,
+    ...direct,
+    ...(parts === undefined ? {} : { parts }),
+    complete_url: ticketUrl(deps, call.hubUrl, { ...upload, method: "POST" }),
+  };
+}
+
+async function readUrl(
+  deps: HubDeps,
+  { owner, hubUrl }: PresignCall,
+  { folderId, objectKey, method }: FileUrlRequest,
+  file: StoredObject | null,
+): Promise<FileUrl> {
+  const shown = { folderId, objectKey, method };
+  if (method === "GET") return { ...shown, url: await downloadUrl(deps, hubUrl, file!) };
+  if (file !== null) return { ...shown, url: ticketUrl(deps, hubUrl, { ...ticketOf(file), method: "HEAD" }) };
+  const everything = { ...placeOf(owner, { folderId, objectKey }), userId: owner.readerId };
+  return {
+    ...shown,
+    url: ticketUrl(deps, hubUrl, { ...everything, id: null, size: null, sha256: null, method: "DELETE" }),
+  };
+}
+
+/** Where the bytes of a file can be read for the next minutes. */
+export async function downloadUrl(deps: HubDeps, hubUrl: string, file: StoredObject): Promise<string> {
+  const { objects } = deps;
+  if (objects.servedBy === "store") return objects.downloadUrl(file, { expiresInSec: urlSec });
+  return ticketUrl(deps, hubUrl, { ...ticketOf(file), method: "GET" });
+}
+
+function ticketOf(file: StoredObject): Omit<FileTicket, "method" | "expiresAt"> {
+  const { id, tenantId, userId, folderId, objectKey, jobId, attempt, size, sha256 } = file;
+  return { id, tenantId, userId, folderId, objectKey, jobId, attempt, size, sha256 };
+}
+
+function ticketUrl(
+  { keys, clock }: HubDeps,
+  hubUrl: string,
+  {
+    method,
+    id,
+    tenantId,
+    userId,
+    folderId,
+    objectKey,
+    jobId,
+    attempt,
+    size,
+    sha256,
+  }: Omit<FileTicket, "expiresAt">,
+): string {
+  const expiresAt = clock.nowMs() + urlSec * 1000;
+  const file = { id, tenantId, userId, folderId, objectKey, jobId, attempt, size, sha256 };
+  return `${hubUrl}/api/v1/objects/${makeTicket(keys.macKey, { method, ...file, expiresAt })}`;
+}

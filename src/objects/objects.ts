@@ -1,0 +1,67 @@
+/**
+ * The interface to the bytes of files that users and jobs store. Who may do what, what a file is called and until when
+ * it exists is in the database; a driver only keeps bytes under a place. test/objects-contract checks every driver
+ * against this page.
+ *
+ * What callers rely on:
+ *
+ * - **A place is used once.** Its id is new for each upload and is never used again, so the bytes of a file that is
+ *   complete never change, whatever is put later under the same key.
+ * - **What was complete survives a power failure.** The hub records a file only after the driver has said so.
+ * - **No place is outside its tenant.** Whatever a driver makes of it begins with the tenant and the folder.
+ *
+ * Storage that cannot be read or written is FILES_UNAVAILABLE; one that is full is STORAGE_FULL, and nothing of the
+ * upload that met it is left.
+ */
+export type Objects = {
+  /** Removes what a place has, complete or not. A place that has nothing is not an error. */
+  remove(place: ObjectPlace): Promise<void>;
+  /** Ends what is still arriving, and releases resources. */
+  close(): Promise<void>;
+} & (HubServed | StoreServed);
+
+/** Where the bytes of one upload, and then of one file, are. */
+export type ObjectPlace = { id: string; tenantId: string; folderId: string; objectKey: string };
+
+/** Bytes go through the hub: it signs URLs of its own, and passes on what they bring and ask for. */
+export type HubServed = {
+  servedBy: "hub";
+  /** How many bytes the place has; 0 if there is none. */
+  sizeOf(place: ObjectPlace): Promise<number>;
+  /**
+   * Takes bytes from `offset` on. Offset 0 begins again; any other must be what has arrived, or UPLOAD_OFFSET says
+   * where to continue. Bytes that have arrived before a connection breaks stay. A newer call for the same place ends an
+   * older one: whoever sends again has given up the connection before. The hash is null as long as bytes are missing.
+   */
+  receive(place: ObjectPlace, upload: ArrivingBytes): Promise<{ size: number; sha256: string | null }>;
+  /** Yields exactly the bytes from `start` to before `end`; fails if there are fewer. */
+  read(place: ObjectPlace, range: { start: number; end: number }): AsyncGenerator<Buffer>;
+};
+
+export type ArrivingBytes = {
+  offset: number;
+  total: number;
+  /** Called once. The bytes end with an error when the signal is aborted, even while the sender is silent. */
+  bytes: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
+};
+
+/** Callers send bytes to the store itself and get them there, by URLs that the driver signs. */
+type StoreServed = {
+  servedBy: "store";
+  /** Where to put a file of this size and hash. */
+  uploadUrls(place: ObjectPlace, upload: SignedUpload): Promise<UploadUrls>;
+  /**
+   * Checks that exactly these bytes were put, and moves them to where no URL that was given out can change them.
+   * CHECKSUM_MISMATCH if they are others, NOT_FOUND if there are none.
+   */
+  complete(place: ObjectPlace, upload: PutUpload): Promise<void>;
+  downloadUrl(place: ObjectPlace, options: { expiresInSec: number }): Promise<string>;
+};
+
+type SignedUpload = { size: number; sha256: string; expiresInSec: number };
+export type PutUpload = { size: number; sha256: string; parts: { number: number; etag: string }[] };
+type UploadUrls = {
+  url: string;
+  headers: Record<string, string>;
+  parts?: { number: number; offset: number; size: number; url: string }[];
+};

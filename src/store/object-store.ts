@@ -1,0 +1,89 @@
+/** The part of the store that knows the files of users and jobs: whose they are, how large, and until when they exist. */
+export type ObjectStore = {
+  /**
+   * Announces uploads, all or none: with their sizes, as far as those are known, a tenant must stay within its
+   * `max_artifact_bytes`. An upload that was announced before with the same place, size and hash, and has not ended,
+   * goes on under its old id. Returns the ids in the order of the uploads.
+   */
+  openUploads(input: { uploads: NewUpload[]; nowMs: number; expiresAt: number }): Promise<UploadOutcome>;
+  /** Sets the size of an upload that was announced without one, under the same condition. */
+  reserveUpload(input: { id: string; size: number; expiresAt: number }): Promise<UploadOutcome>;
+  /**
+   * Everything has arrived, and has this hash. A user's file can be read from now on, for as long as given, and
+   * replaces the user's earlier upload with the same key; a job's file waits for the end of its attempt. Null if the
+   * upload no longer exists or had ended before.
+   */
+  arriveObject(input: ArrivedObject): Promise<StoredObject | null>;
+
+  /** Null if it does not exist, or no longer. */
+  getObject(input: { id: string; nowMs: number }): Promise<StoredObject | null>;
+  /** The newest file under this key that can be read; of one user, or of anybody in the tenant. */
+  findObject(input: ObjectKey & { userId: string | null; nowMs: number }): Promise<StoredObject | null>;
+  /** Uploads of one user under this key that have not ended, newest first. */
+  listUploads(input: ObjectKey & { userId: string; nowMs: number }): Promise<StoredObject[]>;
+  /** What the attempts of a job have stored, and are storing. */
+  listJobObjects(input: { jobId: string; nowMs: number }): Promise<StoredObject[]>;
+
+  /** Ends the existence of every file that a user, or anybody in the tenant, has under this key. */
+  dropObjects(input: ObjectKey & { userId: string | null; nowMs: number }): Promise<{ dropped: number }>;
+  /** Ends the existence of one. */
+  dropObject(input: { id: string; nowMs: number }): Promise<void>;
+  /**
+   * Some of those that no longer exist and whose bytes can be removed. What an attempt has stored that still holds its
+   * lease stays for another while.
+   */
+  listExpired(input: { nowMs: number; holdUntil: number; limit: number }): Promise<StoredObject[]>;
+  /** Their bytes are gone. */
+  forgetObjects(input: { ids: string[] }): Promise<void>;
+
+  /** How much each tenant stores. */
+  listObjectUsage(): Promise<{ tenantId: string; bytes: number }[]>;
+};
+
+export type ObjectKey = { tenantId: string; folderId: string; objectKey: string };
+
+export type NewUpload = ObjectKey & {
+  /** Used unless the upload goes on under an old one. Ids that are made later sort later. */
+  id: string;
+  userId: string;
+  jobId: string | null;
+  attempt: number | null;
+  size: number | null;
+  sha256: string | null;
+};
+
+export type StoredObject = NewUpload & {
+  state: "arriving" | "arrived" | "kept";
+  createdAt: number;
+  expiresAt: number | null;
+};
+
+export type ArrivedObject = { id: string; sha256: string; nowMs: number; keptUntil: number };
+
+export type UploadOutcome =
+  | { kind: "opened"; ids: string[] }
+  | { kind: "over_quota"; usedBytes: number; maxBytes: number }
+  | { kind: "unknown" };
+
+/** The refusal of uploads that would take a tenant above its quota, or null. */
+export function checkArtifactBytes(
+  usedBytes: number,
+  addedBytes: number,
+  maxBytes: number | undefined,
+): UploadOutcome | null {
+  if (maxBytes === undefined || addedBytes <= 0 || usedBytes + addedBytes <= maxBytes) return null;
+  return { kind: "over_quota", usedBytes, maxBytes };
+}
+
+/** Whether the upload goes on where this one was left: only bytes that are known to be the same may be continued. */
+export function isSameUpload(known: StoredObject, upload: NewUpload): boolean {
+  return (
+    known.state !== "kept" &&
+    known.userId === upload.userId &&
+    known.jobId === upload.jobId &&
+    known.attempt === upload.attempt &&
+    known.sha256 !== null &&
+    known.sha256 === upload.sha256 &&
+    known.size === upload.size
+  );
+}

@@ -1,0 +1,219 @@
+import {
+  type ArrivedObject,
+  checkArtifactBytes,
+  isSameUpload,
+  type NewUpload,
+  type ObjectKey,
+  type StoredObject,
+  type UploadOutcome,
+} from "../object-store.ts";
+import { type Context, RefusedAct } from "./context.ts";
+
+const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,
+  job_id AS jobId, attempt, state, size, sha256, created_at AS createdAt, expires_at AS expiresAt`;
+
+const lives = "(expires_at IS NULL OR expires_at > ?)";
+
+export function openUploads(
+  context: Context,
+  { uploads, nowMs, expiresAt }: { uploads: NewUpload[]; nowMs: number; expiresAt: number },
+): UploadOutcome {
+  const ids = uploads.map((upload) => openUpload(context, upload, { nowMs, expiresAt }));
+  return { kind: "opened", ids };
+}
+
+function openUpload(
+  context: Context,
+  upload: NewUpload,
+  { nowMs, expiresAt }: { nowMs: number; expiresAt: number },
+): string {
+  const same = objectsAt(context, upload, nowMs).find((known) => isSameUpload(known, upload));
+  if (same !== undefined) {
+    context.sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", expiresAt, same.id);
+    return same.id;
+  }
+  charge(context, upload.tenantId, upload.size ?? 0);
+  context.sql.run(
+    `INSERT INTO objects (id, tenant_id, user_id, folder_id, object_key, job_id, attempt, state, size, sha256,
+        created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'arriving', ?, ?, ?, ?)`,
+    upload.id,
+    upload.tenantId,
+    upload.userId,
+    upload.folderId,
+    upload.objectKey,
+    upload.jobId,
+    upload.attempt,
+    upload.size,
+    upload.sha256,
+    nowMs,
+    expiresAt,
+  );
+  return upload.id;
+}
+
+export function reserveUpload(
+  context: Context,
+  { id, size, expiresAt }: { id: string; size: number; expiresAt: number },
+): UploadOutcome {
+  const upload = objectById(context, id);
+  if (upload === null || upload.state !== "arriving") return { kind: "unknown" };
+  charge(context, upload.tenantId, size - (upload.size ?? 0));
+  context.sql.run("UPDATE objects SET size = ?, expires_at = ? WHERE id = ?", size, expiresAt, id);
+  return { kind: "opened", ids: [id] };
+}
+
+/** Counts bytes of a tenant; more than its quota allows undoes the whole act. */
+function charge({ sql, book }: Context, tenantId: string, bytes: number): void {
+  if (bytes === 0) return;
+  const used = sql.first<{ bytes: number }>("SELECT bytes FROM object_usage WHERE tenant_id = ?", tenantId);
+  const refusal = checkArtifactBytes(used?.bytes ?? 0, bytes, book.quota(tenantId).max_artifact_bytes);
+  if (refusal !== null) throw new RefusedAct(refusal);
+  sql.run(
+    `INSERT INTO object_usage (tenant_id, bytes) VALUES (?, ?)
+      ON CONFLICT (tenant_id) DO UPDATE SET bytes = bytes + excluded.bytes`,
+    tenantId,
+    bytes,
+  );
+}
+
+export function arriveObject(context: Context, arrived: ArrivedObject): StoredObject | null {
+  const { id, sha256, nowMs, keptUntil } = arrived;
+  const upload = objectById(context, id);
+  if (upload === null || upload.state !== "arriving") return null;
+  const isOfJob = upload.jobId !== null;
+  if (!isOfJob) expireReplaced(context, upload, nowMs);
+  context.sql.run(
+    "UPDATE objects SET state = ?, sha256 = ?, created_at = ?, expires_at = ? WHERE id = ?",
+    isOfJob ? "arrived" : "kept",
+    sha256,
+    nowMs,
+    isOfJob ? upload.expiresAt : keptUntil,
+    id,
+  );
+  return objectById(context, id);
+}
+
+function expireReplaced(context: Context, upload: StoredObject, nowMs: number): void {
+  context.sql.run(
+    `UPDATE objects SET expires_at = ? WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND user_id = ?
+        AND job_id IS NULL AND state = 'kept'`,
+    nowMs,
+    upload.tenantId,
+    upload.folderId,
+    upload.objectKey,
+    upload.userId,
+  );
+}
+
+export function getObject(
+  context: Context,
+  { id, nowMs }: { id: string; nowMs: number },
+): StoredObject | null {
+  return context.sql.first<StoredObject>(
+    `SELECT ${columns} FROM objects WHERE id = ? AND ${lives}`,
+    id,
+    nowMs,
+  );
+}
+
+export function findObject(
+  context: Context,
+  { userId, nowMs, ...key }: ObjectKey & { userId: string | null; nowMs: number },
+): StoredObject | null {
+  const kept = objectsAt(context, key, nowMs).filter(({ state }) => state === "kept");
+  return kept.find((object) => userId === null || object.userId === userId) ?? null;
+}
+
+export function listUploads(
+  context: Context,
+  { userId, nowMs, ...key }: ObjectKey & { userId: string; nowMs: number },
+): StoredObject[] {
+  return objectsAt(context, key, nowMs).filter(
+    (object) => object.state === "arriving" && object.userId === userId && object.jobId === null,
+  );
+}
+
+export function listJobObjects(
+  context: Context,
+  { jobId, nowMs }: { jobId: string; nowMs: number },
+): StoredObject[] {
+  return context.sql.all<StoredObject>(
+    `SELECT ${columns} FROM objects WHERE job_id = ? AND ${lives}`,
+    jobId,
+    nowMs,
+  );
+}
+
+export function dropObjects(
+  context: Context,
+  { userId, nowMs, ...key }: ObjectKey & { userId: string | null; nowMs: number },
+): { dropped: number } {
+  const mine = objectsAt(context, key, nowMs).filter(
+    (object) => object.state === "kept" && (userId === null || object.userId === userId),
+  );
+  for (const { id } of mine) dropObject(context, { id, nowMs });
+  return { dropped: mine.length };
+}
+
+export function dropObject({ sql }: Context, { id, nowMs }: { id: string; nowMs: number }): void {
+  sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", nowMs, id);
+}
+
+/** When the rows of jobs are deleted, what they have stored goes too. */
+export function dropJobObjects({ sql }: Context, jobId: string): void {
+  sql.run("UPDATE objects SET expires_at = 0 WHERE job_id = ?", jobId);
+}
+
+export function listExpired(
+  context: Context,
+  { nowMs, holdUntil, limit }: { nowMs: number; holdUntil: number; limit: number },
+): StoredObject[] {
+  const due = context.sql.all<StoredObject>(
+    `SELECT ${columns} FROM objects WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
+    nowMs,
+    limit,
+  );
+  return due.filter((object) => !hold(context, object, holdUntil));
+}
+
+/** An attempt may run for days after it has put a file. */
+function hold({ sql }: Context, object: StoredObject, holdUntil: number): boolean {
+  if (object.jobId === null || object.state === "kept" || object.expiresAt === 0) return false;
+  const held = sql.first(
+    "SELECT 1 FROM jobs WHERE id = ? AND attempt = ? AND status IN ('assigned', 'running')",
+    object.jobId,
+    object.attempt,
+  );
+  if (held === null) return false;
+  sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", holdUntil, object.id);
+  return true;
+}
+
+export function forgetObjects(context: Context, { ids }: { ids: string[] }): void {
+  for (const id of ids) {
+    const object = objectById(context, id);
+    if (object === null) continue;
+    context.sql.run("DELETE FROM objects WHERE id = ?", id);
+    charge(context, object.tenantId, -(object.size ?? 0));
+  }
+}
+
+export function listObjectUsage({ sql }: Context): { tenantId: string; bytes: number }[] {
+  return sql.all("SELECT tenant_id AS tenantId, bytes FROM object_usage");
+}
+
+function objectById({ sql }: Context, id: string): StoredObject | null {
+  return sql.first<StoredObject>(`SELECT ${columns} FROM objects WHERE id = ?`, id);
+}
+
+/** Newest first. */
+function objectsAt({ sql }: Context, key: ObjectKey, nowMs: number): StoredObject[] {
+  return sql.all<StoredObject>(
+    `SELECT ${columns} FROM objects WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND ${lives}
+      ORDER BY id DESC`,
+    key.tenantId,
+    key.folderId,
+    key.objectKey,
+    nowMs,
+  );
+}

@@ -1,0 +1,183 @@
+import { describe, expect, it } from "vitest";
+import type { NewUpload, StoredObject, UploadOutcome } from "../../src/store/object-store.ts";
+import { failureOf, resultOf } from "./scene.ts";
+import type { StoreUnderTest } from "./under-test.ts";
+import { useScene } from "./use-scene.ts";
+
+const key = { tenantId: "acme", folderId: "f", objectKey: "a/b" };
+const sha256 = "a".repeat(64);
+const hourMs = 3_600_000;
+
+export function describeObjects(create: () => StoreUnderTest): void {
+  describe("files", () => {
+    const scene = useScene(create);
+    const upload = (wish: Partial<NewUpload> = {}): NewUpload => ({
+      id: scene().newId(),
+      ...key,
+      userId: "u1",
+      jobId: null,
+      attempt: null,
+      size: 10,
+      sha256,
+      ...wish,
+    });
+    const open = (...uploads: NewUpload[]): Promise<UploadOutcome> => {
+      const { nowMs } = scene();
+      return scene().store.openUploads({ uploads, nowMs, expiresAt: nowMs + hourMs });
+    };
+    const arrive = (id: string, hash = sha256): Promise<StoredObject | null> => {
+      const { nowMs } = scene();
+      return scene().store.arriveObject({ id, sha256: hash, nowMs, keptUntil: nowMs + 10 * hourMs });
+    };
+    const stored = async (wish: Partial<NewUpload> = {}): Promise<string> => {
+      const one = upload(wish);
+      await open(one);
+      await arrive(one.id);
+      return one.id;
+    };
+    const find = (userId: string | null = "u1") =>
+      scene().store.findObject({ ...key, userId, nowMs: scene().nowMs });
+    const expired = async (): Promise<string[]> => {
+      const { nowMs } = scene();
+      const due = await scene().store.listExpired({ nowMs, holdUntil: nowMs + hourMs, limit: 10 });
+      return due.map(({ id }) => id);
+    };
+    const used = async () => (await scene().store.listObjectUsage()).map(({ bytes }) => bytes);
+    const limit = (bytes: number) => {
+      const { nowMs } = scene();
+      const quota = { max_artifact_bytes: bytes };
+      return scene().store.putQuota({ tenantId: "acme", quota, nowMs, origin: null });
+    };
+
+    it("of a tenant stay within its quota, all of a call or none", async () => {
+      await limit(25);
+      const refused = { kind: "over_quota", usedBytes: 10, maxBytes: 25 };
+      await open(upload());
+      expect(await open(upload({ objectKey: "x" }), upload({ objectKey: "y" }))).toMatchObject({
+        kind: "over_quota",
+      });
+      expect(await used()).toEqual([10]);
+      expect(await open(upload({ objectKey: "x", size: 16 }))).toEqual(refused);
+      expect(await open(upload({ objectKey: "x", tenantId: "globex", size: 100 }))).toMatchObject({
+        kind: "opened",
+      });
+      const late = upload({ objectKey: "late", size: null });
+      await open(late);
+      const reserve = (size: number) =>
+        scene().store.reserveUpload({ id: late.id, size, expiresAt: scene().nowMs + hourMs });
+      expect(await reserve(16)).toEqual(refused);
+      expect(await reserve(15)).toEqual({ kind: "opened", ids: [late.id] });
+      expect(await reserve(1)).toMatchObject({ kind: "opened" });
+      expect((await used()).sort()).toEqual([100, 11]);
+      await scene().reopen();
+      expect((await used()).sort()).toEqual([100, 11]);
+    });
+
+    it("that are announced again go on under their id, if size and hash are known and the same", async () => {
+      const first = upload();
+      await open(first);
+      expect(await open(upload())).toEqual({ kind: "opened", ids: [first.id] });
+      expect(await used()).toEqual([10]);
+      for (const other of [{ size: 11 }, { sha256: "b".repeat(64) }, { userId: "u2" }, { sha256: null }]) {
+        const second = upload(other);
+        expect(await open(second)).toEqual({ kind: "opened", ids: [second.id] });
+      }
+      await arrive(first.id);
+      const third = upload();
+      expect(await open(third)).toEqual({ kind: "opened", ids: [third.id] });
+    });
+
+    it("can be read once they have arrived, the newest of a user first", async () => {
+      const first = upload();
+      await open(first);
+      expect(await find()).toBeNull();
+      expect(await scene().store.listUploads({ ...key, userId: "u1", nowMs: scene().nowMs })).toHaveLength(1);
+      expect(await arrive(first.id)).toMatchObject({ state: "kept", sha256 });
+      expect(await arrive(first.id), "a second time").toBeNull();
+      expect(await find()).toMatchObject({ id: first.id });
+      expect(await find("u2")).toBeNull();
+      const second = await stored();
+      const others = await stored({ userId: "u2" });
+      expect(await find()).toMatchObject({ id: second });
+      expect(await find(null)).toMatchObject({ id: others });
+      expect(await expired(), "what was replaced").toEqual([first.id]);
+    });
+
+    it("do not exist any longer once they are dropped or expired, and count until their bytes are gone", async () => {
+      const [mine, theirs] = [await stored(), await stored({ userId: "u2" })];
+      const drop = () => scene().store.dropObjects({ ...key, userId: "u1", nowMs: scene().nowMs });
+      expect(await drop()).toEqual({ dropped: 1 });
+      expect(await drop()).toEqual({ dropped: 0 });
+      expect(await find()).toBeNull();
+      expect(await scene().store.getObject({ id: mine, nowMs: scene().nowMs })).toBeNull();
+      expect(await expired()).toEqual([mine]);
+      expect(await used()).toEqual([20]);
+      await scene().store.forgetObjects({ ids: [mine, mine] });
+      expect(await used()).toEqual([10]);
+      scene().nowMs += 10 * hourMs;
+      expect(await expired()).toEqual([theirs]);
+    });
+
+    describe("of a job", () => {
+      const files = (...keys: string[]) =>
+        JSON.stringify(keys.map((object_key) => ({ folder_id: "f", object_key, sha256, size: 10 })));
+      const listed = async (jobId: string) => {
+        const objects = await scene().store.listJobObjects({ jobId, nowMs: scene().nowMs });
+        return objects.map(({ id, state }) => [id, state]);
+      };
+
+      it("become readable with the end of their attempt; what it does not list goes", async () => {
+        const claimed = await scene().submitAndStart();
+        const of = { jobId: claimed.job.id, attempt: 1 };
+        const [a, b] = [await stored({ ...of, objectKey: "a" }), await stored({ ...of, objectKey: "b" })];
+        expect(await listed(of.jobId)).toEqual([
+          [a, "arrived"],
+          [b, "arrived"],
+        ]);
+        await scene().change(claimed, { ...resultOf("1"), outputFiles: files("a") });
+        expect(await listed(of.jobId)).toEqual([[a, "kept"]]);
+        expect(await expired()).toEqual([b]);
+      });
+
+      it("of an attempt that failed go when the next one has its own", async () => {
+        const claimed = await scene().submitAndStart();
+        const jobId = claimed.job.id;
+        const first = await stored({ jobId, attempt: 1, objectKey: "a" });
+        await scene().change(claimed, { ...failureOf("EXECUTION_ERROR"), outputFiles: files("a") });
+        expect(await listed(jobId)).toEqual([[first, "kept"]]);
+        scene().nowMs += hourMs;
+        await scene().store.promoteJobs({ nowMs: scene().nowMs, limit: 10 });
+        const [again] = (await scene().claimUpTo(1)).claimed;
+        const second = await stored({ jobId, attempt: 2, objectKey: "a" });
+        await scene().change(again!, { ...resultOf("1"), outputFiles: files("a") });
+        expect(await listed(jobId)).toEqual([[second, "kept"]]);
+      });
+
+      it("stay as long as the attempt is held, and go after it, or with the job", async () => {
+        const claimed = await scene().submitAndStart();
+        const jobId = claimed.job.id;
+        const left = await stored({ jobId, attempt: 1, objectKey: "left" });
+        scene().nowMs += hourMs;
+        expect(await expired()).toEqual([]);
+        expect(await listed(jobId)).toEqual([[left, "arrived"]]);
+        const kept = await stored({ jobId, attempt: 1, objectKey: "a" });
+        await scene().store.changeJobs({
+          changes: [{ jobId, change: { act: "disconnect" } }],
+          rules: scene().rules,
+          origin: null,
+        });
+        scene().nowMs += hourMs;
+        expect((await expired()).sort()).toEqual([left, kept].sort());
+
+        const other = await scene().submitAndStart();
+        const file = await stored({ jobId: other.job.id, attempt: 1, objectKey: "a" });
+        await scene().change(other, { ...resultOf("1"), outputFiles: files("a") });
+        scene().nowMs += hourMs;
+        const before = scene().nowMs;
+        await scene().store.pruneJobs({ endedBefore: before, quarantinedBefore: 0, limit: 10 });
+        expect(await listed(other.job.id)).toEqual([]);
+        expect(await expired()).toContain(file);
+      });
+    });
+  });
+}
