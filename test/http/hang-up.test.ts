@@ -41,7 +41,7 @@ test.each(routeNames.filter((name) => !waiting.includes(name)))(
   async (name) => {
     const example = await examples[name](world);
     listening.length = 0;
-    expect((await send(hub, name, example)).status).toBeLessThan(300);
+    expect((await send(hub, name, example)).status).toBeLessThan(400);
     expect(listening).toEqual([]);
   },
 );

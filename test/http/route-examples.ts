@@ -101,7 +101,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     params: { id: (await jobWithFile(world)).id, key: "a/k" },
     query: { folder_id: "f" },
   }),
-  startByToken: async (world) => byToken(world, undefined),
+  startByToken: async (world) => byToken(world, {}),
   presignByToken: async (world) =>
     byToken(world, [{ folderId: "f", objectKey: "a/k", method: "PUT", size: 5, sha256: sha256Hex("hello") }]),
   completeByToken: async (world) =>
@@ -120,7 +120,8 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     const [url] = await presign(hub, tokens.alice, { folderId: "f", objectKey: "c", method: "HEAD" });
     const { macKey } = openKeyRing(join(hub.home, "keys"), { nowMs: Date.now() });
     const forHead = readTicket(macKey, ticketIn(url!), { method: "HEAD", nowMs: Date.now() });
-    return { token: "", params: { ticket: makeTicket(macKey, { ...forHead, method: "POST" }) }, body: {} };
+    const body = { parts: [{ number: 1, etag: "e" }] };
+    return { token: "", params: { ticket: makeTicket(macKey, { ...forHead, method: "POST" }) }, body };
   },
 
   readStatistics: async ({ tokens }) => ({ token: tokens.viewer, query: { range: "15m", type: "exec" } }),
