@@ -1,0 +1,34 @@
+import { isIP } from "node:net";
+import { downloadUrlProblem } from "../../core/download-url.ts";
+import { addressProblem } from "./address-problem.ts";
+import { type AllowedHost, hostOf, isAllowedHost } from "./allowed-host.ts";
+import { FetchError } from "./fetch-error.ts";
+
+/** A URL that may be fetched, as far as can be known before its host is resolved. */
+export type CheckedUrl = {
+  url: URL;
+  /** The operator allows this host, whatever addresses it has. */
+  isAllowed: boolean;
+};
+
+/** Throws FetchError `forbidden`. Nothing is resolved or connected to here. */
+export function checkUrl(text: string, allowed: readonly AllowedHost[]): CheckedUrl {
+  const problem = downloadUrlProblem(text);
+  if (problem !== null) throw new FetchError("forbidden", `the URL ${problem}`);
+  const url = new URL(text);
+  if (isAllowedHost(url, allowed)) return { url, isAllowed: true };
+  const refusal = hostProblem(url);
+  if (refusal === null) return { url, isAllowed: false };
+  throw new FetchError("forbidden", `${refusal}; the operator of the worker can allow ${url.host}`);
+}
+
+/** The rules for a host that nobody has allowed. */
+function hostProblem(url: URL): string | null {
+  const host = hostOf(url);
+  if (url.protocol !== "https:") return `${url.host} may be fetched only by https`;
+  if (url.port !== "") return `${url.host} may be fetched only at port 443`;
+  // Names of this machine, whatever the resolver says about them.
+  if (host === "localhost" || host.endsWith(".localhost")) return `${host} is this machine`;
+  const literal = host.replace(/^\[(.*)\]$/, "$1");
+  return isIP(literal) === 0 ? null : addressProblem(literal);
+}
