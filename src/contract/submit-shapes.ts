@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { documentDefaults } from "../core/document.ts";
+import { downloadUrlProblem } from "../core/download-url.ts";
 import { jobStates } from "../core/job.ts";
 import { type KindRules, kindFields } from "./define-kind.ts";
 import { jobDocument } from "./document.ts";
@@ -81,6 +82,8 @@ function runProblems(job: SubmissionFields): Problem[] {
   if (job.solver_url === undefined && job.solver_checksum !== undefined) {
     problems.push({ path: "solver_checksum", message: "needs a solver_url" });
   }
+  if (job.run?.kind === "solver") problems.push(...urlProblems("run.url", job.run.url));
+  if (job.solver_url !== undefined) problems.push(...urlProblems("solver_url", job.solver_url));
   if (
     job.run !== undefined &&
     "params" in job.run &&
@@ -90,6 +93,12 @@ function runProblems(job: SubmissionFields): Problem[] {
     problems.push({ path: "params", message: "give params or run.params, not both" });
   }
   return problems;
+}
+
+/** What every worker would refuse is refused before there is a job. */
+function urlProblems(path: string, url: string): Problem[] {
+  const message = downloadUrlProblem(url);
+  return message === null ? [] : [{ path, message }];
 }
 
 /** Some fields of a document belong only to some kinds. */

@@ -15,6 +15,10 @@ function depsOf(clock = handClock()) {
     maxLimits: {},
     handlers: {},
     secrets: {},
+    solverCacheDir: "/nowhere",
+    solverCacheBytesMax: 1000,
+    solverBytesMax: 1000,
+    solverHosts: [],
   };
   return { settings, sandbox: plainSandbox, clock, logger: silentLogger } satisfies RunnerDeps;
 }
@@ -33,13 +37,13 @@ function keeper(close: NonNullable<Runner["close"]>): Runner {
 
 test("a kind that no runner is for is an invalid job", () => {
   const runners = createRunners({ ...depsOf(), ...files, functions: new Map() });
-  expect(() => runners.runnerFor("solver")).toThrow(RunFailure);
-  expect(() => runners.runnerFor("solver")).toThrow("this worker does not run solver jobs");
+  expect(() => runners.runnerFor("delegate")).toThrow(RunFailure);
+  expect(() => runners.runnerFor("delegate")).toThrow("this worker does not run delegate jobs");
 });
 
 test("the kinds are those that there are runners for", () => {
   const { kinds, runnerFor } = createRunners({ ...depsOf(), ...files, functions: new Map() });
-  expect(kinds).toEqual(["exec", "exec_per_job", "persistent_http", "handler"]);
+  expect(kinds).toEqual(["exec", "exec_per_job", "persistent_http", "handler", "solver"]);
   expect(kinds.map((kind) => runnerFor(kind).kind)).toEqual(kinds);
 });
 

@@ -6,9 +6,14 @@ import { execRunner } from "./exec.ts";
 import { execPerJobRunner } from "./exec-per-job.ts";
 import { type HandlerFunction, handlerRunner } from "./handler.ts";
 import { persistentHttpRunner } from "./persistent-http/persistent-http.ts";
-import { RunFailure, type Runner, type RunnerDeps } from "./runner.ts";
+import { RunFailure, type Runner, type RunnerDeps, type RunnerSettings } from "./runner.ts";
+import { type SolverSettings, solverRunner } from "./solver/solver-runner.ts";
+
+/** What all runners together need of a worker's settings. */
+export type RunnersSettings = RunnerSettings & SolverSettings;
 
 export type RunnersDeps = RunnerDeps & {
+  settings: RunnersSettings;
   /** Functions of this program, by the type of job that they handle. */
   functions: ReadonlyMap<string, HandlerFunction>;
   /** Where jobs have their files. */
@@ -24,6 +29,8 @@ export type Runners = {
   readonly kinds: readonly RunKind[];
   /** Throws a RunFailure for a kind that this worker does not run. */
   runnerFor(kind: RunKind): Runner;
+  /** Call it before the first job; rejects if a runner cannot work with these settings. */
+  open(): Promise<void>;
   /**
    * Ends what the runners keep between jobs. Call it after the last job; a second call waits for the first. Resolves
    * when everything has ended, or when its time is up, and never rejects: what a runner could not end is logged, and
@@ -42,6 +49,7 @@ export function createRunners(deps: RunnersDeps): Runners {
     execPerJobRunner(deps),
     persistentHttpRunner({ ...deps, logDir: join(deps.logDir, "http-workers"), newId: randomUUID }),
     handlerRunner(deps, deps.functions),
+    solverRunner(deps),
   ]);
 }
 
@@ -54,6 +62,9 @@ export function runnersOf(deps: RunnerDeps, list: readonly Runner[]): Runners {
       const runner = runners.get(kind);
       if (runner !== undefined) return runner;
       throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `this worker does not run ${kind} jobs`);
+    },
+    async open() {
+      for (const runner of list) await runner.open?.();
     },
     async close(hurry) {
       closed ??= Promise.all(list.map((runner) => closeRunner(deps, runner, hurry)));

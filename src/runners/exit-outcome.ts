@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { isProgramDir } from "../sandbox/cage-mounts.ts";
+import { isProgramDir, workDirInCage } from "../sandbox/cage-mounts.ts";
 import type { Isolation, ProcessExit, SpawnError } from "../sandbox/sandbox.ts";
 import type { ReadResult } from "./read-result.ts";
 import {
@@ -79,6 +79,9 @@ function spawnFailure({ argv, isolation }: EndedProcess, error: SpawnError): Fai
 
 /** Whoever names a file of their own machine should learn that a cage does not contain it. */
 function cageHint(command: string, { applied }: Isolation): string {
+  // The kernel says the same about a file that is there if its interpreter is not.
+  if (command.startsWith(`${workDirInCage}/`))
+    return "; the program that its first line names, or a library that it needs, may be missing on this worker";
   const [start = "", topDir = ""] = command.split("/");
   const isOfHost = command.includes("/") && !(start === "" && isProgramDir(topDir));
   if (!isOfHost || !applied.includes("jail")) return "";

@@ -15,10 +15,19 @@ const resultBytesMax = 1024 * 1024;
 /** The hub accepts 64 levels; some of them belong to the message itself. */
 const resultDepthMax = 56;
 
-/** The result of a process: the content of its result file, else the last line of its stdout. */
-export async function readResult(files: { resultFile: string; stdoutFile: string }): Promise<ReadResult> {
-  const fromFile = await readResultFile(files.resultFile);
-  return fromFile.kind === "none" ? readLastLine(files.stdoutFile) : fromFile;
+/** `document`: a JSON document at the end of stdout may have several lines. */
+export type ResultForm = "line" | "document";
+
+type ResultFiles = { resultFile: string; stdoutFile: string; form?: ResultForm | undefined };
+
+/** The result of a process: the content of its result file, else what its stdout ends with. */
+export async function readResult({
+  resultFile,
+  stdoutFile,
+  form = "line",
+}: ResultFiles): Promise<ReadResult> {
+  const fromFile = await readResultFile(resultFile);
+  return fromFile.kind === "none" ? readPrinted(stdoutFile, form) : fromFile;
 }
 
 /** Checks that a text is JSON that the hub will accept; returns why not. */
@@ -56,17 +65,18 @@ async function readResultFile(path: string): Promise<ReadResult> {
   }
 }
 
-/** Most programs print for people, so a last line that is not JSON simply means no result. */
-async function readLastLine(path: string): Promise<ReadResult> {
+/** Most programs print for people, so an end that is not JSON simply means no result. */
+async function readPrinted(path: string, form: ResultForm): Promise<ReadResult> {
   const file = await openPlain(path);
   if (typeof file === "string") return { kind: "none" };
   try {
     const { size } = await file.stat();
     // One byte more than a line may have, to see where it begins, and some for empty lines after it.
     const length = Math.min(size, resultBytesMax + 1024);
-    const line = lastLine(await readAt(file, size - length, length), length === size);
-    const text = line === null ? null : decodeUtf8(line);
-    return text !== null && resultProblem(text) === null ? { kind: "found", json: text } : { kind: "none" };
+    const tail = await readAt(file, size - length, length);
+    const isWhole = length === size;
+    const found = asJson(lastLine(tail, isWhole)) ?? (form === "line" ? null : lastDocument(tail, isWhole));
+    return found === null ? { kind: "none" } : { kind: "found", json: found };
   } finally {
     await file.close();
   }
@@ -80,6 +90,21 @@ function lastLine(tail: Buffer, isWhole: boolean): Buffer | null {
   // Without a line break, the line began before what was read, and is too long.
   if (lineBreak === -1 && !isWhole) return null;
   return tail.subarray(lineBreak + 1, end);
+}
+
+/**
+ * All of it, or what begins with the last line that starts with a bracket. Neither can be the inner part of a document,
+ * because that is followed by a bracket which closes nothing.
+ */
+function lastDocument(tail: Buffer, isWhole: boolean): string | null {
+  const brackets = [tail.lastIndexOf("\n{"), tail.lastIndexOf("\n[")];
+  const start = Math.max(...brackets) + 1;
+  return (isWhole ? asJson(tail) : null) ?? (start === 0 ? null : asJson(tail.subarray(start)));
+}
+
+function asJson(bytes: Buffer | null): string | null {
+  const text = bytes === null ? null : decodeUtf8(bytes)?.trim();
+  return text !== undefined && text !== null && resultProblem(text) === null ? text : null;
 }
 
 function isSpace(byte: number): boolean {

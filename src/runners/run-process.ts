@@ -13,7 +13,7 @@ import { effectiveLimits } from "./effective-limits.ts";
 import { exitOutcome } from "./exit-outcome.ts";
 import { maskOutcome } from "./mask-outcome.ts";
 import { processEnvironment } from "./process-environment.ts";
-import { readResult } from "./read-result.ts";
+import { type ResultForm, readResult } from "./read-result.ts";
 import { readSecrets } from "./read-secrets.ts";
 import {
   type RunContext,
@@ -37,6 +37,10 @@ type Command = {
   stdin?: Uint8Array | undefined;
   /** Becomes the content of JOB_INPUT_FILE. */
   input: JsonValue;
+  /** How a result is printed: in the last line by default, or also as one JSON document over several lines. */
+  resultForm?: ResultForm | undefined;
+  /** What is still to be done when the start has been reported and before the process is started. May throw. */
+  prepare?(): Promise<void>;
 };
 
 const inputName = "input.json";
@@ -50,12 +54,13 @@ export async function runProcess(
   command: Command,
 ): Promise<RunOutcome> {
   const plan = await preparePlan(deps, context, command);
-  const running = await startInSandbox(deps, context, plan);
+  const running = await startInSandbox(deps, context, { plan, prepare: command.prepare });
   if ("kind" in running) return running;
   const { exit, stoppedBy } = await waitForProcess(deps, context, running);
   const result = await readResult({
     resultFile: join(context.workDir, resultName),
     stdoutFile: plan.stdoutFile,
+    form: command.resultForm,
   });
   const { isolation } = running;
   const outcome = exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation });
@@ -66,7 +71,7 @@ export async function runProcess(
 async function startInSandbox(
   { sandbox }: RunnerDeps,
   context: RunContext,
-  plan: LaunchPlan,
+  { plan, prepare }: { plan: LaunchPlan; prepare: Command["prepare"] },
 ): Promise<RunningProcess | RunOutcome> {
   const { signal } = context;
   const stopped = (): RunOutcome => stoppedOutcome(stopReasonOf(signal), context);
@@ -75,6 +80,8 @@ async function startInSandbox(
     // Before the start is reported: a job that cannot be caged is given back as if it had never started.
     const isolation = await sandbox.probe(plan);
     await context.onStarted(isolation);
+    if (signal.aborted) return stopped();
+    await prepare?.();
     if (signal.aborted) return stopped();
     return await sandbox.start(plan);
   } catch (error) {

@@ -14,6 +14,8 @@ export type Runner = {
   readonly kind: RunKind;
   /** True if the job runs inside the worker: then nothing is prepared on disk and no process is announced. */
   isInProcess(document: JobDocument): boolean;
+  /** Called once, before the first job. Rejects if the worker cannot run this kind with its settings. */
+  open?(): Promise<void>;
   /** Nothing of the job is still running when it resolves, whatever the outcome. */
   run(context: RunContext): Promise<RunOutcome>;
   /**

@@ -85,7 +85,8 @@ function asFullDisk(error: unknown, path: string): unknown {
   return new WritError("STORE_UNAVAILABLE", message, { reason: codeOf(error) });
 }
 
-function temporaryBeside(path: string): string {
+/** The name of a file that is renamed to `path` when it is complete. */
+export function temporaryBeside(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
 }
 

@@ -3,6 +3,7 @@ import { text as boundedText, integer, jobType, tag, workerId } from "../contrac
 import { limits } from "../contract/run-shapes.ts";
 import { executionLocations, providers } from "../core/document.ts";
 import { WritError } from "../core/errors.ts";
+import { parseAllowedHost } from "../runtime/guarded-fetch/allowed-host.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { visiblePathProblem } from "../sandbox/cage-mounts.ts";
 import { isolationLevels } from "../sandbox/sandbox.ts";
@@ -60,6 +61,10 @@ const visiblePath = text.superRefine((path, refinement) => {
   if (problem !== null) refinement.addIssue({ code: "custom", message: problem });
 });
 
+const solverHost = text.refine((host) => parseAllowedHost(host) !== null, {
+  message: "must be a host, with or without a port, such as files.example or 10.0.0.5:8080",
+});
+
 const execution = z.strictObject({
   isolation: z.enum(isolationLevels).optional(),
   slots: integer(1, 10_000).optional(),
@@ -81,6 +86,7 @@ const execution = z.strictObject({
     )
     .optional(),
   visible_paths: z.array(visiblePath).max(visiblePathsMax).optional(),
+  solver_hosts: z.array(solverHost).max(1000).optional(),
   max_file_size_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
   max_total_size_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
 });

@@ -103,12 +103,12 @@ test("a document with a field that the worker does not know is an invalid job", 
 });
 
 test("a kind that the worker cannot run is an invalid job", async () => {
-  stage.hub.queue = [testJob(1, { kind: "solver", url: "https://x/y", checksum: "0".repeat(64) })];
+  stage.hub.queue = [testJob(1, { kind: "delegate", agent: "default", prompt: "think" })];
   await start(stage);
   expect(await endingOf(stage, 1)).toMatchObject({
     code: "INVALID_JOB",
     detail: "JOB_NOT_ACCEPTED",
-    reason: "this worker does not run solver jobs",
+    reason: "this worker does not run delegate jobs",
   });
 });
 

@@ -32,9 +32,13 @@ test("without a hub or a token the worker does not start", async () => {
   await expect(load({ HUB_URL: "http://localhost" })).rejects.toThrow("WRIT_TOKEN is not set");
 });
 
-test("B13: a setting that this version does not have stops the start", async () => {
-  const refused = load({ ...enough, SOLVER_CACHE_DIR: "/var/cache/solvers" });
-  await expect(refused).rejects.toThrow("SOLVER_CACHE_DIR is set, but this version has no solver jobs");
+test("no solver may be larger than the cache for all of them", async () => {
+  const settings = await load({
+    ...enough,
+    SOLVER_CACHE_MAX_BYTES: "1000",
+    SOLVER_CACHE_DIR: "/var/cache/s",
+  });
+  expect(settings).toMatchObject({ solverCacheDir: "/var/cache/s", solverBytesMax: 1000 });
 });
 
 test.each([
@@ -42,6 +46,8 @@ test.each([
   ["WORKER_LOCATION", "MOON", "one of LOCAL_MACHINE, CLOUD"],
   ["WORKER_TAGS", "gpu", "a JSON list"],
   ["NODE_ID", "a b", "1 to 100 letters"],
+  ["SOLVER_HOSTS", '["https://files.example/"]', 'a JSON list of hosts such as ["files.example"'],
+  ["SOLVER_HOSTS", '["*.example","a:b"]', "a JSON list of hosts"],
 ])("%s=%s is refused with what is allowed", async (name, value, allowed) => {
   await expect(load({ ...enough, [name]: value })).rejects.toThrow(allowed);
 });

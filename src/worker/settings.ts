@@ -4,7 +4,9 @@ import { dirname, join, resolve } from "node:path";
 import { type ExecutionLocation, executionLocations, type Provider } from "../core/document.ts";
 import { codeOf, WritError } from "../core/errors.ts";
 import { defaultTenant } from "../core/identity.ts";
+import type { RunnersSettings } from "../runners/create-runners.ts";
 import type { RunnerSettings } from "../runners/runner.ts";
+import { parseAllowedHost } from "../runtime/guarded-fetch/allowed-host.ts";
 import {
   boolean,
   integer,
@@ -12,7 +14,7 @@ import {
   loadSettings,
   number,
   oneOf,
-  refusePlanned,
+  parser,
   text,
 } from "../runtime/settings.ts";
 import { loadVerifyingKey } from "../signing/ed25519.ts";
@@ -26,7 +28,7 @@ type Capability = {
   max_concurrent?: number | undefined;
 };
 
-export type WorkerSettings = RunnerSettings & {
+export type WorkerSettings = RunnersSettings & {
   hubUrls: string[];
   token: string;
   ca: string | undefined;
@@ -71,6 +73,11 @@ const workerName = text({
   allowed: "1 to 100 letters, digits, . _ : @ or -",
 });
 
+const hostList = parser('a JSON list of hosts such as ["files.example","10.0.0.5:8080"]', (value) => {
+  const hosts = jsonList()(value);
+  return hosts?.every((host) => parseAllowedHost(host) !== null) ? hosts : undefined;
+});
+
 const declarations = {
   hubUrl: { name: "HUB_URL", parse: text(), default: undefined },
   token: { name: "WRIT_TOKEN", parse: text(), default: undefined, isSecret: true },
@@ -102,9 +109,19 @@ const declarations = {
     default: 1024 ** 3,
   },
   workDir: { name: "WRIT_WORK_DIR", parse: text(), default: undefined },
+  solverCacheDir: { name: "SOLVER_CACHE_DIR", parse: text(), default: undefined },
+  solverCacheBytesMax: {
+    name: "SOLVER_CACHE_MAX_BYTES",
+    parse: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    default: 10 * 1024 ** 3,
+  },
+  solverBytesMax: {
+    name: "SOLVER_MAX_BYTES",
+    parse: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    default: 1024 ** 3,
+  },
+  solverHosts: { name: "SOLVER_HOSTS", parse: hostList, default: undefined },
 } as const;
-
-const planned = { SOLVER_CACHE_DIR: "solver jobs" } as const;
 
 const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/"];
 
@@ -114,7 +131,6 @@ const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aw
  */
 export async function loadWorkerSettings(sources: SettingsSources): Promise<WorkerSettings> {
   const { configFile, home, hostName } = sources;
-  refusePlanned(planned, sources.env);
   const env = loadSettings(declarations, { env: sources.env });
   const file = configFile === undefined ? undefined : await loadAgentsFile(configFile);
   const server = file?.server;
@@ -146,6 +162,11 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     stopGraceMs: env.stopGraceMs,
     outputBytesMax: env.outputBytesMax,
     workDir: resolve(env.workDir ?? join(home, "work")),
+    solverCacheDir: resolve(env.solverCacheDir ?? join(home, "solvers")),
+    solverCacheBytesMax: env.solverCacheBytesMax,
+    // One that does not fit into the cache would push out everything else, and still be too much.
+    solverBytesMax: Math.min(env.solverBytesMax, env.solverCacheBytesMax),
+    solverHosts: execution.solver_hosts ?? env.solverHosts ?? [],
     ...executionOf(execution, configFile),
     security: {
       allowedPathPrefixes: file?.security?.allowed_path_prefixes ?? [],

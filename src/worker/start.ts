@@ -177,6 +177,7 @@ async function openResources(
       discards,
     });
     closers.push(() => runners.close(hurry));
+    await runners.open();
     return { key, keys, ledger, sandbox, hostWarnings, discards, runners, close };
   } catch (error) {
     await close();

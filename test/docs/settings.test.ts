@@ -66,7 +66,7 @@ test("the page lists every setting of the agent with its default", () => {
 });
 
 /** What is given above, or differs from machine to machine. */
-const ofThisMachine = new Set(["token", "workerId", "cores", "ramGb", "slots", "workDir"]);
+const ofThisMachine = new Set(["token", "workerId", "cores", "ramGb", "slots", "workDir", "solverCacheDir"]);
 
 type Declared = { property: string; name: string; key: string | null };
 

@@ -41,7 +41,7 @@ const site: RequestListener = (request, response) => {
     response.writeHead(200, { "content-length": 10 * 1024 ** 3 }).flushHeaders();
   } else if (pathname === "/endless") {
     response.writeHead(200);
-    const send = (): void => void (response.destroyed || response.write(Buffer.alloc(65_536), send));
+    const send = (error?: Error | null): void => void (error || response.write(Buffer.alloc(65_536), send));
     send();
   } else if (pathname === "/bomb") {
     const bomb = gzipSync(Buffer.alloc(10 * 1024 ** 2));

@@ -20,6 +20,8 @@ type SubmitFlags = {
   idempotencyKey?: string;
   tag?: string[];
   exec?: boolean;
+  solverUrl?: string;
+  solverChecksum?: string;
   wait?: boolean;
 };
 
@@ -53,6 +55,8 @@ export function define(command: Command, context: CliContext): void {
     )
     .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect)
     .option("--exec", "run a command: submit TYPE --exec -- COMMAND [ARGS...]")
+    .option("--solver-url <url>", "download the program from here and run it with --params")
+    .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
     .option("--wait", "wait until the job has ended; exit with 1 if it did not complete")
     .action((type: string, words: string[], flags: SubmitFlags) =>
       withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags })),
@@ -98,15 +102,31 @@ async function describeJob(
   };
 }
 
-function describeRun(words: string[], { exec }: SubmitFlags): Pick<JobInput, "run"> {
+function describeRun(
+  words: string[],
+  { exec, solverUrl, solverChecksum }: SubmitFlags,
+): Pick<JobInput, "run" | "solver_url" | "solver_checksum"> {
+  refuseHalfSolver({ exec, solverUrl, solverChecksum });
   if (exec && words.length > 0) return { run: { kind: "exec", argv: words } };
   if (exec)
     throw new WritError("INVALID_ARGUMENT", "--exec: no command given; for example: --exec -- echo hello");
-  if (words.length === 0) return {};
+  if (words.length === 0) return { solver_url: solverUrl, solver_checksum: solverChecksum };
   throw new WritError(
     "INVALID_ARGUMENT",
     `${JSON.stringify(words[0])} is not expected here; to run a command, use --exec -- COMMAND`,
   );
+}
+
+/** In the names of the flags; the hub knows only those of the fields. */
+function refuseHalfSolver({ exec, solverUrl, solverChecksum }: SubmitFlags): void {
+  const refuse = (problem: string): never => {
+    throw new WritError("INVALID_ARGUMENT", problem);
+  };
+  if (solverUrl !== undefined && exec) refuse("--solver-url: a job has either a solver or --exec, not both");
+  if (solverUrl !== undefined && solverChecksum === undefined)
+    refuse("--solver-checksum: is required with --solver-url; `sha256sum FILE` prints it");
+  if (solverUrl === undefined && solverChecksum !== undefined)
+    refuse("--solver-checksum: is given without --solver-url");
 }
 
 function describeTimeout(ms: number | undefined): Pick<JobInput, "timeout_sec" | "max_runtime_ms"> {
