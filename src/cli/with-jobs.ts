@@ -7,7 +7,7 @@ import { jobsCredential } from "./credential.ts";
 
 /**
  * Opens the jobs of the hub for as long as `act` runs: over gRPC with a certificate, over HTTP with a token. Only one of
- * the two clients is loaded, because that takes a good part of a short command's time.
+ * the two clients is loaded, because loading takes much of a short command's time.
  */
 export async function withJobs<T>(
   context: CliContext,

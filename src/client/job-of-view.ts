@@ -4,7 +4,7 @@ import type { JobRecord } from "../core/job.ts";
 import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../core/state-names.ts";
 import type { RpcJob } from "./rpc-job.ts";
 
-/** A job of the HTTP API as gRPC shows it, so that whoever reads it need not know which of the two was asked. */
+/** A job of the HTTP API as gRPC shows it, so that its reader need not know which of the two was asked. */
 export function jobOfView(view: JobView | JobSummary): RpcJob {
   const record = {
     status: view.status,

@@ -18,7 +18,7 @@ export type DisconnectAct = (typeof disconnectActs)[number];
 type Disconnectable = { run?: unknown; repo_root?: unknown; on_disconnect?: unknown };
 
 /**
- * Whether the job goes on while its worker cannot reach the hub, or is stopped before its lease ends, so that it never
+ * Whether the job continues while its worker cannot reach the hub, or is stopped before its lease ends, so that it never
  * runs twice at a time. An act that is unknown here is one that a later version has added; stopping is always safe.
  */
 export function onDisconnectOf(document: Disconnectable): DisconnectAct {

@@ -29,13 +29,13 @@ export type HomeCall = {
 /** Creates the authority and the first certificates where they are missing. */
 export async function initHomeCerts(call: HomeCall): Promise<void> {
   await prepareHome(call.home);
-  await ensureCerts(call.home, await wishOf(call));
+  await ensureCerts(call.home, await certificateRequestOf(call));
 }
 
 /** Replaces the certificates of the server and the first person; a running hub loads its own by itself. */
 export async function renewHomeCerts(call: HomeCall): Promise<void> {
   await prepareHome(call.home);
-  await renewCerts(call.home, await wishOf(call));
+  await renewCerts(call.home, await certificateRequestOf(call));
 }
 
 export type IssueCall = HomeCall & {
@@ -63,7 +63,7 @@ export async function expiringCertsOfSettings(
   return expiringGivenCerts(await lookAtSettings(call), call.nowMs);
 }
 
-async function wishOf({ home, env, osUser, nowMs }: HomeCall) {
+async function certificateRequestOf({ home, env, osUser, nowMs }: HomeCall) {
   return certificateRequest(await loadHubSettings({ home, flags: {}, env }), { osUser, nowMs });
 }
 

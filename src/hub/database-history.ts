@@ -12,7 +12,7 @@ import { readKnownDatabase, writeKnownDatabase } from "./known-database.ts";
 /** What the home remembers of its database. */
 type History = { databaseId: string | null; lastSeq: number; head: AuditMark | null };
 
-type Place = { home: string; databasePath: string; keysDir: string };
+type HubPaths = { home: string; databasePath: string; keysDir: string };
 
 /** The number of the last record that a person accepts as the end of the log; null for no loss. */
 type Acceptance = { acceptLoss: number | null };
@@ -21,13 +21,13 @@ type Acceptance = { acceptLoss: number | null };
  * What the home knows, read before the database is opened: opening creates one that is missing. Throws if the hub would
  * begin with nothing although the home knows of a database.
  */
-export async function readHistory(place: Place, { acceptLoss }: Acceptance): Promise<History> {
-  const known = await readKnownDatabase(place.home);
-  const head = await newestHead(place);
+export async function readHistory(paths: HubPaths, { acceptLoss }: Acceptance): Promise<History> {
+  const known = await readKnownDatabase(paths.home);
+  const head = await newestHead(paths);
   const lastSeq = Math.max(known?.last_seq ?? 0, head?.seq ?? 0);
-  const isMissing = (statSync(place.databasePath, { throwIfNoEntry: false })?.size ?? 0) === 0;
+  const isMissing = (statSync(paths.databasePath, { throwIfNoEntry: false })?.size ?? 0) === 0;
   if (isMissing && lastSeq > 0 && acceptLoss !== 0) {
-    throw rolledBack(`there is no database at ${place.databasePath}, but the home knows one`, {
+    throw rolledBack(`there is no database at ${paths.databasePath}, but the home knows one`, {
       known: lastSeq,
       found: 0,
     });
@@ -35,7 +35,7 @@ export async function readHistory(place: Place, { acceptLoss }: Acceptance): Pro
   return { databaseId: known?.database_id ?? null, lastSeq, head };
 }
 
-async function newestHead({ home, keysDir }: Place): Promise<AuditMark | null> {
+async function newestHead({ home, keysDir }: HubPaths): Promise<AuditMark | null> {
   const { marks } = await readMarks(home);
   if (marks.length === 0) return null;
   const keys = readVerifyingKeys(keysDir);
@@ -84,7 +84,7 @@ async function differenceOf(
 }
 
 /**
- * The log goes on after the last number that was ever given, and the chain after the last record that is left. What ran
+ * The log continues after the last number that was ever given, and the chain after the last record that is left. What ran
  * since is not known, as after a restore.
  */
 async function accept(deps: HubDeps, history: History, found: { lastSeq: number }): Promise<void> {

@@ -7,7 +7,7 @@ const toleranceMs = 1_000;
 export type SteadyClock = Clock & {
   /** How far the system's clock has been set ahead (or back, below 0) and not been followed yet; mostly 0. */
   jumpMs(): number;
-  /** Moves `nowMs()` by this much. Whoever calls it moves the stored times by as much. */
+  /** Moves `nowMs()` by this much. The caller moves the stored times by as much. */
   follow(jumpMs: number): void;
 };
 

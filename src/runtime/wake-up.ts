@@ -10,7 +10,7 @@ export type WaitBounds = {
 /**
  * How a loop waits until it should look again: look, wait, look. A wake-up that arrives between the look and the wait
  * ends the wait at once, and any number of them cause one more look. Only one loop waits on it at a time. It must be
- * registered with whoever wakes it before the first look; otherwise a change in between is missed until the time limit.
+ * registered with its waker before the first look; otherwise a change in between is missed until the time limit.
  */
 export class WakeUp {
   #isPending = false;

@@ -62,7 +62,7 @@ function parseList(routing: string): unknown[] {
 
 /**
  * The id is included; otherwise two rows could swap their documents. The timeout of the next lease changes with retries,
- * and whoever changes it seals the job again.
+ * and the code that changes it seals the job again.
  */
 function routingOf(job: Routed): string {
   return routingText(job, { ...newerColumns(job), timeout_sec: job.timeoutSec });

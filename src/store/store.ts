@@ -92,7 +92,7 @@ export type Store = AccessStore &
      * the others are listed all the same.
      */
     listJobs(input: JobFilter): Promise<JobPage>;
-    /** The ids of the same jobs; what was said of pages holds here too. */
+    /** The ids of the same jobs; their pages have the same limits. */
     listJobIds(input: JobFilter): Promise<JobIdPage>;
     /** How many jobs fit. If `isMore`, there may be more: counting ends after a while. */
     countJobs(input: Omit<JobFilter, "limit">): Promise<{ count: number; isMore: boolean }>;

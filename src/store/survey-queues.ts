@@ -1,6 +1,6 @@
 import type { Queue, QueueBook } from "./queue-book.ts";
 
-/** What one tenant's type has to do; null for everything that has no line of its own. */
+/** How much of one type a tenant has waiting and running. Tenant and type are null in the line for all the rest. */
 export type QueueSurveyLine = {
   tenantId: string | null;
   type: string | null;

@@ -5,8 +5,8 @@ import { loadProgram, type ProgramShape } from "../program.ts";
 import { type Candidates, candidatesOf, kindOfArgument, kindOfOption } from "./candidates.ts";
 
 /**
- * Prints what the last word may become, one per line. The scripts of all shells ask here, so that they never grow old and
- * can complete what only the hub knows.
+ * Prints what the last word may become, one per line. The scripts of all shells ask here, so that they are always up to
+ * date and can complete what only the hub knows.
  */
 export async function printCompletions(context: CliContext, shape: ProgramShape): Promise<number> {
   const words = context.args.slice(1).filter((word) => word !== "=");
@@ -21,7 +21,7 @@ export async function printCompletions(context: CliContext, shape: ProgramShape)
 }
 
 /** Where in the command line the last word stands. */
-type Place = {
+type Position = {
   command: Command;
   /** How many arguments the command has already. */
   given: number;
@@ -30,8 +30,8 @@ type Place = {
 };
 
 /** The words of a job's own command are not ours to complete: null. */
-function walk(program: Command, words: readonly string[]): Place | null {
-  const place: Place = { command: program, given: 0, option: undefined };
+function walk(program: Command, words: readonly string[]): Position | null {
+  const place: Position = { command: program, given: 0, option: undefined };
   for (const word of words) {
     const { command, option } = place;
     const nested = command.commands.find((each) => each.name() === word);
@@ -57,7 +57,7 @@ function takesWords(command: Command): boolean {
   return commandsWithWords.includes(command.name()) && command.parent?.name() === "jobctl";
 }
 
-async function optionsAt(context: CliContext, place: Place, current: string): Promise<string[]> {
+async function optionsAt(context: CliContext, place: Position, current: string): Promise<string[]> {
   const { command, option, given } = place;
   if (option !== undefined) {
     return option.argChoices ?? valuesOf(context, command, { kind: kindOfOption(option), current });

@@ -132,7 +132,7 @@ async function verifyFile(
       `--bundle ${path}: not a receipt bundle (${issue?.path.join(".")} ${issue?.message})`,
     );
   }
-  // Whoever forges a bundle also chooses the keys in it.
+  // Somebody who forges a bundle also chooses the keys in it.
   const { keys: _untrusted, ...bundle } = parsed.data;
   const keys = (await givenKeys(context, flags)) ?? (await homeKeys(context, command));
   if (keys.length === 0) return [noTrustedKey];

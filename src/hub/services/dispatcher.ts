@@ -36,7 +36,7 @@ export class Dispatcher implements Service {
     this.#store = store;
   }
 
-  /** Whoever already waits looks again, because earlier commits were not announced. */
+  /** Claims that already wait look again, because earlier commits were not announced. */
   async start(): Promise<void> {
     this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
     this.wakeAll();
@@ -69,7 +69,7 @@ export class Dispatcher implements Service {
   /**
    * The claim returns to its worker, which has room for this many more jobs: the next job that fits is worth a hint on
    * its command stream. A worker that is full gets none, so that no hint is wasted on it while another one is idle.
-   * Jobs that the claim was woken for and has not seen are passed to whoever waits now.
+   * Jobs that the claim was woken for and has not seen are passed to the claims that wait now.
    */
   unpark(workerId: string, claim: ParkedClaim, room: number): void {
     this.#waiters.delete(claim);

@@ -8,7 +8,7 @@ import { liveKinds } from "../views/event-view.ts";
 export const pageEvents = 500;
 /** A reader that is further behind than this reads the store. */
 const tailEvents = 2_000;
-/** To write to many readers takes a while: after so many of them, other calls have their turn. */
+/** Writing to many readers takes a while: after this many, other calls are served. */
 const readersAtOnce = 50;
 const restMs = 10;
 

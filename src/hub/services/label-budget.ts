@@ -7,8 +7,8 @@ export type JobLabels = { tenant: string; type: string };
 
 /**
  * Labels for tenants and types, a limited number of them: every new value costs Prometheus memory for ever, and types are
- * named by producers. The first that come have their own; the others share `other`. A name is never taken back, so that
- * a series does not change its meaning.
+ * named by producers. The first that come have their own; the others share `other`, which is then also the label of a
+ * tenant or type of that name. A name is never taken back, so that a series does not change its meaning.
  */
 export class LabelBudget {
   readonly #types = new Map<string, Set<string>>();

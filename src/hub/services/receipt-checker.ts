@@ -5,7 +5,7 @@ import { checkReceipts, type ReceiptBatch } from "../use-cases/workers/check-rec
 
 type Deps = Pick<HubDeps, "store" | "outputs" | "refusals"> & { logger: Logger };
 
-/** If more batches than this are waiting, whoever brings the next one waits until it is checked. */
+/** If more batches than this are waiting, the caller with the next one waits until it is checked. */
 const waitingMax = 1_000;
 
 /**

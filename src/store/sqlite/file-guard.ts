@@ -5,7 +5,7 @@ import { WritError } from "../../core/errors.ts";
 const goodMs = 100;
 
 /**
- * Notices when a name no longer leads to the file that is open under it. SQLite does not: it goes on writing into a file
+ * Notices when a name no longer leads to the file that is open under it. SQLite does not: it continues to write into a file
  * that was removed or replaced, and everything that was answered would be gone with the process.
  */
 export class FileGuard {

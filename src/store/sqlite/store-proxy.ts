@@ -8,7 +8,7 @@ const waitingMax = 100_000;
 
 type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
 
-/** The hub's side of the database thread. Whoever starts the thread connects the two. */
+/** The hub's side of the database thread. The code that starts the thread connects the two. */
 export class StoreProxy {
   readonly opened: Promise<void>;
   readonly #post: (message: ToThread) => void;
@@ -53,7 +53,7 @@ export class StoreProxy {
     if (message.notice !== null) for (const listener of this.#listeners) listener(message.notice);
   }
 
-  /** The thread is gone, for this reason: whoever waits is told. */
+  /** The thread is gone, for this reason: the calls that wait reject with it. */
   end(reason: string): void {
     this.#isClosed = true;
     this.#outbox = [];

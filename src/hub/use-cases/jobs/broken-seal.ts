@@ -8,7 +8,7 @@ export async function brokenSeal(
   job: Pick<JobRecord, "id" | "tenantId">,
   what: "document" | "receipt",
 ): Promise<WritError> {
-  // Whoever reads it again and again must not fill the trail.
+  // A caller that reads it again and again must not fill the trail.
   await deps.refusals.record({
     event: "INVALID_SIGNATURE",
     caller: `job ${job.id}`,

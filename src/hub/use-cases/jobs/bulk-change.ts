@@ -29,7 +29,7 @@ type BulkOutcome = {
   more: boolean;
 };
 
-/** Enough to fill a commit of the store, and few enough for others to have their turn. */
+/** Enough to fill a commit of the store, and few enough for other calls not to wait long. */
 const lanesMax = 16;
 
 /** The states that each act applies to. A filter finds only jobs in these. */

@@ -81,7 +81,7 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
   };
 }
 
-/** So many take a few milliseconds; then others have their turn. */
+/** These take a few milliseconds; then other calls are served. */
 const summariesPerTurn = 50;
 
 /** What the caller may see of listed jobs. */
