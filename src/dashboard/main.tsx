@@ -1,10 +1,10 @@
 import "./jitless.ts";
 import "./styles/index.css";
 import { createRoot } from "react-dom/client";
-import { findPerson } from "./hub/session.ts";
+import { enter } from "./hub/session.ts";
 import { App } from "./shell/app.tsx";
 import { startTheme } from "./shell/theme.ts";
 
 startTheme();
-void findPerson();
+void enter();
 createRoot(document.getElementById("root")!).render(<App />);

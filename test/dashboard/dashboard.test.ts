@@ -50,6 +50,22 @@ suite(name, () => {
     await context.close();
   });
 
+  test("a link of writ open signs in once, and its code does not stay in the address", async () => {
+    const { page, context } = await visit(browser);
+    const { code } = (await hub.must("POST", "/session/code", { token: tokens.alice })).json<{
+      code: string;
+    }>();
+    await page.goto(`${hub.url}/jobs#login=${code}`);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    expect(page.url()).toBe(`${hub.url}/jobs`);
+    await context.close();
+    const late = await visit(browser);
+    await late.page.goto(`${hub.url}/#login=${code}`);
+    await expect.poll(() => late.page.getByRole("alert").textContent()).toContain("no longer valid");
+    expect(late.page.url()).not.toContain(code);
+    await late.context.close();
+  });
+
   test("a new job appears in the list by itself and changes in place until it has ended", async () => {
     const { page } = admin;
     await page.goto(`${hub.url}/jobs`);

@@ -8,10 +8,13 @@ type Greeting = {
   home: string;
   homeFlag: string | undefined;
   workerId: string | undefined;
+  /** Opens the dashboard once, already logged in; none where others may read the output. */
+  loginUrl: string | undefined;
 };
 
 /** Prints where everything is and what to try first. */
-export function greet(context: CliContext, { url, grpcPort, home, homeFlag, workerId }: Greeting): void {
+export function greet(context: CliContext, greeting: Greeting): void {
+  const { url, grpcPort, home, homeFlag, workerId, loginUrl } = greeting;
   const paint = paintFor(context.stdout, context.env);
   const jobctl = `${nameJobctl(context)}${homeFlag === undefined ? "" : ` --home ${quote(home)}`}`;
   const lines = [
@@ -22,6 +25,13 @@ export function greet(context: CliContext, { url, grpcPort, home, homeFlag, work
     `  worker  ${workerId === undefined ? paint.dim("none; `writ workers add NAME` enrols one") : neutraliseLine(workerId)}`,
     `  home    ${neutraliseLine(home)}`,
     "",
+    ...(loginUrl === undefined
+      ? []
+      : [
+          "Open the dashboard within a minute; later `writ open` makes another link:",
+          `  ${paint.cyan(loginUrl)}`,
+          "",
+        ]),
     "Try in another terminal:",
     `  ${jobctl} run echo hello`,
     `  ${jobctl} list`,

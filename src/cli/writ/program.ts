@@ -14,6 +14,7 @@ export const writShape: ProgramShape = {
     up: { summary: "run a hub with a worker on this machine", load: () => import("./up.ts") },
     hub: { summary: "run a hub alone", load: () => import("./hub.ts") },
     worker: { summary: "run a worker alone", load: () => import("./worker.ts") },
+    open: { summary: "open the dashboard in a browser, logged in", load: () => import("./open.ts") },
     workers: {
       summary: "add, list, drain, block and remove workers",
       load: () => import("./workers.ts"),

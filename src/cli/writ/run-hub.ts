@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { Writ } from "../../client/index.ts";
 import { startHub } from "../../hub/start.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { findHome, homeFlag } from "../connection-settings.ts";
@@ -6,6 +7,7 @@ import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { greet } from "./greet.ts";
 import { LocalWorker } from "./local-worker.ts";
+import { loginLink } from "./login-link.ts";
 
 type RunHubInput = {
   command: Command;
@@ -43,6 +45,7 @@ export async function runHub(
       home,
       homeFlag: homeFlag(command),
       workerId: worker?.workerId,
+      loginUrl: context.stdout.isTTY === true ? await loginUrlOf(home) : undefined,
     });
     await whenAborted(stops.requested);
     context.stderr.write(
@@ -50,6 +53,18 @@ export async function runHub(
     );
   } finally {
     await stopBoth(context, { hub, worker });
+  }
+}
+
+/** The hub runs whether or not its page can be opened. */
+async function loginUrlOf(home: string): Promise<string | undefined> {
+  const writ = new Writ({ home });
+  try {
+    return (await loginLink(writ)).url;
+  } catch {
+    return undefined;
+  } finally {
+    writ.close();
   }
 }
 

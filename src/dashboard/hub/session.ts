@@ -10,27 +10,48 @@ export type Person = z.infer<typeof identityView>;
 /** `unknown` until the hub has said who is signed in. */
 type Session =
   | { state: "unknown" }
-  | { state: "out" }
+  /** `why` if a link that should have signed somebody in did not. */
+  | { state: "out"; why?: unknown }
   | { state: "unreachable" }
   | { state: "in"; person: Person };
 
 export const session = new Store<Session>({ state: "unknown" });
 
-/** Asks the hub who is signed in. The cookie is HttpOnly, so only the hub can tell. */
+/** The first thing that the page does: it follows a link of `writ open`, and asks the hub who is signed in. */
+export async function enter(): Promise<void> {
+  const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code === undefined) return findPerson();
+  // The code is worth nothing after its first use; it need not stand in the address and the history either.
+  history.replaceState(null, "", location.pathname + location.search);
+  try {
+    await openSession({ code });
+  } catch (error) {
+    const found = await askHub();
+    session.set(found.state === "out" ? { ...found, why: error } : found);
+  }
+}
+
 export async function findPerson(): Promise<void> {
+  session.set(await askHub());
+}
+
+/** Who is signed in. The cookie is HttpOnly, so only the hub can tell. */
+async function askHub(): Promise<Session> {
   try {
     const response = await fetch("/api/v1/session", { cache: "no-store" });
-    if (response.status === 401) session.set({ state: "out" });
-    else if (response.ok) session.set({ state: "in", person: (await response.json()) as Person });
-    else session.set({ state: "unreachable" });
-  } catch {
-    session.set({ state: "unreachable" });
-  }
+    if (response.status === 401) return { state: "out" };
+    if (response.ok) return { state: "in", person: (await response.json()) as Person };
+  } catch {}
+  return { state: "unreachable" };
 }
 
 /** Signs in with a token, which the page then forgets: the cookie stands for it. */
 export async function signIn(token: string): Promise<void> {
-  const { body } = await callRoute(sendPlain, routes.createSession, { body: { token } });
+  await openSession({ token });
+}
+
+async function openSession(by: { token: string } | { code: string }): Promise<void> {
+  const { body } = await callRoute(sendPlain, routes.createSession, { body: by });
   session.set({ state: "in", person: body });
 }
 

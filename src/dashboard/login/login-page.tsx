@@ -3,10 +3,10 @@ import { errorText } from "../hub/call-hub.ts";
 import { signIn } from "../hub/session.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 
-export function LoginPage() {
+export function LoginPage({ why }: { why: unknown }) {
   return (
     <main className="login">
-      <LoginForm />
+      <LoginForm why={why} />
       <div className="login-side">
         <p className="oath">
           An acknowledged job is never lost. Nothing runs that the hub did not sign. What happened can be
@@ -37,10 +37,10 @@ function Assurance({ title, text }: { title: string; text: string }) {
   );
 }
 
-function LoginForm() {
+function LoginForm({ why }: { why: unknown }) {
   const [token, setToken] = useState("");
   const [isShown, setShown] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState(why === undefined ? null : errorText(why));
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: FormEvent) => {
     event.preventDefault();

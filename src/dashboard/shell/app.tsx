@@ -18,7 +18,7 @@ export function App() {
     <>
       <IconSheet />
       {current.state === "in" ? <SignedIn key={current.person.user_id} /> : null}
-      {current.state === "out" ? <LoginPage /> : null}
+      {current.state === "out" ? <LoginPage why={current.why} /> : null}
       {current.state === "unreachable" ? <Unreachable /> : null}
       <Toasts />
     </>
