@@ -1,5 +1,5 @@
 import type { AttemptReport, Change } from "./change.ts";
-import { isHubCode, sandboxUnavailable } from "./failure.ts";
+import { isHubCode, notStarted, sandboxUnavailable } from "./failure.ts";
 import type { JobRecord } from "./job.ts";
 import {
   abandon,
@@ -94,7 +94,8 @@ export function release(job: JobRecord, change: { reason: string }, rules: Chang
 
 /** The only attempt that the job is allowed has begun: a second one would repeat what the first has done. */
 function isSpent(job: JobRecord, reason: string): boolean {
-  return job.status === "running" && job.maxAttempts === 1 && !reason.startsWith(sandboxUnavailable);
+  const isUntouched = [sandboxUnavailable, notStarted].some((word) => reason.startsWith(word));
+  return job.status === "running" && job.maxAttempts === 1 && !isUntouched;
 }
 
 function spent(job: JobRecord, reason: string, rules: ChangeRules): Outcome {

@@ -86,6 +86,8 @@ describe("A7: a job that is allowed one attempt", () => {
     expect(patchOf(decideChange(aJob("assigned", once), release("drain"), rules))).toMatchObject(given);
     const uncaged = release("SANDBOX_UNAVAILABLE: no launcher");
     expect(patchOf(decideChange(aJob("running", once), uncaged, rules))).toMatchObject(given);
+    const unstarted = release("NOT_STARTED: the worker is stopping");
+    expect(patchOf(decideChange(aJob("running", once), unstarted, rules))).toMatchObject(given);
   });
 
   it("differs from one that is allowed two", () => {

@@ -9,8 +9,9 @@ export const failureClasses = {
   WORKER_DISCONNECTED: { retries: 3, delayMs: 15_000 },
 } as const satisfies Record<string, { retries: number; delayMs: number }>;
 
-/** A release with a reason that begins with this says that nothing was executed. */
+/** A release with a reason that begins with one of these says that nothing was executed. */
 export const sandboxUnavailable = "SANDBOX_UNAVAILABLE";
+export const notStarted = "NOT_STARTED";
 
 export type FailureClass = keyof typeof failureClasses;
 

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { notStarted } from "../core/failure.ts";
 import type { JsonValue } from "../core/json-value.ts";
 import {
   type JobMount,
@@ -74,20 +75,28 @@ async function startInSandbox(
   { plan, prepare }: { plan: LaunchPlan; prepare: Command["prepare"] },
 ): Promise<RunningProcess | RunOutcome> {
   const { signal } = context;
-  const stopped = (): RunOutcome => stoppedOutcome(stopReasonOf(signal), context);
+  const stopped = (): RunOutcome => notBegun(stoppedOutcome(stopReasonOf(signal), context));
   if (signal.aborted) return stopped();
   try {
     // Before the start is reported: a job that cannot be caged is given back as if it had never started.
     const isolation = await sandbox.probe(plan);
     await context.onStarted(isolation);
     if (signal.aborted) return stopped();
-    await prepare?.();
+    await prepare?.().catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
     if (signal.aborted) return stopped();
     return await sandbox.start(plan);
   } catch (error) {
     if (!(error instanceof SandboxUnavailable)) throw error;
     return { kind: "released", reason: error.message, isHostDown: error.isHostDown };
   }
+}
+
+/** The start was reported, but nothing was executed: a job that is allowed one attempt still has it. */
+function notBegun(outcome: RunOutcome): RunOutcome {
+  if (outcome.kind !== "released") return outcome;
+  return { ...outcome, reason: `${notStarted}: ${outcome.reason}` };
 }
 
 async function preparePlan(

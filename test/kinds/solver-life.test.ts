@@ -89,9 +89,9 @@ describe("a job whose solver is being downloaded", () => {
     expect(server.requestsOf("/two")).toBe(1);
   });
 
-  test("is given back by a worker that stops, and begins again on the next", async () => {
+  test("is given back by a worker that stops, keeps its only attempt, and begins again on the next", async () => {
     const slow = publishSlowly("/drained", padded("drained", 5000));
-    const id = await stage.submit({ ...slow.job, max_attempts: 2 });
+    const id = await stage.submit(slow.job);
     await eventually("the download has begun", () => slow.isAsked());
     expect(await stage.worker.stop("SIGTERM")).toBe(0);
     expect(await stage.writ.get(id)).toMatchObject({ status: "pending", attempts: 0 });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, unlink } from "node:fs/promises";
 import { hasCode } from "../../core/errors.ts";
 
 /** Whoever runs the copy may read and execute it. */
@@ -10,7 +10,7 @@ const pieceBytes = 1024 * 1024;
 /**
  * Copies a cached file, and hashes the very bytes that it writes: what is executed later is this copy, so a cached file
  * that is changed at the same time is either noticed or makes no difference. If the hash is not the expected one, or the
- * file is no plain file, the answer is `damaged` and the copy must not be used.
+ * file is no plain file, the answer is `damaged` and there is no copy.
  */
 export async function copyVerified(
   source: string,
@@ -20,11 +20,12 @@ export async function copyVerified(
   const from = await openPlain(source);
   if (typeof from === "string") return from;
   try {
-    const to = await open(target, "w", programMode);
+    const to = await open(target, "wx", programMode);
     try {
       const found = await copyBytes(from, to);
+      if (found !== sha256) await unlink(target);
       // The mask of the process may have removed some of the bits.
-      await to.chmod(programMode);
+      else await to.chmod(programMode);
       return found === sha256 ? "copied" : "damaged";
     } finally {
       await to.close();

@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { type FileLock, tryLockFile } from "../../runtime/file-lock.ts";
@@ -42,7 +42,7 @@ export class SolverCache {
   /** One process at a time: it removes what it does not know as a leftover. */
   async open(): Promise<void> {
     const { dir } = this.#deps;
-    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await makePrivateDir(dir);
     this.#lock = tryLockFile(join(dir, "cache.lock"));
     if (this.#lock === null) {
       throw new WritError(
@@ -87,4 +87,15 @@ export class SolverCache {
       );
     });
   }
+}
+
+/** Whoever can write there could put a link in the place of a folder, and have us write elsewhere. */
+async function makePrivateDir(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const { mode } = await stat(dir);
+  if ((mode & 0o077) === 0) return;
+  throw new WritError(
+    "CONFIG_INVALID",
+    `other users can access the solver cache ${dir}; run: chmod 700 ${dir}`,
+  );
 }
