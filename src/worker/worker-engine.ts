@@ -23,6 +23,7 @@ import { pushMetrics } from "./push-metrics.ts";
 import { registrationOf } from "./registration.ts";
 import { ResultReporter } from "./report-results.ts";
 import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
+import { SandboxReport } from "./sandbox-report.ts";
 import { SandboxWatch } from "./sandbox-watch.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Slots } from "./slots.ts";
@@ -66,14 +67,12 @@ export class WorkerEngine {
   readonly #slots: Slots;
   readonly #claims: ClaimLoop;
   readonly #orders: HubOrders;
+  readonly #sandboxReport: SandboxReport;
   readonly #sandboxWatch: SandboxWatch;
   readonly #services: readonly Service[];
   readonly #over = Promise.withResolvers<WritError | undefined>();
   /** The cost of checking claims so far. */
   readonly #tally = { verifications: 0 };
-  /** Why no process can be caged here at present. */
-  #sandboxProblem: string | null = null;
-  #isSandboxTold = true;
   /** Why it has stopped by itself. */
   #refusal: WritError | undefined;
   #isStopping = false;
@@ -107,7 +106,14 @@ export class WorkerEngine {
       link: this.#link,
       onDrain: (isTold) => this.#changeDrain(isTold),
     });
-    this.#sandboxWatch = this.#createSandboxWatch();
+    this.#sandboxReport = new SandboxReport({
+      link: this.#link,
+      claims: this.#claims,
+      functionTypes: [...parts.handlers.keys()],
+      isToldToDrain: () => this.#orders.isToldToDrain,
+    });
+    const onChange = (problem: string | null) => this.#sandboxReport.change(problem);
+    this.#sandboxWatch = new SandboxWatch({ ...parts, onChange });
     this.#services = this.#listServices();
   }
 
@@ -169,7 +175,7 @@ export class WorkerEngine {
     return new HubLink({
       ...this.#hub,
       keys,
-      registration: () => registrationOf(settings, program, this.#sandboxProblem),
+      registration: () => registrationOf(settings, program, this.#sandboxReport.problem),
       onRegistered: () => {
         this.#claims.isRegistered = true;
       },
@@ -222,28 +228,6 @@ export class WorkerEngine {
     });
   }
 
-  #createSandboxWatch(): SandboxWatch {
-    const { clock, logger, sandbox, handlers } = this.#parts;
-    const onChange = (obstacle: string | null) => {
-      this.#sandboxProblem = obstacle;
-      // Functions of this program need no cage.
-      if (obstacle !== null) this.#claims.onlyTypes = [...handlers.keys()];
-      this.#isSandboxTold = false;
-      this.#tellSandbox();
-    };
-    return new SandboxWatch({ clock, logger, sandbox, onChange });
-  }
-
-  /** Registering would end an administrator's drain, so it waits until the drain is over. */
-  #tellSandbox(): void {
-    if (this.#isSandboxTold || this.#orders.isToldToDrain) return;
-    this.#isSandboxTold = true;
-    void this.#link.registerAgain().then(() => {
-      // Only then: a claim that comes before the registration is given nothing.
-      if (this.#sandboxProblem === null) this.#claims.onlyTypes = undefined;
-    });
-  }
-
   #createMetrics(): Service {
     const { settings, clock } = this.#parts;
     return pushMetrics({
@@ -272,7 +256,7 @@ export class WorkerEngine {
     if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
     else {
       void this.#link.refreshKeys();
-      this.#tellSandbox();
+      this.#sandboxReport.send();
     }
     this.#applyPause();
   }
