@@ -49,6 +49,7 @@ test("memory that nobody asked for, CPU time without a timeout and processes of 
     decide(facts, wanted).isolation.applied.filter((name) => name.includes("rlimit"));
   expect(names({}, { asked: [] })).not.toContain("memory: rlimit");
   expect(names({}, { timeoutSec: undefined })).not.toContain("cpu: rlimit");
+  expect(names({}, { timeoutSec: 0 })).not.toContain("cpu: rlimit");
   expect(names({ countsProcesses: false }, {})).not.toContain("pids: rlimit");
   expect(names({ launcherObstacle: "no compiler" }, {})).toEqual([]);
 });

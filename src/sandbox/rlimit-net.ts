@@ -36,7 +36,7 @@ function limitRlimit(facts: HostFacts, asked: Asked, part: LimitPart): Rlimit | 
   if (limit === null) return null;
   switch (part) {
     case "cpu":
-      return asked.timeoutSec === undefined ? null : cpuRlimit(limit, asked.timeoutSec);
+      return cpuRlimit(limit, asked.timeoutSec ?? 0);
     case "memory":
       return asked.asked.includes("memoryBytes") ? exactly(rlimit.DATA, limit + reservedBytes) : null;
     case "pids":
@@ -47,8 +47,9 @@ function limitRlimit(facts: HostFacts, asked: Asked, part: LimitPart): Rlimit | 
 }
 
 /** All the time that it would get until its timeout: whoever needs more would not have finished. */
-function cpuRlimit(cpuMillis: number, timeoutSec: number): Rlimit {
-  const soft = Math.max(1, Math.ceil((cpuMillis * timeoutSec) / 1000));
+function cpuRlimit(cpuMillis: number, timeoutSec: number): Rlimit | null {
+  if (timeoutSec === 0) return null;
+  const soft = Math.ceil((cpuMillis * timeoutSec) / 1000);
   return { resource: rlimit.CPU, soft, hard: soft + cpuGraceSec };
 }
 

@@ -39,7 +39,7 @@ export type JobMount = {
 
 /** The limits and mounts that a process needs. */
 export type Asked = AskedLimits & {
-  /** How long it may run; undefined if nobody ends it. */
+  /** How long it may run; undefined or 0 if nobody ends it. */
   timeoutSec?: number | undefined;
   /** Made in this order: a mount may be inside one that comes before it. They need the part `jail`. */
   mounts?: readonly JobMount[] | undefined;
