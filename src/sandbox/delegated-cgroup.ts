@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
@@ -15,6 +15,7 @@ export type DelegatedCgroup = {
 
 type DelegationOptions = {
   pid: number;
+  uid: number;
   /**
    * Whether this process may move itself into a cgroup of its own. This is needed if it is in the very cgroup that is
    * delegated: the kernel allows no limits below a cgroup that contains processes. A command that only looks must not.
@@ -32,7 +33,7 @@ export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
   );
   if (place === null) return nowhere("the kernel has no unified hierarchy (cgroup v2) mounted");
   let best: DelegatedCgroup | undefined;
-  for (const root of candidateRoots(place)) {
+  for (const root of candidateRoots(place, options.uid)) {
     const found = takeRoot(root, options);
     if (best === undefined || score(found) > score(best)) best = found;
     if (score(best) > limitParts.length) break;
@@ -42,12 +43,21 @@ export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
 
 /**
  * First our own cgroup: a service with Delegate=yes owns it. If other processes are in it too, as in a terminal
- * session, nothing can be delegated there; then the root of the whole tree, which only root may write to.
+ * session, nothing can be delegated there; then the top of what belongs to our user, which for root is the root of the
+ * whole tree, and for anybody else the cgroup of the manager of their services, if the session is one of those.
  */
-function candidateRoots({ mount, own }: OwnCgroup): string[] {
+function candidateRoots({ mount, own }: OwnCgroup, uid: number): string[] {
   const suffix = "/writ/worker";
   const root = own.endsWith(suffix) ? own.slice(0, -suffix.length) : own;
-  return isHierarchyRoot(mount) && root !== mount ? [root, mount] : [root];
+  const top = uid === 0 ? (isHierarchyRoot(mount) ? mount : root) : topOwnedBy(uid, root, mount);
+  return top === root ? [root] : [root, top];
+}
+
+/** The highest cgroup above this one that belongs to the user, with all between them. */
+function topOwnedBy(uid: number, cgroup: string, mount: string): string {
+  const parent = dirname(cgroup);
+  if (cgroup === mount || statSync(parent, { throwIfNoEntry: false })?.uid !== uid) return cgroup;
+  return topOwnedBy(uid, parent, mount);
 }
 
 /**

@@ -44,10 +44,10 @@ async function runJob(start: Start, script: string, limits: LimitsText) {
   return ran;
 }
 
-/** As the manager of a user's services does it: these and no other files belong to the user. */
+/** As the manager of a user's services has it: these and no other files belong to the user. */
 class DelegatedCgroup extends Cgroup {
-  constructor() {
-    super();
+  constructor(parent?: string) {
+    super(parent);
     for (const file of ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])
       chownSync(join(this.path, file), uid, uid);
   }
@@ -104,6 +104,22 @@ test("a user with a delegated cgroup: a CPU hog is throttled, and a fork bomb st
   execFileSync("rmdir", [cgroup]);
   job.remove();
   await service.removeAll();
+});
+
+test("a user in a session beside others gets limits in the cgroup above it, if that is theirs", {
+  skip,
+}, async () => {
+  const manager = new DelegatedCgroup();
+  const session = new DelegatedCgroup(manager.path);
+  const other = session.start("/bin/sleep", "600");
+  await eventually("it runs", () => session.pids().includes(other.pid!));
+  const start: Start = (program, ...args) => session.start(program!, ...args);
+  const { isolation } = await runJob(start, "true", { cpu: "1", memory: "48M", pids: 64 });
+  assert.deepEqual(isolation.missing, []);
+  assert.ok(existsSync(join(manager.path, "writ/jobs")));
+  assert.ok(session.pids().includes(other.pid!));
+  await session.removeAll();
+  await manager.removeAll();
 });
 
 test("a user without one gets rlimits, and they are called that", { skip }, async () => {
