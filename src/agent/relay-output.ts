@@ -7,6 +7,8 @@ import type { JobFiles } from "./agent-settings.ts";
 /** Passes the job's output on while it is written. The returned function resolves when all of it was passed on. */
 export function relayOutput(sink: Writable, files: JobFiles): () => Promise<void> {
   const ended = new AbortController();
+  // Tells the worker that the agent is there: from now on the job may have done anything.
+  sink.write(encodeFrame("stdout", Buffer.alloc(0)));
   const relays = [
     relay(sink, "stdout", files.stdout, ended.signal),
     relay(sink, "stderr", files.stderr, ended.signal),

@@ -1,13 +1,7 @@
 import { WritError } from "../core/errors.ts";
 import type { AgentDeps } from "./agent-deps.ts";
-import {
-  decodePayload,
-  type ReadPayload,
-  readAll,
-  readLines,
-  readPayload,
-  readPayloadFile,
-} from "./read-payload.ts";
+import { decodePayload, type ReadPayload, readAll, readPayload, readPayloadFile } from "./read-payload.ts";
+import { RelayCaller } from "./relay-caller.ts";
 import { type FinishedJob, failedReport, runJob } from "./run-job.ts";
 
 type RunJobOptions = { payloadBase64?: string; payloadFile?: string; relay?: boolean };
@@ -16,9 +10,9 @@ type RunJobOptions = { payloadBase64?: string; payloadFile?: string; relay?: boo
 export async function runJobCommand(deps: AgentDeps, options: RunJobOptions): Promise<number> {
   let payload: ReadPayload | undefined;
   try {
-    const caller = new Caller(deps, options.relay === true);
+    const caller = new RelayCaller(deps.stdin);
     payload = readPayload(await payloadText(deps, options, caller));
-    const finished = await runJob(deps, payload, { relay: options.relay === true, callerGone: caller.gone });
+    const finished = await runJob(deps, payload, options.relay === true ? caller : undefined);
     deps.stdout.write(reportLine(finished));
     return finished.report.exit_code;
   } catch (error) {
@@ -29,7 +23,7 @@ export async function runJobCommand(deps: AgentDeps, options: RunJobOptions): Pr
   }
 }
 
-async function payloadText(deps: AgentDeps, options: RunJobOptions, caller: Caller): Promise<string> {
+async function payloadText(deps: AgentDeps, options: RunJobOptions, caller: RelayCaller): Promise<string> {
   const { payloadBase64, payloadFile, relay } = options;
   if ([payloadBase64, payloadFile, relay || undefined].filter((given) => given !== undefined).length > 1) {
     throw new WritError(
@@ -39,36 +33,7 @@ async function payloadText(deps: AgentDeps, options: RunJobOptions, caller: Call
   }
   if (payloadBase64 !== undefined) return decodePayload(payloadBase64);
   if (payloadFile !== undefined) return readPayloadFile(payloadFile);
-  return relay ? caller.nextLine() : readAll(deps.stdin);
-}
-
-/** Whoever relays a job keeps our standard input open while it watches over the job. */
-class Caller {
-  readonly #lines: AsyncGenerator<string>;
-  readonly #gone = new AbortController();
-
-  constructor({ stdin }: AgentDeps, _isRelay: boolean) {
-    this.#lines = readLines(stdin);
-  }
-
-  get gone(): AbortSignal {
-    return this.#gone.signal;
-  }
-
-  async nextLine(): Promise<string> {
-    const { value, done } = await this.#lines.next();
-    if (done) throw new WritError("INVALID_ARGUMENT", "--relay: standard input has no line with a payload");
-    void this.#watch();
-    return value;
-  }
-
-  async #watch(): Promise<void> {
-    try {
-      for await (const _line of this.#lines);
-    } finally {
-      this.#gone.abort();
-    }
-  }
+  return relay ? caller.readPayload() : readAll(deps.stdin);
 }
 
 /** The result stays as the job wrote it. */

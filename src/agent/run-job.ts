@@ -4,6 +4,7 @@ import { RunFailure, type StopReason } from "../runners/runner.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { AgentJob, type JobEnding } from "./agent-job.ts";
 import type { ReadPayload } from "./read-payload.ts";
+import type { RelayCaller } from "./relay-caller.ts";
 import { relayOutput } from "./relay-output.ts";
 import { runExec } from "./run-exec.ts";
 import { runHttp } from "./run-http.ts";
@@ -13,29 +14,26 @@ const agentFailed = 125;
 
 export type FinishedJob = { report: AgentReport; resultJson: string | undefined };
 
-type RunOptions = {
-  /** Passes the job's output on as frames on standard error. */
-  relay: boolean;
-  /** Aborted when whoever called is gone. */
-  callerGone: AbortSignal;
-};
-
 /** One job from its payload to its report: record → run → upload → record. Rejects when the agent itself fails. */
 export async function runJob(
   deps: AgentDeps,
   payload: ReadPayload,
-  { relay, callerGone }: RunOptions,
+  /** Given when somebody relays the job: its output is passed on, and its stops come from there too. */
+  caller?: RelayCaller,
 ): Promise<FinishedJob> {
   const { clock, log } = deps;
   const stop = new AbortController();
   const end = (reason: StopReason): void => stop.abort(reason);
-  for (const signal of [deps.stop, callerGone]) onAbort(signal, () => end("cancelled"));
-  const job = await AgentJob.begin(deps, payload, { signal: stop.signal, hurry: deps.hurry });
+  const callers =
+    caller === undefined ? { gone: [], hurry: [] } : { gone: [caller.gone], hurry: [caller.hurry] };
+  for (const signal of [deps.stop, ...callers.gone]) onAbort(signal, () => end("cancelled"));
+  const hurry = AbortSignal.any([deps.hurry, ...callers.hurry]);
+  const job = await AgentJob.begin(deps, payload, { signal: stop.signal, hurry });
   const { timeout_sec } = job.lease;
   const timer = timeout_sec === 0 ? undefined : clock.setTimer(() => end("timeout"), timeout_sec * 1000);
   const subject = { job: payload.job_id };
   log.info(subject, `started class=${payload.job_class} kind=${payload.interface.kind}`);
-  const finishRelay = relay ? relayOutput(deps.stderr, job.files) : undefined;
+  const finishRelay = caller === undefined ? undefined : relayOutput(deps.stderr, job.files);
   try {
     const ending = await carryOut(deps, job);
     await finishRelay?.();

@@ -46,7 +46,7 @@ export const agentPayload = z.strictObject({
 export type AgentPayload = z.infer<typeof agentPayload>;
 
 /** The one line that `run-job` prints. */
-const agentReport = z.object({
+export const agentReport = z.object({
   success: z.boolean(),
   job_id: z.string(),
   job_class: z.string(),

@@ -141,7 +141,7 @@ export const claimedBatch = z.object({
 export type ClaimedJobBody = z.infer<typeof claimedJobBody>;
 export type ClaimedBatch = z.infer<typeof claimedBatch>;
 
-export const isolationLevels = ["strict", "best-effort", "none", "in-process"] as const;
+export const isolationLevels = ["strict", "best-effort", "none", "in-process", "container"] as const;
 
 const isolation = z.strictObject({
   level: z.enum(isolationLevels),

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { RunKind } from "../contract/kinds.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
+import { withContainers } from "./container/with-containers.ts";
 import { execRunner } from "./exec.ts";
 import { execPerJobRunner } from "./exec-per-job.ts";
 import { type HandlerFunction, handlerRunner } from "./handler.ts";
@@ -46,8 +47,11 @@ const closeMarginMs = 10_000;
 export function createRunners(deps: RunnersDeps): Runners {
   return runnersOf(deps, [
     execRunner(deps),
-    execPerJobRunner(deps),
-    persistentHttpRunner({ ...deps, logDir: join(deps.logDir, "http-workers"), newId: randomUUID }),
+    withContainers(deps, execPerJobRunner(deps)),
+    withContainers(
+      deps,
+      persistentHttpRunner({ ...deps, logDir: join(deps.logDir, "http-workers"), newId: randomUUID }),
+    ),
     handlerRunner(deps, deps.functions),
     solverRunner(deps),
   ]);

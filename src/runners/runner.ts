@@ -83,6 +83,18 @@ export type RunnerSettings = {
   /** Commands for types of `handler` jobs. */
   handlers: Readonly<Record<string, readonly string[]>>;
   secrets: Readonly<Record<string, { file: string; tenants: readonly string[] }>>;
+  /** None by default. */
+  containers?: ContainerSettings;
+};
+
+export type ContainerSettings = {
+  /** The containers that jobs may name, each with the command that leads into it. */
+  byName: Readonly<Record<string, { exec: readonly string[] }>>;
+  /** The environment of those commands. */
+  env: Readonly<Record<string, string>>;
+  /** Where an agent in a container puts the files of its job, and the authority that signed its certificate. */
+  hubUrl: string;
+  ca: string | undefined;
 };
 
 /** What is known of an attempt however it ended. */

@@ -7,7 +7,7 @@ export type IsolationLevel = (typeof isolationLevels)[number];
 
 /** How far a job is separated from its host, as it is recorded on the job. */
 export type Isolation = {
-  level: IsolationLevel | "in-process";
+  level: IsolationLevel | "in-process" | "container";
   applied: string[];
   missing: { part: string; why: string }[];
   /** Where its cgroup is while it runs. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { text as boundedText, integer, jobType, tag, workerId } from "../contract/fields.ts";
+import { text as boundedText, containerName, integer, jobType, tag, workerId } from "../contract/fields.ts";
 import { limits } from "../contract/run-shapes.ts";
 import { executionLocations, providers } from "../core/document.ts";
 import { WritError } from "../core/errors.ts";
@@ -85,6 +85,7 @@ const execution = z.strictObject({
       z.strictObject({ file: text, tenants: z.array(text).max(1000).optional() }),
     )
     .optional(),
+  containers: z.record(containerName, z.strictObject({ exec: command.max(100) })).optional(),
   visible_paths: z.array(visiblePath).max(visiblePathsMax).optional(),
   solver_hosts: z.array(solverHost).max(1000).optional(),
   max_file_size_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),

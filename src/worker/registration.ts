@@ -40,6 +40,7 @@ export function registrationOf(
     types: settings.types,
     ...canRun,
     sessions: settings.sessions,
+    containers: Object.keys(settings.containers?.byName ?? {}),
     document_format: documentFormat,
     boot_id: facts.bootId,
     slots: settings.slots,

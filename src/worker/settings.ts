@@ -136,10 +136,12 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
   const server = file?.server;
   const execution = file?.execution ?? {};
   const cores = env.cores ?? availableParallelism();
+  const hubUrls = hubUrlsOf(server?.url ?? env.hubUrl);
+  const ca = server?.ca ?? (await readIfNamed(besideConfig(configFile, server?.ca_file) ?? env.caFile));
   return {
-    hubUrls: hubUrlsOf(server?.url ?? env.hubUrl),
+    hubUrls,
     token: server?.worker_token ?? env.token ?? missing("WRIT_TOKEN", "a worker's token"),
-    ca: server?.ca ?? (await readIfNamed(besideConfig(configFile, server?.ca_file) ?? env.caFile)),
+    ca,
     allowInsecure: env.allowInsecure,
     signingKeys: checkKeys(keysInFile(file) ?? (await keysInPemFile(env.signingKeysFile))),
     workerId: server?.worker_id ?? env.workerId ?? idFromHostName(hostName),
@@ -168,6 +170,12 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     solverBytesMax: Math.min(env.solverBytesMax, env.solverCacheBytesMax),
     solverHosts: execution.solver_hosts ?? env.solverHosts ?? [],
     ...executionOf(execution, configFile),
+    containers: {
+      byName: execution.containers ?? {},
+      env: containerEnvironment(sources.env),
+      hubUrl: hubUrls[0]!,
+      ca,
+    },
     security: {
       allowedPathPrefixes: file?.security?.allowed_path_prefixes ?? [],
       forbiddenAbsolutePaths: [...alwaysForbidden, ...(file?.security?.forbidden_absolute_paths ?? [])],
@@ -188,6 +196,17 @@ function executionOf(execution: NonNullable<AgentsFile["execution"]>, configFile
     handlers: execution.handlers ?? {},
     secrets: Object.fromEntries(secrets) as RunnerSettings["secrets"],
   };
+}
+
+/** What docker, podman, kubectl and their like read. `nsenter` passes it on to the job, so nothing else is in it. */
+const containerVariables =
+  /^(?:PATH|HOME|USER|LOGNAME|LANG|TMPDIR|SSH_AUTH_SOCK|XDG_RUNTIME_DIR|DBUS_SESSION_BUS_ADDRESS|KUBECONFIG|(?:DOCKER|CONTAINERS?|PODMAN)_[A-Z_]+)$/;
+
+function containerEnvironment(env: SettingsSources["env"]): Record<string, string> {
+  const entries = Object.entries(env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && containerVariables.test(entry[0]),
+  );
+  return Object.fromEntries(entries);
 }
 
 function sessionsOf(agents: readonly { session?: string }[]): string[] {

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { identityOf } from "../../src/agent/process-identity.ts";
 import { eventually } from "../support/eventually.ts";
-import { AgentStage, finished, freePort, workersDir } from "./agent-stage.ts";
+import { AgentStage, finished, workersDir } from "./agent-stage.ts";
+import { freePort } from "./stage.ts";
 
 let stage: AgentStage;
 let port: number;
@@ -31,12 +32,7 @@ const http = (job_id: string, job_input: unknown, worker_command: string[]) => (
   job_input,
 });
 const node = process.execPath;
-const unruly = (...more: string[]) => [
-  node,
-  join(import.meta.dirname, "unruly-worker.mjs"),
-  String(port),
-  ...more,
-];
+const odd = (...more: string[]) => [node, join(workersDir, "odd.mjs"), "--port", String(port), ...more];
 const isRunning = (pid: number) => identityOf(pid) !== null;
 
 describe("one process per job", () => {
@@ -191,11 +187,15 @@ describe("a persistent HTTP worker", () => {
 
   test("calls that need a worker at the same moment start one", async () => {
     const reports = await Promise.all(
-      Array.from({ length: 8 }, (_, n) => stage.runJob(http(`job-${n}`, {}, unruly("500")))),
+      Array.from({ length: 8 }, (_, n) =>
+        stage.runJob(http(`job-${n}`, { act: "echo" }, odd("--ready-after", "500"))),
+      ),
     );
-    const pids = reports.map(({ result }) => (result as { pid: number }).pid);
-    expect(new Set(pids).size).toBe(1);
-    expect((await stage.run(["worker-log", "--port", String(port)])).stdout).toBe("listening\n");
+    const processes = reports.map(({ result }) => (result as { process: string }).process);
+    expect(new Set(processes).size).toBe(1);
+    expect((await stage.run(["worker-log", "--port", String(port)])).stdout).toBe(
+      `odd worker on port ${port}\n`,
+    );
   });
 
   test("a job that it rejects, garbage, and a crash in the middle", async () => {
@@ -205,37 +205,42 @@ describe("a persistent HTTP worker", () => {
       error: { code: "JOB_NOT_ACCEPTED", message: expect.stringContaining("UNKNOWN_JOB_CLASS") },
     });
     port = await freePort();
-    const garbage = await stage.runJob(http("b", { garbage: true }, unruly()));
+    const garbage = await stage.runJob(http("b", { act: "garbage" }, odd()));
     expect(garbage).toMatchObject({ code: 1, error: { code: "HTTP_REQUEST_FAILED" } });
-    const crashed = await stage.runJob(http("c", { crash: true, hang: true }, unruly()));
+    const crashed = await stage.runJob(http("c", { act: "crash" }, odd()));
     expect(crashed).toMatchObject({
       error: { code: "WORKER_EXIT_ERROR", message: "the worker exited with code 7 while it had the job" },
     });
     expect(stage.state("workers", `http_${port}`)).toMatchObject({ status: "stopped" });
-    const again = await stage.runJob(http("d", {}, unruly()));
+    const again = await stage.runJob(http("d", { act: "echo" }, odd()));
     expect(again).toMatchObject({ success: true });
   });
 
   test("a job that hangs is cancelled by DELETE where there is one, else its worker is stopped", async () => {
     const polite = await stage.runJob({
-      ...http("a", { hang: true, obeys: true }, unruly()),
+      ...http("a", { act: "never" }, odd("--with-delete")),
       timeout_sec: 1,
     });
     expect(polite).toMatchObject({ success: false });
     const { pid } = stage.state("workers", `http_${port}`);
     expect(isRunning(pid)).toBe(true);
-    const rude = await stage.runJob({ ...http("b", { hang: true }, unruly()), timeout_sec: 1 });
+    port = await freePort();
+    const rude = await stage.runJob({ ...http("b", { act: "never" }, odd()), timeout_sec: 1 });
     expect(rude.error?.code).toMatch(/TIMEOUT/);
-    await eventually("the worker is gone", () => !isRunning(pid));
+    const { pid: rudePid } = stage.state("workers", `http_${port}`);
+    await eventually("the worker is gone", () => !isRunning(rudePid));
   });
 
   test("it is not mixed up with another worker, or with a stranger, on its port", async () => {
-    await stage.runJob(http("a", {}, unruly()));
-    const other = await stage.runJob(http("b", {}, unruly("1")));
+    await stage.runJob(http("a", { act: "echo" }, odd()));
+    const other = await stage.runJob(http("b", { act: "echo" }, odd("--ready-after", "1")));
     expect(other).toMatchObject({
       error: { code: "WORKER_NOT_READY", message: expect.stringContaining("another one") },
     });
-    const secret = await stage.runJob({ ...http("c", {}, unruly()), secrets: { SECRET: "quite secret" } });
+    const secret = await stage.runJob({
+      ...http("c", { act: "echo" }, odd()),
+      secrets: { API_KEY: "quite secret" },
+    });
     expect(secret).toMatchObject({
       error: { code: "WORKER_NOT_READY", message: expect.stringContaining("secrets") },
     });
@@ -243,7 +248,7 @@ describe("a persistent HTTP worker", () => {
     const stranger = createServer((_, response) => response.end("{}"));
     await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
     port = (stranger.address() as { port: number }).port;
-    const taken = await stage.runJob(http("d", {}, unruly()));
+    const taken = await stage.runJob(http("d", { act: "echo" }, odd()));
     await new Promise((resolve) => stranger.close(resolve));
     expect(taken).toMatchObject({
       error: { code: "WORKER_NOT_READY", message: expect.stringContaining("not a worker") },
@@ -263,28 +268,30 @@ describe("a persistent HTTP worker", () => {
   });
 
   test("secrets reach the worker, and its log shows none", async () => {
-    const secrets = { SECRET: "quite secret" };
-    const done = await stage.runJob({ ...http("a", { secret: true }, unruly()), secrets });
+    const secrets = { API_KEY: "quite secret" };
+    const done = await stage.runJob({ ...http("a", { act: "tell" }, odd()), secrets });
     expect(done).toMatchObject({ success: true });
-    await eventually("it is logged", () => stage.log("workers", `http_${port}.log`).includes("secret *****"));
+    await eventually("it is logged", () =>
+      stage.log("workers", `http_${port}.log`).includes("my log: *****"),
+    );
     expect(stage.log("workers", `http_${port}.log`)).not.toContain("quite");
   });
 
   test("start warms workers up and shows their logs", async () => {
-    const words = ["start", "--from-start", "--warmup", String(port), ...unruly(), "--", "5"];
+    const words = ["start", "--from-start", "--warmup", String(port), "--", ...odd("--ready-after", "5")];
     const child = stage.start(words);
     let shown = "";
     child.stdout!.on("data", (text) => {
       shown += text;
     });
-    await eventually("the log is shown", () => shown.includes(`worker=http_${port} listening\n`));
+    await eventually("the log is shown", () =>
+      shown.includes(`worker=http_${port} odd worker on port ${port}\n`),
+    );
     await eventually("it is ready", () => stage.state("workers", `http_${port}`).status === "ready");
     child.kill("SIGTERM");
     expect((await finished(child)).code).toBe(0);
-    const report = await stage.runJob(http("a", {}, unruly("5")));
-    expect(report).toMatchObject({
-      success: true,
-      result: { pid: stage.state("workers", `http_${port}`).pid },
-    });
+    const report = await stage.runJob(http("a", { act: "echo" }, odd("--ready-after", "5")));
+    expect(report).toMatchObject({ success: true });
+    expect(stage.log("workers", `http_${port}.log`)).toBe(`odd worker on port ${port}\n`);
   });
 });

@@ -16,3 +16,50 @@ export function encodeFrame(stream: OutputStream, piece: Uint8Array): Buffer {
   frame.set(piece, headerBytes);
   return frame;
 }
+type FrameSinks = {
+  onPiece(stream: OutputStream, piece: Buffer): void;
+  /** What is not a frame. */
+  onText(text: Buffer): void;
+};
+
+/** Takes frames apart, however they are cut into chunks. Pieces are passed on before their frame is complete. */
+export class FrameReader {
+  readonly #sinks: FrameSinks;
+  #header = Buffer.alloc(0);
+  #stream: OutputStream = "stdout";
+  #leftBytes = 0;
+
+  constructor(sinks: FrameSinks) {
+    this.#sinks = sinks;
+  }
+
+  push(chunk: Buffer): void {
+    let rest = chunk;
+    while (rest.length > 0) rest = this.#leftBytes > 0 ? this.#passPiece(rest) : this.#readHeader(rest);
+  }
+
+  #passPiece(bytes: Buffer): Buffer {
+    const piece = bytes.subarray(0, this.#leftBytes);
+    this.#leftBytes -= piece.length;
+    this.#sinks.onPiece(this.#stream, piece);
+    return bytes.subarray(piece.length);
+  }
+
+  #readHeader(bytes: Buffer): Buffer {
+    if (this.#header.length === 0 && bytes[0] !== 0) return this.#passText(bytes);
+    const missing = headerBytes - this.#header.length;
+    this.#header = Buffer.concat([this.#header, bytes.subarray(0, missing)]);
+    if (this.#header.length < headerBytes) return bytes.subarray(bytes.length);
+    this.#stream = streams[this.#header[1]! - 1] ?? "stderr";
+    this.#leftBytes = this.#header.readUInt32BE(2);
+    this.#header = Buffer.alloc(0);
+    return bytes.subarray(missing);
+  }
+
+  #passText(bytes: Buffer): Buffer {
+    const end = bytes.indexOf(0);
+    const text = end === -1 ? bytes : bytes.subarray(0, end);
+    this.#sinks.onText(text);
+    return bytes.subarray(text.length);
+  }
+}

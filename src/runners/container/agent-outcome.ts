@@ -1,0 +1,63 @@
+import { type AgentReport, agentReport } from "../../contract/agent-shapes.ts";
+import {
+  classify,
+  type FailureClass,
+  type FailureDetail,
+  failureCodes,
+  isHubCode,
+} from "../../core/failure.ts";
+import { type JsonValue, toPlain } from "../../core/json-value.ts";
+import type { Isolation } from "../../sandbox/sandbox.ts";
+import { canonicalize } from "../../signing/canonical.ts";
+import { parseJson } from "../../signing/parse-json.ts";
+import { resultProblem } from "../read-result.ts";
+import type { RunOutcome } from "../runner.ts";
+
+export const containerIsolation: Isolation = { level: "container", applied: [], missing: [] };
+
+const reasonCharsMax = 2000;
+/** As the agent reports that it failed itself. */
+const agentFailedCode = 125;
+
+type ReadReport = { report: AgentReport; resultJson: string | undefined };
+
+/** The line that the agent printed, or null if it is not a report about this job. */
+export function readReport(line: string, jobId: string): ReadReport | null {
+  try {
+    const value = parseJson(line);
+    const report = agentReport.parse(toPlain(value));
+    if (report.job_id !== jobId) return null;
+    const result = (value as { result?: JsonValue }).result;
+    return { report, resultJson: result === undefined ? undefined : canonicalize(result) };
+  } catch {
+    return null;
+  }
+}
+
+/** What the report of an agent means for the job. */
+export function reportOutcome({ report, resultJson = "null" }: ReadReport, container: string): RunOutcome {
+  const { exit_code: exitCode, error, output_files: outputFiles } = report;
+  const facts = {
+    exitCode,
+    isolation: containerIsolation,
+    ...(outputFiles === undefined ? {} : { outputFiles }),
+  };
+  const problem = resultProblem(resultJson);
+  if (report.success) {
+    if (problem === null) return { kind: "succeeded", resultJson, ...facts };
+    return { kind: "failed", code: "EXECUTION_ERROR", reason: problem, ...facts };
+  }
+  const partial = report.result === undefined || problem !== null ? {} : { partialResultJson: resultJson };
+  const { code, detail } = classify(knownCode(error?.code) ?? "EXECUTION_ERROR");
+  const by = exitCode === agentFailedCode ? `the agent in container ${container} failed: ` : "";
+  const reason = `${by}${error?.message ?? "the agent gave no reason"}`
+    .slice(0, reasonCharsMax)
+    .toWellFormed();
+  const known = detail === null ? {} : { detail: detail as FailureDetail };
+  return { kind: "failed", code, ...known, reason, ...partial, ...facts };
+}
+
+/** Only the hub cancels; a job that somebody stopped inside the container has failed. */
+function knownCode(code: string | undefined): FailureClass | FailureDetail | undefined {
+  return failureCodes.find((known) => known === code && !isHubCode(known));
+}

@@ -1,0 +1,164 @@
+import { maskOutcome } from "../mask-outcome.ts";
+import { readSecrets } from "../read-secrets.ts";
+import {
+  type ContainerSettings,
+  outputLimitReason,
+  type RunContext,
+  RunFailure,
+  type RunnerDeps,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "../runner.ts";
+import { secretForms } from "../secret-forms.ts";
+import { containerIsolation, readReport, reportOutcome } from "./agent-outcome.ts";
+import { type AgentExit, AgentProcess } from "./agent-process.ts";
+import { silentEndFailure } from "./container-failure.ts";
+import { ContainerOutput } from "./container-output.ts";
+import { containerPayload } from "./container-payload.ts";
+import { type ContainerEntry, endAgent, stopInContainer } from "./stop-in-container.ts";
+
+/** A token is valid for at least a third of a lease; those that take the agent's place are sent in time. */
+const tokenLookMs = 5_000;
+
+/**
+ * Runs a job in a container that runs already: starts the agent there, gives it the job on standard input, and takes its
+ * output and its report. Nothing secret is in a command line or an environment of this machine.
+ */
+export async function runInContainer(
+  deps: RunnerDeps,
+  context: RunContext,
+  container: string,
+): Promise<RunOutcome> {
+  const { settings } = deps;
+  const { document, signal } = context;
+  const entry = entryOf(settings.containers, container);
+  refuseLimits(context);
+  const asked = "secrets" in document.run ? (document.run.secrets ?? []) : [];
+  const secrets = await readSecrets(settings.secrets, asked, document.tenant_id);
+  const masks = secretForms(Object.values(secrets));
+  const payload = await containerPayload(deps, context, secrets);
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
+  await context.onStarted(containerIsolation);
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
+
+  const over = new AbortController();
+  const output = new ContainerOutput({
+    attemptDir: context.attemptDir,
+    bytesMax: settings.outputBytesMax,
+    masks,
+    onLimit: () => over.abort(),
+  });
+  try {
+    const agent = new AgentProcess({
+      argv: [...entry.exec, "writ-agent", "run-job", "--relay"],
+      env: entry.env,
+      onPiece: (stream, piece) => output.write(stream, piece),
+    });
+    const exit = await attend(deps, context, { agent, payload, entry, limit: over.signal });
+    const outcome = await judge(deps, context, { exit, container, entry });
+    return maskOutcome(output.isLimited ? limited(outcome) : outcome, masks);
+  } finally {
+    output.close();
+  }
+}
+
+type Attended = { agent: AgentProcess; payload: string; entry: ContainerEntry; limit: AbortSignal };
+
+/** Waits for the agent's end, and has the job ended when that is due. */
+async function attend(
+  deps: RunnerDeps,
+  context: RunContext,
+  { agent, payload, entry, limit }: Attended,
+): Promise<AgentExit> {
+  const { signal, hurry, jobToken, lease } = context;
+  const over = new AbortController();
+  const stop = (): void =>
+    void endAgent(deps, { agent, entry, jobId: lease.job_id, hurry, over: over.signal });
+  const dueEnd = AbortSignal.any([signal, limit]);
+  context.onProcess(agent.pid);
+  agent.sendText(payload);
+  if (dueEnd.aborted) stop();
+  else dueEnd.addEventListener("abort", stop, { once: true });
+  if (jobToken !== undefined) void renewToken(deps, { agent, jobToken, over: over.signal });
+  try {
+    return await agent.exited;
+  } finally {
+    dueEnd.removeEventListener("abort", stop);
+    over.abort();
+    context.onProcess(0);
+  }
+}
+
+async function renewToken(
+  { clock, logger }: RunnerDeps,
+  {
+    agent,
+    jobToken,
+    over,
+  }: { agent: AgentProcess; jobToken: NonNullable<RunContext["jobToken"]>; over: AbortSignal },
+): Promise<void> {
+  let last = await jobToken.get();
+  while (!over.aborted) {
+    try {
+      await clock.sleep(tokenLookMs, over);
+      const token = await jobToken.get();
+      if (token !== last) agent.send({ job_token: token });
+      last = token;
+    } catch (error) {
+      if (over.aborted) return;
+      logger.warn({ err: error }, "no job token could be had for a job in a container");
+    }
+  }
+}
+
+async function judge(
+  deps: RunnerDeps,
+  context: RunContext,
+  { exit, container, entry }: { exit: AgentExit; container: string; entry: ContainerEntry },
+): Promise<RunOutcome> {
+  const { signal, lease } = context;
+  const read = readReport(exit.line, lease.job_id);
+  if (signal.aborted) {
+    const outcome = stoppedOutcome(stopReasonOf(signal), context);
+    const files = read?.report.output_files;
+    return outcome.kind === "failed" && files !== undefined ? { ...outcome, outputFiles: files } : outcome;
+  }
+  if (read !== null) return reportOutcome(read, container);
+  // The agent was killed; what it had started may still run.
+  if (exit.hasBegun) await stopInContainer(deps, { entry, jobId: lease.job_id });
+  throw silentEndFailure({ container, command: entry.exec[0] ?? "", ...exit });
+}
+
+function entryOf(containers: ContainerSettings | undefined, name: string): ContainerEntry {
+  const { byName = {}, env = {} } = containers ?? {};
+  const entry = Object.hasOwn(byName, name) ? byName[name] : undefined;
+  if (entry === undefined) throw refused(`this worker has no container ${name}`);
+  return { exec: entry.exec, env };
+}
+
+/** The container has limits of its own, which nobody here can change for one job. */
+function refuseLimits({ document, lease }: RunContext): void {
+  const asked = Object.keys(document.limits ?? {}).filter((name) => !lease.limits_defaulted?.includes(name));
+  if (asked.length > 0)
+    throw refused(`a job in a container cannot have limits of its own: ${asked.join(", ")}`);
+}
+
+/** Its files were kept all the same. */
+function limited(outcome: RunOutcome): RunOutcome {
+  if (outcome.kind === "released") return outcome;
+  const { exitCode, isolation, outputFiles } = outcome;
+  const facts = { exitCode, isolation, outputFiles };
+  const known = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+  return {
+    kind: "failed",
+    code: "EXECUTION_ERROR",
+    detail: "OUTPUT_LIMIT",
+    reason: outputLimitReason,
+    ...known,
+  };
+}
+
+function refused(reason: string): RunFailure {
+  return new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+}

@@ -1,0 +1,64 @@
+import type { RunnerDeps } from "../runner.ts";
+import { AgentProcess } from "./agent-process.ts";
+
+/** In addition to the grace that the job gets: the agent is started, and has to report. */
+const marginMs = 20_000;
+const hurryMs = 3_000;
+
+/** How to get into a container. */
+export type ContainerEntry = { exec: readonly string[]; env: Readonly<Record<string, string>> };
+
+/** `writ-agent stop-job` in the container. Resolves when it has ended, however that was, after a limited time. */
+export async function stopInContainer(
+  { clock, settings, logger }: RunnerDeps,
+  { entry, jobId }: { entry: ContainerEntry; jobId: string },
+): Promise<void> {
+  const argv = [...entry.exec, "writ-agent", "stop-job", "--job-id", jobId];
+  const stopper = new AgentProcess({ argv, env: entry.env, onPiece: () => {} });
+  stopper.abandon();
+  const over = new AbortController();
+  const late = clock.sleep(settings.stopGraceMs + marginMs, over.signal).catch(() => {});
+  const exit = await Promise.race([stopper.exited, late]);
+  over.abort();
+  if (exit?.exit.code === 0) return;
+  stopper.kill();
+  logger.warn(
+    { job_id: jobId, said: exit?.text ?? "no answer" },
+    "a job in a container could not be stopped",
+  );
+}
+
+type Ending = {
+  agent: AgentProcess;
+  entry: ContainerEntry;
+  jobId: string;
+  hurry: AbortSignal;
+  /** Aborted when the agent has ended. */
+  over: AbortSignal;
+};
+
+/**
+ * Ends a job in its container: by `stop-job`, and if the agent has not ended by that in time, by closing its standard
+ * input and killing the program that leads there. Without time for any grace the agent is told so.
+ */
+export async function endAgent(
+  deps: RunnerDeps,
+  { agent, entry, jobId, hurry, over }: Ending,
+): Promise<void> {
+  const { clock, settings, logger } = deps;
+  const isLate = new AbortController();
+  const endNow = (): void => {
+    agent.send({ hurry: true });
+    agent.abandon();
+    clock.setTimer(() => isLate.abort(), hurryMs);
+  };
+  if (hurry.aborted) endNow();
+  else hurry.addEventListener("abort", endNow, { once: true });
+  void stopInContainer(deps, { entry, jobId });
+  await clock.sleep(settings.stopGraceMs + marginMs, AbortSignal.any([over, isLate.signal])).catch(() => {});
+  hurry.removeEventListener("abort", endNow);
+  if (over.aborted) return;
+  logger.error({ job_id: jobId }, "the agent in a container did not end its job in time");
+  agent.abandon();
+  agent.kill();
+}
