@@ -64,11 +64,24 @@ const fence = {
   token: leaseToken.optional(),
 };
 
+const usage = z.strictObject({
+  cpu_ms: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  memory_peak_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  oom: z.boolean().optional(),
+});
+
 export const workerHeartbeat = z.strictObject({
   worker_id: workerId,
   status: z.enum(["active", "draining"]).optional(),
   current_jobs: z
-    .array(z.strictObject({ job_id: jobId, attempt: fence.attempt.unwrap(), token: leaseToken }))
+    .array(
+      z.strictObject({
+        job_id: jobId,
+        attempt: fence.attempt.unwrap(),
+        token: leaseToken,
+        usage: usage.optional().meta({ description: "What the attempt has used so far" }),
+      }),
+    )
     .max(10_000),
   capabilities: z.array(capability).max(1000).optional(),
 });
@@ -148,12 +161,6 @@ const isolation = z.strictObject({
   applied: z.array(text(1, 100)).max(100),
   missing: z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100),
   cgroup: text(1, 4096).optional(),
-});
-
-const usage = z.strictObject({
-  cpu_ms: integer(0, Number.MAX_SAFE_INTEGER).optional(),
-  memory_peak_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
-  oom: z.boolean().optional(),
 });
 
 const outputFile = z.strictObject({

@@ -23,7 +23,8 @@ export type Change =
   | { act: "refuse" }
   | { act: "due" }
   | { act: "start"; fence: Fence; isolation: string | null }
-  | { act: "renew"; fence: Fence }
+  /** `usage` is what the attempt has used so far, as JSON. */
+  | { act: "renew"; fence: Fence; usage?: string | undefined }
   | { act: "progress"; fence: Fence; progress: string }
   | { act: "release"; fence: Fence; reason: string }
   | ({
@@ -79,7 +80,10 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
     case "start":
       return start(job, change, rules);
     case "renew":
-      return moved({ ...renewed(job, rules) });
+      return moved({
+        ...renewed(job, rules),
+        ...(change.usage === undefined ? {} : { usage: change.usage }),
+      });
     case "progress":
       return moved({ ...renewed(job, rules), progress: change.progress }, [
         { event: "JOB_PROGRESS", details: { progress: change.progress } },

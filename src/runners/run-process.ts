@@ -145,7 +145,7 @@ async function waitForProcess(
 ): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
   const onStuck = (error: unknown): void =>
     logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
-  context.onProcess(running.pid);
+  context.onProcess(running.pid, running.usage);
   try {
     return await waitForExit({ clock, stopGraceMs: settings.stopGraceMs, onStuck }, context, running);
   } finally {

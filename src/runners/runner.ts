@@ -55,8 +55,11 @@ export type RunContext = {
   jobToken: JobTokenSource | undefined;
   /** Reports to the hub that the attempt starts. If it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
-  /** Tells the lease keeper which process, or process group, dies with the lease; 0 when there is none any more. */
-  onProcess(pid: number): void;
+  /**
+   * Tells the lease keeper which process, or process group, dies with the lease, and how to ask what it has used; 0 when
+   * there is none any more.
+   */
+  onProcess(pid: number, usage?: () => Usage): void;
   reportProgress(percent: number, detail?: string): void;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
   writeOutput(text: string): void;

@@ -25,6 +25,7 @@ export function superviseCage(
     pid: job.pid,
     exited,
     isolation,
+    usage: () => usageOf(null, cgroup?.counts()),
     pids: async () => cgroup?.pids() ?? findTree(job.pid),
     signalGroup: (signal) => job.signal(constants.signals[signal]),
     killTree: async () => {
@@ -38,7 +39,15 @@ export function superviseCage(
 /** A process that was given to a launcher which died before it said whether it began. */
 export function lostProcess(lost: string, isolation: Isolation): RunningProcess {
   const exited = Promise.resolve({ exitCode: null, signal: null, usage: {}, outputLimited: false, lost });
-  return { pid: 0, exited, isolation, pids: async () => [], signalGroup: () => {}, killTree: async () => {} };
+  return {
+    pid: 0,
+    exited,
+    isolation,
+    usage: () => ({}),
+    pids: async () => [],
+    signalGroup: () => {},
+    killTree: async () => {},
+  };
 }
 
 function exitOf(end: JobEnd, usage: Usage): ProcessExit {

@@ -147,6 +147,8 @@ function superviseChild(
     pid,
     exited,
     isolation,
+    // Without a cgroup the kernel counts only what has already ended.
+    usage: () => ({}),
     pids: async () => (isOver ? [] : findTree(pid)),
     signalGroup: (signal) => {
       if (!isOver) signalProcessGroup(pid, signal);
@@ -190,6 +192,7 @@ export function neverStarted(spawnError: SpawnError, isolation: Isolation): Runn
       outputLimited: false,
     }),
     isolation,
+    usage: () => ({}),
     pids: async () => [],
     signalGroup: () => {},
     killTree: async () => {},

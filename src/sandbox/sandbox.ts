@@ -96,6 +96,8 @@ export type RunningProcess = {
   /** Resolves when the process and everything that it left behind are gone; never rejects. */
   readonly exited: Promise<ProcessExit>;
   readonly isolation: Isolation;
+  /** What it has used so far, as far as the kernel counts that. */
+  usage(): Usage;
   /** Its living processes, as this worker numbers them. */
   pids(): Promise<readonly number[]>;
   /** A process that has already ended is not an error. */

@@ -90,7 +90,8 @@ export type WorkerRecord = WorkerRegistration & {
 export type HeartbeatInput = {
   workerId: string;
   capabilities: Capability[] | null;
-  leases: { jobId: string; fence: Fence }[];
+  /** What is renewed, each with what it has used so far, if that is known. */
+  leases: { jobId: string; fence: Fence; usage?: string | undefined }[];
   rules: ChangeRules;
 };
 

@@ -9,8 +9,9 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import type { HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
+import type { Usage } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
-import type { KeeperMessage, KeptLease } from "./lease-keeper.ts";
+import type { KeeperMessage, KeptLease, LeaseChange } from "./lease-keeper.ts";
 import { machineMonotonicMs } from "./machine-clock.ts";
 
 type WorkerStatus = "active" | "draining";
@@ -26,7 +27,7 @@ export type HeartbeatThreadData = {
 };
 
 export type HeartbeatOrder =
-  | { kind: "update"; hold: KeptLease[]; drop: string[]; pids: [key: string, pid: number][] }
+  | ({ kind: "update" } & LeaseChange)
   | { kind: "status"; status: WorkerStatus }
   | { kind: "stop" };
 
@@ -54,6 +55,9 @@ export class Heartbeat implements Service {
   #thread: Thread | undefined;
   #messages: MessagePort | undefined;
   #flushTimer: Timer | undefined;
+  /** How to ask what a process has used so far. */
+  readonly #usages = new Map<string, () => Usage>();
+  #usageTimer: Timer | undefined;
   #status: WorkerStatus = "active";
   #leaseMs: number | undefined;
   #isStopped = false;
@@ -64,11 +68,13 @@ export class Heartbeat implements Service {
 
   async start(): Promise<void> {
     this.#startThread();
+    this.#askUsages();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#flushTimer?.cancel();
+    this.#usageTimer?.cancel();
     const thread = this.#thread;
     if (thread === undefined) return;
     this.#post({ kind: "stop" });
@@ -92,15 +98,18 @@ export class Heartbeat implements Service {
 
   drop(key: string): void {
     this.#leases.delete(key);
+    this.#usages.delete(key);
     this.#change(key);
   }
 
   /** The process group that must not outlive the lease; 0 when it has ended. */
-  setPid(key: string, pid: number): void {
+  setProcess(key: string, pid: number, usage?: () => Usage): void {
     const lease = this.#leases.get(key);
     if (lease === undefined) return;
     lease.pid = pid;
-    if (this.#known.has(key)) this.#post({ kind: "update", hold: [], drop: [], pids: [[key, pid]] });
+    if (usage === undefined) this.#usages.delete(key);
+    else this.#usages.set(key, usage);
+    if (this.#known.has(key)) this.#post({ kind: "update", pids: [[key, pid]] });
     else this.#flush();
   }
 
@@ -182,7 +191,17 @@ export class Heartbeat implements Service {
       } else if (lease === undefined && this.#known.delete(key)) drop.push(key);
     }
     this.#changed.clear();
-    if (hold.length + drop.length > 0) this.#post({ kind: "update", hold, drop, pids: [] });
+    if (hold.length + drop.length > 0) this.#post({ kind: "update", hold, drop });
+  }
+
+  /** The next heartbeat tells the hub what each process has used. */
+  #askUsages(): void {
+    const usages = [...this.#usages]
+      .filter(([key]) => this.#known.has(key))
+      .map(([key, usage]): [string, Usage] => [key, usage()])
+      .filter(([, usage]) => Object.keys(usage).length > 0);
+    if (usages.length > 0) this.#post({ kind: "update", usages });
+    this.#usageTimer = this.#options.clock.setTimer(() => this.#askUsages(), this.#options.heartbeatMs);
   }
 
   #post(order: HeartbeatOrder): void {

@@ -23,6 +23,7 @@ function lease(key: string, changes: Partial<KeptLease> = {}): KeptLease {
 function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error, hubAwayMs = 4 * leaseMs) {
   const messages: KeeperMessage[] = [];
   const sent: string[][] = [];
+  const usages: unknown[] = [];
   const killed: number[] = [];
   const untold: number[] = [];
   keeper = new LeaseKeeper({
@@ -38,13 +39,14 @@ function setUp(answer: (jobIds: string[]) => Partial<HeartbeatAnswer> | Error, h
     async send(jobs) {
       const ids = jobs.map(({ job_id }) => job_id);
       sent.push(ids);
+      usages.push(jobs.map(({ usage }) => usage));
       const given = answer(ids);
       if (given instanceof Error) throw given;
       return { cancel: [], lost: [], drain: false, lease_ms: leaseMs, ...given };
     },
   });
   keeper.start();
-  return { keeper, messages, sent, killed, untold };
+  return { keeper, messages, sent, usages, killed, untold };
 }
 
 function isLoss(message: KeeperMessage): boolean {
@@ -156,4 +158,18 @@ test("a job that was dropped is neither renewed nor fenced", async () => {
   expect(sent.flat()).toContain("b");
   expect(sent.flat()).not.toContain("a");
   expect(killed).toEqual([]);
+});
+
+test("a heartbeat tells what each process has used, as it was last asked", async () => {
+  const { keeper, usages } = setUp(() => ({}));
+  keeper.update({ hold: [lease("a"), lease("b")] });
+  await clock.pass(1);
+  keeper.update({
+    usages: [
+      ["a", { cpu_ms: 5 }],
+      ["gone", { cpu_ms: 9 }],
+    ],
+  });
+  await clock.pass(leaseMs);
+  expect(usages.at(-1)).toEqual([{ cpu_ms: 5 }, undefined]);
 });

@@ -3,6 +3,7 @@ import type { heartbeatAnswer } from "../contract/worker-shapes.ts";
 import type { DisconnectAct } from "../core/document.ts";
 import { withJitter } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
+import type { Usage } from "../sandbox/sandbox.ts";
 
 /** An attempt as the heartbeat thread knows it. */
 export type KeptLease = {
@@ -16,6 +17,15 @@ export type KeptLease = {
   renewedAtMs: number;
   leaseMs: number;
   onDisconnect: DisconnectAct;
+  /** What its process has used when that was last asked. */
+  usage?: Usage | undefined;
+};
+
+export type LeaseChange = {
+  hold?: KeptLease[];
+  drop?: string[];
+  pids?: [key: string, pid: number][];
+  usages?: [key: string, usage: Usage][];
 };
 
 /** `overdue`: it could not be renewed in time, and its job continues. `fenced`: its job is ended. */
@@ -38,7 +48,7 @@ type KeeperDeps = {
   /** How long jobs continue without a hub, counted from the last renewal. */
   hubAwayMs: number;
   send(
-    jobs: { job_id: string; attempt: number; token: string }[],
+    jobs: { job_id: string; attempt: number; token: string; usage?: Usage | undefined }[],
     timeoutMs: number,
   ): Promise<HeartbeatAnswer>;
   killGroup(pid: number): void;
@@ -79,15 +89,19 @@ export class LeaseKeeper {
     this.#fenceTimer?.cancel();
   }
 
-  update(change: { hold: KeptLease[]; drop: string[]; pids: [key: string, pid: number][] }): void {
-    for (const key of change.drop) this.#leases.delete(key);
-    for (const lease of change.hold) this.#leases.set(lease.key, { ...lease, state: "renewed" });
-    for (const [key, pid] of change.pids) {
+  update({ hold = [], drop = [], pids = [], usages = [] }: LeaseChange): void {
+    for (const key of drop) this.#leases.delete(key);
+    for (const lease of hold) this.#leases.set(lease.key, { ...lease, state: "renewed" });
+    for (const [key, pid] of pids) {
       const lease = this.#leases.get(key);
       if (lease === undefined) continue;
       lease.pid = pid;
       // Started although the time is over: it cannot have known that yet.
       if (lease.state === "fenced") this.#kill(lease);
+    }
+    for (const [key, usage] of usages) {
+      const lease = this.#leases.get(key);
+      if (lease !== undefined) lease.usage = usage;
     }
     this.#planFence();
     this.#hasten();
@@ -99,7 +113,7 @@ export class LeaseKeeper {
     const sent = [...this.#leases.values()];
     this.#isBeating = true;
     try {
-      const jobs = sent.map(({ jobId, attempt, token }) => ({ job_id: jobId, attempt, token }));
+      const jobs = sent.map(({ jobId, attempt, token, usage }) => ({ job_id: jobId, attempt, token, usage }));
       const answer = await send(jobs, Math.max(500, Math.min(timeoutMsMax, this.#shortestLeaseMs() / 4)));
       this.#leaseMs = answer.lease_ms;
       const lost = this.#renew(sent, answer, sentAtMs);

@@ -55,7 +55,7 @@ export type RunDeps = RetryDeps & {
   /** Names this process: a lease that is bound to another one is not for us. */
   bootId: string;
   held: HeldJobs;
-  heartbeat: Pick<Heartbeat, "setPid" | "catchUp">;
+  heartbeat: Pick<Heartbeat, "setProcess" | "catchUp">;
   reporter: ResultReporter;
   discards: Pick<DiscardFolder, "discard">;
   /** Aborted when the worker ends for good. */
@@ -185,7 +185,7 @@ function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: AttemptFiles) 
     workDir: jobWorkDir(dir),
     signal: held.stop.signal,
     hurry: held.hurry.signal,
-    onProcess: (pid: number) => deps.heartbeat.setPid(held.key, pid),
+    onProcess: (pid, usage) => deps.heartbeat.setProcess(held.key, pid, usage),
     writeOutput: (text: string) => output.write(text),
   } satisfies Partial<RunContext>;
 }

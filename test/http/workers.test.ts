@@ -244,3 +244,20 @@ test("a tenant sees the workers that serve it, and its administrator commands it
   expect(snapshot(hub.home)).toBe(before);
   expect((await hub.call("POST", `/workers/${ofAcme}/block`, { token: tokens.acmeAdmin })).status).toBe(200);
 });
+
+test("a heartbeat may tell what a job has used so far, and the job shows it while it runs", async () => {
+  const { id, fence } = await runningJob(hub, {});
+  const { worker_id: workerId, ...lease } = fence;
+  const usage = { cpu_ms: 1_500, memory_peak_bytes: 4_096 };
+  const body = { worker_id: workerId, current_jobs: [{ job_id: id, ...lease, usage }] };
+  await hub.must("POST", "/workers/heartbeat", { token: hub.admin, body });
+  const shown = async () =>
+    (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>().usage;
+  expect(await shown()).toMatchObject(usage);
+  const silent = { worker_id: workerId, current_jobs: [{ job_id: id, ...lease }] };
+  await hub.must("POST", "/workers/heartbeat", { token: hub.admin, body: silent });
+  expect(await shown()).toMatchObject(usage);
+  const stranger = { ...body, current_jobs: [{ job_id: id, ...lease, token: "x".repeat(32), usage: {} }] };
+  await hub.must("POST", "/workers/heartbeat", { token: hub.admin, body: stranger });
+  expect(await shown()).toMatchObject(usage);
+});

@@ -189,6 +189,20 @@ cageTest("its use is counted, and its cgroup is gone when its end is told", asyn
   if (cgroup !== null) expect(existsSync(cgroup)).toBe(false);
 });
 
+cageTest("what a job has used is known while it runs, where a cgroup counts it", async () => {
+  const script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo ready; sleep 60";
+  const plan = planJob(stage, ["sh", "-c", script]);
+  const running = await stage.sandbox.start(plan);
+  try {
+    await expect.poll(() => readFileSync(plan.stdoutFile, "utf8")).toBe("ready\n");
+    if (cgroupOf(stage, plan) === null) expect(running.usage()).toEqual({});
+    else expect(running.usage().cpu_ms).toBeGreaterThan(0);
+  } finally {
+    await running.killTree();
+    await running.exited;
+  }
+});
+
 cageTest("B11: the probe of a job names the cgroup in which it then runs", async () => {
   const plan = planJob(stage, ["cat", "/proc/self/cgroup"]);
   const { cgroup, applied } = await stage.sandbox.probe(plan);

@@ -28,7 +28,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
       workerId: body.worker_id,
       isDraining: body.status === "draining",
       capabilities: body.capabilities,
-      leases: body.current_jobs.map(({ job_id: jobId, attempt, token }) => ({ jobId, attempt, token })),
+      leases: body.current_jobs.map(({ job_id: jobId, ...lease }) => ({ jobId, ...lease })),
     });
     const { cancel, lost, draining, blocked } = answer;
     const drain = draining || blocked;

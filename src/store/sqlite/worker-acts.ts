@@ -72,8 +72,9 @@ export function heartbeatWorker(context: Context, input: HeartbeatInput): Heartb
     JSON.stringify(capabilities === null ? worker.facts : { ...worker.facts, capabilities }),
     workerId,
   );
-  const renewals = input.leases.map(({ jobId, fence }) => {
-    const answer = changeJob(context, { jobId, change: { act: "renew", fence } }, { rules, origin: null });
+  const renewals = input.leases.map(({ jobId, fence, usage }) => {
+    const change = { act: "renew", fence, usage } as const;
+    const answer = changeJob(context, { jobId, change }, { rules, origin: null });
     return { jobId, renewed: answer.kind === "moved" ? answer.job : null };
   });
   return heartbeatAnswer(worker, renewals);

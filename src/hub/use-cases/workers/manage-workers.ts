@@ -56,7 +56,7 @@ type HeartbeatCall = {
   /** A worker that stops reports it, and must be given nothing more. */
   isDraining: boolean;
   capabilities?: Capability[];
-  leases: { jobId: string; attempt: number; token: string }[];
+  leases: { jobId: string; attempt: number; token: string; usage?: object | undefined }[];
 };
 
 /** The worker is alive. Exactly the leases that it lists are renewed; it is told which of them it has lost. */
@@ -76,8 +76,9 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     workerId: call.workerId,
     capabilities: call.capabilities ?? null,
     // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases expire.
-    leases: (known?.blocked === true ? [] : call.leases).map(({ jobId, attempt, token }) => ({
+    leases: (known?.blocked === true ? [] : call.leases).map(({ jobId, attempt, token, usage }) => ({
       jobId,
+      usage: usage && JSON.stringify(usage),
       fence: { workerId: call.workerId, attempt, tokenHash: sha256Hex(token) },
     })),
     rules: rulesNow(deps),
