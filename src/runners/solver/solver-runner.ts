@@ -12,8 +12,8 @@ import { SolverCache, type WantedSolver } from "./solver-cache.ts";
 
 /** In the job's own directory. */
 const fileName = "solver";
-/** A download that is over sooner needs no progress report. */
-const quietMs = 1_000;
+/** How often the progress of a download is reported; one that is over sooner needs no report. Each is an event. */
+const reportEveryMs = 2_000;
 
 /** The part of a worker's settings that concerns this kind. */
 export type SolverSettings = {
@@ -85,10 +85,11 @@ async function placeSolver(
   wanted: WantedSolver,
 ): Promise<void> {
   const { signal, reportProgress, workDir } = context;
-  const startedMs = clock.monotonicMs();
+  let reportedMs = clock.monotonicMs();
   let hasReported = false;
   const onProgress = (received: Received): void => {
-    if (clock.monotonicMs() - startedMs < quietMs) return;
+    if (clock.monotonicMs() - reportedMs < reportEveryMs) return;
+    reportedMs = clock.monotonicMs();
     hasReported = true;
     reportProgress(percentOf(received), `downloading the solver: ${amountOf(received)}`);
   };

@@ -50,24 +50,20 @@ const otherV6: readonly Range[] = [
 
 const publicV6: Range = ["2000::", 3, "public"];
 
-/** Why a worker does not connect to an address that somebody else has chosen; null if it is a public one. */
+/**
+ * Why a worker does not connect to an address that somebody else has chosen; null if it is a public one. It completes
+ * the words "an address that is".
+ */
 export function addressProblem(address: string): string | null {
-  if (isIPv4(address)) return problemOf(address, rangeOf(rangesV4, address));
+  if (isIPv4(address)) return whatIs(address, rangesV4);
   // A zone, as in fe80::1%eth0, exists only for addresses that are refused anyway.
-  if (!isIPv6(address) || address.includes("%")) return `${address} is not a public address`;
-  if (!isIn(publicV6, address)) {
-    return problemOf(address, rangeOf(otherV6, address) ?? [address, 128, "not public"]);
-  }
-  if (isIsatap(address)) return `${address} is a tunnel (ISATAP)`;
-  return problemOf(address, rangeOf(rangesV6, address));
+  if (!isIPv6(address) || address.includes("%")) return "not public";
+  if (!isIn(publicV6, address)) return whatIs(address, otherV6) ?? "not public";
+  return isIsatap(address) ? "a tunnel (ISATAP)" : whatIs(address, rangesV6);
 }
 
-function problemOf(address: string, range: Range | undefined): string | null {
-  return range === undefined ? null : `${address} is ${range[2]}`;
-}
-
-function rangeOf(ranges: readonly Range[], address: string): Range | undefined {
-  return ranges.find((range) => isIn(range, address));
+function whatIs(address: string, ranges: readonly Range[]): string | null {
+  return ranges.find((range) => isIn(range, address))?.[2] ?? null;
 }
 
 function isIn([first, prefixBits]: Range, address: string): boolean {

@@ -19,7 +19,10 @@ export function checkUrl(text: string, allowed: readonly AllowedHost[]): Checked
   if (isAllowedHost(url, allowed)) return { url, isAllowed: true };
   const refusal = hostProblem(url);
   if (refusal === null) return { url, isAllowed: false };
-  throw new FetchError("forbidden", `${refusal}; the operator of the worker can allow ${url.host}`);
+  throw new FetchError(
+    "forbidden",
+    `${refusal}; only the worker's operator can allow ${url.host} (SOLVER_HOSTS)`,
+  );
 }
 
 /** The rules for a host that nobody has allowed. */
@@ -30,5 +33,6 @@ function hostProblem(url: URL): string | null {
   // Names of this machine, whatever the resolver says about them.
   if (host === "localhost" || host.endsWith(".localhost")) return `${host} is this machine`;
   const literal = host.replace(/^\[(.*)\]$/, "$1");
-  return isIP(literal) === 0 ? null : addressProblem(literal);
+  const problem = isIP(literal) === 0 ? null : addressProblem(literal);
+  return problem === null ? null : `${host} is ${problem}`;
 }

@@ -36,12 +36,15 @@ export function guardedLookup(network: Network): LookupFunction {
   };
 }
 
-/** Why this machine does not connect to an address; null if it may. */
+/**
+ * Why this machine does not connect to an address; null if it may. The address itself stays unsaid: the person who chose
+ * the name need not learn how it resolves in the worker's network.
+ */
 export function connectionProblem(network: Network, address: string): string | null {
   const problem = addressProblem(address);
   if (problem !== null) return problem;
   // Such a connection never leaves the machine, so no firewall in front of it would see it.
-  return network.ownAddresses().includes(address) ? `${address} is this machine` : null;
+  return network.ownAddresses().includes(address) ? "the worker's own" : null;
 }
 
 async function resolveChecked(network: Network, host: string): Promise<readonly LookupAddress[]> {
@@ -49,7 +52,7 @@ async function resolveChecked(network: Network, host: string): Promise<readonly 
   for (const { address } of addresses) {
     const problem = connectionProblem(network, address);
     if (problem !== null) {
-      throw new FetchError("forbidden", `${host} has an address that is not allowed: ${problem}`);
+      throw new FetchError("forbidden", `${host} has an address that is ${problem}`);
     }
   }
   return addresses;

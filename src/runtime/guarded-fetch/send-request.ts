@@ -41,7 +41,7 @@ function checkConnection(network: Network, outgoing: ClientRequest): void {
     socket.prependOnceListener("connect", () => {
       const problem = connectionProblem(network, socket.remoteAddress ?? "an unknown address");
       if (problem !== null)
-        socket.destroy(new FetchError("forbidden", `the connection was ended: ${problem}`));
+        socket.destroy(new FetchError("forbidden", `the connection leads to an address that is ${problem}`));
     });
   });
 }
