@@ -56,6 +56,7 @@ function whyNotPackage(path: string, room: string, specifier: string): string | 
   const { packages } = rooms[room]!;
   if (packages === "none") return `${room} imports no package`;
   const isBuiltin = specifier.startsWith("node:") || builtinModules.includes(specifier);
+  if (packages === "built-in" && !isBuiltin) return `${room} imports no package but Node's own`;
   return packages === "browser" && isBuiltin ? `${room} has to run in a browser` : null;
 }
 

@@ -13,6 +13,8 @@ export const rooms: Record<string, Room> = {
   runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract"] },
   worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
   agent: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
+  // Copied into the folders of workers, which have no other package.
+  jobs: { imports: [], packages: "built-in" },
   registry: { imports: ["core", "signing", "runtime", "contract", "store"] },
   client: { imports: ["core", "contract", "runtime", "transfer"] },
   cli: {
@@ -117,8 +119,8 @@ interface Room {
   imports: string[];
   /** Single files of further rooms. */
   doors?: string[];
-  /** "browser" keeps out node:*; "none" keeps out every package. Without it, anything goes. */
-  packages?: "none" | "browser";
+  /** "browser" keeps out node:*; "built-in" all but node:*; "none" every package. Without it, anything goes. */
+  packages?: "none" | "built-in" | "browser";
 }
 
 interface InnerWall {

@@ -10,6 +10,7 @@ const entryFiles = [
   "src/client/shapes.ts",
   "src/worker/index.ts",
   "src/sandbox/index.ts",
+  "src/jobs/index.ts",
 ];
 
 /** Option types whose fields the page has to list. */
@@ -24,6 +25,8 @@ const optionTypes = {
   OpenCageOptions: "src/sandbox/open-cage.ts",
   Cage: "src/sandbox/open-cage.ts",
   JobStatus: "src/sandbox/open-cage.ts",
+  ServeOptions: "src/jobs/serve-jobs.ts",
+  JobContext: "src/jobs/handlers.ts",
 };
 
 test.each(entryFiles)("C11: docs/sdk.md names everything that %s exports", (file) => {
