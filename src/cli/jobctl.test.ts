@@ -89,6 +89,15 @@ test.each([
   [["submit", "t", "--params", "@/nowhere.json"]],
   [["submit", "t", "--exec"]],
   [["submit", "t", "stray"]],
+  [["submit", "t", "--kind", "solver", "--", "x"]],
+  [["submit", "t", "--kind", "exec_per_job"]],
+  [["submit", "t", "--kind", "persistent_http", "--", "x"]],
+  [["submit", "t", "--kind", "exec_per_job", "--port", "80", "--", "x"]],
+  [["submit", "t", "--kind", "exec_per_job", "--input-json", "{", "--", "x"]],
+  [["submit", "t", "--kind", "exec", "--input-json", "1", "--", "x"]],
+  [["submit", "t", "--exec", "--kind", "exec_per_job", "--", "x"]],
+  [["submit", "t", "--input-json", "1"]],
+  [["submit", "t", "--secret", "KEY"]],
   [["completion", "tcsh"]],
   [["--hub", "ftp://x", "list"]],
 ])("wrong use is exit code 2 and one line: %j", async (args) => {
@@ -207,6 +216,25 @@ test("every word after -- belongs to the command", async () => {
     kind: "exec",
     argv: ["ls", "-lah", "--home", "/", "--", "--json"],
   });
+});
+
+test("submit describes a worker, with its input as it was written and its secrets", async () => {
+  const { hub, run } = await withHub((_, response) =>
+    sendJson(response, 201, { id: jobIdNumber(1), status: "pending" }),
+  );
+  const submit = (...args: string[]) => run(["submit", "t", ...args, "--", "node", "worker.js"]);
+  await submit("--kind", "exec_per_job", "--input-json", '{"scale":1.0}', "--secret", "KEY");
+  await submit("--kind", "persistent_http", "--port", "8101");
+  expect(hub.seen[0]!.body).toContain('"job_input":{"scale":1.0}');
+  expect(hub.seen.map(({ body }) => JSON.parse(body).run)).toEqual([
+    {
+      kind: "exec_per_job",
+      worker_command: ["node", "worker.js"],
+      job_input: { scale: 1 },
+      secrets: ["KEY"],
+    },
+    { kind: "persistent_http", port: 8101, worker_command: ["node", "worker.js"] },
+  ]);
 });
 
 test("submit --wait is exit code 1 when the job failed", async () => {

@@ -1,17 +1,17 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Accepted, JobInput, RpcJob, Writ } from "../../client/index.ts";
 import { jobOfView } from "../../client/job-of-view.ts";
-import { WritError } from "../../core/errors.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration, parseMoment } from "../duration.ts";
 import { wantsJson } from "../print.ts";
 import { collect, parsed, wholeNumber } from "../program.ts";
 import { safeJson } from "../terminal.ts";
-import { readParams } from "./read-params.ts";
+import { commandKinds, describeRun, type RunFlags } from "./describe-run.ts";
+import { readJson } from "./read-json.ts";
 import { watchJob } from "./watch-job.ts";
 
-type SubmitFlags = {
+type SubmitFlags = RunFlags & {
   params?: string;
   priority?: number;
   attempts?: number;
@@ -19,16 +19,13 @@ type SubmitFlags = {
   runAt?: number;
   idempotencyKey?: string;
   tag?: string[];
-  exec?: boolean;
-  solverUrl?: string;
-  solverChecksum?: string;
   wait?: boolean;
 };
 
 export function define(command: Command, context: CliContext): void {
   command
     .argument("<type>", "the type of the job, such as image.resize; workers are matched by it")
-    .argument("[command...]", "the command to run, after --exec and --")
+    .argument("[command...]", "the command to run, after --exec or --kind, and --")
     .option("--params <json>", "parameters as JSON, @FILE to read a file, or - to read standard input")
     .option("--priority <n>", "1 (lowest) to 10 (highest) (default: 5)", wholeNumber(1, 10))
     .option(
@@ -55,6 +52,13 @@ export function define(command: Command, context: CliContext): void {
     )
     .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect)
     .option("--exec", "run a command: submit TYPE --exec -- COMMAND [ARGS...]")
+    .addOption(new Option("--kind <kind>", "how to run the command; --exec means exec").choices(commandKinds))
+    .option("--port <n>", "with persistent_http: the port that the worker listens on", wholeNumber(1, 65_535))
+    .option(
+      "--input-json <json>",
+      "with exec_per_job and persistent_http: the input as JSON, @FILE to read a file, or - to read standard input",
+    )
+    .option("--secret <name>", "a secret that the worker has, for the command; may be repeated", collect)
     .option("--solver-url <url>", "download the program from here and run it with --params")
     .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
     .option("--wait", "wait until the job has ended; exit with 1 if it did not complete")
@@ -91,8 +95,8 @@ async function describeJob(
 ): Promise<JobInput> {
   return {
     type,
-    ...describeRun(words, flags),
-    params: flags.params === undefined ? undefined : await readParams(context, flags.params),
+    ...(await describeRun(context, words, flags)),
+    params: flags.params === undefined ? undefined : await readJson(context, "--params", flags.params),
     priority: flags.priority,
     max_attempts: flags.attempts,
     ...describeTimeout(flags.timeout),
@@ -100,33 +104,6 @@ async function describeJob(
     idempotency_key: flags.idempotencyKey,
     requires: flags.tag === undefined ? undefined : { tags: flags.tag },
   };
-}
-
-function describeRun(
-  words: string[],
-  { exec, solverUrl, solverChecksum }: SubmitFlags,
-): Pick<JobInput, "run" | "solver_url" | "solver_checksum"> {
-  refuseHalfSolver({ exec, solverUrl, solverChecksum });
-  if (exec && words.length > 0) return { run: { kind: "exec", argv: words } };
-  if (exec)
-    throw new WritError("INVALID_ARGUMENT", "--exec: no command given; for example: --exec -- echo hello");
-  if (words.length === 0) return { solver_url: solverUrl, solver_checksum: solverChecksum };
-  throw new WritError(
-    "INVALID_ARGUMENT",
-    `${JSON.stringify(words[0])} is not expected here; to run a command, use --exec -- COMMAND`,
-  );
-}
-
-/** In the names of the flags; the hub knows only those of the fields. */
-function refuseHalfSolver({ exec, solverUrl, solverChecksum }: SubmitFlags): void {
-  const refuse = (problem: string): never => {
-    throw new WritError("INVALID_ARGUMENT", problem);
-  };
-  if (solverUrl !== undefined && exec) refuse("--solver-url: a job has either a solver or --exec, not both");
-  if (solverUrl !== undefined && solverChecksum === undefined)
-    refuse("--solver-checksum: is required with --solver-url; `sha256sum FILE` prints it");
-  if (solverUrl === undefined && solverChecksum !== undefined)
-    refuse("--solver-checksum: is given without --solver-url");
 }
 
 function describeTimeout(ms: number | undefined): Pick<JobInput, "timeout_sec" | "max_runtime_ms"> {

@@ -19,6 +19,7 @@ export const writShape: ProgramShape = {
       summary: "add, list, drain, block and remove workers",
       load: () => import("./workers.ts"),
     },
+    new: { summary: "make a folder with a worker of your own", load: () => import("./new.ts") },
     queues: { summary: "list, pause and resume types of jobs", load: () => import("./queues.ts") },
     quotas: { summary: "show and set what tenants may use", load: () => import("./quotas.ts") },
     tokens: { summary: "issue, list, refresh and revoke tokens", load: () => import("./tokens.ts") },

@@ -1,0 +1,83 @@
+import type { JobInput } from "../../client/index.ts";
+import { WritError } from "../../core/errors.ts";
+import type { CliContext } from "../context.ts";
+import { readJson } from "./read-json.ts";
+
+/** The kinds that run the command after `--`. */
+export const commandKinds = ["exec", "exec_per_job", "persistent_http"] as const;
+type CommandKind = (typeof commandKinds)[number];
+
+export type RunFlags = {
+  exec?: boolean;
+  kind?: CommandKind;
+  port?: number;
+  inputJson?: string;
+  secret?: string[];
+  solverUrl?: string;
+  solverChecksum?: string;
+};
+
+/** What to run, by the flags and the words after them. */
+export async function describeRun(
+  context: CliContext,
+  words: string[],
+  flags: RunFlags,
+): Promise<Pick<JobInput, "run" | "solver_url" | "solver_checksum">> {
+  const kind = kindOf(flags);
+  refuseHalfSolver(kind, flags);
+  if (kind === undefined) {
+    refuseWithoutKind(words, flags);
+    return { solver_url: flags.solverUrl, solver_checksum: flags.solverChecksum };
+  }
+  const flag = flags.exec ? "--exec" : `--kind ${kind}`;
+  if (words.length === 0) throw wrong(`${flag}: no command given; for example: ${flag} -- echo hello`);
+  if (kind !== "persistent_http" && flags.port !== undefined)
+    throw wrong("--port: belongs to --kind persistent_http");
+  const secrets = flags.secret === undefined ? {} : { secrets: flags.secret };
+  if (kind === "exec") {
+    if (flags.inputJson !== undefined)
+      throw wrong("--input-json: belongs to --kind exec_per_job and persistent_http; use --params");
+    return { run: { kind, argv: words, ...secrets } };
+  }
+  const input = flags.inputJson === undefined ? {} : { job_input: await readInput(context, flags.inputJson) };
+  const run = { worker_command: words, ...input, ...secrets };
+  if (kind === "exec_per_job") return { run: { kind, ...run } };
+  const { port } = flags;
+  if (port === undefined) throw wrong("--port: is missing; give the port that the worker listens on");
+  return { run: { kind, port, ...run } };
+}
+
+function kindOf({ exec, kind }: RunFlags): CommandKind | undefined {
+  if (!exec) return kind;
+  if (kind !== undefined && kind !== "exec") throw wrong("give --exec or --kind, not both");
+  return "exec";
+}
+
+function refuseWithoutKind(words: string[], flags: RunFlags): void {
+  if (words.length > 0) {
+    const found = JSON.stringify(words[0]);
+    throw wrong(`${found} is not expected here; to run a command, use --exec -- COMMAND`);
+  }
+  const given = (["port", "inputJson", "secret"] as const).find((name) => flags[name] !== undefined);
+  if (given === undefined) return;
+  const flag = given === "inputJson" ? "--input-json" : `--${given}`;
+  throw wrong(`${flag}: needs --kind and a command; for example: --kind exec_per_job -- ./worker.sh`);
+}
+
+/** In the names of the flags; the hub knows only those of the fields. */
+function refuseHalfSolver(kind: CommandKind | undefined, { solverUrl, solverChecksum }: RunFlags): void {
+  if (solverUrl !== undefined && kind !== undefined)
+    throw wrong("--solver-url: a job has either a solver or a command, not both");
+  if (solverUrl !== undefined && solverChecksum === undefined)
+    throw wrong("--solver-checksum: is required with --solver-url; `sha256sum FILE` prints it");
+  if (solverUrl === undefined && solverChecksum !== undefined)
+    throw wrong("--solver-checksum: is given without --solver-url");
+}
+
+function readInput(context: CliContext, given: string): Promise<unknown> {
+  return readJson(context, "--input-json", given);
+}
+
+function wrong(message: string): WritError {
+  return new WritError("INVALID_ARGUMENT", message);
+}
