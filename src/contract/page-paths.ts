@@ -2,5 +2,14 @@
  * The addresses of the dashboard's pages. The hub answers each of them with the same document, which reads the address
  * and shows the page.
  */
-export const pagePaths = ["/", "/jobs", "/jobs/:id"] as const;
+export const pagePaths = [
+  "/",
+  "/jobs",
+  "/jobs/:id",
+  "/fleet",
+  "/queues",
+  "/audit",
+  "/access",
+  "/settings",
+] as const;
 export type PagePath = (typeof pagePaths)[number];

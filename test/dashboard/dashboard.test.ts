@@ -3,7 +3,15 @@ import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
-import { claimJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { HubProcess } from "../support/hub-process.ts";
+import {
+  claimJob,
+  freshName,
+  quarantinedJob,
+  registerWorker,
+  runningJob,
+  submitJob,
+} from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
@@ -193,6 +201,126 @@ suite(name, () => {
     await eve.context.close();
   });
 
+  test("a worker is drained and blocked from the fleet, and a type is paused", async () => {
+    const { page } = admin;
+    const worker = await registerWorker(hub);
+    await submitJob(hub, { type: "paused.here" });
+    await page.goto(`${hub.url}/fleet?q=${worker}`);
+    await page.getByRole("button", { name: `Drain ${worker}` }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(`${worker} works again`).waitFor();
+    await page.getByRole("button", { name: `Block ${worker}` }).click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: `Block ${worker}` })
+      .click();
+    await page.getByRole("button", { name: "Unblock" }).waitFor();
+    await page.goto(`${hub.url}/queues`);
+    const row = page.getByRole("row", { name: /paused\.here/ });
+    await row.getByRole("button", { name: "Pause" }).click();
+    await row.getByText("Paused").waitFor();
+    await row.getByRole("button", { name: "Resume" }).click();
+    await row.getByText("Open").waitFor();
+  });
+
+  test("a dead letter is retried from its view, after the hub has counted", async () => {
+    const { page } = admin;
+    const { id, type } = await quarantinedJob(hub);
+    await page.goto(`${hub.url}/jobs?state=dead&type=${type}`);
+    await page.locator(`[data-id="${id}"] input`).click();
+    await page
+      .getByRole("toolbar", { name: "Selected jobs" })
+      .getByRole("button", { name: "Retry 1" })
+      .click();
+    await page.getByText("1 can be retried, none is left alone").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Retry 1" }).click();
+    await page.getByText("1 job is back in the queue").waitFor();
+    expect((await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json()).toMatchObject({
+      status: "pending",
+    });
+  });
+
+  test("access is given, shown once, and taken away", async () => {
+    const { page } = admin;
+    const user = freshName("guest");
+    await page.goto(`${hub.url}/access`);
+    await page.getByRole("button", { name: "Give access" }).click();
+    await page.getByLabel("Role").selectOption("viewer");
+    await page.getByLabel("Name").fill(user);
+    await page.getByRole("button", { name: "Make a token" }).click();
+    const token = await page.locator("dialog .well .grow").textContent();
+    expect((await hub.call("GET", "/session", { token: token! })).status).toBe(200);
+    await page.getByRole("button", { name: "Done" }).click();
+    await page
+      .getByRole("listitem")
+      .filter({ hasText: user })
+      .getByRole("button", { name: "Revoke…" })
+      .click();
+    await page.getByLabel("Type the name to go on").fill(user);
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByText(`The token of ${user} is revoked`).waitFor();
+    expect((await hub.call("GET", "/session", { token: token!, from: "127.9.0.1" })).status).toBe(401);
+  });
+
+  test("eight tabs share one stream, and the next one continues when the first is closed", async () => {
+    const { context, page: first } = await visit(browser);
+    let streams = 0;
+    context.on("request", (request) => {
+      if (request.url().endsWith("/jobs/events")) streams += 1;
+    });
+    await signIn(first, hub, hub.admin);
+    await first.goto(`${hub.url}/jobs`);
+    await first.getByRole("heading", { name: "Jobs" }).waitFor();
+    await expect.poll(() => streams).toBeGreaterThan(0);
+    const before = streams;
+    const others: Page[] = [];
+    for (let count = 0; count < 7; count++) {
+      const { page } = await visit(browser, context);
+      await page.goto(`${hub.url}/jobs`);
+      others.push(page);
+    }
+    const last = others.at(-1)!;
+    await last.bringToFront();
+    const one = await submitJob(hub);
+    await last.locator(`[data-id="${one.id}"]`).waitFor();
+    expect(streams).toBe(before);
+    await first.close();
+    const two = await submitJob(hub);
+    await last.locator(`[data-id="${two.id}"]`).waitFor();
+    await expect.poll(() => streams).toBe(before + 1);
+    expect(await last.locator(`[data-id="${two.id}"]`).count()).toBe(1);
+    await context.close();
+  });
+
+  test("a lost hub is said, what is shown stays, and nothing is lost or doubled when it is back", async () => {
+    const own = new HubProcess();
+    await own.start();
+    const { context, page } = await visit(browser);
+    try {
+      const submit = async () => {
+        const headers = { Authorization: `Bearer ${own.token}`, "Content-Type": "application/json" };
+        const body = JSON.stringify({ type: "away", run: { kind: "exec", argv: ["true"] } });
+        const answer = await fetch(`${own.url}/api/v1/jobs`, { method: "POST", headers, body });
+        return ((await answer.json()) as { id: string }).id;
+      };
+      const before = await submit();
+      await signIn(page, own, own.token);
+      await page.goto(`${own.url}/jobs`);
+      await page.locator(`[data-id="${before}"]`).waitFor();
+      await own.kill();
+      await page.getByText("Not live since").waitFor();
+      expect(await page.locator(`[data-id="${before}"]`).count()).toBe(1);
+      await own.start();
+      const meanwhile = await submit();
+      await page.locator(`[data-id="${meanwhile}"]`).waitFor();
+      await expect.poll(() => page.getByText("Not live since").count()).toBe(0);
+      expect(await page.locator(".row-window .job-row").count()).toBe(2);
+    } finally {
+      await context.close();
+      await own.remove();
+    }
+  });
+
   test("everything can be done by keys alone", async () => {
     const { page } = admin;
     const type = freshName("keys");
@@ -227,12 +355,13 @@ suite(name, () => {
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await page.evaluate("localStorage.removeItem('writ-theme')");
-      for (const path of ["/jobs", `/jobs/${id}`]) {
+      const pages = ["/", "/jobs", `/jobs/${id}`, "/fleet", "/queues", "/audit", "/access", "/settings"];
+      for (const path of pages) {
         await page.goto(hub.url + path);
         await page.getByRole("heading", { level: 1 }).waitFor();
         await page.locator(".panel").first().waitFor();
         await page.evaluate(source);
-        const found = (await page.evaluate("axe.run()")) as AxeResult;
+        const found = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as AxeResult;
         const serious = found.violations.filter(
           ({ impact }) => impact === "serious" || impact === "critical",
         );
@@ -241,6 +370,22 @@ suite(name, () => {
         ).toEqual([]);
       }
     }
+  });
+
+  test("a lockdown is seen on every page, asks for the hub's name, and is lifted", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/access`);
+    await page.getByRole("button", { name: "Lock down…" }).click();
+    const lock = page.getByRole("dialog").getByRole("button", { name: "Lock down" });
+    expect(await lock.isDisabled()).toBe(true);
+    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await lock.click();
+    await page.getByText("Lockdown since").waitFor();
+    await page.goto(`${hub.url}/jobs`);
+    await page.getByText("Lockdown since").waitFor();
+    await page.getByRole("button", { name: "Lift…" }).click();
+    await page.getByRole("button", { name: "Lift it" }).click();
+    await expect.poll(() => page.getByText("Lockdown since").count()).toBe(0);
   });
 
   test("nothing that the page did was against its policy", () => {

@@ -22,6 +22,17 @@ const shots: {
   { name: "jobs", path: "/jobs", theme: "light", size: "desktop", act: selectSome },
   { name: "jobs-dark", path: "/jobs", theme: "dark", size: "desktop" },
   { name: "dead-letters", path: "/jobs?state=dead", theme: "dark", size: "desktop" },
+  { name: "overview-light", path: "/", theme: "light", size: "desktop" },
+  { name: "overview-dark", path: "/", theme: "dark", size: "desktop" },
+  { name: "fleet", path: "/fleet?open=oak-02", theme: "light", size: "desktop" },
+  { name: "fleet-confirm", path: "/fleet", theme: "dark", size: "desktop", act: askToBlock },
+  { name: "add-worker", path: "/fleet", theme: "light", size: "desktop", act: addWorker },
+  { name: "queues", path: "/queues", theme: "light", size: "desktop" },
+  { name: "audit", path: "/audit", theme: "light", size: "desktop" },
+  { name: "access", path: "/access", theme: "light", size: "desktop" },
+  { name: "settings", path: "/settings", theme: "dark", size: "desktop" },
+  { name: "phone-overview", path: "/", theme: "light", size: "phone" },
+  { name: "phone-fleet", path: "/fleet", theme: "dark", size: "phone" },
   { name: "job-failed", path: `/jobs/${stage.jobs.dead}`, theme: "dark", size: "desktop", act: searchMemory },
   { name: "job-running", path: `/jobs/${stage.jobs.running}`, theme: "light", size: "desktop" },
   { name: "job-waiting", path: `/jobs/${stage.jobs.waiting}`, theme: "light", size: "desktop" },
@@ -38,6 +49,14 @@ const shots: {
 
 async function searchMemory(page: Page): Promise<void> {
   await page.getByLabel("Search the output").fill("memory");
+}
+
+async function askToBlock(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Block oak-02" }).click();
+}
+
+async function addWorker(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Add a worker" }).click();
 }
 
 async function selectSome(page: Page): Promise<void> {

@@ -35,11 +35,18 @@ export async function findPerson(): Promise<void> {
   session.set(await askHub());
 }
 
+/** Scripts cannot see the cookie; this says whether it is worth asking. To ask without one is a failed login. */
+const signedInKey = "writ-signed-in";
+
 /** Who is signed in. The cookie is HttpOnly, so only the hub can tell. */
 async function askHub(): Promise<Session> {
+  if (localStorage.getItem(signedInKey) === null) return { state: "out" };
   try {
     const response = await fetch("/api/v1/session", { cache: "no-store" });
-    if (response.status === 401) return { state: "out" };
+    if (response.status === 401) {
+      localStorage.removeItem(signedInKey);
+      return { state: "out" };
+    }
     if (response.ok) return { state: "in", person: (await response.json()) as Person };
   } catch {}
   return { state: "unreachable" };
@@ -52,6 +59,7 @@ export async function signIn(token: string): Promise<void> {
 
 async function openSession(by: { token: string } | { code: string }): Promise<void> {
   const { body } = await callRoute(sendPlain, routes.createSession, { body: by });
+  localStorage.setItem(signedInKey, "yes");
   session.set({ state: "in", person: body });
 }
 
@@ -62,6 +70,7 @@ export async function signOut(): Promise<void> {
 
 /** The hub no longer knows this session: the token was revoked, it has expired, or another tab signed out. */
 export function forgetPerson(): void {
+  localStorage.removeItem(signedInKey);
   session.set({ state: "out" });
 }
 

@@ -1,7 +1,7 @@
 import type { BulkFilter } from "../../contract/list-query.ts";
 import { routes } from "../../contract/routes.ts";
 import type { JobSummary } from "../../contract/view-shapes.ts";
-import { isEnded } from "../../core/job.ts";
+import type { JobState } from "../../core/job.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -20,45 +20,42 @@ type Props = {
   onClear: () => void;
 };
 
-/** What can be done with the selected jobs. The hub counts first; what it cannot change is left alone. */
+const retryable: readonly JobState[] = ["failed", "quarantined"];
+const cancellable: readonly JobState[] = ["pending", "assigned", "running"];
+
+/** What can be done with the selected jobs, or with all that match. The hub counts before anything happens. */
 export function BulkBar({ rows, selected, filter, onClear }: Props) {
   if (selected.size === 0) return null;
   const chosen = rows.filter(({ id }) => selected.has(id));
-  const retryable = chosen.filter(({ status }) => status === "failed" || status === "quarantined").length;
-  const cancellable = chosen.filter(({ status }) => !isEnded(status)).length;
-  const ids = [...selected];
+  const toRetry = chosen.filter(({ status }) => retryable.includes(status)).map(({ id }) => id);
+  const toCancel = chosen.filter(({ status }) => cancellable.includes(status)).map(({ id }) => id);
+  const ask = (act: Act, ids: string[]) =>
+    void askBulk(act, { ids }, { left: selected.size - ids.length, onDone: onClear });
+  const act: Act = toRetry.length > 0 ? "retry" : "cancel";
   return (
     <div className="bulk" role="toolbar" aria-label="Selected jobs">
       <b className="strong">{countText(selected.size)} selected</b>
       <span className="divider" />
-      {retryable > 0 ? (
-        <button
-          type="button"
-          className="button small"
-          onClick={() => void askBulk("retry", { ids }, onClear)}
-        >
+      {toRetry.length > 0 ? (
+        <button type="button" className="button small" onClick={() => ask("retry", toRetry)}>
           <Icon name="retry" />
-          Retry {countText(retryable)}
+          Retry {countText(toRetry.length)}
         </button>
       ) : null}
-      {cancellable > 0 ? (
-        <button
-          type="button"
-          className="button small danger"
-          onClick={() => void askBulk("cancel", { ids }, onClear)}
-        >
+      {toCancel.length > 0 ? (
+        <button type="button" className="button small danger" onClick={() => ask("cancel", toCancel)}>
           <Icon name="stop" />
-          Cancel {countText(cancellable)}
+          Cancel {countText(toCancel.length)}
         </button>
       ) : null}
       <button
         type="button"
         className="button quiet small not-phone"
-        onClick={() => void askBulk(retryable > 0 ? "retry" : "cancel", { filter }, onClear)}
+        onClick={() => void askBulk(act, { filter: narrowed(filter, act) }, { left: 0, onDone: onClear })}
       >
-        {retryable > 0 ? "Retry" : "Cancel"} all that match…
+        {act === "retry" ? "Retry" : "Cancel"} all that match…
       </button>
-      <button type="button" className="button small not-phone" onClick={() => void copyIds(ids)}>
+      <button type="button" className="button small not-phone" onClick={() => void copyIds([...selected])}>
         <Icon name="copy" />
         Copy ids
       </button>
@@ -69,18 +66,31 @@ export function BulkBar({ rows, selected, filter, onClear }: Props) {
   );
 }
 
+/** Only the jobs of the filter that this act can change. */
+function narrowed(filter: BulkFilter, act: Act): BulkFilter {
+  const possible = act === "retry" ? retryable : cancellable;
+  const status = filter.status?.filter((state) => possible.includes(state)) ?? [...possible];
+  return { ...filter, status };
+}
+
 async function copyIds(ids: string[]): Promise<void> {
   await navigator.clipboard.writeText(`${ids.join("\n")}\n`);
   showToast({ icon: "copy", text: `${plural(ids.length, "id")} copied` });
 }
 
-/** Asks the hub what would happen, shows it, and only then does it. */
-async function askBulk(act: Act, target: Target, onDone: () => void): Promise<void> {
+type Around = {
+  /** How many of the selected jobs cannot be changed. */
+  left: number;
+  onDone: () => void;
+};
+
+/** Asks the hub how many there are, shows it, and only then does it. */
+async function askBulk(act: Act, target: Target, around: Around): Promise<void> {
   try {
     const { body } = await callHub(routes.changeJobs, {
       body: { act, ...wireTarget(target), dry_run: true },
     });
-    askFirst(bulkQuestion(act, target, { can: body.done, left: body.left, more: body.more, onDone }));
+    askFirst(bulkQuestion(act, target, { can: body.matched, more: body.more, ...around }));
   } catch (error) {
     showToast({ icon: "warning", text: `Cannot ${act} these jobs`, note: errorText(error) });
   }
@@ -93,12 +103,11 @@ function wireTarget(target: Target) {
   return { filter: status === undefined ? filter : { ...filter, status: status.join(",") } };
 }
 
-type Counted = { can: number; left: { why: string }[]; more: boolean; onDone: () => void };
+type Counted = Around & { can: number; more: boolean };
 
 function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Counted) {
   const verb = act === "retry" ? "Retry" : "Cancel";
-  const leftAlone =
-    left.length === 0 ? "none is" : left.length === 1 ? "1 is" : `${countText(left.length)} are`;
+  const leftAlone = left === 0 ? "none is" : left === 1 ? "1 is" : `${countText(left)} are`;
   return {
     title: `${verb} ${plural(can, "job")}?`,
     points: [
@@ -107,7 +116,7 @@ function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Cou
         text: (
           <>
             <b className="strong">{countText(can)}</b> can be {act === "retry" ? "retried" : "cancelled"},{" "}
-            {leftAlone} left alone{left[0] === undefined ? "" : ` (${left[0].why})`}.
+            {leftAlone} left alone.
           </>
         ),
       },

@@ -53,6 +53,7 @@ function LoginForm({ why }: { why: unknown }) {
     setBusy(false);
   };
   const isSecure = location.protocol === "https:";
+  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
   return (
     <form className="login-form" onSubmit={(event) => void submit(event)}>
       <div className="login-fields">
@@ -90,9 +91,9 @@ function LoginForm({ why }: { why: unknown }) {
           Sign in
         </button>
         <p className="dimmer row hint">
-          <Icon name={isSecure ? "lock" : "warning"} />
+          <Icon name={isSecure || isHere ? "lock" : "warning"} />
           <span>
-            {location.origin} · {isSecure ? "encrypted" : "not encrypted; use it on this machine only"}
+            {location.host} · {isSecure ? "encrypted" : isHere ? "on this machine" : "not encrypted"}
           </span>
         </p>
       </div>

@@ -102,6 +102,9 @@ export function IconShapes() {
       <symbol id="leave" viewBox="0 0 16 16">
         <path d="M6.5 2.5H4A1.5 1.5 0 0 0 2.5 4v8A1.5 1.5 0 0 0 4 13.5h2.5M10.5 11l3-3-3-3M13.5 8H6" />
       </symbol>
+      <symbol id="queues" viewBox="0 0 16 16">
+        <path d="M2.5 4.5h7M2.5 8h7M2.5 11.5h7M12 3.5v8.5M10 10l2 2 2-2" />
+      </symbol>
     </>
   );
 }

@@ -32,7 +32,8 @@ export type IconName =
   | "file"
   | "filters"
   | "back"
-  | "leave";
+  | "leave"
+  | "queues";
 
 /** All shapes once in the page; each icon only refers to its own. */
 export const IconSheet = memo(function IconSheet() {

@@ -67,7 +67,7 @@ export function StateBadge({ state, isBadge = false }: { state: ShownState; isBa
 
 type WorkerStatus = WorkerView["status"];
 
-const workerWords: Record<WorkerStatus, { word: string; icon: IconName; colour: JobState }> = {
+export const workerWords: Record<WorkerStatus, { word: string; icon: IconName; colour: JobState }> = {
   active: { word: "Active", icon: "active", colour: "completed" },
   draining: { word: "Draining", icon: "drain", colour: "assigned" },
   inactive: { word: "Silent", icon: "silent", colour: "failed" },

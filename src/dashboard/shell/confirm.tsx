@@ -22,7 +22,7 @@ export function askFirst(next: Question): void {
   question.set(next);
 }
 
-function closeQuestion(): void {
+export function closeQuestion(): void {
   question.set(null);
 }
 

@@ -2,7 +2,7 @@ import { askFirst } from "./confirm.tsx";
 
 const keys: [string, string][] = [
   ["Ctrl K", "search or act"],
-  ["G then a letter", "go to a page: O J F Q A K"],
+  ["G then a letter", "go to a page: O J F Q A K S"],
   ["J K ↵", "move between rows, open one"],
   ["X", "select a row"],
   ["/", "filter"],

@@ -1,26 +1,42 @@
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import type { PagePath } from "../../contract/page-paths.ts";
 import { pagePaths } from "../../contract/page-paths.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
-import { JobPage } from "../job/job-page.tsx";
 import { JobsPage } from "../jobs/jobs-page.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Empty } from "../parts/notices.tsx";
 import { LockBand, StaleBar, useLinkState } from "./bands.tsx";
 import { showKeys } from "./key-list.tsx";
 import { type KeyMap, useKeys } from "./keys.ts";
-import { navigation, openPalette } from "./navigation.ts";
+import { isIn, navigation, openPalette } from "./navigation.ts";
 import { Palette } from "./palette.tsx";
 import { followLink, go, usePlace } from "./router.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { TabBar } from "./tab-bar.tsx";
 import { switchTheme } from "./theme.ts";
 
-/** Each page by its address; what stands for `:id` is given to it. */
+const OverviewPage = lazy(async () => ({
+  default: (await import("../overview/overview-page.tsx")).OverviewPage,
+}));
+const JobPage = lazy(async () => ({ default: (await import("../job/job-page.tsx")).JobPage }));
+const FleetPage = lazy(async () => ({ default: (await import("../fleet/fleet-page.tsx")).FleetPage }));
+const QueuesPage = lazy(async () => ({ default: (await import("../queues/queues-page.tsx")).QueuesPage }));
+const AuditPage = lazy(async () => ({ default: (await import("../audit/audit-page.tsx")).AuditPage }));
+const AccessPage = lazy(async () => ({ default: (await import("../access/access-page.tsx")).AccessPage }));
+const SettingsPage = lazy(async () => ({
+  default: (await import("../settings/settings-page.tsx")).SettingsPage,
+}));
+
+/** Each page by its address; what stands for `:id` is given to it. All but the list of jobs are loaded when opened. */
 const pages: Record<PagePath, (id: string) => ReactNode> = {
-  "/": () => <JobsPage />,
+  "/": () => <OverviewPage />,
   "/jobs": () => <JobsPage />,
   "/jobs/:id": (id) => <JobPage id={id} key={id} />,
+  "/fleet": () => <FleetPage />,
+  "/queues": () => <QueuesPage />,
+  "/audit": () => <AuditPage />,
+  "/access": () => <AccessPage />,
+  "/settings": () => <SettingsPage />,
 };
 
 export function Shell() {
@@ -40,7 +56,7 @@ export function Shell() {
         <Sidebar />
         <main id="main" tabIndex={-1}>
           <StaleBar />
-          {pageFor(path)}
+          <Suspense fallback={<div className="page" />}>{pageFor(path, may)}</Suspense>
         </main>
       </div>
       <TabBar />
@@ -49,14 +65,15 @@ export function Shell() {
   );
 }
 
-function pageFor(path: string): ReactNode {
-  for (const pattern of pagePaths) {
+function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
+  const isAllowed = navigation(may).some((entry) => isIn({ path }, entry.path));
+  for (const pattern of isAllowed ? pagePaths : []) {
     const match = new RegExp(`^${pattern.replace(":id", "([^/]+)")}/?$`).exec(path);
     if (match !== null) return pages[pattern](decodeURIComponent(match[1] ?? ""));
   }
   return (
     <div className="page">
-      <Empty icon={<Icon name="search" />} title="There is no such page">
+      <Empty icon={<Icon name="search" />} title="There is no such page, or it is not for you">
         <a className="button" href="/jobs">
           Show the jobs
         </a>

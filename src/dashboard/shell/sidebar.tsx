@@ -113,7 +113,8 @@ function PersonRow({ person }: { person: Person }) {
       <span className="grow cut">
         {person.user_id}
         <small className="dimmer cut">
-          {person.role} · {person.tenant_id ?? "all tenants"}
+          {person.role}
+          {person.tenant_id === null ? "" : ` · ${person.tenant_id}`}
         </small>
       </span>
       <button

@@ -1,0 +1,50 @@
+import { routes } from "../../contract/routes.ts";
+import { callHub } from "../hub/call-hub.ts";
+import { useQuery } from "../hub/use-query.ts";
+import { Icon } from "../parts/icon.tsx";
+
+const channels = [
+  { name: "telegram", label: "Telegram", setting: "WRIT_TELEGRAM_BOT_TOKEN" },
+  { name: "smtp", label: "Mail", setting: "WRIT_SMTP_URL" },
+  { name: "webhook", label: "Webhook, signed", setting: "WRIT_WEBHOOK_URL" },
+];
+
+/** Who is told when something serious happens. */
+export function AlertsPanel() {
+  const { data } = useQuery(
+    "alert channels",
+    async () => (await callHub(routes.getLockdown, {})).body.alert_channels,
+    {
+      everyMs: 60_000,
+    },
+  );
+  const isSet = (name: string) => data?.some((channel) => channel.toLowerCase().includes(name)) ?? false;
+  return (
+    <section className="panel people">
+      <header>
+        <h2>Alerts</h2>
+        <span className="grow">who is told when it is HIGH</span>
+        {data !== undefined && data.length === 0 ? (
+          <span className="state" data-state="assigned">
+            <Icon name="warning" />
+            nobody
+          </span>
+        ) : null}
+      </header>
+      <ul>
+        {channels.map(({ name, label, setting }) => (
+          <li key={name}>
+            <span className="avatar" aria-hidden="true">
+              <Icon name={isSet(name) ? "active" : "silent"} />
+            </span>
+            <span>
+              <b className="strong">{label}</b>
+              <small className="mono">{setting}</small>
+            </span>
+            <span className="dimmer small-text">{isSet(name) ? "set" : "not set"}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+import { routes } from "../../contract/routes.ts";
+import { callHub } from "../hub/call-hub.ts";
+import { useNow } from "../hub/clock.ts";
+import { usePerson } from "../hub/session.ts";
+import { useQuery } from "../hub/use-query.ts";
+import { ageText, durationText, plural } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { ErrorBand } from "../parts/notices.tsx";
+import { askFirst } from "../shell/confirm.tsx";
+import { showToast } from "../shell/toasts.tsx";
+import { showGiveAccess } from "./give-access.tsx";
+
+type Token = Awaited<ReturnType<typeof readTokens>>[number];
+
+/** Tokens, as the people and programs that hold them. */
+export function PeoplePanel() {
+  const { data, error, at, reload } = useQuery("tokens", readTokens, { everyMs: 15_000 });
+  const now = useNow();
+  const person = usePerson();
+  const usable = (data ?? []).filter(
+    ({ revoked_at, expires_at }) => revoked_at === null && (expires_at === null || expires_at > now),
+  );
+  return (
+    <>
+      <ErrorBand error={error} at={at} onRetry={reload} />
+      <section className="panel people">
+        <header>
+          <h2>People and programs</h2>
+          <span className="grow">{data === undefined ? "" : plural(usable.length, "token")}</span>
+          <button type="button" className="button small" onClick={() => showGiveAccess(person, reload)}>
+            <Icon name="plus" />
+            Give access
+          </button>
+        </header>
+        <ul>
+          {usable.map((token) => (
+            <li key={token.id}>
+              <span className="avatar" aria-hidden="true">
+                {(token.worker_id ?? token.user_id).slice(0, 2)}
+              </span>
+              <span className="cut">
+                <b className="strong">{token.worker_id ?? token.user_id}</b>{" "}
+                <span className="tag">
+                  {token.role}
+                  {token.tenant_id === null ? "" : ` · ${token.tenant_id}`}
+                </span>
+                <small className="cut">
+                  {ageText(now - token.created_at)} old
+                  {token.expires_at === null
+                    ? ", does not expire"
+                    : `, expires in ${durationText(token.expires_at - now)}`}
+                </small>
+              </span>
+              {token.user_id === person.user_id && token.role === person.role ? (
+                <span className="dimmer small-text">you</span>
+              ) : (
+                <button
+                  type="button"
+                  className="button quiet small"
+                  onClick={() => askToRevoke(token, reload)}
+                >
+                  Revoke…
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      </section>
+    </>
+  );
+}
+
+async function readTokens() {
+  const { body } = await callHub(routes.listTokens, {});
+  return [...body].sort((a, b) => b.created_at - a.created_at);
+}
+
+function askToRevoke(token: Token, onDone: () => void): void {
+  const name = token.worker_id ?? token.user_id;
+  askFirst({
+    title: `Revoke the token of ${name}?`,
+    points: [
+      { icon: "block", text: "It stops working at once; its sessions and open streams end within 5 s." },
+      {
+        icon: "jobs",
+        text:
+          token.role === "worker"
+            ? "The worker can report nothing any more; its jobs go back to the queue."
+            : "Its jobs are not touched.",
+      },
+      { icon: "audit", text: "Recorded in the audit trail with your name." },
+    ],
+    typed: { label: "Type the name to go on", word: name },
+    acts: [
+      {
+        label: "Revoke",
+        tone: "alarm",
+        run: async () => {
+          await callHub(routes.revokeToken, { params: { id: token.id } });
+          onDone();
+          showToast({ icon: "check", text: `The token of ${name} is revoked` });
+        },
+      },
+    ],
+  });
+}

@@ -1,0 +1,51 @@
+import type { AuditView } from "../../contract/audit-shapes.ts";
+import { shortId } from "../parts/format.ts";
+
+/** What happened, as a sentence about the one who did it. Details that are not named here stand beside it. */
+export function trailText({ event, details, job_id, ip_address }: AuditView): string {
+  const job = job_id === null ? "" : ` ${shortId(job_id)}`;
+  const of = (name: string) =>
+    details[name] === undefined || details[name] === null ? "" : String(details[name]);
+  const from = ip_address === null ? "" : ` from ${ip_address}`;
+  const sentences: Record<string, string> = {
+    JOB_CREATED: `Submitted job${job} ${of("type")}`,
+    JOB_ASSIGNED: `Leased job${job} to ${of("worker_id")}`,
+    JOB_STARTED: `Started job${job} on ${of("worker_id")}`,
+    JOB_COMPLETED: `Job${job} completed`,
+    JOB_FAILED: `Job${job} failed: ${of("fail_code")} ${of("reason")}`,
+    JOB_RETRYING: `Job${job} is tried again: ${of("reason")}`,
+    JOB_QUARANTINED: `Job${job} became a dead letter: ${of("reason")}`,
+    JOB_CANCEL_REQUESTED: `Cancelled job${job}`,
+    LOGIN_SUCCESS: `Logged in${from}`,
+    LOGIN_FAILED: `Failed login${from}`,
+    TOKEN_ISSUED: `Issued a token: ${of("role")} ${of("user_id")}`,
+    TOKEN_REVOKED: `Revoked a token of ${of("user_id")}`,
+    TOKEN_REFRESH: "Exchanged its token for a new one",
+    WORKER_REGISTERED: `Worker ${of("worker_id")} registered`,
+    WORKER_DEREGISTERED: `Worker ${of("worker_id")} left`,
+    WORKER_INACTIVE: `Worker ${of("worker_id")} fell silent`,
+    WORKER_TOKEN_ISSUED: `Issued a token to worker ${of("worker_id")}`,
+    WORKER_BLOCKED: `Blocked worker ${of("worker_id")}`,
+    WORKER_UNBLOCKED: `Unblocked worker ${of("worker_id")}`,
+    WORKER_DRAINED: `Drained worker ${of("worker_id")}`,
+    WORKER_UNDRAINED: `Let worker ${of("worker_id")} work again`,
+    KEY_ROTATED: `Rotated the signing key: ${of("key_id")} signs now`,
+    KEY_REVOKED: `Revoked the signing key ${of("key_id")}`,
+    LOCKDOWN: `Locked the hub: ${of("reason")}`,
+    LOCKDOWN_LIFTED: "Lifted the lockdown",
+    QUEUE_PAUSED: `Paused type ${of("type")}`,
+    QUEUE_RESUMED: `Resumed type ${of("type")}`,
+    QUOTA_CHANGED: `Changed the quota of tenant ${of("tenant_id")}`,
+    PERMISSION_DENIED: `Was refused${job === "" ? "" : ` job${job}`}: ${of("error") || of("violation_type")}`,
+    QUOTA_EXCEEDED: `Met a quota: ${of("error")}`,
+    RATE_LIMIT_HIT: `Was too fast${from}`,
+    INVALID_SIGNATURE: `A signature did not verify${job === "" ? "" : ` for job${job}`}: ${of("error")}`,
+    PATH_TRAVERSAL_ATTEMPT: `Job${job} tried to leave its paths: ${of("error")}`,
+  };
+  return (sentences[event] ?? plain(event)).trim().replace(/:$/, "");
+}
+
+function plain(event: string): string {
+  const words = event.toLowerCase().replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,104 @@
+import { routes } from "../../contract/routes.ts";
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import { callHub, errorText } from "../hub/call-hub.ts";
+import { plural } from "../parts/format.ts";
+import { askFirst } from "../shell/confirm.tsx";
+import { showToast } from "../shell/toasts.tsx";
+
+/** Draining can be undone, so it happens at once. */
+export async function drain(worker: WorkerView, onDone: () => void): Promise<void> {
+  const { id, current_jobs } = worker;
+  try {
+    await callHub(routes.drainWorker, { params: { id } });
+    onDone();
+    showToast({
+      icon: "drain",
+      text: `${id} is draining`,
+      note:
+        current_jobs === 0
+          ? "it takes no more jobs"
+          : `${plural(current_jobs, "job runs", "jobs run")} to the end; it takes no more`,
+      act: { label: "Undo", run: () => void undrain(worker, onDone) },
+    });
+  } catch (error) {
+    showToast({ icon: "warning", text: `${id} was not drained`, note: errorText(error) });
+  }
+}
+
+export async function undrain({ id }: WorkerView, onDone: () => void): Promise<void> {
+  try {
+    await callHub(routes.undrainWorker, { params: { id } });
+    onDone();
+    showToast({ icon: "active", text: `${id} works again` });
+  } catch (error) {
+    showToast({ icon: "warning", text: `${id} still drains`, note: errorText(error) });
+  }
+}
+
+export async function unblock({ id }: WorkerView, onDone: () => void): Promise<void> {
+  try {
+    await callHub(routes.unblockWorker, { params: { id } });
+    onDone();
+    showToast({ icon: "active", text: `${id} may work again` });
+  } catch (error) {
+    showToast({ icon: "warning", text: `${id} is still blocked`, note: errorText(error) });
+  }
+}
+
+export function askToBlock(worker: WorkerView, onDone: () => void): void {
+  const { id, current_jobs } = worker;
+  askFirst({
+    title: `Block ${id}?`,
+    points: [
+      {
+        icon: "stop",
+        text:
+          current_jobs === 0 ? (
+            "It runs no job now."
+          ) : (
+            <>
+              Its <b className="strong">{plural(current_jobs, "running job")}</b>{" "}
+              {current_jobs === 1 ? "is" : "are"} stopped and go back to the queue; each has used one attempt.
+            </>
+          ),
+      },
+      { icon: "block", text: "The hub refuses its reports and gives it nothing until you unblock it." },
+      { icon: "audit", text: "Recorded in the audit trail with your name." },
+    ],
+    body: (
+      <p>
+        To let it finish first, <b className="strong">drain</b> it instead.
+      </p>
+    ),
+    acts: [
+      { label: "Drain instead", tone: "plain", run: () => drain(worker, onDone) },
+      {
+        label: `Block ${id}`,
+        tone: "alarm",
+        run: async () => {
+          await callHub(routes.blockWorker, { params: { id } });
+          onDone();
+          showToast({ icon: "block", text: `${id} is blocked` });
+        },
+      },
+    ],
+  });
+}
+
+export function askToRemove({ id }: WorkerView, onDone: () => void): void {
+  askFirst({
+    title: `Remove ${id}?`,
+    body: <p>The hub forgets it. If it still runs and its token is valid, it registers again by itself.</p>,
+    acts: [
+      {
+        label: `Remove ${id}`,
+        tone: "alarm",
+        run: async () => {
+          await callHub(routes.removeWorker, { params: { id } });
+          onDone();
+          showToast({ icon: "check", text: `${id} is removed` });
+        },
+      },
+    ],
+  });
+}

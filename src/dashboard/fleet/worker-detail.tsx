@@ -1,0 +1,156 @@
+import type { ReactNode } from "react";
+import { routes } from "../../contract/routes.ts";
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import { callHub } from "../hub/call-hub.ts";
+import { useQuery } from "../hub/use-query.ts";
+import { ranText } from "../jobs/row-text.tsx";
+import { ageText, bytesText, countText, plural, shortId } from "../parts/format.ts";
+import { Spark } from "../parts/spark.tsx";
+import { StateIcon } from "../parts/state.tsx";
+import { askToBlock, askToRemove, drain, undrain } from "./worker-acts.tsx";
+
+const jobsShown = 5;
+
+export function WorkerDetail({
+  worker,
+  now,
+  mayAct,
+  onDone,
+}: {
+  worker: WorkerView;
+  now: number;
+  mayAct: boolean;
+  onDone: () => void;
+}) {
+  const { id, metrics, slots, job_counts } = worker;
+  return (
+    <div className="worker-detail" role="row">
+      <div role="cell">
+        <h3>Running, {worker.current_jobs}</h3>
+        <RunningJobs worker={worker} now={now} />
+      </div>
+      <div role="cell">
+        <h3>Slots in use, 1 hour</h3>
+        {metrics.length < 2 ? (
+          <p className="dimmer">no data</p>
+        ) : (
+          <Spark
+            values={metrics.map(({ slots_used }) => slots_used)}
+            colour="var(--running-mark)"
+            max={slots}
+            width={320}
+            height={64}
+          />
+        )}
+        <h3>Since it was registered</h3>
+        <p className="dim">
+          {countText(job_counts.completed)} completed, {countText(job_counts.failed)} failed
+        </p>
+      </div>
+      <div role="cell">
+        <h3>About</h3>
+        <dl className="facts">
+          <Fact name="Version">{worker.version ?? "not said"}</Fact>
+          <Fact name="Registered">{ageText(now - worker.registered_at)} ago</Fact>
+          <Fact name="Kinds">{worker.kinds?.join(", ") || "exec, handler"}</Fact>
+          <Fact name="Types">{worker.types.join(", ") || "all"}</Fact>
+          <Fact name="Models">
+            {worker.capabilities.map(({ provider, model }) => `${provider} ${model}`).join(", ") || "none"}
+          </Fact>
+          <Fact name="Containers">{worker.containers?.join(", ")}</Fact>
+          <Fact name="Disk free">
+            {metrics.at(-1) === undefined ? undefined : bytesText(metrics.at(-1)!.disk_free_bytes)}
+          </Fact>
+          <Fact name="Sandbox">{worker.sandbox_problem ?? undefined}</Fact>
+        </dl>
+        {mayAct ? (
+          <div className="row detail-acts">
+            {worker.status === "draining" ? (
+              <button type="button" className="button small" onClick={() => void undrain(worker, onDone)}>
+                Work again
+              </button>
+            ) : (
+              <button type="button" className="button small" onClick={() => void drain(worker, onDone)}>
+                Drain
+              </button>
+            )}
+            {worker.status === "blocked" ? null : (
+              <button
+                type="button"
+                className="button small danger"
+                onClick={() => askToBlock(worker, onDone)}
+              >
+                Block…
+              </button>
+            )}
+            {worker.status === "inactive" || worker.status === "blocked" ? (
+              <button
+                type="button"
+                className="button small danger"
+                onClick={() => askToRemove(worker, onDone)}
+                aria-label={`Remove ${id}`}
+              >
+                Remove…
+              </button>
+            ) : null}
+          </div>
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === undefined || children === "") return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+function RunningJobs({ worker, now }: { worker: WorkerView; now: number }) {
+  const { id } = worker;
+  const { data } = useQuery(
+    `running on ${id}`,
+    async () =>
+      (
+        await callHub(routes.listJobs, {
+          query: { worker_id: id, status: ["assigned", "running"], limit: jobsShown },
+        })
+      ).body,
+    { everyMs: 5_000, when: ({ events }) => [...events.values()].some(({ worker_id }) => worker_id === id) },
+  );
+  const rest = worker.current_jobs - (data?.length ?? 0);
+  return (
+    <ul>
+      {data?.map((job) => (
+        <li key={job.id}>
+          <span className="state" data-state={job.status}>
+            <StateIcon state={job.status} />
+          </span>
+          <a className="cut" href={`/jobs/${job.id}`}>
+            <b className="strong">
+              <bdi>{job.type}</bdi>
+            </b>{" "}
+            <span className="mono dimmer">{shortId(job.id)}</span>
+          </a>
+          <span className="grow" />
+          <span className="dim">{ranText(job, now)}</span>
+        </li>
+      ))}
+      {data !== undefined && rest > 0 ? (
+        <li>
+          <a
+            className="dim underlined"
+            href={`/jobs?state=assigned,running&worker=${encodeURIComponent(id)}`}
+          >
+            {plural(rest, "more job")}
+          </a>
+        </li>
+      ) : null}
+      {worker.current_jobs === 0 ? <li className="dimmer">nothing</li> : null}
+    </ul>
+  );
+}

@@ -1,0 +1,200 @@
+import type { ReactNode } from "react";
+import { routes } from "../../contract/routes.ts";
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import { callHub } from "../hub/call-hub.ts";
+import { useNow } from "../hub/clock.ts";
+import { type Counts, countLabel } from "../hub/counts.ts";
+import { mayOf, usePerson } from "../hub/session.ts";
+import { useQuery } from "../hub/use-query.ts";
+import { durationText, plural } from "../parts/format.ts";
+import { Icon, type IconName } from "../parts/icon.tsx";
+import { StateIcon } from "../parts/state.tsx";
+
+type Item = {
+  key: string;
+  state: string;
+  icon: ReactNode;
+  text: ReactNode;
+  note: ReactNode;
+  act?: { label: string; href: string };
+};
+
+const dayMs = 86_400_000;
+/** A key is worth a word this long before it is due. */
+const dueMs = 14 * dayMs;
+const shownMax = 8;
+
+/** What somebody should look at, the most urgent first. */
+export function Attention({
+  counts,
+  workers,
+}: {
+  counts: Counts | undefined;
+  workers: readonly WorkerView[];
+}) {
+  const may = mayOf(usePerson());
+  const now = useNow();
+  const waiting = useLongWaits();
+  const keys = useKeysDue(may.administerHub);
+  const alerts = useAlertChannels(may.administerHub);
+  const items = [
+    ...deadLetters(counts),
+    ...workers.flatMap((worker) => workerItems(worker, now)),
+    ...longWaits(waiting),
+    ...keys,
+    ...alerts,
+  ];
+  return (
+    <section className="panel attention">
+      <header>
+        <h2>Needs attention</h2>
+        <span className="grow" />
+        {items.length === 0 ? null : <span className="tag">{items.length}</span>}
+      </header>
+      {items.length === 0 ? (
+        <p className="nothing dimmer">Nothing does.</p>
+      ) : (
+        <ul>
+          {items.slice(0, shownMax).map(({ key, state, icon, text, note, act }) => (
+            <li key={key}>
+              <span className="state" data-state={state}>
+                {icon}
+              </span>
+              <div>
+                <p>{text}</p>
+                <small>{note}</small>
+              </div>
+              {act === undefined ? null : (
+                <a className="button small" href={act.href}>
+                  {act.label}
+                </a>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function deadLetters(counts: Counts | undefined): Item[] {
+  if (counts === undefined || counts.quarantined.count === 0) return [];
+  return [
+    {
+      key: "dead",
+      state: "quarantined",
+      icon: <StateIcon state="quarantined" />,
+      text: <b className="strong">{countLabel(counts.quarantined)} dead letters</b>,
+      note: "failed in every attempt; kept until somebody retries them",
+      act: { label: "Review", href: "/jobs?state=dead" },
+    },
+  ];
+}
+
+function workerItems(worker: WorkerView, now: number): Item[] {
+  const { id, status, sandbox_problem } = worker;
+  const open = { label: "Open", href: `/fleet?open=${encodeURIComponent(id)}` };
+  const name = <b className="strong">{id}</b>;
+  const of = (what: string, icon: IconName, state: string, text: ReactNode, note: ReactNode): Item => ({
+    key: `${what} ${id}`,
+    state,
+    icon: <Icon name={icon} />,
+    text,
+    note,
+    act: open,
+  });
+  const items: Item[] = [];
+  if (status === "inactive") {
+    items.push(
+      of(
+        "silent",
+        "silent",
+        "failed",
+        <>
+          {name} is silent for {durationText(now - worker.last_heartbeat)}
+        </>,
+        "its jobs went back to the queue",
+      ),
+    );
+  }
+  if (status === "blocked")
+    items.push(
+      of("blocked", "block", "failed", <>{name} is blocked</>, "it gets no jobs until somebody unblocks it"),
+    );
+  if (sandbox_problem)
+    items.push(
+      of("sandbox", "warning", "assigned", <>{name} isolates less than it should</>, sandbox_problem),
+    );
+  return items;
+}
+
+function useLongWaits(): number {
+  const load = async () => {
+    const query = { status: ["pending" as const], until: Date.now() - 60_000, count: true, limit: 1 };
+    const { header } = await callHub(routes.listJobs, { query });
+    return Number.parseInt(header("x-total-count") ?? "0", 10);
+  };
+  return useQuery("long waits", load, { everyMs: 10_000 }).data ?? 0;
+}
+
+function longWaits(count: number): Item[] {
+  if (count === 0) return [];
+  return [
+    {
+      key: "waits",
+      state: "pending",
+      icon: <StateIcon state="pending" />,
+      text: (
+        <>
+          <b className="strong">{plural(count, "job")}</b> {count === 1 ? "waits" : "wait"} for over a minute
+        </>
+      ),
+      note: "open one to see what it waits for",
+      act: { label: "Why", href: "/jobs?state=pending&until=1m" },
+    },
+  ];
+}
+
+function useKeysDue(maySee: boolean): Item[] {
+  const load = async () => (maySee ? (await callHub(routes.listKeys, {})).body.keys : []);
+  const now = useNow();
+  const active = useQuery(maySee ? "keys" : "no keys", load, { everyMs: 60_000 }).data?.find(
+    ({ status }) => status === "active",
+  );
+  const dueAt = active?.not_after ?? null;
+  if (active === undefined || dueAt === null || dueAt - now > dueMs) return [];
+  return [
+    {
+      key: "key",
+      state: "assigned",
+      icon: <Icon name="key" />,
+      text: (
+        <>
+          Signing key is{" "}
+          <b className="strong">
+            due {dueAt < now ? "now" : `in ${plural(Math.ceil((dueAt - now) / dayMs), "day")}`}
+          </b>
+        </>
+      ),
+      note: active.key_id,
+      act: { label: "Rotate", href: "/access" },
+    },
+  ];
+}
+
+function useAlertChannels(maySee: boolean): Item[] {
+  const load = async () =>
+    maySee ? (await callHub(routes.getLockdown, {})).body.alert_channels : ["unknown"];
+  const channels = useQuery(maySee ? "alert channels" : "no alert channels", load, { everyMs: 60_000 }).data;
+  if (channels === undefined || channels.length > 0) return [];
+  return [
+    {
+      key: "alerts",
+      state: "assigned",
+      icon: <Icon name="warning" />,
+      text: "Nobody would be told of a HIGH alert",
+      note: "no Telegram, mail or webhook is set",
+      act: { label: "How", href: "/access" },
+    },
+  ];
+}

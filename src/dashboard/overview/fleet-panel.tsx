@@ -1,0 +1,44 @@
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import { isReachable } from "../hub/workers.ts";
+import { Slots } from "../parts/slots.tsx";
+import { WorkerStatusBadge } from "../parts/state.tsx";
+
+const shownMax = 8;
+
+export function FleetPanel({ workers }: { workers: readonly WorkerView[] }) {
+  const reachable = workers.filter(isReachable);
+  const busy = reachable.reduce((sum, { current_jobs }) => sum + current_jobs, 0);
+  const slots = reachable.reduce((sum, worker) => sum + worker.slots, 0);
+  return (
+    <section className="panel">
+      <header>
+        <h2>Fleet</h2>
+        <span className="grow">
+          {busy} of {slots} slots busy
+        </span>
+        <a className="button quiet small" href="/fleet">
+          All workers
+        </a>
+      </header>
+      <ul className="fleet-list">
+        {workers.slice(0, shownMax).map(({ id, slots: total, current_jobs, status, metrics }) => (
+          <li key={id}>
+            <a className="strong cut" href={`/fleet?open=${encodeURIComponent(id)}`}>
+              {id}
+            </a>
+            <Slots total={total} busy={current_jobs} isGone={status === "inactive"} />
+            <span>
+              <WorkerStatusBadge status={status} />
+            </span>
+            <span className="num dim">
+              {status === "inactive" || metrics.length === 0
+                ? "–"
+                : `${Math.round(metrics.at(-1)!.cpu_percent)} %`}
+            </span>
+          </li>
+        ))}
+        {workers.length === 0 ? <li className="dimmer">No worker yet</li> : null}
+      </ul>
+    </section>
+  );
+}

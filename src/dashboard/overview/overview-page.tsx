@@ -1,0 +1,120 @@
+import { sumCounts, useCounts } from "../hub/counts.ts";
+import { mayOf, usePerson } from "../hub/session.ts";
+import { type Range, useStatistics } from "../hub/statistics.ts";
+import { useWorkers } from "../hub/workers.ts";
+import { Seal } from "../parts/icon.tsx";
+import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { go, usePlace, withQuery } from "../shell/router.ts";
+import { Attention } from "./attention.tsx";
+import { CausesPanel, RecentFailures } from "./failure-panels.tsx";
+import { FleetPanel } from "./fleet-panel.tsx";
+import { FlowChart } from "./flow-chart.tsx";
+import { Signals } from "./signals.tsx";
+import { StatePanel } from "./state-panel.tsx";
+import { TenantsPanel } from "./tenants-panel.tsx";
+
+const ranges: { range: Range; label: string }[] = [
+  { range: "15m", label: "15 min" },
+  { range: "1h", label: "1 hour" },
+  { range: "6h", label: "6 hours" },
+  { range: "24h", label: "24 hours" },
+  { range: "30d", label: "30 days" },
+];
+
+export function OverviewPage() {
+  const place = usePlace();
+  const may = mayOf(usePerson());
+  const range = ranges.find((one) => one.range === place.query.get("range"))?.range ?? "1h";
+  const { data: statistics, error, at, reload } = useStatistics(range, may.seeFleet);
+  const counts = useCounts();
+  const workers = useWorkers(may.seeFleet).data ?? [];
+  const isNew = counts !== undefined && sumCounts(counts).count === 0;
+  return (
+    <>
+      <div className="top">
+        <h1>Overview</h1>
+        <span className="grow" />
+        {may.seeFleet ? (
+          <div className="segments not-phone" role="group" aria-label="Range">
+            {ranges.map(({ range: one, label }) => (
+              <button
+                type="button"
+                key={one}
+                aria-pressed={one === range}
+                onClick={() => go(withQuery(place, { range: one === "1h" ? null : one }), { replace: true })}
+              >
+                {label}
+              </button>
+            ))}
+          </div>
+        ) : null}
+      </div>
+      <div className="page">
+        <ErrorBand error={error} at={at} onRetry={reload} />
+        {isNew ? <FirstSteps mayAct={may.act} workers={workers.length} maySeeFleet={may.seeFleet} /> : null}
+        {statistics === undefined && error === undefined ? <SkeletonRows count={4} /> : null}
+        {statistics === null || statistics === undefined ? (
+          <div className="columns columns-flow">
+            <StatePanel counts={counts} />
+            <Attention counts={counts} workers={workers} />
+          </div>
+        ) : (
+          <>
+            <Signals statistics={statistics} />
+            <div className="columns columns-flow">
+              <FlowChart statistics={statistics} />
+              <Attention counts={counts} workers={workers} />
+            </div>
+          </>
+        )}
+        <div className={may.seeFleet ? "columns columns-even" : "columns"}>
+          {may.seeFleet ? <FleetPanel workers={workers} /> : null}
+          {statistics === null || statistics === undefined ? (
+            <RecentFailures />
+          ) : (
+            <CausesPanel statistics={statistics} />
+          )}
+        </div>
+        {may.administer ? <TenantsPanel /> : null}
+      </div>
+    </>
+  );
+}
+
+/** For a hub that has run nothing yet: the next command. */
+function FirstSteps({
+  mayAct,
+  workers,
+  maySeeFleet,
+}: {
+  mayAct: boolean;
+  workers: number;
+  maySeeFleet: boolean;
+}) {
+  const listens =
+    workers === 0
+      ? "No worker listens yet."
+      : workers === 1
+        ? "One worker listens."
+        : `${workers} workers listen.`;
+  return (
+    <Empty icon={<Seal kind="seal-wait" />} title="This hub is ready">
+      <p>
+        {maySeeFleet
+          ? `${listens} Give it something to do; it shows up here at once.`
+          : "Give it something to do; it shows up here at once."}
+      </p>
+      {mayAct ? <Command text="bin/jobctl run echo hello" /> : null}
+      <div className="row">
+        {maySeeFleet && workers === 0 ? (
+          <a className="button main" href="/fleet">
+            Add a worker
+          </a>
+        ) : null}
+        <a className="button" href="/api/docs" target="_blank" rel="noreferrer">
+          API reference
+        </a>
+      </div>
+    </Empty>
+  );
+}

@@ -1,0 +1,13 @@
+import type { Severity } from "../../core/events.ts";
+
+/** Bars as well as a word: severity is never told by colour alone. */
+export function SeverityBadge({ severity }: { severity: Severity }) {
+  return (
+    <span className={`severity ${severity}`}>
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <use href={`#severity-${severity.toLowerCase()}`} />
+      </svg>
+      {severity.charAt(0) + severity.slice(1).toLowerCase()}
+    </span>
+  );
+}
