@@ -17,7 +17,7 @@ export class SolverStage {
     WRIT_BACKOFF_SCALE: "0",
     WRIT_LOG_LEVEL: "warn",
     // A worker that is killed is missed soon.
-    WRIT_LEASE_MS: "5000",
+    WRIT_LEASE_MS: "15000",
     WRIT_REAPER_INTERVAL_MS: "200",
   });
   writ!: Writ;

@@ -18,7 +18,9 @@ print("adding", file=sys.stderr)
 print(json.dumps({"sum": params["a"] + params["b"]}))
 `;
 
-beforeAll(() => stage.open({ SOLVER_MAX_BYTES: "100000", SOLVER_CACHE_MAX_BYTES: "250000" }));
+beforeAll(() =>
+  stage.open({ WORKER_SLOTS: "3", SOLVER_MAX_BYTES: "100000", SOLVER_CACHE_MAX_BYTES: "250000" }),
+);
 afterAll(() => stage.close());
 
 describe("a solver that is published as it should be", () => {
