@@ -1,8 +1,11 @@
+import { basename } from "node:path";
 import type { AgentReport } from "../contract/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
+import { keepFiles, withFiles } from "../runners/keep-files.ts";
 import { RunFailure, type StopReason } from "../runners/runner.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { AgentJob, type JobEnding } from "./agent-job.ts";
+import { Platform } from "./platform.ts";
 import type { ReadPayload } from "./read-payload.ts";
 import type { RelayCaller } from "./relay-caller.ts";
 import { relayOutput } from "./relay-output.ts";
@@ -22,12 +25,12 @@ export async function runJob(
   caller?: RelayCaller,
 ): Promise<FinishedJob> {
   const { clock, log } = deps;
+  const platform = Platform.of(clock, payload, () => caller?.jobToken);
   const stop = new AbortController();
   const end = (reason: StopReason): void => stop.abort(reason);
-  const callers =
-    caller === undefined ? { gone: [], hurry: [] } : { gone: [caller.gone], hurry: [caller.hurry] };
-  for (const signal of [deps.stop, ...callers.gone]) onAbort(signal, () => end("cancelled"));
-  const hurry = AbortSignal.any([deps.hurry, ...callers.hurry]);
+  const stops = caller === undefined ? [deps.stop] : [deps.stop, caller.gone];
+  for (const signal of stops) onAbort(signal, () => end("cancelled"));
+  const hurry = caller === undefined ? deps.hurry : AbortSignal.any([deps.hurry, caller.hurry]);
   const job = await AgentJob.begin(deps, payload, { signal: stop.signal, hurry });
   const { timeout_sec } = job.lease;
   const timer = timeout_sec === 0 ? undefined : clock.setTimer(() => end("timeout"), timeout_sec * 1000);
@@ -35,9 +38,11 @@ export async function runJob(
   log.info(subject, `started class=${payload.job_class} kind=${payload.interface.kind}`);
   const finishRelay = caller === undefined ? undefined : relayOutput(deps.stderr, job.files);
   try {
-    const ending = await carryOut(deps, job);
+    await platform?.start();
+    const ending = await keepOutputs(job, await carryOut(deps, job), platform);
     await finishRelay?.();
     const finished = finishedJob(payload, ending);
+    await platform?.complete(finished);
     await job.end(ending, finished.report.error ?? null, clock.nowMs());
     log.info(subject, `ended exit_code=${ending.exitCode}${shownError(finished.report)}`);
     return finished;
@@ -62,16 +67,35 @@ async function carryOut(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
   }
 }
 
+/** A job that was stopped keeps nothing. */
+async function keepOutputs(job: AgentJob, ending: JobEnding, platform: Platform | null): Promise<JobEnding> {
+  const { outcome } = ending;
+  const { output_location: location } = job.payload;
+  if (platform === null || location === undefined || outcome.kind === "released" || job.signal.aborted)
+    return ending;
+  const kept = await keepFiles(platform.transfer, {
+    workDir: job.files.dir,
+    outputName: basename(job.files.output),
+    location,
+    askUrl: (file) => platform.urlFor(file),
+    signal: job.signal,
+  });
+  const after = withFiles(outcome, kept);
+  const isSpoiled = outcome.kind === "succeeded" && after.kind === "failed";
+  return { ...ending, outcome: after, exitCode: isSpoiled ? 1 : ending.exitCode };
+}
+
 function finishedJob(payload: ReadPayload, { outcome, exitCode }: JobEnding): FinishedJob {
   const { job_id, job_class } = payload;
   // Nothing but a disk that cannot be written gives a job back here.
   if (outcome.kind === "released") throw new WritError("STORE_UNAVAILABLE", outcome.reason);
+  const files = outcome.outputFiles === undefined ? {} : { output_files: [...outcome.outputFiles] };
   if (outcome.kind === "succeeded") {
-    const report = { success: true, job_id, job_class, exit_code: exitCode };
+    const report = { success: true, job_id, job_class, exit_code: exitCode, ...files };
     return { report, resultJson: outcome.resultJson };
   }
   const error = { code: outcome.detail ?? outcome.code, message: outcome.reason };
-  const report = { success: false, job_id, job_class, exit_code: exitCode, error };
+  const report = { success: false, job_id, job_class, exit_code: exitCode, error, ...files };
   return { report, resultJson: outcome.partialResultJson };
 }
 

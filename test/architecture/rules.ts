@@ -10,7 +10,7 @@ export const rooms: Record<string, Room> = {
   store: { imports: ["core", "signing"] },
   hub: { imports: ["core", "signing", "runtime", "contract", "output", "objects", "store"] },
   sandbox: { imports: ["core", "runtime", "output"] },
-  runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract"] },
+  runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract", "transfer"] },
   worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
   agent: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
   // Copied into the folders of workers, which have no other package.
@@ -95,10 +95,7 @@ export const bannedTexts: BannedText[] = [
 /** Exports that nothing but tests uses yet: each is a check that programs of others are described to make. */
 export const testedOnly = [
   "src/signing/verify-claim.ts verifyClaim",
-  "src/runtime/open-beneath.ts openBase",
   "src/transfer/download-file.ts downloadFile",
-  "src/transfer/find-output-files.ts findOutputFiles",
-  "src/transfer/upload-outputs.ts uploadOutputs",
 ];
 
 /** Tests, and what only tests use. */

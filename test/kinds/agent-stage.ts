@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentReport } from "../../src/contract/agent-shapes.ts";
@@ -58,7 +58,8 @@ export class AgentStage {
 
   /** Ends the workers that still run, and removes everything. */
   async remove(): Promise<void> {
-    for (const name of readdirSync(join(this.stateDir, "workers"), { encoding: "utf8" }).filter(isState)) {
+    mkdirSync(join(this.stateDir, "workers"), { recursive: true });
+    for (const name of readdirSync(join(this.stateDir, "workers")).filter(isState)) {
       const { keeper, pid } = this.state("workers", name.slice(0, -".json".length));
       for (const group of [keeper.pid, pid]) killGroup(group);
     }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -12,7 +12,6 @@ let port: number;
 
 beforeEach(async () => {
   stage = new AgentStage();
-  mkdirSync(join(stage.stateDir, "workers"), { recursive: true });
   port = await freePort();
 });
 afterEach(() => stage.remove());
