@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import type { Ids } from "../core/ids.ts";
-import { FolderObjects } from "../objects/folder/folder-objects.ts";
 import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
@@ -13,6 +12,7 @@ import { certPaths } from "./certs/cert-paths.ts";
 import { HomeAdmins } from "./certs/home-admins.ts";
 import { RevocationList } from "./certs/revocations.ts";
 import type { HubDeps } from "./deps.ts";
+import { openObjects } from "./open-objects.ts";
 import { DamageLog } from "./services/damage-log.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
@@ -43,7 +43,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   });
   const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
   const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
-  const objects = new FolderObjects(join(home, "objects"));
+  const objects = await openObjects(home, settings, clock);
   const dispatcher = new Dispatcher(store);
   const metrics = createMetrics(version);
   const refusals = new RefusalLog(store, clock, (error) =>

@@ -17,6 +17,7 @@ import {
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { loadSigningKey } from "../signing/ed25519.ts";
 import { type FileSettings, showFileSettings, takeFileSettings } from "./file-settings.ts";
+import { checkS3Settings } from "./s3-settings.ts";
 
 const mailAddresses = text({
   pattern: /^[^\s@,]+@[^\s@,]+(?:\s*,\s*[^\s@,]+@[^\s@,]+)*$/,
@@ -110,6 +111,26 @@ const declarations = {
     parse: integer({ min: 1024 ** 2, max: Number.MAX_SAFE_INTEGER }),
     default: null,
   },
+  s3Endpoint: {
+    name: "WRIT_S3_ENDPOINT",
+    parse: text({ pattern: /^https?:\/\/[^\s?#]+$/, allowed: "an http(s) address" }),
+    default: null,
+  },
+  s3Bucket: {
+    name: "WRIT_S3_BUCKET",
+    parse: text({ pattern: /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, allowed: "the name of a bucket" }),
+    default: null,
+  },
+  s3Region: {
+    name: "WRIT_S3_REGION",
+    parse: text({ pattern: /^[A-Za-z0-9-]{1,50}$/, allowed: "the name of a region" }),
+    default: "us-east-1",
+  },
+  s3AccessKey: { name: "WRIT_S3_ACCESS_KEY", parse: text(), default: null },
+  s3SecretKey: { name: "WRIT_S3_SECRET_KEY", parse: text(), default: null, isSecret: true },
+  s3SecretKeyFile: { name: "WRIT_S3_SECRET_KEY_FILE", parse: text(), default: null },
+  s3PathStyle: { name: "WRIT_S3_PATH_STYLE", parse: boolean(), default: true },
+  s3Plaintext: { name: "WRIT_S3_PLAINTEXT", parse: boolean(), default: false },
   clientCa: { name: "WRIT_CLIENT_CA", parse: text(), default: null },
   telegramBotToken: {
     name: "WRIT_TELEGRAM_BOT_TOKEN",
@@ -164,11 +185,6 @@ const planned = {
   WRIT_DATABASE_URL: "PostgreSQL store",
   WRIT_MQTT_URL: "MQTT",
   WRIT_MQTT_HMAC_KEY_FILE: "MQTT",
-  WRIT_S3_ENDPOINT: "S3 storage",
-  WRIT_S3_BUCKET: "S3 storage",
-  WRIT_S3_REGION: "S3 storage",
-  WRIT_S3_ACCESS_KEY: "S3 storage",
-  WRIT_S3_SECRET_KEY: "S3 storage",
 } as const;
 
 export type HubSettings = SettingValues<typeof declarations> &
@@ -196,6 +212,7 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   };
   checkAlertSettings(settings);
   checkInactivity(settings);
+  checkS3Settings(settings);
   // Secrets from the environment are read once: no process that is started later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];
@@ -214,7 +231,12 @@ export function placesOf(home: string, { sqlitePath, keysDir }: Pick<HubSettings
 }
 
 /** The secrets that a file may contain. */
-const secrets = [declarations.telegramBotToken, declarations.smtpUrl, declarations.webhookSecret];
+const secrets = [
+  declarations.telegramBotToken,
+  declarations.smtpUrl,
+  declarations.webhookSecret,
+  declarations.s3SecretKey,
+];
 
 /** Only a file that contains a secret must be private. */
 async function loadSettingsFile(path: string): Promise<YamlFile> {

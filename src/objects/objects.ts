@@ -21,7 +21,14 @@ export type Objects = {
 } & (HubServed | StoreServed);
 
 /** Where the bytes of one upload, and then of one file, are. */
-export type ObjectPlace = { id: string; tenantId: string; folderId: string; objectKey: string };
+export type ObjectPlace = {
+  id: string;
+  tenantId: string;
+  folderId: string;
+  objectKey: string;
+  /** The store's own name for an upload in parts, as `uploadUrls` has returned it. */
+  storeUpload: string | null;
+};
 
 /** Bytes go through the hub: it signs URLs of its own, and passes on what they bring and ask for. */
 export type HubServed = {
@@ -46,7 +53,7 @@ export type ArrivingBytes = {
 };
 
 /** Callers send bytes to the store itself and get them there, by URLs that the driver signs. */
-type StoreServed = {
+export type StoreServed = {
   servedBy: "store";
   /** Where to put a file of this size and hash. */
   uploadUrls(place: ObjectPlace, upload: SignedUpload): Promise<UploadUrls>;
@@ -58,10 +65,12 @@ type StoreServed = {
   downloadUrl(place: ObjectPlace, options: { expiresInSec: number }): Promise<string>;
 };
 
-type SignedUpload = { size: number; sha256: string; expiresInSec: number };
+export type SignedUpload = { size: number; sha256: string; expiresInSec: number };
 export type PutUpload = { size: number; sha256: string; parts: { number: number; etag: string }[] };
-type UploadUrls = {
+export type UploadUrls = {
   url: string;
   headers: Record<string, string>;
   parts?: { number: number; offset: number; size: number; url: string }[];
+  /** To be part of the place from now on. */
+  storeUpload?: string;
 };

@@ -20,6 +20,7 @@ const actKinds = {
   dropOutputs: "write",
   openUploads: "write",
   reserveUpload: "write",
+  noteStoreUpload: "write",
   arriveObject: "write",
   dropObjects: "write",
   dropObject: "write",

@@ -11,6 +11,7 @@ const place: ObjectPlace = {
   tenantId: "acme",
   folderId: "results",
   objectKey: "runs/1/a.txt",
+  storeUpload: null,
 };
 const text = Buffer.from("forty-two");
 

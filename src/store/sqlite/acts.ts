@@ -35,6 +35,7 @@ import {
   listJobObjects,
   listObjectUsage,
   listUploads,
+  noteStoreUpload,
   openUploads,
   reserveUpload,
 } from "./object-acts.ts";
@@ -104,6 +105,7 @@ const acts: Acts = {
   getOutputNotes,
   openUploads,
   reserveUpload,
+  noteStoreUpload,
   arriveObject,
   getObject,
   findObject,

@@ -10,7 +10,8 @@ import {
 import { type Context, RefusedAct } from "./context.ts";
 
 const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,
-  job_id AS jobId, attempt, state, size, sha256, created_at AS createdAt, expires_at AS expiresAt`;
+  job_id AS jobId, attempt, state, size, sha256, created_at AS createdAt, expires_at AS expiresAt,
+  store_upload AS storeUpload`;
 
 const lives = "(expires_at IS NULL OR expires_at > ?)";
 
@@ -60,6 +61,13 @@ export function reserveUpload(
   charge(context, upload.tenantId, size - (upload.size ?? 0));
   context.sql.run("UPDATE objects SET size = ?, expires_at = ? WHERE id = ?", size, expiresAt, id);
   return { kind: "opened", ids: [id] };
+}
+
+export function noteStoreUpload(
+  { sql }: Context,
+  { id, storeUpload }: { id: string; storeUpload: string },
+): void {
+  sql.run("UPDATE objects SET store_upload = ? WHERE id = ?", storeUpload, id);
 }
 
 /** Counts bytes of a tenant; more than its quota allows undoes the whole act. */

@@ -114,11 +114,15 @@ async function putUrl(deps: HubDeps, call: PresignCall, upload: Upload): Promise
   if (objects.servedBy === "hub")
     return { ...shown, url: ticketUrl(deps, call.hubUrl, { ...upload, method: "PUT" }) };
   const signed = { size: size!, sha256: sha256!, expiresInSec: urlSec };
-  const { parts, ...direct } = await objects.uploadUrls(upload, signed);
+  const known = await deps.store.getObject({ id: upload.id, nowMs: deps.clock.nowMs() });
+  const place = { ...upload, storeUpload: known?.storeUpload ?? null };
+  const { storeUpload, ...urls } = await objects.uploadUrls(place, signed);
+  if (storeUpload !== undefined && storeUpload !== place.storeUpload) {
+    await deps.store.noteStoreUpload({ id: upload.id, storeUpload });
+  }
   return {
     ...shown,
-    ...direct,
-    ...(parts === undefined ? {} : { parts }),
+    ...urls,
     complete_url: ticketUrl(deps, call.hubUrl, { ...upload, method: "POST" }),
   };
 }

@@ -1,0 +1,187 @@
+import { createHash } from "node:crypto";
+import { invalidArgument, WritError } from "../../core/errors.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { ObjectPlace, PutUpload, SignedUpload, StoreServed, UploadUrls } from "../objects.ts";
+import { copyObject } from "./copy-object.ts";
+import { fieldOf, S3Calls, unavailable } from "./s3-calls.ts";
+import type { S3Settings } from "./s3-settings.ts";
+
+const mib = 1024 ** 2;
+/** Larger files are put in parts, so that a broken connection costs one part and not the file. */
+const wholeBytesMax = 64 * mib;
+const partBytesMin = 16 * mib;
+const partsMax = 2000;
+/** What every store allows for a key. */
+const keyBytesMax = 1024;
+
+export type S3Options = { wholeBytesMax?: number; partBytesMin?: number };
+
+/**
+ * Keeps files in a bucket. A file is put to `<tenant>/<folder>/.uploads/<id>`, copied to
+ * `<tenant>/<folder>/<id>/<key>` and checked there. For that place no URL to put is ever made: what was put later, with a
+ * URL that was still valid, changes nothing that anybody reads.
+ */
+export class S3Objects implements StoreServed {
+  readonly servedBy = "store";
+  readonly #calls: S3Calls;
+  readonly #bucket: string;
+  readonly #options: Required<S3Options>;
+
+  constructor(settings: S3Settings, clock: Clock, options: S3Options = {}) {
+    this.#calls = new S3Calls(settings, clock);
+    this.#bucket = settings.bucket;
+    this.#options = { wholeBytesMax, partBytesMin, ...options };
+  }
+
+  async uploadUrls(place: ObjectPlace, { size, sha256, expiresInSec }: SignedUpload): Promise<UploadUrls> {
+    const key = uploadKey(place);
+    if (fileKey(place).length > keyBytesMax) {
+      const message = `is too long for the object store, together with its folder and tenant`;
+      throw invalidArgument({ path: "objectKey", message });
+    }
+    if (size > this.#options.wholeBytesMax) return this.#partUrls(place, size, expiresInSec);
+    const headers = {
+      "content-length": String(size),
+      "x-amz-checksum-sha256": Buffer.from(sha256, "hex").toString("base64"),
+    };
+    const url = await this.#calls.presign({ method: "PUT", key, headers }, expiresInSec);
+    return { url, headers };
+  }
+
+  /** A URL for each part. Asked again for the same upload, the parts that are there stay. */
+  async #partUrls(place: ObjectPlace, size: number, expiresInSec: number): Promise<UploadUrls> {
+    const key = uploadKey(place);
+    const storeUpload = place.storeUpload ?? (await this.#beginParts(key));
+    const partBytes = Math.max(this.#options.partBytesMin, Math.ceil(size / partsMax / mib) * mib);
+    const parts = [];
+    for (let offset = 0, number = 1; offset < size; offset += partBytes, number++) {
+      const partSize = Math.min(partBytes, size - offset);
+      const query = { partNumber: String(number), uploadId: storeUpload };
+      const headers = { "content-length": String(partSize) };
+      const url = await this.#calls.presign({ method: "PUT", key, query, headers }, expiresInSec);
+      parts.push({ number, offset, size: partSize, url });
+    }
+    return { url: parts[0]!.url, headers: {}, parts, storeUpload };
+  }
+
+  async #beginParts(key: string): Promise<string> {
+    const answer = await this.#calls.must({ method: "POST", key, query: { uploads: "" } });
+    const id = fieldOf(await answer.text(), "UploadId");
+    if (id === undefined) throw unavailable({ method: "POST", key }, "the answer has no UploadId");
+    return id;
+  }
+
+  /**
+   * The copy is what is checked: nobody has a URL that could change it. Whoever puts something else meanwhile, where the
+   * copy is made from, gains nothing.
+   */
+  async complete(place: ObjectPlace, upload: PutUpload): Promise<void> {
+    const [from, to] = [uploadKey(place), fileKey(place)];
+    // There already, if the answer to an earlier call was lost.
+    let copy = await this.#look(to);
+    if (copy === null) {
+      if (place.storeUpload !== null && upload.parts.length > 0) await this.#joinParts(place, upload.parts);
+      const put = await this.#look(from);
+      if (put === null) throw new WritError("NOT_FOUND", "nothing was put; put the file first");
+      await copyObject(this.#calls, { bucket: this.#bucket, from, size: put.size, to });
+      copy = await this.#look(to);
+    }
+    const isRight = copy !== null && (await this.#isFile(to, copy, upload));
+    await this.#calls.call({ method: "DELETE", key: from });
+    if (isRight) return;
+    await this.#calls.call({ method: "DELETE", key: to });
+    throw new WritError(
+      "CHECKSUM_MISMATCH",
+      `what was put is not the file of ${upload.size} bytes that was announced; nothing of it was kept, put it again`,
+    );
+  }
+
+  async #joinParts({ storeUpload, ...place }: ObjectPlace, parts: PutUpload["parts"]): Promise<void> {
+    const key = uploadKey({ ...place, storeUpload });
+    const sorted = parts.toSorted((a, b) => a.number - b.number);
+    const listed = sorted.map(
+      ({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`,
+    );
+    const body = `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`;
+    const answer = await this.#calls.call({ method: "POST", key, query: { uploadId: storeUpload! }, body });
+    const text = await answer.text();
+    // 404: an earlier call has joined them already, and what it made is looked at next.
+    if (answer.status === 404 || (answer.ok && fieldOf(text, "Code") === undefined)) return;
+    const reason = fieldOf(text, "Code") ?? String(answer.status);
+    if (answer.status >= 500) throw unavailable({ method: "POST", key }, reason);
+    throw new WritError(
+      "CHECKSUM_MISMATCH",
+      `the object store cannot join the parts: ${reason}; put them again`,
+    );
+  }
+
+  async #look(key: string): Promise<{ size: number; sha256: string | null } | null> {
+    const headers = { "x-amz-checksum-mode": "ENABLED" };
+    const answer = await this.#calls.call({ method: "HEAD", key, headers });
+    if (answer.status === 404) return null;
+    if (!answer.ok) throw unavailable({ method: "HEAD", key }, String(answer.status));
+    const sha256 = answer.headers.get("x-amz-checksum-sha256");
+    // A hash of hashes, which a file in parts has, ends with the number of its parts.
+    const isWhole = sha256 !== null && /^[A-Za-z0-9+/]{43}=$/.test(sha256);
+    return {
+      size: Number(answer.headers.get("content-length")),
+      sha256: isWhole ? Buffer.from(sha256, "base64").toString("hex") : null,
+    };
+  }
+
+  /** By the store's own hash, or, if it has made none, by that of the bytes themselves. */
+  async #isFile(
+    key: string,
+    found: { size: number; sha256: string | null },
+    { size, sha256 }: PutUpload,
+  ): Promise<boolean> {
+    return found.size === size && (found.sha256 ?? (await this.#hashOf(key))) === sha256;
+  }
+
+  async #hashOf(key: string): Promise<string> {
+    const answer = await this.#calls.must({ method: "GET", key });
+    const hash = createHash("sha256");
+    try {
+      for await (const piece of answer.body ?? []) hash.update(piece);
+    } catch (error) {
+      throw unavailable({ method: "GET", key }, String(error));
+    }
+    return hash.digest("hex");
+  }
+
+  downloadUrl(place: ObjectPlace, { expiresInSec }: { expiresInSec: number }): Promise<string> {
+    const name = place.objectKey.split("/").at(-1)!;
+    const query = {
+      "response-content-disposition": `attachment; filename="${name}"`,
+      "response-content-type": "application/octet-stream",
+    };
+    return this.#calls.presign({ method: "GET", key: fileKey(place), query }, expiresInSec);
+  }
+
+  async remove(place: ObjectPlace): Promise<void> {
+    const { storeUpload } = place;
+    if (storeUpload !== null) {
+      // Parts of an upload that nobody has joined; a store that no longer knows it has nothing to remove.
+      await this.#calls.call({ method: "DELETE", key: uploadKey(place), query: { uploadId: storeUpload } });
+    }
+    for (const key of [uploadKey(place), fileKey(place)]) {
+      const answer = await this.#calls.call({ method: "DELETE", key });
+      if (!answer.ok && answer.status !== 404)
+        throw unavailable({ method: "DELETE", key }, String(answer.status));
+    }
+  }
+
+  async close(): Promise<void> {}
+}
+
+function uploadKey({ tenantId, folderId, id }: ObjectPlace): string {
+  return `${tenantId}/${folderId}/.uploads/${id}`;
+}
+
+function fileKey({ tenantId, folderId, id, objectKey }: ObjectPlace): string {
+  return `${tenantId}/${folderId}/${id}/${objectKey}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

@@ -1,0 +1,308 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { ObjectPlace, UploadUrls } from "../../src/objects/objects.ts";
+import { copyObject } from "../../src/objects/s3/copy-object.ts";
+import { S3Calls } from "../../src/objects/s3/s3-calls.ts";
+import { S3Objects, type S3Options } from "../../src/objects/s3/s3-objects.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
+import { startS3Server } from "../support/s3-server.ts";
+import { startedForAll } from "../support/use-hub.ts";
+
+const s3 = startedForAll(startS3Server);
+const text = Buffer.from("forty-two");
+const whole = { size: text.length, sha256: sha256Hex(text) };
+let made = 0;
+
+beforeEach(() => {
+  s3.proxy.fault = undefined;
+});
+
+function objects(options: S3Options = {}, aheadMs = 0): S3Objects {
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs, sleep: async () => {} };
+  return new S3Objects(s3.settings, clock, options);
+}
+
+function newPlace(objectKey = "runs/1/a b+c=@.txt".replace(" ", "_")): ObjectPlace {
+  const id = `0198c0de-0000-7000-8000-${String(++made).padStart(12, "0")}`;
+  return { id, tenantId: "acme", folderId: "results", objectKey, storeUpload: null };
+}
+
+function send(url: string, body: Uint8Array, headers: Record<string, string> = {}, method = "PUT") {
+  return fetch(url, { method, headers, body: method === "GET" ? null : body, redirect: "manual" });
+}
+
+function urlsFor(place: ObjectPlace, facts = whole, at = objects()): Promise<UploadUrls> {
+  return at.uploadUrls(place, { ...facts, expiresInSec: 900 });
+}
+
+/** A file that was put and checked. */
+async function stored(place = newPlace()): Promise<ObjectPlace> {
+  const { url, headers } = await urlsFor(place);
+  expect((await send(url, text, headers)).status).toBe(200);
+  await objects().complete(place, { ...whole, parts: [] });
+  return place;
+}
+
+async function read(place: ObjectPlace): Promise<string> {
+  return (await fetch(await objects().downloadUrl(place, { expiresInSec: 60 }))).text();
+}
+
+test("a file is put, checked, copied to a place of its own, read and removed", async () => {
+  const place = await stored();
+  expect(await read(place)).toBe("forty-two");
+  expect(s3.keys()).toEqual([`acme/results/${place.id}/${place.objectKey}`]);
+  await objects().remove(place);
+  expect(s3.keys()).toEqual([]);
+  await objects().remove(place);
+});
+
+describe("M-04: a URL is refused by the store", () => {
+  const refusals: [string, (urls: UploadUrls) => Promise<Response>][] = [
+    ["with another method", ({ url, headers }) => send(url, text, headers, "DELETE")],
+    [
+      "with another size",
+      ({ url, headers }) => send(url, Buffer.from("x"), { ...headers, "content-length": "1" }),
+    ],
+    [
+      "with another checksum",
+      ({ url, headers }) => send(url, text, { ...headers, "x-amz-checksum-sha256": "A".repeat(43) }),
+    ],
+    ["without its headers", ({ url }) => send(url, text)],
+    ["for another key", ({ url, headers }) => send(url.replace("/.uploads/", "/.other/"), text, headers)],
+    ["for another tenant", ({ url, headers }) => send(url.replace("/acme/", "/globex/"), text, headers)],
+    ["for the place that is read", ({ url, headers }) => send(url.replace("/.uploads/", "/"), text, headers)],
+    [
+      "with another expiry",
+      ({ url, headers }) => send(url.replace("X-Amz-Expires=900", "X-Amz-Expires=9000"), text, headers),
+    ],
+  ];
+  test.each(refusals)("%s", async (_, act) => {
+    const before = s3.keys();
+    expect((await act(await urlsFor(newPlace()))).status).toBe(403);
+    expect(s3.keys()).toEqual(before);
+  });
+
+  test("when it has expired", async () => {
+    const { url, headers } = await urlsFor(newPlace(), whole, objects({}, -901_000));
+    expect((await send(url, text, headers)).status).toBe(403);
+    const place = await stored();
+    const late = await objects({}, -61_000).downloadUrl(place, { expiresInSec: 60 });
+    expect((await fetch(late)).status).toBe(403);
+  });
+});
+
+test("M-04: a URL that is used again after the end changes nothing that anybody reads", async () => {
+  const place = newPlace();
+  const { url, headers } = await urlsFor(place);
+  await send(url, text, headers);
+  await objects().complete(place, { ...whole, parts: [] });
+  // The same bytes: the signature allows no others.
+  expect((await send(url, text, headers)).status).toBe(200);
+  expect(await read(place)).toBe("forty-two");
+  await objects().complete(place, { ...whole, parts: [] });
+  await objects().remove(place);
+  expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+});
+
+describe("what was put is not accepted", () => {
+  test("when there is nothing", async () => {
+    const call = objects().complete(newPlace(), { ...whole, parts: [] });
+    await expect(call).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  test.each([
+    ["size", { size: 8, sha256: whole.sha256 }],
+    ["hash", { size: 9, sha256: sha256Hex("forty-one") }],
+  ])("F-50: when it has another %s, and nothing of it stays", async (_, announced) => {
+    const place = newPlace();
+    const { url, headers } = await urlsFor(place);
+    await send(url, text, headers);
+    const call = objects().complete(place, { ...announced, parts: [] });
+    await expect(call).rejects.toMatchObject({ code: "CHECKSUM_MISMATCH" });
+    expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+  });
+
+  test("when it is replaced before it is copied, however late", async () => {
+    const place = newPlace();
+    const { url, headers } = await urlsFor(place);
+    await send(url, text, headers);
+    const other = Buffer.from("forty-one");
+    const forged = await urlsFor(place, { size: 9, sha256: sha256Hex(other) });
+    const copying = Promise.withResolvers<void>();
+    let isHeld = true;
+    s3.proxy.fault = (method, path) => {
+      if (method !== "PUT" || !path.includes(`/${place.id}/`) || !isHeld) return undefined;
+      copying.resolve();
+      return { kind: "status", status: 503, code: "SlowDown" };
+    };
+    const slow = { ...systemClock, sleep: () => copying.promise.then(() => replaced.promise) };
+    const replaced = Promise.withResolvers<void>();
+    const completed = new S3Objects(s3.settings, slow).complete(place, { ...whole, parts: [] });
+    const refused = expect(completed).rejects.toMatchObject({ code: "CHECKSUM_MISMATCH" });
+    await copying.promise;
+    await send(forged.url, other, forged.headers);
+    isHeld = false;
+    replaced.resolve();
+    await refused;
+    expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+  });
+});
+
+describe("F-50: the store", () => {
+  const complete = (place: ObjectPlace) => objects().complete(place, { ...whole, parts: [] });
+  async function put(): Promise<ObjectPlace> {
+    const place = newPlace();
+    const { url, headers } = await urlsFor(place);
+    await send(url, text, headers);
+    s3.proxy.seen.length = 0;
+    return place;
+  }
+
+  test("that answers 500 is asked again, at most three times in all", async () => {
+    const place = await put();
+    let left = 2;
+    s3.proxy.fault = () => (left-- > 0 ? { kind: "status", status: 500, code: "InternalError" } : undefined);
+    await complete(place);
+    expect(await read(place)).toBe("forty-two");
+    const other = await put();
+    s3.proxy.fault = () => ({ kind: "status", status: 500, code: "InternalError" });
+    await expect(complete(other)).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
+    expect(s3.proxy.seen).toHaveLength(3);
+  });
+
+  test("that answers 403 is not asked again, and the reason is for the log only", async () => {
+    const place = await put();
+    s3.proxy.fault = () => ({ kind: "status", status: 403, code: "AccessDenied" });
+    const failed = await complete(place).catch((error) => error);
+    expect(failed).toMatchObject({
+      code: "FILES_UNAVAILABLE",
+      details: { reason: expect.stringContaining("403") },
+    });
+    expect(failed.message).not.toContain("acme");
+    expect(s3.proxy.seen).toHaveLength(1);
+  });
+
+  test("that breaks the connection while the file is checked is not believed", async () => {
+    const place = await put();
+    s3.proxy.fault = (method) => (method === "GET" ? { kind: "cut answer", afterBytes: 4 } : undefined);
+    await expect(complete(place)).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
+    s3.proxy.fault = undefined;
+    await complete(place);
+    expect(await read(place)).toBe("forty-two");
+  });
+
+  test("that answers byte by byte is waited for", async () => {
+    const place = await put();
+    s3.proxy.fault = () => ({ kind: "slow answer" });
+    await complete(place);
+    expect(await read(place)).toBe("forty-two");
+  });
+
+  test("that redirects is not followed", async () => {
+    const place = await put();
+    s3.proxy.fault = () => ({ kind: "redirect", to: "http://169.254.169.254/" });
+    await expect(complete(place)).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
+    expect(s3.proxy.seen).toHaveLength(1);
+  });
+
+  test("that answers 200 with an error in its body has not copied anything", async () => {
+    const place = await put();
+    s3.proxy.fault = (method) =>
+      method === "PUT" ? { kind: "status", status: 200, code: "SlowDown" } : undefined;
+    await expect(complete(place)).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
+  });
+
+  test("that is away is FILES_UNAVAILABLE", async () => {
+    const away = new S3Objects(
+      { ...s3.settings, endpoint: "http://127.0.0.1:1" },
+      { ...systemClock, sleep: async () => {} },
+    );
+    const call = away.complete(newPlace(), { ...whole, parts: [] });
+    await expect(call).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
+  });
+});
+
+describe("a large file is put in parts", () => {
+  const part = 1024 ** 2;
+  const large = Buffer.alloc(2.5 * part, "0123456789abcdef");
+  const facts = { size: large.length, sha256: sha256Hex(large) };
+  const inParts = { wholeBytesMax: part, partBytesMin: part };
+
+  /** Puts these parts, and gives what the store answered. */
+  async function putParts({ parts = [] }: UploadUrls, numbers: number[]) {
+    const answers = [];
+    for (const { number, offset, size, url } of parts.filter((one) => numbers.includes(one.number))) {
+      const answer = await send(url, large.subarray(offset, offset + size));
+      expect(answer.status).toBe(200);
+      answers.push({ number, etag: answer.headers.get("etag")! });
+    }
+    return answers;
+  }
+
+  async function begun() {
+    const place = newPlace();
+    const urls = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    return { urls, place: { ...place, storeUpload: urls.storeUpload ?? null } };
+  }
+
+  test("whose URLs are for their sizes and numbers", async () => {
+    const { urls } = await begun();
+    expect(urls.parts!.map(({ number, offset, size }) => [number, offset, size])).toEqual([
+      [1, 0, part],
+      [2, part, part],
+      [3, 2 * part, part / 2],
+    ]);
+    const [first, second] = urls.parts!;
+    expect((await send(first!.url, Buffer.from("x"))).status).toBe(403);
+    expect(
+      (await send(first!.url.replace("partNumber=1", "partNumber=2"), large.subarray(0, part))).status,
+    ).toBe(403);
+    expect((await send(second!.url, large.subarray(0, part), {}, "DELETE")).status).toBe(403);
+  });
+
+  test("and goes on with new URLs after a connection was cut", async () => {
+    const { urls, place } = await begun();
+    const first = await putParts(urls, [1]);
+    s3.proxy.fault = (method) =>
+      method === "PUT" ? { kind: "cut request", afterBytes: part / 2 } : undefined;
+    await expect(send(urls.parts![1]!.url, large.subarray(part, 2 * part))).rejects.toThrow();
+    s3.proxy.fault = undefined;
+    const fresh = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    expect(fresh.storeUpload).toBe(place.storeUpload);
+    const rest = await putParts(fresh, [2, 3]);
+    const upload = { ...facts, parts: [...rest, ...first] };
+    await objects(inParts).complete(place, upload);
+    const answer = await fetch(await objects().downloadUrl(place, { expiresInSec: 60 }));
+    expect(sha256Hex(Buffer.from(await answer.arrayBuffer()))).toBe(facts.sha256);
+    // Once more, after a lost answer.
+    await objects(inParts).complete(place, upload);
+  });
+
+  test("and is not accepted when parts are missing or mixed up", async () => {
+    const { urls, place } = await begun();
+    const parts = await putParts(urls, [1, 3]);
+    const call = objects(inParts).complete(place, { ...facts, parts });
+    await expect(call).rejects.toMatchObject({ code: "CHECKSUM_MISMATCH" });
+    expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+    await objects(inParts).remove(place);
+  });
+});
+
+test("what is too large to be copied at once is copied in parts", async () => {
+  const place = await stored(newPlace("a.txt"));
+  const from = `acme/results/${place.id}/${place.objectKey}`;
+  const calls = new S3Calls(s3.settings, systemClock);
+  const copy = { ...place, id: `${place.id.slice(0, -4)}copy` };
+  const to = `acme/results/${copy.id}/${copy.objectKey}`;
+  await copyObject(
+    calls,
+    { bucket: s3.settings.bucket, from, size: 9, to },
+    { wholeBytesMax: 8, partBytes: 4 },
+  );
+  expect(await read(copy)).toBe("forty-two");
+});
+
+test("a key that is too long together with its tenant and folder is refused before anything is put", async () => {
+  const long = newPlace(Array.from({ length: 10 }, () => "a".repeat(99)).join("/"));
+  await expect(urlsFor(long)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+});
