@@ -1,5 +1,12 @@
 import type { z } from "zod";
-import type { queueView, quota, tenantQuota, tokenAnswer, tokenRequest } from "../contract/admin-shapes.ts";
+import type {
+  queueView,
+  quota,
+  shownSetting,
+  tenantQuota,
+  tokenAnswer,
+  tokenRequest,
+} from "../contract/admin-shapes.ts";
 import type { bulkAnswer } from "../contract/list-query.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
@@ -78,3 +85,6 @@ export type JobEvent =
   | Placed<"reset">
   | (Placed<"job:progress"> & LiveEvent & { progress: number })
   | (Placed<Exclude<JobEventName, "job:progress">> & LiveEvent);
+
+/** A setting of the hub; the value of a secret is null. */
+export type ShownSetting = z.infer<typeof shownSetting>;

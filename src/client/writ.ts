@@ -23,6 +23,7 @@ import type {
   ListFilter,
   LockdownState,
   NewToken,
+  ShownSetting,
   SigningKey,
   SubmitOptions,
   TimelineEvent,
@@ -242,6 +243,11 @@ export class Writ {
       const next = header("x-next-cursor");
       cursor = next === undefined ? undefined : Number(next);
     } while (cursor !== undefined);
+  }
+
+  /** The settings of the hub, without secrets. */
+  async settings(): Promise<ShownSetting[]> {
+    return (await this.#hub.call(adminRoutes.listSettings, {})).body;
   }
 
   async lockdown(): Promise<LockdownState> {

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { generateSigningKey } from "../signing/ed25519.ts";
+import { s3SettingsOf } from "./s3-settings.ts";
 import { loadHubSettings } from "./settings.ts";
 
 let home: string;
@@ -18,11 +19,6 @@ test.each([
   ["WRIT_DATABASE_URL", "postgres://localhost/writ", "has no PostgreSQL store"],
   ["WRIT_MQTT_URL", "broker.example:1883", "has no MQTT"],
   ["WRIT_MQTT_HMAC_KEY_FILE", "/key", "has no MQTT"],
-  ["WRIT_S3_ENDPOINT", "https://s3.example", "has no S3 storage"],
-  ["WRIT_S3_BUCKET", "jobs", "has no S3 storage"],
-  ["WRIT_S3_REGION", "eu", "has no S3 storage"],
-  ["WRIT_S3_ACCESS_KEY", "id", "has no S3 storage"],
-  ["WRIT_S3_SECRET_KEY", "secret", "has no S3 storage"],
 ])("B13: %s, which this version does not have, stops the start", async (name, value, why) => {
   await expect(load({ [name]: value })).rejects.toMatchObject({
     code: "CONFIG_INVALID",
@@ -43,6 +39,44 @@ test("B13: a signing key that cannot be used is refused under its name, and not 
     await expect(refused).rejects.toThrow("JOB_SIGNING_PRIVATE_KEY: *** is not allowed; use an Ed25519");
   }
   expect((await load({ JOB_SIGNING_PRIVATE_KEY: pem })).signingKeyPem).toBe(pem);
+});
+
+const store = {
+  WRIT_S3_ENDPOINT: "https://s3.example",
+  WRIT_S3_BUCKET: "files",
+  WRIT_S3_ACCESS_KEY: "id",
+  WRIT_S3_SECRET_KEY: "s3-secret",
+};
+
+test("half of the settings of an object store stop the start, and name the missing half", async () => {
+  for (const name of Object.keys(store)) {
+    const { [name as keyof typeof store]: _, ...rest } = store;
+    const refused = load(rest);
+    await expect(refused).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    await expect(refused).rejects.toThrow(`set without ${name}`);
+  }
+  await expect(load({ ...store, WRIT_S3_SECRET_KEY_FILE: "/key" })).rejects.toThrow("are both set");
+  const env: Record<string, string> = { ...store };
+  expect(await load(env)).toMatchObject({ s3Bucket: "files", s3Region: "us-east-1", s3PathStyle: true });
+  expect(env, "no process that is started later inherits it").not.toHaveProperty("WRIT_S3_SECRET_KEY");
+});
+
+test("files are not sent unencrypted to another machine unless somebody says so", async () => {
+  const plain = { ...store, WRIT_S3_ENDPOINT: "http://minio.internal:9000" };
+  await expect(load(plain)).rejects.toThrow("would send files unencrypted");
+  await expect(load({ ...plain, WRIT_S3_PLAINTEXT: "true" })).resolves.toBeDefined();
+  await expect(load({ ...store, WRIT_S3_ENDPOINT: "http://127.0.0.1:9000" })).resolves.toBeDefined();
+});
+
+test("the secret key of an object store may be in a file, which must be private", async () => {
+  const { WRIT_S3_SECRET_KEY: _, ...rest } = store;
+  const path = join(home, "s3.key");
+  writeFileSync(path, "from-a-file\n", { mode: 0o600 });
+  const settings = await load({ ...rest, WRIT_S3_SECRET_KEY_FILE: path });
+  expect(await s3SettingsOf(settings)).toMatchObject({ secretKey: "from-a-file", bucket: "files" });
+  chmodSync(path, 0o644);
+  await expect(s3SettingsOf(settings)).rejects.toThrow("other users can access");
+  expect(await s3SettingsOf(await load({}))).toBeNull();
 });
 
 test("a worker may not count as inactive between two of its heartbeats", async () => {

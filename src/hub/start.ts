@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { WritError } from "../core/errors.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
@@ -114,10 +115,21 @@ async function startLocked(
     const { url, port } = ports.http;
     const grpcPort = ports.rpc.port;
     logger.info({ url, grpc_port: grpcPort, version }, "the hub has started");
+    void checkObjects(deps);
     return { url, port, grpcPort, home, settings, stop: () => stopAll(services).finally(close) };
   } catch (error) {
     await close().catch(() => {});
     throw error;
+  }
+}
+
+/** Jobs without files run all the same. */
+async function checkObjects({ objects, logger }: HubDeps): Promise<void> {
+  try {
+    await objects.check();
+  } catch (error) {
+    const details = error instanceof WritError ? error.details : undefined;
+    logger.error({ err: error, details }, "files cannot be stored at present");
   }
 }
 

@@ -14,6 +14,8 @@
  * upload that met it is left.
  */
 export type Objects = {
+  /** Throws what is wrong if files cannot be stored and removed at present. */
+  check(): Promise<void>;
   /** Removes what a place has, complete or not. A place that has nothing is not an error. */
   remove(place: ObjectPlace): Promise<void>;
   /** Ends what is still arriving, and releases resources. */

@@ -44,7 +44,7 @@ describe("M-02: a key is refused, and nothing is stored, when it", () => {
     ["has a double slash", "a//b"],
     ["is escaped", "%2e%2e/x"],
     ["contains a NUL", "a\0b"],
-    ["is too long", "a/".repeat(512) + "b"],
+    ["is too long", `${"a/".repeat(512)}b`],
     ["has control characters", "a\nb"],
     ["has a backslash", "a\\b"],
     ["is a folder", "a/"],

@@ -47,6 +47,16 @@ async function read(place: ObjectPlace): Promise<string> {
   return (await fetch(await objects().downloadUrl(place, { expiresInSec: 60 }))).text();
 }
 
+test("a store that can be used passes the check, and one with another key does not", async () => {
+  await objects().check();
+  expect(s3.keys()).toEqual([]);
+  const stranger = new S3Objects({ ...s3.settings, secretKey: "another" }, systemClock);
+  await expect(stranger.check()).rejects.toMatchObject({
+    code: "FILES_UNAVAILABLE",
+    details: { reason: expect.stringContaining("SignatureDoesNotMatch") },
+  });
+});
+
 test("a file is put, checked, copied to a place of its own, read and removed", async () => {
   const place = await stored();
   expect(await read(place)).toBe("forty-two");

@@ -73,6 +73,7 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
       hub,
       ...examineKeys(keys, nowMs),
       ...(await ifAllowed("workers", () => examineWorkers(writ, keys, nowMs))),
+      ...(await ifAllowed("files", () => examineFiles(writ))),
       ...(await examineAlerts(writ)),
     ];
   } catch (error) {
@@ -131,6 +132,17 @@ function withoutKeys(workers: readonly Worker[], keys: readonly SigningKey[], no
   const why = `given no jobs, because they trust none of the hub's keys: ${ids.join(", ")}${more}`;
   const advice = "the worker of `writ up` gets them by itself; for others run: writ workers add ID";
   return [{ check: "workers", state: "problem", says: `${why}; ${advice}` }];
+}
+
+/** Where files are kept. Whether an object store can be used is in the hub's log: it tries that when it starts. */
+async function examineFiles(writ: Writ): Promise<Finding[]> {
+  const settings = await writ.settings();
+  const settingOf = (wanted: string) => settings.find(({ name }) => name === wanted)?.value ?? null;
+  const [bucket, endpoint] = [settingOf("WRIT_S3_BUCKET"), settingOf("WRIT_S3_ENDPOINT")];
+  const says = bucket === null ? "are kept in the hub's home" : `are kept in bucket ${bucket} at ${endpoint}`;
+  const isPlain = bucket !== null && settingOf("WRIT_S3_PLAINTEXT") === true;
+  if (!isPlain) return [{ check: "files", state: "ok", says }];
+  return [{ check: "files", state: "warning", says: `${says}, unencrypted on the way (WRIT_S3_PLAINTEXT)` }];
 }
 
 async function examineAlerts(writ: Writ): Promise<Finding[]> {

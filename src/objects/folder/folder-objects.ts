@@ -1,4 +1,5 @@
-import { rm, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
 import type { ArrivingBytes, HubServed, ObjectPlace } from "../objects.ts";
@@ -18,6 +19,12 @@ export class FolderObjects implements HubServed {
 
   constructor(root: string) {
     this.#root = root;
+  }
+
+  async check(): Promise<void> {
+    await access(this.#root, constants.R_OK | constants.W_OK).catch((error) => {
+      throw asObjectError(error, this.#root);
+    });
   }
 
   async sizeOf(place: ObjectPlace): Promise<number> {

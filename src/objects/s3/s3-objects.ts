@@ -33,6 +33,12 @@ export class S3Objects implements StoreServed {
     this.#options = { wholeBytesMax, partBytesMin, ...options };
   }
 
+  /** No tenant's name begins with a dot. */
+  async check(): Promise<void> {
+    await this.#calls.must({ method: "PUT", key: ".writ-check", body: "" });
+    await this.#calls.must({ method: "DELETE", key: ".writ-check" });
+  }
+
   async uploadUrls(place: ObjectPlace, { size, sha256, expiresInSec }: SignedUpload): Promise<UploadUrls> {
     const key = uploadKey(place);
     if (fileKey(place).length > keyBytesMax) {
