@@ -22,7 +22,7 @@ import {
 } from "./worker-state.ts";
 
 /** How long a worker may take until it serves jobs. */
-const readyMs = 60_000;
+const readyMs = 120_000;
 /** A worker that is busy may miss an answer. */
 const checksMax = 3;
 const lookMs = 20;

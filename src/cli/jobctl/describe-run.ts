@@ -13,6 +13,7 @@ export type RunFlags = {
   port?: number;
   inputJson?: string;
   secret?: string[];
+  container?: string;
   solverUrl?: string;
   solverChecksum?: string;
 };
@@ -37,10 +38,13 @@ export async function describeRun(
   if (kind === "exec") {
     if (flags.inputJson !== undefined)
       throw wrong("--input-json: belongs to --kind exec_per_job and persistent_http; use --params");
+    if (flags.container !== undefined)
+      throw wrong("--container: belongs to --kind exec_per_job and persistent_http");
     return { run: { kind, argv: words, ...secrets } };
   }
   const input = flags.inputJson === undefined ? {} : { job_input: await readInput(context, flags.inputJson) };
-  const run = { worker_command: words, ...input, ...secrets };
+  const container = flags.container === undefined ? {} : { container: flags.container };
+  const run = { worker_command: words, ...input, ...secrets, ...container };
   if (kind === "exec_per_job") return { run: { kind, ...run } };
   const { port } = flags;
   if (port === undefined) throw wrong("--port: is missing; give the port that the worker listens on");
@@ -58,7 +62,9 @@ function refuseWithoutKind(words: string[], flags: RunFlags): void {
     const found = JSON.stringify(words[0]);
     throw wrong(`${found} is not expected here; to run a command, use --exec -- COMMAND`);
   }
-  const given = (["port", "inputJson", "secret"] as const).find((name) => flags[name] !== undefined);
+  const given = (["port", "inputJson", "secret", "container"] as const).find(
+    (name) => flags[name] !== undefined,
+  );
   if (given === undefined) return;
   const flag = given === "inputJson" ? "--input-json" : `--${given}`;
   throw wrong(`${flag}: needs --kind and a command; for example: --kind exec_per_job -- ./worker.sh`);

@@ -59,6 +59,10 @@ export function define(command: Command, context: CliContext): void {
       "with exec_per_job and persistent_http: the input as JSON, @FILE to read a file, or - to read standard input",
     )
     .option("--secret <name>", "a secret that the worker has, for the command; may be repeated", collect)
+    .option(
+      "--container <name>",
+      "with exec_per_job and persistent_http: run it in this container of a worker",
+    )
     .option("--solver-url <url>", "download the program from here and run it with --params")
     .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
     .option("--wait", "wait until the job has ended; exit with 1 if it did not complete")
