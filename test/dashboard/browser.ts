@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import type { TestHub } from "../support/hub.ts";
 
 /** Debian's package; the tests are skipped where it is missing. */
@@ -20,5 +20,3 @@ export async function signIn(page: Page, hub: Pick<TestHub, "url">, token: strin
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("navigation", { name: "Main" }).first().waitFor({ state: "attached" });
 }
-
-export type Visitor = { context: BrowserContext; page: Page };

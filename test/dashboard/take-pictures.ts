@@ -3,12 +3,14 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { openBrowser, signIn } from "./browser.ts";
 import { setStage } from "./stage.ts";
+import { stageAdministration } from "./stage-administration.ts";
 
 // Takes a picture of each page, light, dark and on a phone, into the folder that is given.
 const folder = process.argv[2] ?? "/tmp/writ-pictures";
 const only = process.argv[3];
 mkdirSync(folder, { recursive: true });
 const stage = await setStage();
+await stageAdministration(stage.hub);
 const browser = await openBrowser();
 const sizes = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
 
@@ -28,6 +30,9 @@ const shots: {
   { name: "fleet-confirm", path: "/fleet", theme: "dark", size: "desktop", act: askToBlock },
   { name: "add-worker", path: "/fleet", theme: "light", size: "desktop", act: addWorker },
   { name: "queues", path: "/queues", theme: "light", size: "desktop" },
+  { name: "queues-dark", path: "/queues", theme: "dark", size: "desktop", act: changeQuota },
+  { name: "phone-queues", path: "/queues", theme: "light", size: "phone" },
+  { name: "phone-settings", path: "/settings", theme: "dark", size: "phone" },
   { name: "audit", path: "/audit", theme: "light", size: "desktop" },
   { name: "access", path: "/access", theme: "light", size: "desktop" },
   { name: "settings", path: "/settings", theme: "dark", size: "desktop" },
@@ -57,6 +62,12 @@ async function askToBlock(page: Page): Promise<void> {
 
 async function addWorker(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Add a worker" }).click();
+}
+
+async function changeQuota(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Change the quota of research" }).click();
+  await page.getByLabel("Jobs that may wait").fill("a few");
+  await page.keyboard.press("Enter");
 }
 
 async function selectSome(page: Page): Promise<void> {

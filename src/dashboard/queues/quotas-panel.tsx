@@ -1,145 +1,132 @@
-import { type FormEvent, useState } from "react";
 import type { z } from "zod";
-import { quotaLimits, quota as quotaShape } from "../../contract/admin-shapes.ts";
+import { quotaLimits, type tenantQuota } from "../../contract/admin-shapes.ts";
 import { routes } from "../../contract/routes.ts";
-import { callHub, errorText } from "../hub/call-hub.ts";
+import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { bytesText, countText } from "../parts/format.ts";
-import { askFirst, closeQuestion } from "../shell/confirm.tsx";
-import { showToast } from "../shell/toasts.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { ErrorBand } from "../parts/notices.tsx";
+import { askForQuota, limitLabels, type Quota } from "./quota-form.tsx";
 
-type Quota = z.infer<typeof quotaShape>;
+type TenantQuota = z.infer<typeof tenantQuota>;
 
-const limitLabels: Record<keyof Quota, string> = {
-  max_pending: "waiting jobs",
-  max_queues: "queues with waiting jobs",
-  max_running: "running jobs",
-  submits_per_sec: "submissions a second",
-  max_output_bytes: "bytes of output",
-  max_artifact_bytes: "bytes of files",
-};
+const everyMs = 5_000;
 
+/** What each tenant uses, of what it may use. */
 export function QuotasPanel({ mayChange }: { mayChange: boolean }) {
-  const { data, reload } = useQuery("quotas", async () => (await callHub(routes.listQuotas, {})).body, {
-    everyMs: 5_000,
-  });
-  if (data === undefined || data.length === 0) return null;
+  const { data, error, at, reload } = useQuery("quotas", readQuotas, { everyMs });
   return (
-    <section className="panel">
-      <header>
-        <h2>Quotas</h2>
-        <span className="grow">what each tenant uses, of what it may use</span>
-      </header>
-      <table className="why queues">
-        <thead>
-          <tr>
-            <th>Tenant</th>
-            <th className="num">Waiting</th>
-            <th className="num">Running</th>
-            <th>Other limits</th>
-            <th>
-              <span className="only-read">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.map(({ tenant_id, quota, pending, active }) => (
-            <tr key={tenant_id}>
-              <td className="strong">{tenant_id}</td>
-              <td className="num">{ofText(pending, quota.max_pending)}</td>
-              <td className="num">{ofText(active, quota.max_running)}</td>
-              <td className="dim">{otherText(quota)}</td>
-              <td className="num">
-                {mayChange ? (
-                  <button
-                    type="button"
-                    className="button small"
-                    onClick={() => showChange(tenant_id, quota, reload)}
-                  >
-                    Change…
-                  </button>
-                ) : null}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <>
+      <ErrorBand error={error} at={at} onRetry={reload} />
+      {data === undefined ? null : (
+        <section className="panel">
+          <header>
+            <h2>Quotas</h2>
+            <span className="grow">what each tenant uses, of what it may use</span>
+            {mayChange ? (
+              <button type="button" className="button small" onClick={() => askForQuota(null, reload)}>
+                <Icon name="plus" />
+                Set a quota
+              </button>
+            ) : null}
+          </header>
+          {data.length === 0 ? (
+            <p className="nothing dimmer">No tenant has a quota or jobs.</p>
+          ) : (
+            <QuotaTable quotas={data} mayChange={mayChange} onDone={reload} />
+          )}
+        </section>
+      )}
+    </>
   );
 }
 
-function ofText(used: number, max: number | undefined): string {
-  return max === undefined ? countText(used) : `${countText(used)} of ${countText(max)}`;
+async function readQuotas(): Promise<TenantQuota[]> {
+  const { body } = await callHub(routes.listQuotas, {});
+  return [...body].sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
+}
+
+function QuotaTable(props: { quotas: TenantQuota[]; mayChange: boolean; onDone: () => void }) {
+  return (
+    <table className="rows quotas">
+      <thead>
+        <tr>
+          <th scope="col">Tenant</th>
+          <th scope="col">Waiting</th>
+          <th scope="col">Running</th>
+          <th scope="col" className="not-phone">
+            Other limits
+          </th>
+          <th scope="col">
+            <span className="only-read">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {props.quotas.map((tenant) => (
+          <tr key={tenant.tenant_id}>
+            <td className="strong">{tenant.tenant_id}</td>
+            <td>
+              <UsedOf name="Waiting" used={tenant.pending} max={tenant.quota.max_pending} />
+            </td>
+            <td>
+              <UsedOf name="Running" used={tenant.active} max={tenant.quota.max_running} />
+            </td>
+            <td className="dim not-phone">{otherText(tenant.quota)}</td>
+            <td className="num">
+              {props.mayChange ? (
+                <button
+                  type="button"
+                  className="button small"
+                  aria-label={`Change the quota of ${tenant.tenant_id}`}
+                  onClick={() => askForQuota(tenant, props.onDone)}
+                >
+                  Change…
+                </button>
+              ) : null}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function UsedOf({ name, used, max }: { name: string; used: number; max: number | undefined }) {
+  if (max === undefined) {
+    return (
+      <span>
+        {countText(used)} <span className="dimmer">no limit</span>
+      </span>
+    );
+  }
+  const percent = max === 0 ? 100 : Math.min(100, Math.round((used / max) * 100));
+  return (
+    <span className={percent === 100 ? "used-of is-full" : "used-of"}>
+      <span>
+        {countText(used)} of {countText(max)}
+        {percent === 100 ? <b className="alarm-text">, full</b> : null}
+      </span>
+      <span
+        className="meter"
+        role="meter"
+        aria-label={`${name}, of what is allowed`}
+        aria-valuenow={percent}
+        aria-valuemin={0}
+        aria-valuemax={100}
+      >
+        <i style={{ width: `${percent}%` }} />
+      </span>
+    </span>
+  );
 }
 
 function otherText(quota: Quota): string {
-  const others = quotaLimits.filter(
-    (name) => name !== "max_pending" && name !== "max_running" && quota[name] !== undefined,
-  );
-  if (others.length === 0) return "none";
-  return others
-    .map(
-      (name) =>
-        `${name.endsWith("bytes") ? bytesText(quota[name] ?? 0) : countText(quota[name] ?? 0)} ${limitLabels[name].replace("bytes ", "")}`,
-    )
-    .join(", ");
-}
-
-function showChange(tenantId: string, quota: Quota, onDone: () => void): void {
-  askFirst({
-    title: `Quota of ${tenantId}`,
-    body: <QuotaForm tenantId={tenantId} quota={quota} onDone={onDone} />,
-    acts: [],
+  const others = quotaLimits.filter((name) => name !== "max_pending" && name !== "max_running");
+  const parts = others.flatMap((name) => {
+    const max = quota[name];
+    if (max === undefined) return [];
+    return [`${name.endsWith("bytes") ? bytesText(max) : countText(max)} ${limitLabels[name].short}`];
   });
-}
-
-function QuotaForm({ tenantId, quota, onDone }: { tenantId: string; quota: Quota; onDone: () => void }) {
-  const [typed, setTyped] = useState<Partial<Record<keyof Quota, string>>>(() =>
-    Object.fromEntries(
-      quotaLimits.map((name) => [name, quota[name] === undefined ? "" : String(quota[name])]),
-    ),
-  );
-  const [problem, setProblem] = useState<string | null>(null);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const given = quotaLimits.filter((name) => (typed[name] ?? "") !== "");
-    const body = Object.fromEntries(given.map((name) => [name, Number(typed[name])])) as Quota;
-    const { success, error } = quotaShape.safeParse(body);
-    if (!success) {
-      const [issue] = error.issues;
-      setProblem(`${issue?.path.join(".")}: ${issue?.message}`);
-      return;
-    }
-    try {
-      await callHub(routes.putQuota, { params: { id: tenantId }, body });
-      onDone();
-      closeQuestion();
-      showToast({ icon: "check", text: `The quota of ${tenantId} is changed` });
-    } catch (refusal) {
-      setProblem(errorText(refusal));
-    }
-  };
-  return (
-    <form className="form" onSubmit={(event) => void submit(event)}>
-      {quotaLimits.map((name) => (
-        <label key={name}>
-          At most … {limitLabels[name]}
-          <input
-            inputMode="numeric"
-            value={typed[name] ?? ""}
-            placeholder="no limit"
-            onChange={(event) => setTyped({ ...typed, [name]: event.target.value })}
-          />
-        </label>
-      ))}
-      {problem === null ? null : (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
-      <button type="submit" className="button main">
-        Change it
-      </button>
-    </form>
-  );
+  return parts.length === 0 ? "none" : parts.join(", ");
 }

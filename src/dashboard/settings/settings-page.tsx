@@ -1,69 +1,64 @@
+import type { z } from "zod";
+import type { shownSetting } from "../../contract/admin-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useHealth } from "../hub/health.ts";
 import { useQuery } from "../hub/use-query.ts";
+import { FindField, useWords } from "../parts/find-field.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 
-const sources = { flag: "command line", environment: "environment", file: "writ.yaml", default: "default" };
+type Setting = z.infer<typeof shownSetting>;
+
+const sources: Record<Setting["from"], string> = {
+  flag: "command line",
+  environment: "environment",
+  file: "writ.yaml",
+  default: "default",
+};
 
 /** What the hub runs with, and where each value came from. It is changed where it came from, not here. */
 export function SettingsPage() {
   const place = usePlace();
-  const words = (place.query.get("q") ?? "").toLowerCase();
+  const words = useWords();
+  const onlyChanged = place.query.get("from") === "set";
   const version = useHealth()?.version;
   const { data, error, at, reload } = useQuery(
     "settings",
     async () => (await callHub(routes.listSettings, {})).body,
   );
-  const shown = (data ?? []).filter(({ name }) => name.toLowerCase().includes(words));
+  const shown = data?.filter(
+    ({ name, from }) => name.toLowerCase().includes(words) && (!onlyChanged || from !== "default"),
+  );
   return (
     <>
       <div className="top">
         <h1>Settings</h1>
-        <span className="dim not-phone">
-          {version === undefined ? "" : `version ${version}`} · as this hub was started
+        <span className="grow dim cut not-phone">
+          as this hub was started{version === undefined ? "" : `, version ${version}`}
         </span>
+        <span className="grow phone-only" />
+        <div className="segments" role="group" aria-label="Which settings">
+          {[false, true].map((changed) => (
+            <button
+              type="button"
+              key={String(changed)}
+              aria-pressed={changed === onlyChanged}
+              onClick={() => go(withQuery(place, { from: changed ? "set" : null }), { replace: true })}
+            >
+              {changed ? "Not the default" : "All"}
+            </button>
+          ))}
+        </div>
       </div>
       <div className="page">
         <ErrorBand error={error} at={at} onRetry={reload} />
-        {data === undefined && error === undefined ? <SkeletonRows count={8} /> : null}
-        {data === undefined ? null : (
+        {data === undefined && error === undefined ? <SkeletonRows count={10} /> : null}
+        {shown === undefined ? null : (
           <>
-            <label className="find fleet-find">
-              <Icon name="search" />
-              <input
-                value={place.query.get("q") ?? ""}
-                placeholder="Name of a setting"
-                aria-label="Filter settings"
-                spellCheck={false}
-                onChange={(event) => go(withQuery(place, { q: event.target.value }), { replace: true })}
-              />
-            </label>
-            <section className="panel">
-              <table className="why settings">
-                <thead>
-                  <tr>
-                    <th>Setting</th>
-                    <th>Value</th>
-                    <th>From</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map(({ name, value, is_secret, from }) => (
-                    <tr key={name}>
-                      <td className="mono strong">{name}</td>
-                      <td className="mono">
-                        <span className="setting-value">{valueText(value, is_secret, from)}</span>
-                      </td>
-                      <td className={from === "default" ? "dimmer" : "strong"}>{sources[from]}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-              {shown.length === 0 ? <p className="nothing dimmer">No setting has that in its name.</p> : null}
-            </section>
+            <FindField label="Filter settings" placeholder="Name of a setting" />
+            {shown.length === 0 ? <NoSetting /> : <SettingTable settings={shown} />}
           </>
         )}
       </div>
@@ -71,8 +66,57 @@ export function SettingsPage() {
   );
 }
 
-function valueText(value: unknown, isSecret: boolean, from: string): string {
-  if (isSecret) return from === "default" ? "not set" : "set, and secret";
-  if (value === null || value === undefined) return "not set";
-  return typeof value === "string" ? value : JSON.stringify(value);
+function NoSetting() {
+  return (
+    <Empty icon={<Icon name="search" />} title="No setting matches">
+      <a className="button" href="/settings">
+        Show all settings
+      </a>
+    </Empty>
+  );
+}
+
+function SettingTable({ settings }: { settings: Setting[] }) {
+  return (
+    <section className="panel">
+      <table className="rows settings">
+        <thead>
+          <tr>
+            <th scope="col">Setting</th>
+            <th scope="col">Value</th>
+            <th scope="col">From</th>
+          </tr>
+        </thead>
+        <tbody>
+          {settings.map((setting) => (
+            <tr key={setting.name} className={setting.from === "default" ? undefined : "is-set"}>
+              <td className="mono">{setting.name}</td>
+              <td className="value">
+                <SettingValue setting={setting} />
+              </td>
+              <td>{sources[setting.from]}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="table-foot">
+        A flag overrides the environment, which overrides writ.yaml, which overrides the default. A change
+        takes effect when the hub is started again.
+      </p>
+    </section>
+  );
+}
+
+/** A secret never leaves the hub; only whether it is set does. */
+function SettingValue({ setting: { value, is_secret, from } }: { setting: Setting }) {
+  if (is_secret && from !== "default") {
+    return (
+      <span className="row">
+        <Icon name="lock" />
+        set, not shown
+      </span>
+    );
+  }
+  if (value === null || value === undefined) return <span className="dimmer">not set</span>;
+  return <bdi className="mono">{typeof value === "string" ? value : JSON.stringify(value)}</bdi>;
 }

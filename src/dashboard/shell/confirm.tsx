@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { errorText } from "../hub/call-hub.ts";
 import { Store, useStore } from "../hub/store.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
@@ -10,7 +10,8 @@ type Question = {
   body?: ReactNode;
   /** The word that has to be typed first, for what cannot be undone. */
   typed?: { label: string; word: string };
-  acts: { label: string; tone: "plain" | "main" | "alarm"; run: () => Promise<void> | void }[];
+  /** One that resolves to `again` keeps the question open: a field of it is wrong and says why. */
+  acts: { label: string; tone: "plain" | "main" | "alarm"; run: () => unknown }[];
   /** What the way out is called. */
   keep?: string;
 };
@@ -22,7 +23,7 @@ export function askFirst(next: Question): void {
   question.set(next);
 }
 
-export function closeQuestion(): void {
+function closeQuestion(): void {
   question.set(null);
 }
 
@@ -44,20 +45,29 @@ function ConfirmDialog({ asked }: { asked: Question }) {
   const run = async (act: Question["acts"][number]) => {
     setBusy(true);
     try {
-      await act.run();
-      if (question.get() === asked) closeQuestion();
+      const outcome = await act.run();
+      setProblem(null);
+      if (outcome === "again") setBusy(false);
+      else if (question.get() === asked) closeQuestion();
     } catch (error) {
       setProblem(errorText(error));
       setBusy(false);
     }
   };
   const isHeld = asked.typed !== undefined && typed !== asked.typed.word;
+  const isOff = (act: Question["acts"][number]) => isBusy || (isHeld && act.tone !== "plain");
+  const onKey = (event: KeyboardEvent) => {
+    const act = asked.acts.at(-1);
+    if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement)) return;
+    event.preventDefault();
+    if (act !== undefined && !isOff(act)) void run(act);
+  };
   return (
     <dialog ref={dialog} aria-labelledby="confirm-title" onClose={closeQuestion}>
       <h2 className="head" id="confirm-title">
         {asked.title}
       </h2>
-      <div className="body">
+      <div className="body" onKeyDown={onKey}>
         {asked.points === undefined ? null : (
           <ul>
             {asked.points.map(({ icon, text }) => (
@@ -98,7 +108,7 @@ function ConfirmDialog({ asked }: { asked: Question }) {
             type="button"
             key={act.label}
             className={act.tone === "plain" ? "button" : `button ${act.tone}`}
-            disabled={isBusy || (isHeld && act.tone === "alarm")}
+            disabled={isOff(act)}
             onClick={() => void run(act)}
           >
             {act.label}
