@@ -142,7 +142,7 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
   const bodies = new OpenBodies(deps.clock, (error) =>
     deps.logger.error({ err: error }, "an unfinished body could not be checked"),
   );
-  const http = new HttpServer(createApp({ ...deps, streams, bodies }), deps.settings, given ?? own);
+  const http = new HttpServer(createApp({ ...deps, streams, bodies }), deps, given ?? own);
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
   return { http, rpc, streams, bodies };
 }

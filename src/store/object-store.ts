@@ -2,7 +2,7 @@
 export type ObjectStore = {
   /**
    * Announces uploads, all or none: with their sizes, as far as those are known, a tenant must stay within its
-   * `max_artifact_bytes`. An upload that was announced before with the same place, size and hash, and has not ended,
+   * `max_artifact_bytes`, and never has more than `unfinishedMax` uploads that have not ended. An upload that was announced before with the same place, size and hash, and has not ended,
    * goes on under its old id. Returns the ids in the order of the uploads.
    */
   openUploads(input: { uploads: NewUpload[]; nowMs: number; expiresAt: number }): Promise<UploadOutcome>;
@@ -67,7 +67,11 @@ export type ArrivedObject = { id: string; sha256: string; nowMs: number; keptUnt
 export type UploadOutcome =
   | { kind: "opened"; ids: string[] }
   | { kind: "over_quota"; usedBytes: number; maxBytes: number }
+  | { kind: "too_many"; unfinishedMax: number }
   | { kind: "unknown" };
+
+/** An upload that never begins costs a row for a day; nobody needs more at the same time. */
+export const unfinishedMax = 10_000;
 
 /** The refusal of uploads that would take a tenant above its quota, or null. */
 export function checkArtifactBytes(

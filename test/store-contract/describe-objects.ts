@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { NewUpload, StoredObject, UploadOutcome } from "../../src/store/object-store.ts";
+import {
+  type NewUpload,
+  type StoredObject,
+  type UploadOutcome,
+  unfinishedMax,
+} from "../../src/store/object-store.ts";
 import { failureOf, resultOf } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
@@ -71,6 +76,14 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect((await used()).sort()).toEqual([100, 11]);
       await scene().reopen();
       expect((await used()).sort()).toEqual([100, 11]);
+    });
+
+    it("that are announced and never put are bounded in number", async () => {
+      const many = (count: number, name: string) =>
+        Array.from({ length: count }, (_, index) => upload({ objectKey: `${name}${index}`, size: null }));
+      expect(await open(...many(unfinishedMax, "a"))).toMatchObject({ kind: "opened" });
+      expect(await open(...many(1, "b"))).toEqual({ kind: "too_many", unfinishedMax });
+      expect(await open(upload({ tenantId: "globex" }))).toMatchObject({ kind: "opened" });
     });
 
     it("that are announced again go on under their id, if size and hash are known and the same", async () => {

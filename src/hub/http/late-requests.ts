@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../runtime/clock.ts";
 
 /** A request must have arrived within this time. Files may take as long as they need: `OpenBodies` watches their rate. */
 const requestMs = 60_000;
@@ -9,30 +10,36 @@ const lookMs = 5_000;
  * then for all requests alike.
  */
 export class LateRequests {
+  readonly #clock: Clock;
   readonly #arriving = new Map<IncomingMessage, number>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: { cancel(): void } | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   start(): void {
-    this.#timer = setInterval(() => this.#look(), lookMs).unref();
+    this.#timer = this.#clock.setTimer(() => this.#look(), lookMs);
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#timer?.cancel();
   }
 
   watch(incoming: IncomingMessage): void {
     const { "content-length": length, "transfer-encoding": encoding } = incoming.headers;
     const hasBody = encoding !== undefined || (length !== undefined && length !== "0");
     if (!hasBody || isFile(incoming)) return;
-    this.#arriving.set(incoming, performance.now());
+    this.#arriving.set(incoming, this.#clock.monotonicMs());
     incoming.once("close", () => this.#arriving.delete(incoming));
   }
 
   #look(): void {
     for (const [incoming, since] of this.#arriving) {
       if (incoming.complete) this.#arriving.delete(incoming);
-      else if (performance.now() - since > requestMs) incoming.socket.destroy();
+      else if (this.#clock.monotonicMs() - since > requestMs) incoming.socket.destroy();
     }
+    this.start();
   }
 }
 

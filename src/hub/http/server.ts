@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
 import { WritError } from "../../core/errors.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
 import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
@@ -30,11 +31,16 @@ export class HttpServer implements Service {
   readonly name = "HTTP server";
   readonly #settings: HubSettings;
   readonly #server: Server;
-  readonly #late = new LateRequests();
+  readonly #late: LateRequests;
   /** The same server, if it uses TLS. */
   readonly #tlsServer: TlsServer | null;
 
-  constructor(app: Hono<HttpEnv>, settings: HubSettings, pair: KeyPair) {
+  constructor(
+    app: Hono<HttpEnv>,
+    { settings, clock }: { settings: HubSettings; clock: Clock },
+    pair: KeyPair,
+  ) {
+    this.#late = new LateRequests(clock);
     const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const listener: typeof answer = (incoming, outgoing) => {
       // A client that calls again and again on one connection would otherwise keep a stopping hub busy.

@@ -6,6 +6,7 @@ import {
   type ObjectKey,
   type StoredObject,
   type UploadOutcome,
+  unfinishedMax,
 } from "../object-store.ts";
 import { type Context, RefusedAct } from "./context.ts";
 
@@ -20,7 +21,18 @@ export function openUploads(
   { uploads, nowMs, expiresAt }: { uploads: NewUpload[]; nowMs: number; expiresAt: number },
 ): UploadOutcome {
   const ids = uploads.map((upload) => openUpload(context, upload, { nowMs, expiresAt }));
+  for (const tenantId of new Set(uploads.map((upload) => upload.tenantId))) checkCount(context, tenantId);
   return { kind: "opened", ids };
+}
+
+/** More than this undoes the whole act. Counting ends there. */
+function checkCount({ sql }: Context, tenantId: string): void {
+  const { unfinished } = sql.first<{ unfinished: number }>(
+    `SELECT count(*) AS unfinished FROM (
+        SELECT 1 FROM objects WHERE tenant_id = ? AND state = 'arriving' LIMIT ${unfinishedMax + 1})`,
+    tenantId,
+  )!;
+  if (unfinished > unfinishedMax) throw new RefusedAct({ kind: "too_many", unfinishedMax });
 }
 
 function openUpload(
@@ -28,7 +40,7 @@ function openUpload(
   upload: NewUpload,
   { nowMs, expiresAt }: { nowMs: number; expiresAt: number },
 ): string {
-  const same = objectsAt(context, upload, nowMs).find((known) => isSameUpload(known, upload));
+  const same = unfinishedOf(context, upload, nowMs).find((known) => isSameUpload(known, upload));
   if (same !== undefined) {
     context.sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", expiresAt, same.id);
     return same.id;
@@ -126,19 +138,24 @@ export function getObject(
 
 export function findObject(
   context: Context,
-  { userId, nowMs, ...key }: ObjectKey & { userId: string | null; nowMs: number },
+  { tenantId, folderId, objectKey, userId, nowMs }: ObjectKey & { userId: string | null; nowMs: number },
 ): StoredObject | null {
-  const kept = objectsAt(context, key, nowMs).filter(({ state }) => state === "kept");
-  return kept.find((object) => userId === null || object.userId === userId) ?? null;
+  return context.sql.first<StoredObject>(
+    `SELECT ${columns} FROM objects WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND state = 'kept'
+        AND user_id = coalesce(?, user_id) AND ${lives} ORDER BY id DESC LIMIT 1`,
+    tenantId,
+    folderId,
+    objectKey,
+    userId,
+    nowMs,
+  );
 }
 
 export function listUploads(
   context: Context,
-  { userId, nowMs, ...key }: ObjectKey & { userId: string; nowMs: number },
+  { nowMs, ...key }: ObjectKey & { userId: string; nowMs: number },
 ): StoredObject[] {
-  return objectsAt(context, key, nowMs).filter(
-    (object) => object.state === "arriving" && object.userId === userId && object.jobId === null,
-  );
+  return unfinishedOf(context, { ...key, jobId: null, attempt: null }, nowMs).reverse();
 }
 
 export function listJobObjects(
@@ -153,14 +170,20 @@ export function listJobObjects(
 }
 
 export function dropObjects(
-  context: Context,
-  { userId, nowMs, ...key }: ObjectKey & { userId: string | null; nowMs: number },
+  { sql }: Context,
+  { tenantId, folderId, objectKey, userId, nowMs }: ObjectKey & { userId: string | null; nowMs: number },
 ): { dropped: number } {
-  const mine = objectsAt(context, key, nowMs).filter(
-    (object) => object.state === "kept" && (userId === null || object.userId === userId),
+  const dropped = sql.run(
+    `UPDATE objects SET expires_at = ? WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND state = 'kept'
+        AND user_id = coalesce(?, user_id) AND ${lives}`,
+    nowMs,
+    tenantId,
+    folderId,
+    objectKey,
+    userId,
+    nowMs,
   );
-  for (const { id } of mine) dropObject(context, { id, nowMs });
-  return { dropped: mine.length };
+  return { dropped };
 }
 
 export function dropObject({ sql }: Context, { id, nowMs }: { id: string; nowMs: number }): void {
@@ -214,14 +237,22 @@ function objectById({ sql }: Context, id: string): StoredObject | null {
   return sql.first<StoredObject>(`SELECT ${columns} FROM objects WHERE id = ?`, id);
 }
 
-/** Newest first. */
-function objectsAt({ sql }: Context, key: ObjectKey, nowMs: number): StoredObject[] {
+type Owner = ObjectKey & Pick<NewUpload, "userId" | "jobId" | "attempt">;
+
+/**
+ * What this user, or this attempt, has announced under a key and not finished. Many jobs may store the same key, so
+ * theirs are not looked at.
+ */
+function unfinishedOf({ sql }: Context, owner: Owner, nowMs: number): StoredObject[] {
+  const { tenantId, folderId, objectKey, userId, jobId, attempt } = owner;
+  const whose = jobId === null ? "job_id IS NULL AND user_id = ?" : "job_id = ? AND attempt = ?";
   return sql.all<StoredObject>(
-    `SELECT ${columns} FROM objects WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND ${lives}
-      ORDER BY id DESC`,
-    key.tenantId,
-    key.folderId,
-    key.objectKey,
+    `SELECT ${columns} FROM objects WHERE ${whose} AND tenant_id = ? AND folder_id = ? AND object_key = ?
+        AND state <> 'kept' AND ${lives} ORDER BY id`,
+    ...(jobId === null ? [userId] : [jobId, attempt]),
+    tenantId,
+    folderId,
+    objectKey,
     nowMs,
   );
 }

@@ -108,17 +108,14 @@ async function filesOf(
 ): Promise<string | null> {
   if (outputFiles.length === 0) return null;
   const objects = await deps.store.listJobObjects({ jobId: job.id, nowMs: deps.clock.nowMs() });
-  const files = outputFiles.map(({ folderId, objectKey }) => {
-    const mine = objects.filter(
-      (one) => one.attempt === job.attempt && one.folderId === folderId && one.objectKey === objectKey,
-    );
-    const newest = mine.sort((a, b) => (a.id < b.id ? 1 : -1))[0];
-    return {
-      folder_id: folderId,
-      object_key: objectKey,
-      sha256: newest?.sha256 ?? "",
-      size: newest?.size ?? 0,
-    };
+  const ofAttempt = objects.filter(({ attempt }) => attempt === job.attempt);
+  // The newest last, and each key once.
+  const sorted = ofAttempt.sort((a, b) => (a.id < b.id ? -1 : 1));
+  const newest = new Map(sorted.map((one) => [`${one.folderId}/${one.objectKey}`, one]));
+  const listed = new Map(outputFiles.map((file) => [`${file.folderId}/${file.objectKey}`, file]));
+  const files = Array.from(listed, ([place, { folderId, objectKey }]) => {
+    const { sha256 = null, size = null } = newest.get(place) ?? {};
+    return { folder_id: folderId, object_key: objectKey, sha256: sha256 ?? "", size: size ?? 0 };
   });
   return canonicalize(files);
 }

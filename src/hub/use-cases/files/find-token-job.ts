@@ -33,13 +33,22 @@ export async function findTokenJob(deps: HubDeps, call: TokenCall): Promise<Toke
   if (damaged.includes("document")) throw await brokenSeal(deps, job, "document");
   const document = JSON.parse(stored.document) as JobDocument;
   const policy = storagePolicyOf(document) ?? [];
-  if (jobToken !== null) await refuseForged(deps, call, jobToken, { job, policy });
+  if (jobToken !== null) {
+    await refuseForged(deps, call, jobToken, { job, policy });
+    await refuseBlocked(deps, jobToken.workerId);
+  }
 
   const fence = fenceOf(job, jobToken);
   const change = { act: "renew" as const, fence };
   const held = decideChange(job, change, rules);
   if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job });
   return { job, document, policy, fence };
+}
+
+/** What a blocked worker has started says nothing more either. */
+async function refuseBlocked(deps: HubDeps, workerId: string): Promise<void> {
+  const worker = await deps.workers.get(workerId);
+  if (worker?.blocked) throw new WritError("WORKER_BLOCKED", `worker ${workerId} of this job is blocked`);
 }
 
 /** The attempt stands for the lease token: every claim has a new one. */

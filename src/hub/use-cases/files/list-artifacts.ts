@@ -46,15 +46,14 @@ async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {
   const files = JSON.parse(job.outputFiles ?? "[]") as OutputFile[];
   if (files.length === 0) return [];
   const objects = await deps.store.listJobObjects({ jobId: job.id, nowMs: deps.clock.nowMs() });
-  return files.map((file) => ({ ...file, object: objects.find((object) => isFile(object, file)) ?? null }));
+  const kept = objects.filter(({ state }) => state === "kept");
+  const byKey = Map.groupBy(kept, ({ folderId, objectKey }) => `${folderId}/${objectKey}`);
+  return files.map((file) => {
+    const here = byKey.get(`${file.folder_id}/${file.object_key}`) ?? [];
+    return { ...file, object: here.find((object) => isFile(object, file)) ?? null };
+  });
 }
 
-function isFile(object: StoredObject, { folder_id, object_key, sha256, size }: OutputFile): boolean {
-  return (
-    object.state === "kept" &&
-    object.folderId === folder_id &&
-    object.objectKey === object_key &&
-    object.sha256 === sha256 &&
-    object.size === size
-  );
+function isFile(object: StoredObject, { sha256, size }: OutputFile): boolean {
+  return object.sha256 === sha256 && object.size === size;
 }

@@ -15,8 +15,7 @@ export async function checkOutcome(
 ): Promise<string[]> {
   if (outcome.kind === "opened") return outcome.ids;
   if (outcome.kind === "unknown") throw uploadOver();
-  const { usedBytes, maxBytes } = outcome;
-  const details = { used_bytes: usedBytes, max_artifact_bytes: maxBytes };
+  const { message, details } = refusalOf(outcome);
   await deps.refusals.record({
     event: "QUOTA_EXCEEDED",
     caller: callerOf({ identity, origin }),
@@ -25,11 +24,22 @@ export async function checkOutcome(
     origin,
     details,
   });
-  throw new WritError(
-    "QUOTA_EXCEEDED",
-    `the files of the tenant have ${usedBytes} of ${maxBytes} allowed bytes; delete some, or ask for a higher max_artifact_bytes`,
-    { ...details, retry_after_sec: 60 },
-  );
+  throw new WritError("QUOTA_EXCEEDED", message, { ...details, retry_after_sec: 60 });
+}
+
+type OverQuota = Extract<UploadOutcome, { kind: "over_quota" | "too_many" }>;
+
+function refusalOf(outcome: OverQuota): { message: string; details: Record<string, number> } {
+  if (outcome.kind === "too_many") {
+    const { unfinishedMax } = outcome;
+    const message = `the tenant has ${unfinishedMax} uploads that are not finished; finish them, or wait a day`;
+    return { message, details: { max_unfinished: unfinishedMax } };
+  }
+  const { usedBytes, maxBytes } = outcome;
+  return {
+    message: `the files of the tenant have ${usedBytes} of ${maxBytes} allowed bytes; delete some, or ask for a higher max_artifact_bytes`,
+    details: { used_bytes: usedBytes, max_artifact_bytes: maxBytes },
+  };
 }
 
 export function uploadOver(): WritError {

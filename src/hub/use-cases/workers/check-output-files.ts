@@ -51,9 +51,10 @@ async function checkArrived(
 ): Promise<void> {
   const objects = await deps.store.listJobObjects({ jobId, nowMs: deps.clock.nowMs() });
   const ofAttempt = objects.filter((object) => object.attempt === attempt);
+  const byKey = Map.groupBy(ofAttempt, ({ folderId, objectKey }) => `${folderId}/${objectKey}`);
   const problems: { folder_id: string; object_key: string; problem: string }[] = [];
   for (const file of files) {
-    const problem = await problemOf(deps, file, ofAttempt);
+    const problem = await problemOf(deps, file, byKey.get(`${file.folder_id}/${file.object_key}`) ?? []);
     if (problem !== null) problems.push({ folder_id: file.folder_id, object_key: file.object_key, problem });
   }
   const [first] = problems;
@@ -72,8 +73,7 @@ const meaning: Record<string, string> = {
   sha256: "the file that has arrived has another SHA-256",
 };
 
-async function problemOf(deps: HubDeps, file: OutputFile, objects: StoredObject[]): Promise<string | null> {
-  const here = objects.filter((one) => one.folderId === file.folder_id && one.objectKey === file.object_key);
+async function problemOf(deps: HubDeps, file: OutputFile, here: StoredObject[]): Promise<string | null> {
   const arrived: StoredObject[] = [];
   for (const object of here) {
     // Who puts files into an object store directly may not have said that everything is there.

@@ -1,0 +1,222 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { makeJobToken, verifyJobToken } from "../../src/signing/job-token.ts";
+import { openKeyRing } from "../../src/signing/key-ring.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
+import { editRows, readRows } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { jobTokenOf, pathOf, presign, put, storedFile, uploadForJob } from "../support/files.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { claimedJob, runningJob } from "../support/jobs.ts";
+
+const MiB = 1024 ** 2;
+const text = Buffer.from("forty-two");
+const key = { folderId: "f", objectKey: "a/b.txt" };
+let hub: TestHub;
+
+afterEach(() => hub?.stop().catch(() => {}));
+
+/** How many files the hub's storage has, complete or not. */
+function storedCount(home = hub.home): number {
+  const all = readdirSync(join(home, "objects"), { recursive: true, withFileTypes: true });
+  return all.filter((one) => one.isFile()).length;
+}
+
+/** Stops the hub and starts it again on its home. The cleaner's first round is part of a start. */
+async function restart(env: Record<string, string> = stillEnv): Promise<void> {
+  const { home } = hub;
+  await hub.stop({ keepHome: true });
+  hub = await startTestHub(env, { home });
+}
+
+/** Sends the head of a PUT and a part of its body over a connection of its own, and then nothing. */
+async function beginPut(url: string, body: Uint8Array, size: number): Promise<Socket> {
+  const { pathname } = new URL(url);
+  const socket = connect(hub.port, "127.0.0.1");
+  await once(socket, "connect");
+  socket.write(`PUT ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n`);
+  socket.write(body);
+  socket.on("error", () => {});
+  return socket;
+}
+
+async function arrived(url: { url: string }): Promise<number> {
+  return Number((await hub.call("HEAD", pathOf(url))).headers["upload-offset"]);
+}
+
+describe("an upload that is cut off", () => {
+  const large = Buffer.alloc(3 * MiB, "0123456789abcdef");
+  const facts = { size: large.length, sha256: sha256Hex(large) };
+  const rest = (start: number) => ({ "Content-Range": `bytes ${start}-${large.length - 1}/${large.length}` });
+
+  test("goes on after the connection broke, after the hub was restarted, and has the right bytes", async () => {
+    hub = await startTestHub(stillEnv);
+    const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
+    const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
+    await eventually("a mebibyte has arrived", async () => (await arrived(url!)) === MiB);
+    socket.destroy();
+    await restart();
+    const [fresh] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
+    expect(await arrived(fresh!)).toBe(MiB);
+    const answer = await put(hub, fresh!, large.subarray(MiB), rest(MiB));
+    expect(answer).toMatchObject({ status: 201 });
+    expect(answer.json()).toEqual(facts);
+    const [get] = await presign(hub, hub.admin, { ...key, method: "GET" });
+    expect(sha256Hex((await hub.call("GET", pathOf(get!))).bytes)).toBe(facts.sha256);
+  });
+
+  test("does not keep its sender's next try waiting, although the connection looks alive", async () => {
+    hub = await startTestHub(stillEnv);
+    const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
+    const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
+    onTestFinished(() => void socket.destroy());
+    await eventually("a mebibyte has arrived", async () => (await arrived(url!)) === MiB);
+    expect(await put(hub, url!, large.subarray(MiB), rest(MiB))).toMatchObject({ status: 201 });
+  });
+
+  test("is ended when the hub stops", async () => {
+    hub = await startTestHub(stillEnv);
+    const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
+    const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
+    await eventually("a mebibyte has arrived", async () => (await arrived(url!)) === MiB);
+    await hub.stop();
+    await eventually("the connection is closed", () => socket.destroyed || socket.readableEnded);
+  });
+});
+
+describe("the bytes are removed", () => {
+  test("of a file that was deleted, replaced or has expired, and of an upload that nobody goes on with", async () => {
+    hub = await startTestHub(stillEnv);
+    await storedFile(hub, hub.admin, { ...key, bytes: text });
+    await storedFile(hub, hub.admin, { ...key, bytes: Buffer.from("another") });
+    await storedFile(hub, hub.admin, { folderId: "f", objectKey: "gone", bytes: text });
+    await storedFile(hub, hub.admin, { folderId: "f", objectKey: "old", bytes: text });
+    const [remove] = await presign(hub, hub.admin, { folderId: "f", objectKey: "gone", method: "DELETE" });
+    await hub.must("DELETE", pathOf(remove!));
+    const [open] = await presign(hub, hub.admin, {
+      folderId: "f",
+      objectKey: "open",
+      method: "PUT",
+      size: 9,
+    });
+    await put(hub, open!, text.subarray(0, 4), { "Content-Range": "bytes 0-3/9" });
+    expect(storedCount()).toBe(5);
+    const dayAgo = Date.now() - 86_400_000;
+    editRows(hub.home, "UPDATE objects SET expires_at = ? WHERE object_key IN ('old', 'open')", dayAgo);
+    await restart();
+    await eventually("only one file is left", () => storedCount() === 1);
+    await eventually("and its bytes alone are counted", () => {
+      const [usage] = readRows(hub.home, "SELECT bytes FROM object_usage");
+      return usage?.["bytes"] === "another".length;
+    });
+    const [get] = await presign(hub, hub.admin, { ...key, method: "GET" });
+    expect((await hub.call("GET", pathOf(get!))).text).toBe("another");
+  });
+
+  test("of the files of a job with the job, and of an attempt that did not list them", async () => {
+    hub = await startTestHub(stillEnv);
+    const held = await runningJob(hub, { output_location: { folder_id: "f" } });
+    const kept = await uploadForJob(hub, held, { ...key, bytes: text });
+    await uploadForJob(hub, held, { folderId: "f", objectKey: "unlisted", bytes: text });
+    const body = { ...held.fence, result: 1, output_files: [kept] };
+    await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
+    await restart();
+    await eventually("what was not listed is gone", () => storedCount() === 1);
+    editRows(hub.home, "UPDATE jobs SET completed_at = 1 WHERE id = ?", held.id);
+    await restart();
+    await eventually("the job is gone", async () => {
+      return (await hub.call("GET", `/jobs/${held.id}`, { token: hub.admin })).status === 404;
+    });
+    await restart();
+    await eventually("and its file", () => storedCount() === 0);
+  });
+
+  test("but not of what a running attempt has put, however long it runs", async () => {
+    hub = await startTestHub(stillEnv);
+    const held = await runningJob(hub, { output_location: { folder_id: "f" } });
+    const file = await uploadForJob(hub, held, { ...key, bytes: text });
+    editRows(hub.home, "UPDATE objects SET expires_at = 5");
+    await restart();
+    await eventually("it has been looked at", () => {
+      const [row] = readRows(hub.home, "SELECT expires_at FROM objects");
+      return Number(row!["expires_at"]) > 5;
+    });
+    const body = { ...held.fence, result: 1, output_files: [file] };
+    await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
+  });
+});
+
+test("a file whose bytes were not restored is answered as removed", async () => {
+  hub = await startTestHub(stillEnv);
+  await storedFile(hub, hub.admin, { ...key, bytes: text });
+  await hub.stop({ keepHome: true });
+  rmSync(join(hub.home, "objects"), { recursive: true });
+  hub = await startTestHub(stillEnv, { home: hub.home });
+  const [get] = await presign(hub, hub.admin, { ...key, method: "GET" });
+  const answer = await hub.call("GET", pathOf(get!));
+  expect(answer).toMatchObject({ status: 410, code: "FILE_REMOVED" });
+  expect(answer.text).toContain("not restored");
+});
+
+test("a job token that only somebody with the hub's key can have made locks the hub", async () => {
+  hub = await startTestHub(stillEnv);
+  const held = await claimedJob(hub, { output_location: { folder_id: "f" } });
+  const ring = openKeyRing(join(hub.home, "keys"), { nowMs: Date.now() });
+  const token = verifyJobToken(ring, await jobTokenOf(hub, held), Date.now());
+  const forged = makeJobToken(ring.signing, { ...token, attempt: 5 });
+  const call = { token: forged, body: { success: true } };
+  expect(await hub.call("POST", `/docker/jobs/${held.id}/complete`, call)).toMatchObject({ status: 401 });
+  await eventually("the hub is locked", async () => {
+    const lockdown = await hub.must("GET", "/lockdown", { token: hub.admin });
+    return lockdown.json<{ locked: boolean }>().locked;
+  });
+});
+
+const obstacle = mountObstacle();
+const name = "a full disk is answered with 507, nothing of the upload stays, and reads go on";
+const fillDisk = async (): Promise<void> => {
+  const home = mkdtempSync(join(tmpdir(), "writ-full-files-"));
+  const objects = join(home, "objects");
+  mkdirSync(objects, { mode: 0o700 });
+  mount(objects, "size=2m,mode=0700");
+  onTestFinished(() => {
+    execFileSync("umount", [objects]);
+    rmSync(home, { recursive: true, force: true });
+  });
+  hub = await startTestHub(stillEnv, { home });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+  await storedFile(hub, hub.admin, { ...key, bytes: text });
+  const large = Buffer.alloc(4 * MiB, "x");
+  const [url] = await presign(hub, hub.admin, { folderId: "f", objectKey: "large", method: "PUT" });
+  expect(await put(hub, url!, large)).toMatchObject({ status: 507, code: "STORAGE_FULL" });
+  expect(storedCount(home)).toBe(1);
+  const [get] = await presign(hub, hub.admin, { ...key, method: "GET" });
+  expect((await hub.call("GET", pathOf(get!))).text).toBe("forty-two");
+  mount(objects, "remount,size=16m");
+  expect(await put(hub, url!, large)).toMatchObject({ status: 201 });
+};
+if (obstacle === null) test(name, fillDisk);
+else test.skip(`${name} (not capable: ${obstacle})`, fillDisk);
+
+function mount(dir: string, options: string): void {
+  execFileSync("mount", ["-t", "tmpfs", "-o", options, "writ-test", dir], { stdio: "pipe" });
+}
+
+/** A small disk of one's own takes root, and a container may forbid it even then. */
+function mountObstacle(): string | null {
+  const dir = mkdtempSync(join(tmpdir(), "writ-mount-"));
+  try {
+    mount(dir, "size=1m");
+    execFileSync("umount", [dir]);
+    return null;
+  } catch (error) {
+    return `no tmpfs can be mounted: ${(error as Error).message.split("\n").at(-2) ?? "no root"}`;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
