@@ -14,7 +14,11 @@ function request(parts: Partial<IncomingMessage> = {}) {
     isEnded: false,
     ...parts,
   });
-  const socket = { destroy: () => void (incoming.isEnded = true) };
+  const socket = {
+    destroy() {
+      incoming.isEnded = true;
+    },
+  };
   return Object.assign(incoming, { socket }) as unknown as IncomingMessage & { isEnded: boolean };
 }
 
