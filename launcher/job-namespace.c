@@ -1,10 +1,8 @@
 #define _GNU_SOURCE
 #include "job-namespace.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

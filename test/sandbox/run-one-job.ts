@@ -10,6 +10,8 @@ import { CagedSandbox } from "../../src/sandbox/caged-sandbox.ts";
 type Options = {
   /** Becomes this user and group first. */
   uid?: number;
+  /** By default what a worker would choose on this host. */
+  level?: "strict" | "best-effort";
   mayMove?: boolean;
   limits?: LimitsText;
   timeoutSec?: number;
@@ -20,7 +22,7 @@ type Options = {
  * ended is written to `isolation.json` and `exit.json` in the job's folder.
  */
 const [dir, jobId, script, json = "{}"] = process.argv.slice(2) as [string, string, string, string?];
-const { uid, mayMove = false, limits = {}, timeoutSec } = JSON.parse(json) as Options;
+const { uid, level, mayMove = false, limits = {}, timeoutSec } = JSON.parse(json) as Options;
 if (uid !== undefined) {
   process.setgroups!([]);
   process.setgid!(uid);
@@ -30,6 +32,7 @@ const jobDir = join(dir, "jobs", jobId);
 const workDir = join(jobDir, "work");
 mkdirSync(workDir, { recursive: true });
 const sandbox = await CagedSandbox.open({
+  level,
   workDir: dir,
   clock: systemClock,
   logger: silentLogger,
