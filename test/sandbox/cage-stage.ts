@@ -171,7 +171,8 @@ export async function startUntilReady(
 
 /** The job's cgroup, null where jobs have none. */
 export function cgroupOf({ sandbox }: Stage, plan: LaunchPlan): string | null {
-  return sandbox.facts.jobsDir === null ? null : join(sandbox.facts.jobsDir, plan.jobId);
+  const { jobsDir, parts } = sandbox.facts;
+  return jobsDir === null || !parts.cgroup.had ? null : join(jobsDir, plan.jobId);
 }
 
 /** Living processes whose command line holds a text that only they have. */
