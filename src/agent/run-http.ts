@@ -1,6 +1,12 @@
 import { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
 import { maskOutcome } from "../runners/mask-outcome.ts";
-import { RunFailure, type RunOutcome, stoppedOutcome, stopReasonOf } from "../runners/runner.ts";
+import {
+  failureOutcome,
+  RunFailure,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "../runners/runner.ts";
 import { secretForms } from "../runners/secret-forms.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
@@ -13,19 +19,23 @@ export async function runHttp(deps: AgentDeps, job: AgentJob): Promise<JobEnding
   const { payload, signal } = job;
   if (payload.interface.kind !== "persistent_http") throw new Error("the job has no port");
   const wanted = wantedWorker(payload, payload.interface.port);
+  const client = new HttpWorkerClient(deps.clock, wanted.port);
   const outcome = await untilStopped(job, async () => {
     const worker = await findWorker(deps, wanted, signal);
     await job.noteWorker(worker);
     deps.log.info({ job: payload.job_id, ...workerSubject(worker.port) }, `given to pid=${worker.pid}`);
-    return serve(deps, job, worker);
+    return serve(deps, job, { worker, client });
   });
   const masked = maskOutcome(outcome, secretForms(Object.values(wanted.secrets)));
-  return { outcome: masked, exitCode: masked.kind === "succeeded" ? 0 : 1 };
+  return { outcome: masked, exitCode: masked.kind === "succeeded" ? 0 : 1, httpStatus: client.lastStatus };
 }
 
-async function serve(deps: AgentDeps, job: AgentJob, worker: WorkerState): Promise<RunOutcome> {
+async function serve(
+  deps: AgentDeps,
+  job: AgentJob,
+  { worker, client }: { worker: WorkerState; client: HttpWorkerClient },
+): Promise<RunOutcome> {
   const { payload, files, signal, lease } = job;
-  const client = new HttpWorkerClient(deps.clock, worker.port);
   const timeout = lease.timeout_sec === 0 ? {} : { timeoutMs: lease.timeout_sec * 1000 };
   const submission = {
     jobId: payload.job_id,
@@ -71,6 +81,7 @@ async function untilStopped(job: AgentJob, act: () => Promise<RunOutcome>): Prom
     return await act();
   } catch (error) {
     if (job.signal.aborted) return stoppedOutcome(stopReasonOf(job.signal), job);
-    throw error;
+    if (!(error instanceof RunFailure)) throw error;
+    return failureOutcome(error);
   }
 }

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { AgentReport } from "../contract/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { keepFiles, withFiles } from "../runners/keep-files.ts";
-import { RunFailure, type StopReason } from "../runners/runner.ts";
+import type { StopReason } from "../runners/runner.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { AgentJob, type JobEnding } from "./agent-job.ts";
 import { Platform } from "./platform.ts";
@@ -55,16 +55,8 @@ export async function runJob(
   }
 }
 
-async function carryOut(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
-  try {
-    return job.payload.interface.kind === "exec_per_job"
-      ? await runExec(deps, job)
-      : await runHttp(deps, job);
-  } catch (error) {
-    if (!(error instanceof RunFailure)) throw error;
-    const detail = error.detail === undefined ? {} : { detail: error.detail };
-    return { outcome: { kind: "failed", code: error.code, ...detail, reason: error.message }, exitCode: 1 };
-  }
+function carryOut(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
+  return job.payload.interface.kind === "exec_per_job" ? runExec(deps, job) : runHttp(deps, job);
 }
 
 /** A job that was stopped keeps nothing. */

@@ -113,6 +113,16 @@ describe("a worker", () => {
     });
   }
 
+  it("that cannot run processes at present still runs jobs in its containers", () => {
+    const caged = {
+      ...worker,
+      kinds: [],
+      containers: ["c"],
+      sandboxProblem: "SANDBOX_UNAVAILABLE: no launcher",
+    };
+    expect(misfits({ ...queue, kind: "exec_per_job", container: "c" }, caged)).toEqual([]);
+  });
+
   it("fits with exactly what is asked for", () => {
     const asked = { ...queue, kind: "handler", tags: ["gpu"], session: "s", cores: 4, ram_gb: 8 };
     const provided = {

@@ -94,15 +94,16 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   const why: string[] = [];
   if (worker.tenantId !== null && worker.tenantId !== queue.tenant_id) why.push("serves another tenant");
   if (worker.location !== queue.execution_location) why.push(`is at ${worker.location}`);
-  if (!worker.kinds.includes(queue.kind)) why.push(kindMisfit(queue, worker));
+  // What runs in a container needs no cage here, so it can run even while there is none.
+  const isContained = queue.container !== null && worker.containers.includes(queue.container);
+  if (!isContained && !worker.kinds.includes(queue.kind)) why.push(kindMisfit(queue, worker));
   else if (!takesType(queue, worker)) why.push(`does not take ${queue.kind} jobs of type ${queue.type}`);
   if (queue.provider !== null && !hasModel(queue, worker))
     why.push(`has no ${queue.provider} ${queue.model}`);
   for (const tag of queue.tags) if (!worker.tags.includes(tag)) why.push(`lacks tag ${tag}`);
   if (queue.session !== null && !worker.sessions.includes(queue.session))
     why.push(`has no session ${queue.session}`);
-  if (queue.container !== null && !worker.containers.includes(queue.container))
-    why.push(`has no container ${queue.container}`);
+  if (queue.container !== null && !isContained) why.push(`has no container ${queue.container}`);
   if (queue.document_format > worker.documentFormat)
     why.push(
       `reads documents up to format ${worker.documentFormat}, and this one has ${queue.document_format}`,

@@ -139,6 +139,10 @@ export class RunFailure extends Error {
   }
 }
 
+export function failureOutcome({ code, detail, message }: RunFailure): RunOutcome {
+  return { kind: "failed", code, ...(detail === undefined ? {} : { detail }), reason: message };
+}
+
 /** The part of an attempt that says how long it may run. */
 export type TimedAttempt = { lease: Pick<Lease, "timeout_sec"> };
 

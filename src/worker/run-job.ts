@@ -2,6 +2,7 @@ import type { ClaimedBatch } from "../contract/worker-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import type { Runners } from "../runners/create-runners.ts";
 import {
+  failureOutcome,
   type RunContext,
   RunFailure,
   type RunOutcome,
@@ -227,10 +228,7 @@ function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcom
   const { signal } = held.stop;
   if (hasCode(error, "LEASE_LOST")) loseJob(held, "hub");
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), held);
-  if (error instanceof RunFailure) {
-    const detail = error.detail === undefined ? {} : { detail: error.detail };
-    return { kind: "failed", code: error.code, ...detail, reason: error.message };
-  }
+  if (error instanceof RunFailure) return failureOutcome(error);
   deps.onTrouble(error);
   const what = error instanceof Error ? error.message : String(error);
   return { kind: "released", reason: `the worker could not run it: ${what}`.slice(0, 500).toWellFormed() };

@@ -98,6 +98,16 @@ box("a job that runs too long leaves nothing behind", async () => {
   await eventually("nothing is left", () => !processes().includes("sleep 4712"));
 });
 
+box("a worker that stops at once ends its job there and gives it back", async () => {
+  const worker = await startWorker();
+  const id = await stage.submit(script('trap "" TERM; echo begun; while :; do sleep 4716; done'));
+  await eventually("it has begun", async () => (await stage.output(id)) === "begun\n");
+  await worker.stop();
+  expect(processes()).not.toContain("sleep 4716");
+  expect(await stage.get(id)).toMatchObject({ status: "pending", completed_at: null });
+  await stage.hub.must("DELETE", `/jobs/${id}`, { token: stage.hub.admin });
+});
+
 box("an agent that is killed in the middle ends the attempt, and its job is ended too", async () => {
   await startWorker();
   const id = await stage.submit(script("echo begun; sleep 4713"), { max_attempts: 1 });
@@ -154,7 +164,7 @@ box(
     });
     const again = await stage.ended(await stage.submit(odd(port, "echo")));
     expect(again.status).toBe("completed");
-    expect(await failureOf(odd(port, "hang"), { timeout_sec: 2 })).toMatchObject({ code: "TIMEOUT" });
+    expect(await failureOf(odd(port, "hang"), { timeout_sec: 5 })).toMatchObject({ code: "TIMEOUT" });
     await eventually("the worker is gone", () => !processes().includes(`odd.mjs --port ${port}`));
   },
 );

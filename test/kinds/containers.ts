@@ -62,7 +62,7 @@ function crun(): ContainerTool {
       exec: [...command, "exec", "box"],
       async remove() {
         must([...plainCgroups, ...command, "delete", "--force", "box"]);
-        rmSync(dir, { recursive: true, force: true });
+        rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
       },
     };
   };
@@ -138,7 +138,7 @@ function podman(): ContainerTool {
       exec: [...command, "exec", "--interactive", "box"],
       async remove() {
         must([...plainCgroups, ...command, "rm", "--force", "--time", "0", "box"]);
-        rmSync(dir, { recursive: true, force: true });
+        rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
       },
     };
   };
@@ -165,7 +165,7 @@ function nsenter(): ContainerTool {
         const exited = new Promise((resolve) => unshare.once("exit", resolve));
         process.kill(pid, "SIGKILL");
         await exited;
-        rmSync(dir, { recursive: true, force: true });
+        rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
       },
     };
   };

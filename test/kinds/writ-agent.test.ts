@@ -174,7 +174,11 @@ describe("a persistent HTTP worker", () => {
       pid,
       status: "ready",
     });
-    expect(stage.state("jobs", "a")).toMatchObject({ worker_pid: pid, worker_state_pid: pid });
+    expect(stage.state("jobs", "a")).toMatchObject({
+      worker_pid: pid,
+      worker_state_pid: pid,
+      meta: { exit_code: 0, http_status: 200 },
+    });
     expect(stage.log("jobs", "a.out.log")).toBe("shouting a\n");
     const failed = await stage.runJob(http("e", {}, command()));
     expect(failed).toMatchObject({
@@ -216,6 +220,7 @@ describe("a persistent HTTP worker", () => {
   });
 
   test("a job that hangs is cancelled by DELETE where there is one, else its worker is stopped", async () => {
+    await stage.runJob(http("first", { act: "echo" }, odd("--with-delete")));
     const polite = await stage.runJob({
       ...http("a", { act: "never" }, odd("--with-delete")),
       timeout_sec: 1,
@@ -224,9 +229,10 @@ describe("a persistent HTTP worker", () => {
     const { pid } = stage.state("workers", `http_${port}`);
     expect(isRunning(pid)).toBe(true);
     port = await freePort();
-    const rude = await stage.runJob({ ...http("b", { act: "never" }, odd()), timeout_sec: 1 });
-    expect(rude.error?.code).toMatch(/TIMEOUT/);
+    await stage.runJob(http("second", { act: "echo" }, odd()));
     const { pid: rudePid } = stage.state("workers", `http_${port}`);
+    const rude = await stage.runJob({ ...http("b", { act: "never" }, odd()), timeout_sec: 3 });
+    expect(rude.error?.code).toMatch(/TIMEOUT/);
     await eventually("the worker is gone", () => !isRunning(rudePid));
   });
 

@@ -117,16 +117,16 @@ async function judge(
   context: RunContext,
   { exit, container, entry }: { exit: AgentExit; container: string; entry: ContainerEntry },
 ): Promise<RunOutcome> {
-  const { signal, lease } = context;
+  const { signal, hurry, lease } = context;
   const read = readReport(exit.line, lease.job_id);
+  // The agent was killed; what it had started may still run.
+  if (read === null && exit.hasBegun) await stopInContainer(deps, { entry, jobId: lease.job_id, hurry });
   if (signal.aborted) {
     const outcome = stoppedOutcome(stopReasonOf(signal), context);
     const files = read?.report.output_files;
     return outcome.kind === "failed" && files !== undefined ? { ...outcome, outputFiles: files } : outcome;
   }
   if (read !== null) return reportOutcome(read, container);
-  // The agent was killed; what it had started may still run.
-  if (exit.hasBegun) await stopInContainer(deps, { entry, jobId: lease.job_id });
   throw silentEndFailure({ container, command: entry.exec[0] ?? "", ...exit });
 }
 

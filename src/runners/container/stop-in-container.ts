@@ -11,13 +11,14 @@ export type ContainerEntry = { exec: readonly string[]; env: Readonly<Record<str
 /** `writ-agent stop-job` in the container. Resolves when it has ended, however that was, after a limited time. */
 export async function stopInContainer(
   { clock, settings, logger }: RunnerDeps,
-  { entry, jobId }: { entry: ContainerEntry; jobId: string },
+  { entry, jobId, hurry }: { entry: ContainerEntry; jobId: string; hurry: AbortSignal },
 ): Promise<void> {
   const argv = [...entry.exec, "writ-agent", "stop-job", "--job-id", jobId];
   const stopper = new AgentProcess({ argv, env: entry.env, onPiece: () => {} });
   stopper.abandon();
   const over = new AbortController();
-  const late = clock.sleep(settings.stopGraceMs + marginMs, over.signal).catch(() => {});
+  const limitMs = hurry.aborted ? hurryMs : settings.stopGraceMs + marginMs;
+  const late = clock.sleep(limitMs, over.signal).catch(() => {});
   const exit = await Promise.race([stopper.exited, late]);
   over.abort();
   if (exit?.exit.code === 0) return;
@@ -54,7 +55,7 @@ export async function endAgent(
   };
   if (hurry.aborted) endNow();
   else hurry.addEventListener("abort", endNow, { once: true });
-  void stopInContainer(deps, { entry, jobId });
+  void stopInContainer(deps, { entry, jobId, hurry });
   await clock.sleep(settings.stopGraceMs + marginMs, AbortSignal.any([over, isLate.signal])).catch(() => {});
   hurry.removeEventListener("abort", endNow);
   if (over.aborted) return;

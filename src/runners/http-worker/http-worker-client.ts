@@ -35,10 +35,16 @@ const missesMax = 3;
 export class HttpWorkerClient {
   readonly #clock: Clock;
   readonly #port: number;
+  #lastStatus: number | undefined;
 
   constructor(clock: Clock, port: number) {
     this.#clock = clock;
     this.#port = port;
+  }
+
+  /** The HTTP status of the worker's latest answer. */
+  get lastStatus(): number | undefined {
+    return this.#lastStatus;
   }
 
   /** `GET /health/ready`: whether the worker takes jobs now. */
@@ -133,7 +139,9 @@ export class HttpWorkerClient {
 
   async #ask(call: Omit<Call, "port">): Promise<Answer | string> {
     try {
-      return await exchange(this.#clock, { ...call, port: this.#port });
+      const answer = await exchange(this.#clock, { ...call, port: this.#port });
+      this.#lastStatus = answer.status;
+      return answer;
     } catch (error) {
       if (error instanceof ExchangeFailure) return error.message;
       throw error;
