@@ -1,7 +1,9 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { editRows } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, submitJob } from "../support/jobs.ts";
+import { freshName, runningJob, submitJob } from "../support/jobs.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { hasBrowser, openBrowser, signIn } from "./browser.ts";
 import { seriousFaults, type Visitor, violations, visit } from "./visit.ts";
@@ -11,11 +13,14 @@ const name = hasBrowser
   ? "the administrators' pages in a browser"
   : "the administrators' pages in a browser (not capable: no chromium)";
 const webhookSecret = "a secret that no page shows";
+const webhookUrl = "https://alerts.example/<img/src=x/onerror=window.hacked=1>";
+const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
+const turned = "invoice\u202egnp.exe";
 
 suite(name, () => {
   const hub = hubForAll({
     ...stillEnv,
-    WRIT_WEBHOOK_URL: "https://alerts.example/in",
+    WRIT_WEBHOOK_URL: webhookUrl,
     WRIT_WEBHOOK_SECRET: webhookSecret,
   });
   const tokens = tokensOf(hub);
@@ -90,17 +95,90 @@ suite(name, () => {
     expect(page.url()).toContain("from=set");
   });
 
-  test("axe finds nothing serious on any of these pages, in both themes", async () => {
+  test("the audit trail is searched by words, which become filters in the address", async () => {
     const { page } = admin;
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const path of ["/queues", "/settings"]) {
-        await open(path);
-        await page.locator(".panel:not([aria-busy])").first().waitFor();
-        const found = await seriousFaults(page);
-        expect(found.map((fault) => `${path} ${colorScheme} ${fault}`)).toEqual([]);
-      }
-    }
+    const type = freshName("many");
+    const jobs = Array.from({ length: 130 }, () => ({ type }));
+    await hub.must("POST", "/jobs/batch", { token: tokens.bob, body: { jobs } });
+    await eventually("the records are sealed", async () => {
+      const path = "/audit?user_id=bob&event=JOB_CREATED&limit=1000";
+      return (await hub.must("GET", path, { token: hub.admin })).json<unknown[]>().length === 130;
+    });
+    await open("/audit");
+    await page.getByLabel("Search the audit trail").fill("user:bob event:job_created");
+    await page.keyboard.press("Enter");
+    expect(page.url()).toContain("/audit?user=bob&event=JOB_CREATED");
+    const rows = page.getByRole("button", { name: /^Record \d+$/ });
+    await expect.poll(() => rows.count()).toBe(100);
+    await page.getByRole("button", { name: "Show older" }).click();
+    await expect.poll(() => rows.count()).toBe(130);
+    await page.getByLabel("Search the audit trail").fill("whatever");
+    await page.keyboard.press("Enter");
+    await page.getByText("“whatever” is not understood").waitFor();
+    await page.getByRole("link", { name: "Remove the filter: done by" }).click();
+    await expect.poll(() => page.url()).not.toContain("user=");
+    await open("/audit?event=JOB_CREATED&user=nobody.here");
+    await page.getByRole("link", { name: "Drop “done by”" }).click();
+    await expect.poll(() => rows.count()).toBe(100);
+  });
+
+  test("hostile text in details and programs is shown as text", async () => {
+    const { page } = admin;
+    const held = await runningJob(hub);
+    await hub.must("POST", `/jobs/${held.id}/fail`, {
+      token: hub.admin,
+      body: { ...held.fence, code: "INVALID_JOB", reason: `${hostile} ${turned}` },
+      headers: { "User-Agent": hostile },
+    });
+    await open(`/audit?job=${held.id}&event=JOB_FAILED`);
+    const row = page.getByRole("button", { name: /^Record \d+$/ });
+    await row.waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".record").textContent()).toContain(hostile);
+    expect(await page.locator(".record .control-text").allTextContents()).toEqual(["U+202E"]);
+    await open("/settings?q=webhook_url");
+    await page.getByText(webhookUrl).waitFor();
+    expect(
+      await page.evaluate("[window.hacked, document.querySelectorAll('main img, main script').length]"),
+    ).toEqual([undefined, 0]);
+  });
+
+  test("the chain is verified, and a record that somebody edited is named and shown", async () => {
+    const { page } = admin;
+    await open("/audit");
+    await page.getByRole("button", { name: "Verify now" }).click();
+    await page.getByText(/All [\d,]+ records fit together/).waitFor();
+    expect(editRows(hub.home, "UPDATE events SET ts = ts + 1 WHERE seq = 7")).toBe(1);
+    await page.getByRole("button", { name: "Verify now" }).click();
+    await page.getByText("damaged").waitFor();
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.getByRole("link", { name: "Record 7", exact: true }).first().click();
+    expect(page.url()).toContain("record=7");
+    await page.locator(".record").getByText("Before it").waitFor();
+    const record = page.getByRole("button", { name: "Record 7", exact: true });
+    expect(await record.getAttribute("aria-expanded")).toBe("true");
+    expect(editRows(hub.home, "UPDATE events SET ts = ts - 1 WHERE seq = 7")).toBe(1);
+  });
+
+  test("an administrator of a tenant sees that tenant and changes nothing of the hub", async () => {
+    const { page, context } = await visit(browser);
+    await submitJob(hub, { token: tokens.eve, type: freshName("foreign") });
+    await signIn(page, hub, tokens.acmeAdmin);
+    await page.goto(`${hub.url}/queues`);
+    await page.getByRole("row").filter({ hasText: "acme" }).first().waitFor();
+    expect(await page.getByText("globex").count()).toBe(0);
+    expect(await page.getByRole("button", { name: /Pause|Change|Set a quota/ }).count()).toBe(0);
+    await page.goto(`${hub.url}/audit?event=JOB_CREATED`);
+    await page
+      .getByRole("button", { name: /^Record \d+$/ })
+      .first()
+      .waitFor();
+    expect(await page.getByText("foreign").count()).toBe(0);
+    expect(await page.getByRole("button", { name: /Verify now|Rotate|Lock down/ }).count()).toBe(0);
+    await page.goto(`${hub.url}/settings`);
+    await page.getByText("There is no such page, or it is not for you").waitFor();
+    await context.close();
   });
 
   test("nothing that the page did was against its policy", () => {

@@ -33,7 +33,9 @@ const shots: {
   { name: "queues-dark", path: "/queues", theme: "dark", size: "desktop", act: changeQuota },
   { name: "phone-queues", path: "/queues", theme: "light", size: "phone" },
   { name: "phone-settings", path: "/settings", theme: "dark", size: "phone" },
-  { name: "audit", path: "/audit", theme: "light", size: "desktop" },
+  { name: "audit", path: "/audit", theme: "light", size: "desktop", act: verifyTrail },
+  { name: "audit-dark", path: "/audit?severity=MEDIUM", theme: "dark", size: "desktop", act: openRecord },
+  { name: "phone-audit", path: "/audit", theme: "light", size: "phone" },
   { name: "access", path: "/access", theme: "light", size: "desktop" },
   { name: "settings", path: "/settings", theme: "dark", size: "desktop" },
   { name: "phone-overview", path: "/", theme: "light", size: "phone" },
@@ -68,6 +70,18 @@ async function changeQuota(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Change the quota of research" }).click();
   await page.getByLabel("Jobs that may wait").fill("a few");
   await page.keyboard.press("Enter");
+}
+
+async function verifyTrail(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Verify now" }).click();
+  await page.getByText("fit together").waitFor();
+}
+
+async function openRecord(page: Page): Promise<void> {
+  await page
+    .getByRole("button", { name: /^Record/ })
+    .first()
+    .click();
 }
 
 async function selectSome(page: Page): Promise<void> {

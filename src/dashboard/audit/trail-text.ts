@@ -2,7 +2,7 @@ import type { AuditView } from "../../contract/audit-shapes.ts";
 import { shortId } from "../parts/format.ts";
 
 /** What happened, as a sentence about the one who did it. Details that are not named here stand beside it. */
-export function trailText({ event, details, job_id, ip_address }: AuditView): string {
+export function trailText({ event, details, job_id, tenant_id, ip_address }: AuditView): string {
   const job = job_id === null ? "" : ` ${shortId(job_id)}`;
   const of = (name: string) =>
     details[name] === undefined || details[name] === null ? "" : String(details[name]);
@@ -32,10 +32,14 @@ export function trailText({ event, details, job_id, ip_address }: AuditView): st
     KEY_ROTATED: `Rotated the signing key: ${of("key_id")} signs now`,
     KEY_REVOKED: `Revoked the signing key ${of("key_id")}`,
     LOCKDOWN: `Locked the hub: ${of("reason")}`,
-    LOCKDOWN_LIFTED: "Lifted the lockdown",
+    TENANT_LOCKED: `Locked tenant ${tenant_id ?? ""}: ${of("reason")}`,
+    LOCKDOWN_LIFTED:
+      tenant_id === null ? "Lifted the lockdown" : `Lifted the lockdown of tenant ${tenant_id}`,
+    KEY_ROTATION_DUE: "The signing key should be rotated",
+    ALERT_FAILED: `An alert could not be delivered: ${of("error")}`,
     QUEUE_PAUSED: `Paused type ${of("type")}`,
     QUEUE_RESUMED: `Resumed type ${of("type")}`,
-    QUOTA_CHANGED: `Changed the quota of tenant ${of("tenant_id")}`,
+    QUOTA_CHANGED: `Changed the quota of tenant ${tenant_id ?? of("tenant_id")}`,
     PERMISSION_DENIED: `Was refused${job === "" ? "" : ` job${job}`}: ${of("error") || of("violation_type")}`,
     QUOTA_EXCEEDED: `Met a quota: ${of("error")}`,
     RATE_LIMIT_HIT: `Was too fast${from}`,

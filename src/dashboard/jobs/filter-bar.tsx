@@ -1,18 +1,10 @@
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../parts/icon.tsx";
 import { stateWords } from "../parts/state.tsx";
+import { ages, momentLabel } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
 import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
 import { type FilterName, filterLabels, type JobFilter, readWords, statesOf } from "./job-filter.ts";
-
-const ages = {
-  "15m": "15 minutes",
-  "1h": "hour",
-  "6h": "6 hours",
-  "1d": "day",
-  "7d": "7 days",
-  today: "day, since midnight",
-};
 
 export function FilterBar({ filter }: { filter: JobFilter }) {
   const place = usePlace();
@@ -103,8 +95,4 @@ function valueText(name: FilterName, filter: JobFilter): string {
   if (name === "since") return ages[value as keyof typeof ages] ?? momentLabel(value);
   if (name === "until") return /^\d+[smhd]$/.test(value) ? `${value} ago` : momentLabel(value);
   return value;
-}
-
-function momentLabel(value: string): string {
-  return /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString("en-GB") : value;
 }

@@ -1,6 +1,7 @@
 import type { ListFilter } from "../../contract/list-query.ts";
 import type { LiveEvent } from "../../contract/view-shapes.ts";
 import { type JobState, jobStates } from "../../core/job.ts";
+import { momentOf } from "../parts/time-range.ts";
 
 /** What is in the address. Times are relative (`1h`, `today`) or milliseconds, so that a saved view stays true. */
 export const filterNames = ["state", "type", "worker", "user", "code", "since", "until", "id", "q"] as const;
@@ -49,16 +50,6 @@ export function hubFilter(filter: JobFilter, nowMs: number): ListFilter {
   if (filter.id !== undefined) query.id = filter.id;
   if (filter.q !== undefined) query.q = filter.q;
   return query;
-}
-
-const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function momentOf(text: string | undefined, nowMs: number): number | undefined {
-  if (text === undefined) return undefined;
-  if (text === "today") return new Date(nowMs).setHours(0, 0, 0, 0);
-  const relative = /^(\d{1,5})([smhd])$/.exec(text);
-  if (relative !== null) return nowMs - Number(relative[1]) * (unitMs[relative[2]!] ?? 0);
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /**
