@@ -60,7 +60,7 @@ export class CheckoutCopy {
   /** What the type checker has to say of these files and all that they import; empty when all is well. */
   async checkTypes(...files: string[]): Promise<string> {
     const tsc = join(root, "node_modules/typescript/bin/tsc");
-    this.edit("tsconfig.json", /"(?:include|files)": .*/, `"files": ${JSON.stringify(files)}`);
+    this.edit("tsconfig.json", /"(?:include|files)": \[.*?\]/, `"files": ${JSON.stringify(files)}`);
     const run = promisify(execFile)(process.execPath, [tsc, "--noEmit"], { cwd: this.dir });
     return run.then(
       ({ stdout }) => stdout,
