@@ -6,6 +6,7 @@ export const pagePaths = [
   "/",
   "/jobs",
   "/jobs/:id",
+  "/submit",
   "/fleet",
   "/queues",
   "/audit",

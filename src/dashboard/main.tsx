@@ -1,4 +1,3 @@
-import "./jitless.ts";
 import "./styles/index.css";
 import { createRoot } from "react-dom/client";
 import { enter } from "./hub/session.ts";

@@ -200,6 +200,50 @@ suite(name, () => {
     await eve.context.close();
   });
 
+  test("a job is submitted by the form, which says what is wrong, and a copy of it has its fields", async () => {
+    const { page } = admin;
+    const type = freshName("formed");
+    await page.goto(`${hub.url}/jobs`);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    await page.keyboard.press("n");
+    await page.getByLabel("Type").fill("not a type");
+    await page.getByRole("button", { name: "Submit" }).click();
+    await page.getByText("is required").first().waitFor();
+    await page.getByLabel("Type").fill(type);
+    await page.getByLabel("Command required").fill("sh -c 'echo $HOME'");
+    await page.getByLabel("Memory").fill("256M");
+    await page.getByRole("button", { name: "Submit" }).click();
+    await page.getByRole("heading", { level: 1, name: type }).waitFor();
+    const id = page.url().split("/").at(-1)!;
+    const job = (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json();
+    expect(job).toMatchObject({ run: { argv: ["sh", "-c", "echo $HOME"] }, limits: { memory: "256M" } });
+    await page.goto(`${hub.url}/submit?from=${id}`);
+    await expect.poll(() => page.getByLabel("Command required").inputValue()).toBe("sh -c 'echo $HOME'");
+    expect(await page.getByLabel("Memory").inputValue()).toBe("256M");
+  });
+
+  test("a large output opens at its end, is searched as a whole, and is never held as a whole", async () => {
+    const { page } = admin;
+    const held = await runningJob(hub);
+    const line = `${"x".repeat(99)}\n`;
+    const half = Buffer.from(line.repeat(40_000));
+    const size = half.length;
+    await appendOutput(hub, held, { bytes: Buffer.concat([Buffer.from("needle at the start\n"), half]) });
+    await appendOutput(hub, held, {
+      offset: 20 + size,
+      bytes: Buffer.concat([half, Buffer.from("the end\n")]),
+    });
+    await page.goto(`${hub.url}/jobs/${held.id}`);
+    await page.locator(".terminal").getByText("the end").waitFor();
+    expect(await page.locator(".terminal-row").count()).toBeLessThan(100);
+    await page.getByLabel("Search the output").fill("needle");
+    await page.getByText(/^1( or more)? in all of it$/).waitFor();
+    await page.getByRole("button", { name: "Earlier match" }).click();
+    await page.locator(".terminal mark").getByText("needle").waitFor();
+    await page.getByRole("button", { name: "Go to the end" }).click();
+    await page.locator(".terminal").getByText("the end").waitFor();
+  });
+
   test("a worker is drained and blocked from the fleet", async () => {
     const { page } = admin;
     const worker = await registerWorker(hub);
@@ -346,7 +390,17 @@ suite(name, () => {
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       await page.evaluate("localStorage.removeItem('writ-theme')");
-      const pages = ["/", "/jobs", `/jobs/${id}`, "/fleet", "/queues", "/audit", "/access", "/settings"];
+      const pages = [
+        "/",
+        "/jobs",
+        `/jobs/${id}`,
+        "/submit",
+        "/fleet",
+        "/queues",
+        "/audit",
+        "/access",
+        "/settings",
+      ];
       for (const path of pages) {
         await page.goto(hub.url + path);
         await page.getByRole("heading", { level: 1 }).waitFor();

@@ -40,6 +40,8 @@ const shots: {
   { name: "settings", path: "/settings", theme: "dark", size: "desktop" },
   { name: "phone-overview", path: "/", theme: "light", size: "phone" },
   { name: "phone-fleet", path: "/fleet", theme: "dark", size: "phone" },
+  { name: "submit", path: `/submit?from=${stage.jobs.dead}`, theme: "light", size: "desktop" },
+  { name: "phone-submit", path: "/submit", theme: "light", size: "phone" },
   { name: "job-failed", path: `/jobs/${stage.jobs.dead}`, theme: "dark", size: "desktop", act: searchMemory },
   { name: "job-running", path: `/jobs/${stage.jobs.running}`, theme: "light", size: "desktop" },
   { name: "job-waiting", path: `/jobs/${stage.jobs.waiting}`, theme: "light", size: "desktop" },

@@ -10,6 +10,7 @@ import { copyText } from "../parts/notices.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { showToast } from "../shell/toasts.tsx";
+import { joinWords, quoteWord } from "../submit/shell-words.ts";
 
 type Props = { job: JobView; mayAct: boolean; onDone: () => void };
 
@@ -22,6 +23,11 @@ export function JobActs({ job, mayAct, onDone }: Props) {
   useKeys({ c: canCancel ? cancel : undefined, r: canRetry ? retry : undefined });
   return (
     <>
+      {mayAct && isEnded(job.status) ? (
+        <a className={repeatsInVain(job) ? "button main" : "button"} href={`/submit?from=${job.id}`}>
+          Submit a copy…
+        </a>
+      ) : null}
       {canCancel ? (
         <button type="button" className="button danger" onClick={cancel}>
           <Icon name="stop" />
@@ -39,6 +45,11 @@ export function JobActs({ job, mayAct, onDone }: Props) {
       <MoreActs job={job} />
     </>
   );
+}
+
+/** After these, the same document meets the same end, so the button that helps stands out. */
+function repeatsInVain({ fail_detail, fail_code }: JobView): boolean {
+  return fail_detail === "OOM_KILLED" || fail_code === "TIMEOUT" || fail_code === "INVALID_JOB";
 }
 
 function MoreActs({ job }: { job: JobView }) {
@@ -147,7 +158,7 @@ function asJobctl(job: JobView): string {
     command === null
       ? ["jobctl", "submit", ...options, ...params, job.type]
       : ["jobctl", "submit", ...options, job.type, "--exec", "--", ...command];
-  return words.map(quoted).join(" ");
+  return joinWords(words);
 }
 
 function asCurl(job: JobView): string {
@@ -157,10 +168,5 @@ function asCurl(job: JobView): string {
     Object.entries(body).filter(([, value]) => value !== null && value !== undefined),
   );
   const url = `${location.origin}/api/v1/jobs`;
-  return `curl -sS ${url} -H "Authorization: Bearer $WRIT_TOKEN" -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(given))}`;
-}
-
-/** As a POSIX shell reads it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return `curl -sS ${url} -H "Authorization: Bearer $WRIT_TOKEN" -H 'Content-Type: application/json' -d ${quoteWord(JSON.stringify(given))}`;
 }

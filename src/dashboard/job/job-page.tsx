@@ -9,17 +9,21 @@ import { useNow } from "../hub/clock.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { useWorkers } from "../hub/workers.ts";
+import { neighboursOf } from "../jobs/neighbours.ts";
 import { OutputPanel } from "../output/output-panel.tsx";
 import { shortId } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { StateBadge, shownState } from "../parts/state.tsx";
+import { useKeys } from "../shell/keys.ts";
+import { go } from "../shell/router.ts";
 import { AttemptBars } from "./attempt-bars.tsx";
+import { FilesPanel } from "./files-panel.tsx";
 import { JobActs } from "./job-acts.tsx";
 import { JobProof } from "./job-proof.tsx";
 import { JobSentence } from "./job-sentence.tsx";
 import { TreePanel } from "./result-tree.tsx";
-import { DetailsPanel, FilesPanel, IsolationPanel, ResourcesPanel } from "./side-panels.tsx";
+import { DetailsPanel, IsolationPanel, ResourcesPanel } from "./side-panels.tsx";
 import { WhoCould } from "./who-could.tsx";
 
 /** While a job is not over, what no event tells is read again this often. */
@@ -43,6 +47,8 @@ export function JobPage({ id }: { id: string }) {
           <span>/</span>
           <span className="mono">{shortId(id)}</span>
         </nav>
+        <span className="grow" />
+        <Neighbours id={id} />
       </div>
       <div className="page with-acts">
         {data === undefined && error !== undefined ? <NoJob error={error} onRetry={reload} /> : null}
@@ -54,6 +60,28 @@ export function JobPage({ id }: { id: string }) {
           </>
         )}
       </div>
+    </>
+  );
+}
+
+function Neighbours({ id }: { id: string }) {
+  const { newer, older } = neighboursOf(id);
+  useKeys({
+    "[": newer === undefined ? undefined : () => go(`/jobs/${newer}`),
+    "]": older === undefined ? undefined : () => go(`/jobs/${older}`),
+  });
+  return (
+    <>
+      {newer === undefined ? null : (
+        <a className="button quiet not-phone" href={`/jobs/${newer}`}>
+          <kbd>[</kbd> Newer
+        </a>
+      )}
+      {older === undefined ? null : (
+        <a className="button quiet not-phone" href={`/jobs/${older}`}>
+          Older <kbd>]</kbd>
+        </a>
+      )}
     </>
   );
 }

@@ -229,26 +229,3 @@ function requiresText({ requires }: JobView): string {
     .filter((part) => part !== "")
     .join(", ");
 }
-
-export function FilesPanel({ job }: { job: JobView }) {
-  if (job.output_files.length === 0) return null;
-  return (
-    <section className="panel">
-      <header>
-        <h2>Files</h2>
-        <span className="grow">{job.output_files.length}</span>
-      </header>
-      <ul className="files">
-        {job.output_files.map(({ folder_id, object_key, size }) => (
-          <li className="row" key={`${folder_id}/${object_key}`}>
-            <Icon name="file" />
-            <span className="grow cut mono" title={object_key}>
-              <bdi>{object_key}</bdi>
-            </span>
-            <span className="dim">{size === undefined ? "" : bytesText(size)}</span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}

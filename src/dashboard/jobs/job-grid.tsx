@@ -4,9 +4,11 @@ import { useStore } from "../hub/store.ts";
 import { countText } from "../parts/format.ts";
 import { useKeys } from "../shell/keys.ts";
 import { go } from "../shell/router.ts";
+import { Histogram } from "./histogram.tsx";
 import { type JobFilter, statesOf } from "./job-filter.ts";
 import { type JobList, rowsMax } from "./job-list.ts";
 import { JobRow } from "./job-row.tsx";
+import { rememberShown } from "./neighbours.ts";
 import { useWindow } from "./use-window.ts";
 
 type Props = {
@@ -61,14 +63,11 @@ export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) 
     go(`/jobs/${row.dataset["id"]}`);
   };
 
+  useEffect(() => rememberShown(rows), [rows]);
   const areAllSelected = rows.length > 0 && rows.every(({ id }) => selected.has(id));
   return (
     <section
       className="panel table"
-      role="grid"
-      aria-label="Jobs"
-      aria-rowcount={hasMore ? -1 : rows.length + 1}
-      aria-multiselectable={maySelect}
       onPointerEnter={() => {
         isPointed.current = true;
       }}
@@ -76,56 +75,64 @@ export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) 
         isPointed.current = false;
       }}
     >
-      <div className="job-row head" role="row" aria-rowindex={1}>
-        <span className="cell-select" role="columnheader">
-          {maySelect ? (
-            <input
-              type="checkbox"
-              aria-label="Select all shown"
-              checked={areAllSelected}
-              onChange={() => onSelect(areAllSelected ? new Set() : new Set(rows.map(({ id }) => id)))}
-            />
-          ) : null}
-        </span>
-        <span role="columnheader">State</span>
-        <span role="columnheader">Job</span>
-        <span role="columnheader">Worker</span>
-        <span role="columnheader" className="cell-waited num">
-          Waited
-        </span>
-        <span role="columnheader" className="num">
-          Ran
-        </span>
-        <span role="columnheader" className="cell-try num">
-          Try
-        </span>
-        <span role="columnheader">Result or reason</span>
-        <span role="columnheader" className="num">
-          Age
-        </span>
-      </div>
+      <Histogram />
       <div
-        ref={body}
-        role="rowgroup"
-        style={{ height: rows.length * rowHeight }}
-        className="row-window"
-        onClick={open}
+        role="grid"
+        aria-label="Jobs"
+        aria-rowcount={hasMore ? -1 : rows.length + 1}
+        aria-multiselectable={maySelect}
       >
-        <div style={{ transform: `translateY(${first * rowHeight}px)` }} role="presentation">
-          {rows.slice(first, last).map((job, index) => (
-            <JobRow
-              key={job.id}
-              job={job}
-              now={now}
-              rowIndex={first + index + 2}
-              isSelected={selected.has(job.id)}
-              isCurrent={first + index === current}
-              isChanged={changed.has(job.id)}
-              isOutside={states.length > 0 && !states.includes(job.status)}
-              maySelect={maySelect}
-              onSelect={select}
-            />
-          ))}
+        <div className="job-row head" role="row" aria-rowindex={1}>
+          <span className="cell-select" role="columnheader">
+            {maySelect ? (
+              <input
+                type="checkbox"
+                aria-label="Select all shown"
+                checked={areAllSelected}
+                onChange={() => onSelect(areAllSelected ? new Set() : new Set(rows.map(({ id }) => id)))}
+              />
+            ) : null}
+          </span>
+          <span role="columnheader">State</span>
+          <span role="columnheader">Job</span>
+          <span role="columnheader">Worker</span>
+          <span role="columnheader" className="cell-waited num">
+            Waited
+          </span>
+          <span role="columnheader" className="num">
+            Ran
+          </span>
+          <span role="columnheader" className="cell-try num">
+            Try
+          </span>
+          <span role="columnheader">Result or reason</span>
+          <span role="columnheader" className="num">
+            Age
+          </span>
+        </div>
+        <div
+          ref={body}
+          role="rowgroup"
+          style={{ height: rows.length * rowHeight }}
+          className="row-window"
+          onClick={open}
+        >
+          <div style={{ transform: `translateY(${first * rowHeight}px)` }} role="presentation">
+            {rows.slice(first, last).map((job, index) => (
+              <JobRow
+                key={job.id}
+                job={job}
+                now={now}
+                rowIndex={first + index + 2}
+                isSelected={selected.has(job.id)}
+                isCurrent={first + index === current}
+                isChanged={changed.has(job.id)}
+                isOutside={states.length > 0 && !states.includes(job.status)}
+                maySelect={maySelect}
+                onSelect={select}
+              />
+            ))}
+          </div>
         </div>
       </div>
       <div className="table-foot">

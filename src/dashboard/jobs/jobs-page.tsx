@@ -10,6 +10,7 @@ import { StateIcon, stateWords } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 import { BulkBar } from "./bulk-bar.tsx";
+import { CommonCause } from "./common-cause.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { filterLabels, hubFilter, type JobFilter, readFilter, statesOf } from "./job-filter.ts";
 import { JobGrid } from "./job-grid.tsx";
@@ -33,6 +34,8 @@ export function JobsPage() {
   };
   useKeys({ p: pause });
   const counts = useCounts();
+  const may = mayOf(usePerson());
+  useKeys({ n: may.act ? () => go("/submit") : undefined });
   return (
     <>
       <div className="top">
@@ -48,6 +51,12 @@ export function JobsPage() {
           <Icon name="pause" />
           {isPaused ? "Paused" : "Pause"}
         </button>
+        {may.act ? (
+          <a className="button main" href="/submit">
+            <Icon name="plus" />
+            Submit<span className="not-phone"> a job</span>
+          </a>
+        ) : null}
       </div>
       <ViewTabs counts={counts} />
       <div className="page jobs-page">
@@ -114,6 +123,7 @@ function ListBody({
   return (
     <>
       <ErrorBand error={error} />
+      {statesOf(filter).length > 0 ? <CommonCause rows={rows} /> : null}
       <JobGrid list={list} filter={filter} selected={selected} maySelect={may.act} onSelect={setSelected} />
       <BulkBar rows={rows} selected={selected} filter={bulkFilter} onClear={() => setSelected(new Set())} />
     </>
@@ -126,6 +136,11 @@ function NoJobYet({ mayAct }: { mayAct: boolean }) {
       <p>This hub is ready. Give it something to do; it shows up here at once.</p>
       {mayAct ? <Command text="bin/jobctl run echo hello" /> : null}
       <div className="row">
+        {mayAct ? (
+          <a className="button main" href="/submit">
+            Submit a job
+          </a>
+        ) : null}
         <a className="button" href="/api/docs" target="_blank" rel="noreferrer">
           API reference
         </a>

@@ -4,7 +4,9 @@ import { routes } from "../../contract/routes.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
 import { isEnded } from "../../core/job.ts";
 import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
+import { callHub } from "../hub/call-hub.ts";
 import { useStore } from "../hub/store.ts";
+import { useQuery } from "../hub/use-query.ts";
 import { bytesText, countText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
@@ -193,19 +195,27 @@ function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
   }, [source]);
   const state = useStore(source.state);
   const { start, end } = state.buffer;
+  const jump = (offset: number) => {
+    view.onFollow(offset > 0);
+    void source.jumpTo(offset);
+  };
   return (
     <div className="one-stream">
       <OutputView source={source} label={`${stream} of attempt ${attempt}`} {...view} />
       <footer>
-        <span>
-          {start === 0
-            ? `${countText(end)} bytes, all shown`
-            : `the last ${bytesText(end - start)} of ${bytesText(state.size)}`}
-        </span>
+        <span>{heldText(state)}</span>
         {start > 0 ? (
-          <button type="button" className="button quiet small" onClick={() => void source.jumpTo(0)}>
+          <button type="button" className="button quiet small" onClick={() => jump(0)}>
             Go to the start
           </button>
+        ) : null}
+        {end < state.size ? (
+          <button type="button" className="button quiet small" onClick={() => jump(state.size)}>
+            Go to the end
+          </button>
+        ) : null}
+        {view.search.length > 1 && (start > 0 || end < state.size) ? (
+          <FoundElsewhere job={job} stream={stream} attempt={attempt} search={view.search} source={source} />
         ) : null}
         {job.output.removed === true ? <span>removed to make room</span> : null}
         {state.problem === null ? null : <span className="problem">{state.problem}</span>}
@@ -218,5 +228,41 @@ function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
         ) : null}
       </footer>
     </div>
+  );
+}
+
+function heldText({ buffer, size }: { buffer: { start: number; end: number }; size: number }): string {
+  const { start, end } = buffer;
+  if (start === 0 && end >= size) return `${countText(end)} bytes, all shown`;
+  return `bytes ${countText(start)} to ${countText(end)} of ${bytesText(size)}`;
+}
+
+type FoundProps = Pick<StreamProps, "job" | "stream" | "attempt"> & { search: string; source: OutputSource };
+
+/** Of a stream that is not held as a whole, the hub says where the text is. */
+function FoundElsewhere({ job, stream, attempt, search, source }: FoundProps) {
+  const { buffer } = useStore(source.state);
+  const { data } = useQuery(`search ${job.id} ${stream} ${attempt} ${search}`, async () => {
+    const query = { q: search, attempt };
+    return (await callHub(routes.searchOutput, { params: { id: job.id, stream }, query })).body;
+  });
+  if (data === undefined) return <span>searching all of it …</span>;
+  const before = data.offsets.findLast((offset) => offset < buffer.start);
+  const after = data.offsets.find((offset) => offset > buffer.end);
+  const jump = (offset: number | undefined, label: string) =>
+    offset === undefined ? null : (
+      <button type="button" className="button quiet small" onClick={() => void source.jumpTo(offset)}>
+        {label}
+      </button>
+    );
+  return (
+    <>
+      <span>
+        {countText(data.offsets.length)}
+        {data.next === null ? "" : " or more"} in all of it
+      </span>
+      {jump(before, "Earlier match")}
+      {jump(after, "Later match")}
+    </>
   );
 }

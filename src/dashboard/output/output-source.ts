@@ -28,6 +28,7 @@ export class OutputSource {
   readonly #wanted: Wanted;
   readonly #abort = new AbortController();
   #isReading = false;
+  #sizeSeen = 0;
   #drawTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(wanted: Wanted) {
@@ -68,13 +69,27 @@ export class OutputSource {
     this.#isReading = false;
   }
 
-  /** Reads the stream anew from another place. */
-  async jumpTo(offset: number): Promise<void> {
+  /** Reads what comes after the held part, where that is not the end of the stream. */
+  async readNewer(): Promise<void> {
+    const { buffer, size } = this.state.get();
+    if (this.#isReading || buffer.end >= size) return;
+    this.#isReading = true;
     try {
-      const from = Math.max(0, Math.min(offset, this.state.get().size));
-      const bytes = await this.#range(from, Math.min(this.state.get().size, from + heldBytesMax));
+      buffer.append(await this.#range(buffer.end, Math.min(size, buffer.end + readBytes)));
+      this.#changed({ prepended: 0 });
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#isReading = false;
+  }
+
+  /** Holds another part of the stream, with this place in its middle. */
+  async jumpTo(offset: number): Promise<void> {
+    const { size } = this.state.get();
+    const from = Math.max(0, Math.min(offset, size) - readBytes / 2);
+    try {
       const buffer = new OutputBuffer(from);
-      buffer.append(bytes);
+      buffer.append(await this.#range(from, Math.min(size, from + readBytes)));
       this.state.set({ ...this.state.get(), buffer });
       this.#changed({ prepended: 0 });
     } catch (error) {
@@ -104,7 +119,7 @@ export class OutputSource {
       try {
         const { buffer } = this.state.get();
         const response = await this.#open({ offset: buffer.end, follow: true });
-        await this.#pump(response);
+        await this.#pump(response, buffer.end);
         this.state.set({ ...this.state.get(), isLive: false, problem: null });
         return;
       } catch (error) {
@@ -115,13 +130,16 @@ export class OutputSource {
     }
   }
 
-  async #pump(response: Response): Promise<void> {
+  /** New bytes are added while the end is held; somebody who reads an earlier part only sees the size grow. */
+  async #pump(response: Response, from: number): Promise<void> {
     const reader = response.body!.getReader();
-    for (;;) {
+    for (let offset = from; ; ) {
       const { done, value } = await reader.read();
       if (done) return;
       const { buffer } = this.state.get();
-      buffer.append(value);
+      if (buffer.end === offset) buffer.append(value);
+      offset += value.length;
+      this.#sizeSeen = Math.max(this.#sizeSeen, offset);
       this.#drawSoon();
     }
   }
@@ -161,7 +179,7 @@ export class OutputSource {
     this.state.set({
       ...rest,
       buffer,
-      size: Math.max(size, buffer.end),
+      size: Math.max(size, this.#sizeSeen, buffer.end),
       problem: null,
       version: version + 1,
       prepended,

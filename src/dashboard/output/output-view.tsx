@@ -47,6 +47,10 @@ export function OutputView(props: Props) {
     if (prepended > 0) element.scrollTop += layout.rowOf(prepended) * rowHeight;
     else if (isFollowing) element.scrollTop = element.scrollHeight;
   }, [version, isFollowing, layout]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another part is held.
+  useEffect(() => {
+    if (!isFollowing && match === undefined && box.current !== null) box.current.scrollTop = 0;
+  }, [buffer]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another match is looked at.
   useEffect(() => {
     if (match === undefined || box.current === null) return;
@@ -62,6 +66,7 @@ export function OutputView(props: Props) {
     const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < rowHeight * 2;
     if (isAtEnd !== isFollowing) onFollow(isAtEnd);
     if (element.scrollTop < 400) void source.readOlder();
+    if (isAtEnd) void source.readNewer();
   };
   return (
     <div

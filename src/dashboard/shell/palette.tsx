@@ -157,6 +157,7 @@ function useFixedChoices(): Choice[] {
     ...(keys === undefined ? {} : { keys }),
   });
   return [
+    ...(may.act ? [choice("Act", "plus", "Submit a job", () => go("/submit"), ["N"])] : []),
     choice("Act", "theme", "Switch between light and dark", switchTheme, ["T"]),
     choice("Act", "more", "List the keys", showKeys, ["?"]),
     choice("Act", "leave", "Sign out", () => void signOut()),

@@ -19,6 +19,7 @@ const OverviewPage = lazy(async () => ({
   default: (await import("../overview/overview-page.tsx")).OverviewPage,
 }));
 const JobPage = lazy(async () => ({ default: (await import("../job/job-page.tsx")).JobPage }));
+const SubmitPage = lazy(async () => ({ default: (await import("../submit/submit-page.tsx")).SubmitPage }));
 const FleetPage = lazy(async () => ({ default: (await import("../fleet/fleet-page.tsx")).FleetPage }));
 const QueuesPage = lazy(async () => ({ default: (await import("../queues/queues-page.tsx")).QueuesPage }));
 const AuditPage = lazy(async () => ({ default: (await import("../audit/audit-page.tsx")).AuditPage }));
@@ -32,6 +33,7 @@ const pages: Record<PagePath, (id: string) => ReactNode> = {
   "/": () => <OverviewPage />,
   "/jobs": () => <JobsPage />,
   "/jobs/:id": (id) => <JobPage id={id} key={id} />,
+  "/submit": () => <SubmitPage key={location.search} />,
   "/fleet": () => <FleetPage />,
   "/queues": () => <QueuesPage />,
   "/audit": () => <AuditPage />,
@@ -66,7 +68,8 @@ export function Shell() {
 }
 
 function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
-  const isAllowed = navigation(may).some((entry) => isIn({ path }, entry.path));
+  const isAllowed =
+    path === "/submit" ? may.act : navigation(may).some((entry) => isIn({ path }, entry.path));
   for (const pattern of isAllowed ? pagePaths : []) {
     const match = new RegExp(`^${pattern.replace(":id", "([^/]+)")}/?$`).exec(path);
     if (match !== null) return pages[pattern](decodeURIComponent(match[1] ?? ""));

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { joinWords, splitWords } from "./shell-words.ts";
+
+test("words are split as a shell does", () => {
+  expect(splitWords(`sh -c 'echo "a  b"' "it's" a\\ b ''`)).toEqual([
+    "sh",
+    "-c",
+    'echo "a  b"',
+    "it's",
+    "a b",
+    "",
+  ]);
+  expect(splitWords("  ")).toEqual([]);
+  expect(splitWords("'not closed")).toEqual(["not closed"]);
+});
+
+test("joined words are the same words again", () => {
+  const words = ["sh", "-c", 'it\'s $HOME \\ "x"', "", "a b", "plain-1.2/x"];
+  expect(splitWords(joinWords(words))).toEqual(words);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { kindNames } from "../../contract/kinds.ts";
+import { emptyDraft, readDraft, runFields } from "./submission.ts";
+
+test("every kind has controls for all its fields, made from its shape", () => {
+  for (const kind of kindNames) expect(runFields(kind).length, kind).toBeGreaterThan(0);
+  expect(runFields("exec")).toEqual(
+    expect.arrayContaining([
+      { name: "argv", control: "words", isRequired: true },
+      { name: "env", control: "pairs", isRequired: false },
+      { name: "cwd", control: "text", isRequired: false },
+      { name: "stdin", control: "base64", isRequired: false },
+      { name: "secrets", control: "list", isRequired: false },
+    ]),
+  );
+  expect(runFields("persistent_http")).toContainEqual({ name: "port", control: "number", isRequired: true });
+  expect(runFields("handler")).toContainEqual({ name: "params", control: "json", isRequired: false });
+});
+
+test("a draft becomes the body of POST /jobs", () => {
+  const draft = emptyDraft();
+  draft.run = { argv: "sh -c 'echo hi'", env: "A=1\nB=x=y", stdin: "grüße" };
+  draft.fields = {
+    ...draft.fields,
+    type: "exec",
+    priority: "7",
+    memory: "1G",
+    tags: "gpu, ssd",
+    timeout_sec: "60",
+  };
+  const { job, problems } = readDraft(draft);
+  expect(problems).toEqual([]);
+  expect(job).toMatchObject({
+    type: "exec",
+    priority: 7,
+    timeout_sec: 60,
+    run: { kind: "exec", argv: ["sh", "-c", "echo hi"], env: { A: "1", B: "x=y" }, stdin: "Z3LDvMOfZQ==" },
+    limits: { memory: "1G" },
+    requires: { tags: ["gpu", "ssd"] },
+  });
+});
+
+test("what is wrong is said at its field, in the words of the shape", () => {
+  const draft = emptyDraft();
+  draft.run = { env: "no pair" };
+  draft.fields = { ...draft.fields, type: "has space", memory: "lots", priority: "high" };
+  const { job, problems } = readDraft(draft);
+  expect(job).toBeNull();
+  expect(problems).toContainEqual({ path: "run.argv", message: "is required" });
+  const paths = problems.map(({ path }) => path);
+  expect(paths).toEqual(expect.arrayContaining(["type", "run.argv", "run.env", "limits.memory", "priority"]));
+});
