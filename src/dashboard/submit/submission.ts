@@ -18,7 +18,7 @@ export type Draft = {
   rest: Record<string, unknown>;
 };
 
-export const commonFields = [
+const commonFields = [
   "type",
   "priority",
   "max_attempts",
@@ -109,7 +109,7 @@ function showValue(value: unknown, control: Control): string {
   return control === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
 
-export type Problems = { path: string; message: string }[];
+type Problems = { path: string; message: string }[];
 
 /** What would be submitted, and what is wrong with it in the words of the shapes. */
 export function readDraft({ kind, run, fields, rest }: Draft): {
