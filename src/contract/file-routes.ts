@@ -80,7 +80,7 @@ export const fileRoutes = {
     method: "PUT",
     path: "/objects/:ticket",
     who: "signed URL",
-    summary: "Put a file, or go on where an upload was interrupted",
+    summary: "Put a file, or continue an interrupted upload",
     params: shapes.ticketParams,
     bodyKind: "stream",
     headers: {

@@ -7,7 +7,7 @@
  *
  * - **A place is used once.** Its id is new for each upload and is never used again, so the bytes of a file that is
  *   complete never change, whatever is put later under the same key.
- * - **What was complete survives a power failure.** The hub records a file only after the driver has said so.
+ * - **What was complete survives a power failure.** The hub records a file only after the driver has confirmed it.
  * - **No place is outside its tenant.** Whatever a driver makes of it begins with the tenant and the folder.
  *
  * Storage that cannot be read or written is FILES_UNAVAILABLE; one that is full is STORAGE_FULL, and nothing of the
@@ -40,7 +40,7 @@ export type HubServed = {
   /**
    * Takes bytes from `offset` on. Offset 0 begins again; any other must be what has arrived, or UPLOAD_OFFSET says
    * where to continue. Bytes that have arrived before a connection breaks stay. A newer call for the same place ends an
-   * older one: whoever sends again has given up the connection before. The hash is null as long as bytes are missing.
+   * older one: a sender that tries again has given up its earlier connection. The hash is null as long as bytes are missing.
    */
   receive(place: ObjectPlace, upload: ArrivingBytes): Promise<{ size: number; sha256: string | null }>;
   /** Yields exactly the bytes from `start` to before `end`; fails if there are fewer. */

@@ -3,7 +3,7 @@ export type ObjectStore = {
   /**
    * Announces uploads, all or none: with their sizes, as far as those are known, a tenant must stay within its
    * `max_artifact_bytes`, and never has more than `unfinishedMax` uploads that have not ended. An upload that was announced before with the same place, size and hash, and has not ended,
-   * goes on under its old id. Returns the ids in the order of the uploads.
+   * continues under its old id. Returns the ids in the order of the uploads.
    */
   openUploads(input: { uploads: NewUpload[]; nowMs: number; expiresAt: number }): Promise<UploadOutcome>;
   /** Sets the size of an upload that was announced without one, under the same condition. */
@@ -45,7 +45,7 @@ export type ObjectStore = {
 export type ObjectKey = { tenantId: string; folderId: string; objectKey: string };
 
 export type NewUpload = ObjectKey & {
-  /** Used unless the upload goes on under an old one. Ids that are made later sort later. */
+  /** Used unless the upload continues under an old one. Ids that are made later sort later. */
   id: string;
   userId: string;
   jobId: string | null;
@@ -83,7 +83,7 @@ export function checkArtifactBytes(
   return { kind: "over_quota", usedBytes, maxBytes };
 }
 
-/** Whether the upload goes on where this one was left: only bytes that are known to be the same may be continued. */
+/** Whether the upload continues this one: only bytes that are known to be the same may be continued. */
 export function isSameUpload(known: StoredObject, upload: NewUpload): boolean {
   return (
     known.state !== "kept" &&

@@ -114,6 +114,16 @@ test("M-04: a URL that is used again after the end changes nothing that anybody 
   expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
 });
 
+test("two calls that complete the same file at the same time copy and check it once", async () => {
+  const place = newPlace();
+  const { url, headers } = await urlsFor(place);
+  await send(url, text, headers);
+  s3.proxy.seen.length = 0;
+  const at = objects();
+  await Promise.all([1, 2].map(() => at.complete(place, { ...whole, parts: [] })));
+  expect(s3.proxy.seen.filter((line) => line.startsWith("PUT"))).toHaveLength(1);
+});
+
 describe("what was put is not accepted", () => {
   test("when there is nothing", async () => {
     const call = objects().complete(newPlace(), { ...whole, parts: [] });

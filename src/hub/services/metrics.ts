@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { Clock } from "../../runtime/clock.ts";
 import type { Store } from "../../store/store.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import { addFileGauge, uploadCounters } from "./file-metrics.ts";
 import { addQueueGauges, addWorkerGauges } from "./fleet-gauges.ts";
 import { JobTimes } from "./job-times.ts";
 
@@ -55,17 +56,7 @@ export function createMetrics(version: string) {
       help: "Output received from workers",
       registers,
     }),
-    uploads: new Counter({
-      name: "writ_uploads_total",
-      help: "Files that have arrived completely, by whether a user or a job has put them",
-      labelNames: ["by"],
-      registers,
-    }),
-    uploadedBytes: new Counter({
-      name: "writ_uploaded_bytes_total",
-      help: "The bytes of those files",
-      registers,
-    }),
+    ...uploadCounters(registers),
     refused: new Counter({
       name: "writ_refusals_total",
       help: "Requests refused, by error code",
@@ -93,15 +84,7 @@ export function addLiveGauges(
       for (const [status, count] of Object.entries(jobs)) this.set({ status }, count);
     },
   });
-  new Gauge({
-    name: "writ_file_bytes",
-    help: "The bytes of all stored files, those that are still arriving included",
-    registers,
-    async collect() {
-      const usage = await deps.store.listObjectUsage();
-      this.set(usage.reduce((sum, { bytes }) => sum + bytes, 0));
-    },
-  });
+  addFileGauge(metrics, deps);
   new Gauge({
     name: "writ_waiting_workers",
     help: "Claims and command streams that wait for work",

@@ -32,7 +32,7 @@ async function copyParts(
   await copied(calls, { method: "POST", key: to, query: { uploadId }, body });
 }
 
-/** A copy that fails after the answer has begun says so in its body, under status 200. */
+/** A copy that fails after the answer has begun reports that in the body, under status 200. */
 async function copied(calls: S3Calls, request: S3Request): Promise<string> {
   const answer = await calls.must(request);
   const text = await answer.text();

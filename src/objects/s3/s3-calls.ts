@@ -30,7 +30,7 @@ export class S3Calls {
     this.#clock = clock;
   }
 
-  /** A URL for one call. Whoever uses it must send exactly these headers. */
+  /** A URL for one call. The caller must send exactly these headers. */
   async presign(request: S3Request, expiresInSec: number): Promise<string> {
     const url = this.#urlOf({
       ...request,
@@ -41,8 +41,8 @@ export class S3Calls {
   }
 
   /**
-   * The answer to a call, with any status below 500. A store that is away or overloaded is asked again; one that goes on
-   * being so is FILES_UNAVAILABLE. A redirect is not followed: it would take the signature elsewhere.
+   * The answer to a call, with any status below 500. A store that is away or overloaded is asked again; after the
+   * last try it is FILES_UNAVAILABLE. A redirect is not followed: it would take the signature elsewhere.
    */
   async call(request: S3Request): Promise<Response> {
     for (let tries = 1; ; tries++) {

@@ -26,6 +26,7 @@ export class S3Objects implements StoreServed {
   readonly #calls: S3Calls;
   readonly #bucket: string;
   readonly #options: Required<S3Options>;
+  readonly #completing = new Map<string, Promise<void>>();
 
   constructor(settings: S3Settings, clock: Clock, options: S3Options = {}) {
     this.#calls = new S3Calls(settings, clock);
@@ -77,11 +78,20 @@ export class S3Objects implements StoreServed {
     return id;
   }
 
+  /** A second call, by a sender that has waited long enough, waits for the first: a large file is not read twice. */
+  complete(place: ObjectPlace, upload: PutUpload): Promise<void> {
+    const running = this.#completing.get(place.id);
+    if (running !== undefined) return running;
+    const completed = this.#complete(place, upload).finally(() => this.#completing.delete(place.id));
+    this.#completing.set(place.id, completed);
+    return completed;
+  }
+
   /**
-   * The copy is what is checked: nobody has a URL that could change it. Whoever puts something else meanwhile, where the
-   * copy is made from, gains nothing.
+   * The copy is what is checked: nobody has a URL that could change it. Putting something else meanwhile, where the
+   * copy is made from, has no effect on what is read.
    */
-  async complete(place: ObjectPlace, upload: PutUpload): Promise<void> {
+  async #complete(place: ObjectPlace, upload: PutUpload): Promise<void> {
     const [from, to] = [uploadKey(place), fileKey(place)];
     // There already, if the answer to an earlier call was lost.
     let copy = await this.#look(to);

@@ -37,7 +37,7 @@ export async function finishUpload(
   return whole;
 }
 
-/** Finishes uploads under this key whose sender has put everything and not said so. True if there was one. */
+/** Finishes uploads under this key whose sender has put everything and not told the hub. True if there was one. */
 export async function finishUploads(deps: HubDeps, key: ObjectKey & { userId: string }): Promise<boolean> {
   if (deps.objects.servedBy === "hub") return false;
   const uploads = await deps.store.listUploads({ ...key, nowMs: deps.clock.nowMs() });
