@@ -12,6 +12,7 @@ struct cage {
   const struct plan *plan;
   int template_fd; /* the mount namespace to copy, -1 without one */
   int report_fd, stdout_fd, stderr_fd;
+  int stdin_fd; /* of TAG_STDIN_FILE, -1 without one */
   int launcher_pidfd;
   int proc_fd; /* the host's /proc */
   struct rlimit files_limit; /* what the launcher had before it raised its own */

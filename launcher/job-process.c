@@ -36,7 +36,8 @@ static int run_job(void *argument);
 static bool become_job(const struct start *start);
 static bool leave_session(struct failure *failure);
 static bool connect_stdio(const struct cage *cage, struct failure *failure);
-static int open_stdin(const struct plan *plan);
+static int open_stdin(const struct cage *cage);
+static int keep_stdin(const struct plan *plan);
 static bool close_descriptors(struct failure *failure);
 static bool set_rlimits(const struct cage *cage, struct failure *failure);
 static bool set_rlimit(unsigned resource, uint64_t soft, uint64_t hard, struct failure *failure);
@@ -93,7 +94,7 @@ static bool leave_session(struct failure *failure) {
 }
 
 static bool connect_stdio(const struct cage *cage, struct failure *failure) {
-  int stdin_fd = cage->plan->stdin_bytes == NULL ? open("/dev/null", O_RDONLY | O_CLOEXEC) : open_stdin(cage->plan);
+  int stdin_fd = open_stdin(cage);
   if (stdin_fd < 0) return fail(failure, STEP_STDIO, "opening stdin");
   if (dup2(stdin_fd, 0) != 0 || dup2(cage->stdout_fd, 1) != 1 || dup2(cage->stderr_fd, 2) != 2) {
     return fail(failure, STEP_STDIO, "connecting stdin, stdout and stderr");
@@ -101,11 +102,16 @@ static bool connect_stdio(const struct cage *cage, struct failure *failure) {
   return true;
 }
 
+static int open_stdin(const struct cage *cage) {
+  if (cage->stdin_fd >= 0) return cage->stdin_fd;
+  return cage->plan->stdin_bytes == NULL ? open("/dev/null", O_RDONLY | O_CLOEXEC) : keep_stdin(cage->plan);
+}
+
 /*
  * A file without a name that nobody can change any more. A pipe would do too, but how much one holds depends on how many
  * the user has, and a job that never reads must not keep anybody waiting.
  */
-static int open_stdin(const struct plan *plan) {
+static int keep_stdin(const struct plan *plan) {
   int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return -1;
   for (size_t done = 0; done < plan->stdin_length;) {

@@ -41,6 +41,9 @@ static bool check_texts(const struct plan *plan, struct failure *failure) {
       !is_host_path(plan->stderr_file)) {
     return fail(failure, STEP_PLAN, "an output file is no absolute path");
   }
+  if (plan->stdin_file != NULL && (!is_host_path(plan->stdin_file) || plan->stdin_bytes != NULL)) {
+    return fail(failure, STEP_PLAN, "the input file is no absolute path, or one input too many");
+  }
   if (plan->cgroup != NULL && !is_host_path(plan->cgroup)) {
     return fail(failure, STEP_PLAN, "the cgroup is no absolute path");
   }

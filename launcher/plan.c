@@ -74,7 +74,7 @@ static size_t most_of(uint8_t tag) {
     case TAG_MOUNT: return MOUNTS_MAX;
     case TAG_RLIMIT: return RLIMITS_MAX;
     case TAG_MASK: return MASKS_MAX;
-    default: return tag >= TAG_ARG && tag <= TAG_STDIN ? 1 : 0;
+    default: return tag >= TAG_ARG && tag <= TAG_STDIN_FILE ? 1 : 0;
   }
 }
 
@@ -141,6 +141,7 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
     case TAG_RLIMIT: return read_rlimit(plan, field);
     case TAG_MASK: return read_text(plan, field, &plan->masks[plan->masks_count++]);
     case TAG_STDIN: return read_stdin(plan, field);
+    case TAG_STDIN_FILE: return read_text(plan, field, &plan->stdin_file);
     default: return false;
   }
 }

@@ -39,7 +39,7 @@ struct plan {
   size_t masks_count;
   const uint8_t *stdin_bytes; /* NULL without any */
   size_t stdin_length;
-  const char *cwd, *cgroup, *cgroup_io_lift, *give_dir, *hostname, *stdout_file, *stderr_file;
+  const char *cwd, *cgroup, *cgroup_io_lift, *give_dir, *hostname, *stdin_file, *stdout_file, *stderr_file;
   uint32_t protections, uid, gid;
   uint64_t stdout_max, stderr_max;
   struct mount_step *mounts;

@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 7u
+#define PROTOCOL_VERSION 8u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -98,6 +98,8 @@ enum field_tag {
   TAG_MASK = 17,
   /* What the job reads on its standard input, any bytes; without it, that is empty. */
   TAG_STDIN = 18,
+  /* The same from a plain file: its absolute path on the host. Not with TAG_STDIN. The job can read it, of any size. */
+  TAG_STDIN_FILE = 19,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cage.h"
@@ -31,6 +32,7 @@ struct start {
 
 static bool prepare(struct start *start, struct failure *failure);
 static bool open_streams(struct start *start, struct failure *failure);
+static bool open_input(struct start *start, struct failure *failure);
 static bool mask_streams(struct job *job, const struct plan *plan, struct failure *failure);
 static bool open_report(struct start *start, struct failure *failure);
 static bool watch_all(const struct job *job, struct failure *failure);
@@ -44,6 +46,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
       .cage = {.plan = plan,
                .template_fd = -1,
                .report_fd = -1,
+               .stdin_fd = -1,
                .stdout_fd = -1,
                .stderr_fd = -1,
                .launcher_pidfd = launcher->own_pidfd,
@@ -70,6 +73,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
 static bool prepare(struct start *start, struct failure *failure) {
   struct plan *plan = start->plan;
   return open_streams(start, failure)                                                                          //
+         && open_input(start, failure)                                                                         //
          && open_report(start, failure)                                                                        //
          && job_cgroup_open(&start->job->cgroup, plan, failure)                                                //
          && make_idmaps(plan, failure)                                                                         //
@@ -90,6 +94,18 @@ static bool open_streams(struct start *start, struct failure *failure) {
     return fail(failure, STEP_GIVE, "giving the pipes to uid %u", plan->uid);
   }
   return true;
+}
+
+/* While we are still on the host: the job sees the open file and no path to it. */
+static bool open_input(struct start *start, struct failure *failure) {
+  const char *path = start->plan->stdin_file;
+  struct stat status;
+  if (path == NULL) return true;
+  int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  start->cage.stdin_fd = fd;
+  if (fd < 0 || fstat(fd, &status) != 0) return fail(failure, STEP_STDIO, "opening %s", path);
+  errno = EINVAL;
+  return S_ISREG(status.st_mode) || fail(failure, STEP_STDIO, "%s is no plain file", path);
 }
 
 static bool mask_streams(struct job *job, const struct plan *plan, struct failure *failure) {
@@ -134,6 +150,7 @@ static bool clone_cage(struct start *start, struct failure *failure) {
 
 /* The ends that belong to the cage; as long as one of them were open here, its end would not be seen. */
 static void close_ours(struct start *start) {
+  close_fd(start->cage.stdin_fd);
   close_fd(start->cage.stdout_fd);
   close_fd(start->cage.stderr_fd);
   close_fd(start->cage.report_fd);

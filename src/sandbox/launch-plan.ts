@@ -53,6 +53,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     stderrBytesMax: job.outputBytesMax,
     masks: job.masks ?? [],
     ...(job.stdin === undefined ? {} : { stdin: job.stdin }),
+    ...(job.stdinFile === undefined ? {} : { stdinFile: job.stdinFile }),
     rlimits: [...rlimitsOf(facts), ...decision.rlimits],
   };
 }

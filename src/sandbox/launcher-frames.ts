@@ -15,6 +15,7 @@ export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   writer.u64Field(tag.STDOUT_MAX, plan.stdoutBytesMax).u64Field(tag.STDERR_MAX, plan.stderrBytesMax);
   for (const mask of plan.masks) writer.textField(tag.MASK, mask);
   if (plan.stdin !== undefined) writer.startField(tag.STDIN).bytes(plan.stdin).endField();
+  if (plan.stdinFile !== undefined) writer.textField(tag.STDIN_FILE, plan.stdinFile);
   for (const { resource, soft, hard } of plan.rlimits)
     writer.startField(tag.RLIMIT).u32(resource).u64(soft).u64(hard).endField();
   if (plan.ids !== undefined) writer.u32Field(tag.UID, plan.ids.uid).u32Field(tag.GID, plan.ids.gid);

@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 7,
+  PROTOCOL_VERSION: 8,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -58,6 +58,7 @@ export const tag = {
   GIVE_DIR: 16,
   MASK: 17,
   STDIN: 18,
+  STDIN_FILE: 19,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -165,5 +166,6 @@ export type LauncherPlan = {
   /** Texts that are overwritten in the output. */
   masks: readonly string[];
   stdin?: Uint8Array | undefined;
+  stdinFile?: string | undefined;
   rlimits: readonly { resource: number; soft: number; hard: number }[];
 };

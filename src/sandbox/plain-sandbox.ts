@@ -50,8 +50,10 @@ export async function startPlain(
   if (cwdProblem !== undefined) return neverStarted(cwdProblem, isolation);
   const outputs = await openOutputs(plan);
   let copies: readonly MaskedCopy[] = [];
+  let input: FileHandle | undefined;
   try {
-    const child = spawnChild(plan, outputs, ids);
+    input = plan.stdinFile === undefined ? undefined : await open(plan.stdinFile, "r");
+    const child = spawnChild(plan, { outputs, input }, ids);
     // Node does not throw for a missing command: it returns a child without a pid, and reports why a moment later.
     if (child.pid === undefined) return neverStarted(await spawnErrorOf(child), isolation);
     copies = maskedCopies(plan, child, outputs);
@@ -61,6 +63,7 @@ export async function startPlain(
   } finally {
     // The child has its own descriptors by now; copies close the files themselves.
     if (copies.length === 0) await Promise.all(outputs.map((file) => file.close()));
+    await input?.close();
   }
 }
 
@@ -95,14 +98,16 @@ async function openOutputs(plan: LaunchPlan): Promise<[FileHandle, FileHandle]> 
   }
 }
 
+type PlainFiles = { outputs: [FileHandle, FileHandle]; input: FileHandle | undefined };
+
 function spawnChild(
   plan: LaunchPlan,
-  [stdout, stderr]: [FileHandle, FileHandle],
+  { outputs: [stdout, stderr], input: file }: PlainFiles,
   ids: { uid: number; gid: number } | undefined,
 ): ChildProcess {
   const [command = "", ...args] = plan.argv;
   const isMasked = (plan.masks ?? []).length > 0;
-  const input = plan.stdin === undefined ? "ignore" : "pipe";
+  const input = file?.fd ?? (plan.stdin === undefined ? "ignore" : "pipe");
   const child = spawn(command, args, {
     cwd: plan.cwd,
     // Node adds this one variable of its own to every child; an empty value keeps it out.

@@ -63,6 +63,8 @@ export type LaunchPlan = Asked & {
   masks?: readonly string[] | undefined;
   /** What the process reads on its standard input, at most 64 KiB; nothing by default. */
   stdin?: Uint8Array | undefined;
+  /** The same from a file on the host, of any size and readable for everybody; not with `stdin`. */
+  stdinFile?: string | undefined;
   /** The job's own directory, on the host. */
   workDir: string;
 };
