@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { collect, inputs } from "./file-shapes.ts";
 
 const timeoutSecMaxDefault = 3_600;
 /** One argument of a process may have 128 KiB; base64 and quoting need part of it. */
@@ -7,7 +8,7 @@ export const argumentInputBytesMax = 90 * 1024;
 /** A row of the table of kinds. Only the fields are required. */
 type KindRow<Fields extends z.ZodRawShape> = {
   /**
-   * The fields of `run` beside `kind`. Other fields are refused. A kind with a field `params` receives the job's
+   * The fields of `run` beside `kind` and the files. Other fields are refused. A kind with a field `params` receives the job's
    * params.
    */
   fields: Fields;
@@ -43,13 +44,16 @@ export type KindRules = {
 
 type RunOf<Fields extends z.ZodRawShape> = z.infer<z.ZodObject<Fields>>;
 
+/** Every kind may have files. */
+const files = { inputs: inputs.optional(), collect: collect.optional() };
+
 /** Fills in the defaults of a row. */
 export function defineKind<const Kind extends string, Fields extends z.ZodRawShape>(
   kind: Kind,
   row: KindRow<Fields>,
 ) {
   return {
-    shape: z.strictObject({ kind: z.literal(kind), ...row.fields }),
+    shape: z.strictObject({ kind: z.literal(kind), ...row.fields, ...files }),
     timeoutSecMax: row.timeoutSecMax ?? timeoutSecMaxDefault,
     canRunForever: row.canRunForever ?? false,
     takesParams: "params" in row.fields,

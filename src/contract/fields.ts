@@ -30,6 +30,7 @@ export const folderId = pattern(
   /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/,
   "1 to 100 letters, digits, . _ or -, and must not begin with a dot",
 );
+export const sha256Digits = pattern(/^[0-9a-f]{64}$/, "64 lower-case hex digits");
 export const leaseToken = pattern(/^[A-Za-z0-9_-]{16,128}$/, "the token of the lease");
 
 export function text(min: number, max: number) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineKind, type KindRules } from "./define-kind.ts";
 import { anyJson, containerName, integer, sha256Text, text } from "./fields.ts";
+import { storedFile } from "./file-shapes.ts";
 import { command, environment, secrets, stdin } from "./run-shapes.ts";
 
 /**
@@ -14,6 +15,7 @@ export const kinds = {
       env: environment.optional(),
       cwd: text(1, 4096).optional(),
       stdin: stdin.optional(),
+      stdin_from: storedFile.optional(),
       secrets: secrets.optional(),
     },
     timeoutSecMax: 604_800,

@@ -28,7 +28,8 @@ export function readAnswer<R extends Route>(route: R, received: Received): Route
 /** The table's entry for this response, if it is a success that the table lists. */
 export function successRow(route: Route, received: Received): AnswerRow {
   const { status } = received;
-  const row = status < 300 ? answerRow(route, status) : undefined;
+  // A redirect is a success of the routes that list one, and 409 and 503 in a table are not.
+  const row = status < 400 ? answerRow(route, status) : undefined;
   if (row !== undefined) return row;
   const details = { status };
   if (status >= 200 && status < 300) {

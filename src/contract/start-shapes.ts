@@ -3,8 +3,8 @@ import { jobDocument } from "./document.ts";
 import { text } from "./fields.ts";
 import { kinds } from "./kinds.ts";
 
-const { argv, env, cwd, stdin } = kinds.exec.shape.shape;
-const { limits, requires, max_attempts } = jobDocument.shape;
+const { argv, env, cwd, stdin, stdin_from, inputs, collect } = kinds.exec.shape.shape;
+const { limits, requires, max_attempts, output_location } = jobDocument.shape;
 
 /** A command to start as a job. The hub sets what is left out, the same over HTTP and gRPC. */
 export const startRequest = z.strictObject({
@@ -13,6 +13,10 @@ export const startRequest = z.strictObject({
   env,
   cwd,
   stdin,
+  stdin_from,
+  inputs,
+  collect,
+  output_location,
   timeout_sec: jobDocument.shape.timeout_sec.optional(),
   requires,
   idempotency_key: text(1, 200).optional(),

@@ -62,6 +62,7 @@ export const artifactList = z.object({
     z.object({
       folder_id: z.string(),
       object_key: z.string(),
+      path: z.string().meta({ description: "The key without the prefix of the job's output location" }),
       size: z.int(),
       sha256: z.string(),
       available: z.boolean().meta({ description: "Whether it can still be downloaded" }),

@@ -50,7 +50,13 @@ type Problem = { path: string; message: string };
 
 /** Rules that concern several fields: fields that exclude, require or limit one another. */
 function contradictions(job: SubmissionFields): Problem[] {
-  return [...timeProblems(job), ...runProblems(job), ...kindProblems(job), ...storageProblems(job)];
+  return [
+    ...timeProblems(job),
+    ...runProblems(job),
+    ...kindProblems(job),
+    ...storageProblems(job),
+    ...fileProblems(job),
+  ];
 }
 
 function timeProblems(job: SubmissionFields): Problem[] {
@@ -127,4 +133,17 @@ function storageProblems(job: SubmissionFields): Problem[] {
   return job.storage_access_policy !== undefined && job.output_location === undefined
     ? [{ path: "storage_access_policy", message: "needs an output_location" }]
     : [];
+}
+
+/** A container has its own directories, which the worker does not reach. */
+function fileProblems({ run }: SubmissionFields): Problem[] {
+  if (run === undefined) return [];
+  if (run.kind === "exec" && run.stdin !== undefined && run.stdin_from !== undefined)
+    return [{ path: "run.stdin_from", message: "give run.stdin or run.stdin_from, not both" }];
+  const isInContainer = "container" in run && run.container !== undefined;
+  if (!isInContainer || (run.inputs === undefined && run.collect === undefined)) return [];
+  const path = run.inputs === undefined ? "run.collect" : "run.inputs";
+  return [
+    { path, message: "is not possible with run.container; the job fetches and lists its files itself" },
+  ];
 }

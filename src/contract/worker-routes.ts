@@ -95,7 +95,8 @@ export const workerRoutes = {
         headers: {
           "Writ-Key-Id": "The key that signed both",
           "Writ-Lease": "The lease with its signature: JSON in base64",
-          "Writ-Job-Token": "A token for the attempt itself; only for a job with an output_location",
+          "Writ-Job-Token":
+            "A token for the attempt itself; only for a job with an output_location or inputs",
         },
       },
       204: none,
@@ -146,7 +147,7 @@ export const workerRoutes = {
     body: shapes.jobTokenRequest,
     answers: {
       200: { description: "The token, and when it expires", shape: shapes.jobTokenAnswer },
-      409: { description: "LEASE_LOST, or STATE_CONFLICT when the job has no output_location" },
+      409: { description: "LEASE_LOST, or STATE_CONFLICT when the job has no output_location and no inputs" },
     },
   }),
   appendOutput: route({

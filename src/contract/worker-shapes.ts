@@ -121,10 +121,9 @@ const claimedJob = {
   id: jobId,
   document: z.string().meta({ description: "The document: exactly the bytes that were signed" }),
   lease: z.string().meta({ description: "The lease: exactly the bytes that were signed" }),
-  job_token: z
-    .string()
-    .optional()
-    .meta({ description: "A token for the attempt itself; only for a job with an output_location" }),
+  job_token: z.string().optional().meta({
+    description: "A token for the attempt itself; only for a job with an output_location or inputs",
+  }),
 };
 
 /** While two keys are in use a claim carries the signatures of both. */

@@ -8,6 +8,9 @@ export const fieldFormats: Readonly<Record<string, number>> = {
   on_disconnect: 2,
   "run.container": 2,
   "run.stdin": 3,
+  "run.inputs": 4,
+  "run.collect": 4,
+  "run.stdin_from": 4,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

@@ -74,3 +74,6 @@ export function resolveLimits(text: LimitsText): Limits {
 
 /** How much standard input fits into a document. */
 export const stdinBytesMax = 64 * 1024;
+
+/** What a command reads on its standard input when that travels as a file. */
+export const inputBytesMax = 8 * 1024 ** 2;

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { allowsObject, objectKeyProblem, storagePolicyOf, storagePrefixProblem } from "./storage-policy.ts";
+import {
+  allowsObject,
+  objectKeyProblem,
+  readsInput,
+  storagePolicyOf,
+  storagePrefixProblem,
+} from "./storage-policy.ts";
 
 describe("a prefix of keys is refused when it", () => {
   test.each([
@@ -89,5 +95,25 @@ describe("what a job may do in storage", () => {
       { folderId: "in", prefix: "a", method: "GET" },
       { folderId: "f", prefix: "", method: "HEAD" },
     ]);
+  });
+
+  test("is only to read its inputs when it has some and no output location", () => {
+    expect(storagePolicyOf({ run: { inputs: [{ folder_id: "f", object_key: "a", sha256: "" }] } })).toEqual(
+      [],
+    );
+    expect(storagePolicyOf({ run: { stdin_from: { folder_id: "f", object_key: "a", sha256: "" } } })).toEqual(
+      [],
+    );
+  });
+
+  test("is to read exactly the objects that it names as inputs", () => {
+    const file = (object_key: string) => ({ folder_id: "f", object_key, sha256: "" });
+    const document = { run: { inputs: [file("a/b"), file("c")], stdin_from: file("d") } };
+    const may = (objectKey: string, method: "GET" | "HEAD" | "PUT" | "DELETE" = "GET", folderId = "f") =>
+      readsInput(document, { folderId, objectKey, method });
+    expect([may("a/b"), may("c", "HEAD"), may("d")]).toEqual([true, true, true]);
+    expect([may("a"), may("a/b/c"), may("c", "PUT"), may("c", "DELETE"), may("c", "GET", "g")]).toEqual(
+      Array(5).fill(false),
+    );
   });
 });

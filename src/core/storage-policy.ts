@@ -15,16 +15,26 @@ const prefixCharsMax = 512;
 /** The longest file name: storage may be a folder on a disk. */
 const partCharsMax = 255;
 
-/**
- * What an attempt of this job may do in storage: what its policy allows, or else put files at its output location. Null
- * if the job has no output location and therefore nothing to do there.
- */
-export function storagePolicyOf(document: {
+/** An object that a document names, with the SHA-256 that its bytes must have. */
+type StoredFile = { folder_id: string; object_key: string; sha256: string };
+
+/** The part of a document that concerns storage. */
+type StorageUse = {
   output_location?: { folder_id: string; prefix?: string };
   storage_access_policy?: StorageRight[];
-}): StorageRight[] | null {
+  run?: { inputs?: readonly StoredFile[]; stdin_from?: StoredFile };
+};
+
+/** Where the files of a job are kept that has `run.collect` and names no place. */
+export const outputFolderDefault = "jobs";
+
+/**
+ * What an attempt of this job may do in storage beside reading its inputs: what its policy allows, or else put files at
+ * its output location. Null if the job has neither an output location nor inputs and therefore nothing to do there.
+ */
+export function storagePolicyOf(document: StorageUse): StorageRight[] | null {
   const { output_location: location, storage_access_policy: policy } = document;
-  if (location === undefined) return null;
+  if (location === undefined) return inputsOf(document).length === 0 ? null : [];
   const rights = policy ?? [
     { folderId: location.folder_id, prefix: location.prefix ?? "", method: "PUT" as const },
   ];
@@ -33,6 +43,24 @@ export function storagePolicyOf(document: {
     prefix: withoutEndSlash(prefix),
     method,
   }));
+}
+
+/**
+ * Whether the document names this object as an input, which its attempts may then read. These rights are not in the
+ * policy, because it has to fit into a token and there may be hundreds of inputs.
+ */
+export function readsInput(
+  document: StorageUse,
+  wanted: { folderId: string; objectKey: string; method: StorageRight["method"] },
+): boolean {
+  if (wanted.method !== "GET" && wanted.method !== "HEAD") return false;
+  return inputsOf(document).some(
+    ({ folder_id, object_key }) => folder_id === wanted.folderId && object_key === wanted.objectKey,
+  );
+}
+
+function inputsOf({ run }: StorageUse): readonly StoredFile[] {
+  return [...(run?.inputs ?? []), ...(run?.stdin_from === undefined ? [] : [run.stdin_from])];
 }
 
 /**

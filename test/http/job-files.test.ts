@@ -160,7 +160,7 @@ describe("the files of an attempt", () => {
     expect(await artifactsOf(held.id)).toEqual([]);
     expect(await hub.call("POST", "/files/presigned-urls", get)).toMatchObject({ status: 404 });
     expect(await result(held, [stored])).toMatchObject({ status: 200 });
-    expect(await artifactsOf(held.id)).toEqual([{ ...stored, available: true }]);
+    expect(await artifactsOf(held.id)).toEqual([{ ...stored, path: "a.txt", available: true }]);
     expect((await download(held.id, "runs/1/a.txt")).text).toBe("forty-two");
     expect((await download(held.id, "runs%2F1%2Fa.txt")).text).toBe("forty-two");
     expect(await download(held.id, "runs/1/b.txt")).toMatchObject({ status: 404 });
@@ -230,7 +230,7 @@ describe("the files of an attempt", () => {
       method: "DELETE",
     });
     await hub.must("DELETE", pathOf(url!));
-    expect(await artifactsOf(held.id)).toEqual([{ ...stored, available: false }]);
+    expect(await artifactsOf(held.id)).toEqual([{ ...stored, path: "gone", available: false }]);
     expect(await download(held.id, "runs/1/gone")).toMatchObject({ status: 410, code: "FILE_REMOVED" });
   });
 });

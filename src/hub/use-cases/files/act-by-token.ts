@@ -4,7 +4,7 @@ import type { AttemptReport } from "../../../core/change.ts";
 import { WritError } from "../../../core/errors.ts";
 import { classify, failureCodes } from "../../../core/failure.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
-import { allowsObject, objectKeyProblem } from "../../../core/storage-policy.ts";
+import { allowsObject, objectKeyProblem, readsInput } from "../../../core/storage-policy.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { JobBrief } from "../../../store/store.ts";
@@ -44,18 +44,9 @@ export async function presignByToken(
 
 /** A text that is not a key is outside every policy. */
 function mayUse({ policy, document }: TokenJob, request: FileUrlRequest): boolean {
-  const { folderId, objectKey, method } = request;
+  const { folderId, objectKey } = request;
   if (!folderShape.safeParse(folderId).success || objectKeyProblem(objectKey) !== null) return false;
-  if (allowsObject(policy, request)) return true;
-  const isReading = method === "GET" || method === "HEAD";
-  return (
-    isReading && inputsOf(document).some((one) => one.folder_id === folderId && one.object_key === objectKey)
-  );
-}
-
-function inputsOf(document: TokenJob["document"]): { folder_id: string; object_key: string }[] {
-  const run = document.run as { inputs?: { folder_id: string; object_key: string }[] };
-  return run.inputs ?? [];
+  return allowsObject(policy, request) || readsInput(document, request);
 }
 
 /** A job reports by itself how it has ended, with the files that it has put. */

@@ -1,3 +1,4 @@
+import type { JobDocument } from "../../../contract/document.ts";
 import type { ArtifactList } from "../../../contract/storage-shapes.ts";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
@@ -9,7 +10,7 @@ import { findJob } from "../jobs/find-job.ts";
 import { downloadUrl } from "./presign-files.ts";
 
 type Asked = { identity: Identity; origin: Origin; jobId: string };
-type Artifact = OutputFile & { object: StoredObject | null };
+type Artifact = OutputFile & { path: string; object: StoredObject | null };
 
 /** The files that a job has stored, for a caller who may read the job. */
 export async function listArtifacts(deps: HubDeps, asked: Asked): Promise<ArtifactList["files"]> {
@@ -39,7 +40,7 @@ export async function artifactUrl(
 }
 
 async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {
-  const { job, damaged } = await findJob(deps, { ...asked, to: "read" });
+  const { job, document, damaged } = await findJob(deps, { ...asked, to: "read" });
   if (damaged.includes("output_files")) {
     throw new WritError("STORE_CORRUPT", `the list of files of job ${job.id} is damaged in the database`);
   }
@@ -48,10 +49,18 @@ async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {
   const objects = await deps.store.listJobObjects({ jobId: job.id, nowMs: deps.clock.nowMs() });
   const kept = objects.filter(({ state }) => state === "kept");
   const byKey = Map.groupBy(kept, ({ folderId, objectKey }) => `${folderId}/${objectKey}`);
+  const { output_location: location } = JSON.parse(document) as JobDocument;
   return files.map((file) => {
     const here = byKey.get(`${file.folder_id}/${file.object_key}`) ?? [];
-    return { ...file, object: here.find((object) => isFile(object, file)) ?? null };
+    const path = keyBelow(location?.prefix, file.object_key);
+    return { ...file, path, object: here.find((object) => isFile(object, file)) ?? null };
   });
+}
+
+/** A policy may allow other places too; what is there keeps its whole key. */
+function keyBelow(prefix: string | undefined, key: string): string {
+  const above = prefix === undefined || prefix.endsWith("/") ? (prefix ?? "") : `${prefix}/`;
+  return key.startsWith(above) ? key.slice(above.length) : key;
 }
 
 function isFile(object: StoredObject, { sha256, size }: OutputFile): boolean {

@@ -10,6 +10,7 @@ import type { NewJob } from "../../../core/job.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
 import type { LimitsText } from "../../../core/limits.ts";
 import { queueKey } from "../../../core/queue-key.ts";
+import { outputFolderDefault } from "../../../core/storage-policy.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
@@ -84,7 +85,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     metadata: submission.metadata,
     // Some kinds have the params inside `run`; a job of any other kind may carry some for its own use.
     params: rulesOf(run.kind).takesParams ? undefined : submission.params,
-    output_location: submission.output_location,
+    output_location: outputLocationIn(submission, run, jobId),
     storage_access_policy: submission.storage_access_policy,
   });
 }
@@ -103,6 +104,12 @@ function runOf(submission: JobSubmission): RunSpec {
 /** Left out if it is the default, so that workers of version 0.1 can read the document. */
 function onDisconnectIn({ on_disconnect: chosen, repo_root }: JobSubmission, run: RunSpec) {
   return chosen === defaultOnDisconnect({ run, repo_root }) ? undefined : chosen;
+}
+
+/** Files that are to be kept need a place; a job that names none gets one of its own. */
+function outputLocationIn({ output_location }: JobSubmission, run: RunSpec, jobId: string) {
+  if (output_location !== undefined || run.collect === undefined) return output_location;
+  return { folder_id: outputFolderDefault, prefix: jobId };
 }
 
 function timeoutOf(submission: JobSubmission, max: number): number {

@@ -22,7 +22,7 @@ export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<I
   if (issued === null) {
     throw new WritError(
       "STATE_CONFLICT",
-      `job ${call.jobId} has no output_location, so it needs no job token`,
+      `job ${call.jobId} has no output_location and no inputs, so it needs no job token`,
     );
   }
   return issued;
@@ -50,8 +50,10 @@ export function jobTokenFor(
   return { token, expiresAt: expiresAtTs * 1000 };
 }
 
+const storageFields = ['"output_location":', '"inputs":', '"stdin_from":'];
+
 /** Most documents have no such field, may be large, and are claimed by the hundred, so only the others are parsed. */
 function policyIn(document: string) {
-  if (!document.includes('"output_location":')) return null;
+  if (!storageFields.some((field) => document.includes(field))) return null;
   return storagePolicyOf(JSON.parse(document) as JobDocument);
 }
