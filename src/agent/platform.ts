@@ -82,7 +82,7 @@ export class Platform {
   }
 
   get transfer(): TransferDeps {
-    return { hubUrl: () => this.#url, ca: this.#payload.ca, clock: this.#clock, random: Math.random };
+    return { ca: this.#payload.ca, clock: this.#clock, random: Math.random };
   }
 
   /** Again while the hub is away; redirects are never followed. */

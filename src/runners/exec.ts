@@ -19,6 +19,7 @@ async function run(deps: RunnerDeps, context: RunContext): Promise<RunOutcome> {
     cwd: spec.cwd,
     secrets: spec.secrets,
     stdin: spec.stdin === undefined ? undefined : Buffer.from(spec.stdin, "base64"),
+    stdinFile: context.stdinFile,
     input: context.signed["params"] ?? null,
   });
 }

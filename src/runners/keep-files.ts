@@ -66,7 +66,7 @@ export function withFiles(outcome: EndedOutcome, { stored, problems, failures }:
 }
 
 /** What is known of an attempt whose result nobody should rely on. */
-function failedOutcome(outcome: EndedOutcome, reason: string) {
+export function failedOutcome(outcome: EndedOutcome, reason: string) {
   const { exitCode, usage, isolation } = outcome;
   const partial = outcome.kind === "succeeded" ? outcome.resultJson : outcome.partialResultJson;
   return {

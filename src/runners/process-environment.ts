@@ -6,6 +6,7 @@ type EnvironmentFacts = {
   inputFile: string;
   resultFile: string;
   outputDir: string;
+  inputsDir?: string | undefined;
   jobEnv: Readonly<Record<string, string>>;
   secrets: Readonly<Record<string, string>>;
 };
@@ -27,6 +28,7 @@ export function processEnvironment(facts: EnvironmentFacts): Record<string, stri
     JOB_INPUT_FILE: facts.inputFile,
     JOB_RESULT_FILE: facts.resultFile,
     JOB_OUTPUT_DIR: facts.outputDir,
+    ...(facts.inputsDir === undefined ? {} : { JOB_INPUTS_DIR: facts.inputsDir }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { notStarted } from "../core/failure.ts";
 import type { JsonValue } from "../core/json-value.ts";
@@ -36,6 +36,8 @@ type Command = {
   mounts?: readonly JobMount[] | undefined;
   /** What the process reads on its standard input; nothing by default. */
   stdin?: Uint8Array | undefined;
+  /** The same from a file. */
+  stdinFile?: string | undefined;
   /** Becomes the content of JOB_INPUT_FILE. */
   input: JsonValue;
   /** How a result is printed: in the last line by default, or also as one JSON document over several lines. */
@@ -46,7 +48,9 @@ type Command = {
 
 const inputName = "input.json";
 const resultName = "result.json";
-const outputName = "output";
+/** The job's output directory, below its work directory. */
+export const outputName = "output";
+const inputsName = "inputs";
 
 /** The story of one process, the same for every kind of job that runs one: prepare, announce, start, wait, judge. */
 export async function runProcess(
@@ -117,6 +121,7 @@ async function preparePlan(
     inputFile: join(inside, inputName),
     resultFile: join(inside, resultName),
     outputDir: join(inside, outputName),
+    inputsDir: context.inputsDir === undefined ? undefined : join(inside, inputsName),
     jobEnv: command.env ?? {},
     secrets,
   });
@@ -131,11 +136,27 @@ async function preparePlan(
     outputBytesMax: settings.outputBytesMax,
     masks: secretMasks(secrets),
     stdin: command.stdin,
+    stdinFile: command.stdinFile,
     ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
     timeoutSec: lease.timeout_sec,
-    mounts: command.mounts,
+    mounts: [...(command.mounts ?? []), ...(await showInputs(context, inside))],
     workDir,
   };
+}
+
+/**
+ * The job's inputs, in a directory of its own folder. In a cage they are mounted read-only. Without one only their modes
+ * say so, and a job that insists can change its own copies.
+ */
+async function showInputs({ inputsDir, workDir }: RunContext, inside: string): Promise<JobMount[]> {
+  if (inputsDir === undefined) return [];
+  const place = join(workDir, inputsName);
+  if (inside === workDir) {
+    await rename(inputsDir, place);
+    return [];
+  }
+  await mkdir(place);
+  return [{ source: inputsDir, target: join(inside, inputsName), access: "read-only" }];
 }
 
 async function waitForProcess(

@@ -47,11 +47,15 @@ export type RunContext = {
   attemptDir: string;
   /** The job's own directory, below the attempt's. */
   workDir: string;
+  /** The job's input files, each readable for everybody; undefined when it has none. Not inside `workDir`. */
+  inputsDir?: string | undefined;
+  /** The file with the job's standard input, if its document names one. */
+  stdinFile?: string | undefined;
   /** Aborted with a StopReason: end the job, with the grace that the settings give. */
   signal: AbortSignal;
   /** Aborted when there is no time left for any grace; never before `signal`. */
   hurry: AbortSignal;
-  /** For the job's files at the hub; undefined when the document has no output_location. */
+  /** For the job's files at the hub; undefined when the document has neither an output_location nor inputs. */
   jobToken: JobTokenSource | undefined;
   /** Reports to the hub that the attempt starts. If it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;

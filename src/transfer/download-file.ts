@@ -1,14 +1,23 @@
 import { createHash, type Hash } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
 import { sendRequest, type TransferResponse } from "./send-request.ts";
 import type { PresignedUrl, TransferDeps, TransferOptions } from "./transfer-deps.ts";
 import { statusFailure, TransferFailure } from "./transfer-failure.ts";
 import type { FileFacts } from "./upload-file.ts";
 import { withFreshUrls } from "./with-fresh-urls.ts";
 
+/** An empty file that is open for writing, or whatever else takes bytes. */
+export type DownloadTarget = {
+  write(
+    chunk: Uint8Array,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<{ bytesWritten: number }>;
+  truncate(length: number): Promise<void>;
+};
+
 type Download = TransferOptions & {
-  /** An empty file, open for writing. */
-  target: FileHandle;
+  target: DownloadTarget;
   /** Asks for a fresh URL to get the object. */
   askUrl(): Promise<PresignedUrl>;
   /** What the bytes must hash to; without it, any are accepted. */
@@ -68,12 +77,12 @@ function continues(response: TransferResponse, bytes: number): boolean {
   return response.header("content-range")?.startsWith(`bytes ${bytes}-`) ?? false;
 }
 
-async function startOver(target: FileHandle, arrived: Arrived): Promise<void> {
+async function startOver(target: DownloadTarget, arrived: Arrived): Promise<void> {
   await target.truncate(0);
   Object.assign(arrived, { bytes: 0, hash: createHash("sha256"), isSpliced: false });
 }
 
-async function writeAll(target: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+async function writeAll(target: DownloadTarget, chunk: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < chunk.length; ) {
     const { bytesWritten } = await target.write(chunk, done, chunk.length - done, position + done);
     done += bytesWritten;

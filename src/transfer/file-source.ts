@@ -38,11 +38,18 @@ export function bytesSource(bytes: Uint8Array): FileSource {
 }
 
 /** The SHA-256 of all of it, in hex. */
-export async function hashOf(source: FileSource, signal: AbortSignal): Promise<string> {
+export async function hashOf(
+  source: FileSource,
+  signal: AbortSignal,
+  onProgress?: (bytes: number) => void,
+): Promise<string> {
   const hash = createHash("sha256");
+  let bytes = 0;
   for await (const chunk of source.read(0, source.size)) {
     signal.throwIfAborted();
     hash.update(chunk);
+    bytes += chunk.length;
+    onProgress?.(bytes);
   }
   return hash.digest("hex");
 }

@@ -27,7 +27,8 @@ let dir: string;
 let base: FileHandle;
 let store: Server;
 let kept: Map<string, string>;
-let deps: TransferDeps;
+let origin: string;
+const deps: TransferDeps = { clock: systemClock, random: () => 0 };
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "writ-outputs-"));
@@ -42,8 +43,7 @@ beforeEach(async () => {
   });
   store.listen(0, "127.0.0.1");
   await once(store, "listening");
-  const hubUrl = () => new URL(`http://127.0.0.1:${(store.address() as AddressInfo).port}`);
-  deps = { hubUrl, clock: systemClock, random: () => 0 };
+  origin = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
 });
 
 afterEach(async () => {
@@ -67,7 +67,7 @@ function list(...entries: [path: string, key: string][]): void {
 async function upload(collect?: string[], prefix = "run") {
   const { files, problems } = await findOutputFiles(base, collect);
   const location = { folder_id: "f", prefix };
-  const askUrl = async ({ objectKey }: { objectKey: string }) => ({ url: `/${objectKey}` });
+  const askUrl = async ({ objectKey }: { objectKey: string }) => ({ url: `${origin}/${objectKey}` });
   const signal = new AbortController().signal;
   const uploaded = await uploadOutputs(deps, { base, files, location, askUrl, signal });
   return { ...uploaded, problems: [...problems, ...uploaded.problems] };
@@ -213,7 +213,7 @@ test("a refusal of the hub concerns one file; a lost lease ends all", async () =
   const outputs = { base, files, location: { folder_id: "f" }, signal };
   const askUrl = async ({ objectKey }: { objectKey: string }) => {
     if (objectKey === "a") throw new TransferFailure("refused", "over the quota");
-    return { url: "/b" };
+    return { url: `${origin}/b` };
   };
   expect(await uploadOutputs(deps, { ...outputs, askUrl })).toMatchObject({
     stored: [{ object_key: "b" }],

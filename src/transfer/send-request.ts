@@ -57,11 +57,11 @@ export async function successText(response: TransferResponse): Promise<string> {
 }
 
 function openRequest(
-  { hubUrl, ca }: TransferDeps,
+  { ca }: TransferDeps,
   { method, url, headers, body }: TransferRequest,
   signal: AbortSignal,
 ): ClientRequest {
-  const target = new URL(url, hubUrl());
+  const target = new URL(url);
   const isLarge = body !== undefined && Number(headers["content-length"]) > expectBytesMin;
   const allHeaders = isLarge ? { ...headers, expect: "100-continue" } : headers;
   const options = { method, headers: allHeaders, agent: false as const, signal };

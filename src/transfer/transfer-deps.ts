@@ -2,8 +2,6 @@ import type { Clock } from "../runtime/clock.ts";
 
 /** What every transfer needs of the program that makes it. */
 export type TransferDeps = {
-  /** The address of the hub; a URL without a host is a path there. */
-  hubUrl(): URL;
   /** PEM of the authority that signed the hub's certificate, in addition to those that the system trusts. */
   ca?: string | undefined;
   clock: Clock;

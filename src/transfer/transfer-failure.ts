@@ -34,8 +34,8 @@ export function statusFailure(status: number, text: string): TransferFailure {
   // A store says so in its own words; any other refusal would be the same again.
   if ((status === 401 || status === 403) && /expired/i.test(text))
     return new TransferFailure("expired", message);
-  // The hub has more or less of an upload than we thought.
-  const isBehind = status === 409 && text.includes("UPLOAD_OFFSET");
+  // The hub has more or less of an upload than we thought, or what arrived was damaged on the way.
+  const isBehind = text.includes('"UPLOAD_OFFSET"') || text.includes('"CHECKSUM_MISMATCH"');
   const isPassing = status >= 500 || status === 408 || status === 429 || isBehind;
   return new TransferFailure(isPassing ? "unavailable" : "refused", message);
 }

@@ -17,13 +17,14 @@ type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => void | Pr
 
 const mib = 1024 ** 2;
 const clock = { ...systemClock, sleep: () => Promise.resolve() };
+const deps: TransferDeps = { clock, random: () => 0 };
 const signal = new AbortController().signal;
 let dir: string;
 let store: Server;
 let answers: Answer[];
 let asked: number;
 let heard: string[];
-let deps: TransferDeps;
+let origin: string;
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "writ-transfer-"));
@@ -35,8 +36,7 @@ beforeEach(async () => {
   });
   store.listen(0, "127.0.0.1");
   await once(store, "listening");
-  const hubUrl = () => new URL(`http://127.0.0.1:${(store.address() as AddressInfo).port}`);
-  deps = { hubUrl, clock, random: () => 0 };
+  origin = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
 });
 
 afterEach(async () => {
@@ -45,7 +45,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const askUrl = async (): Promise<PresignedUrl> => ({ url: `/object?try=${++asked}` });
+const askUrl = async (): Promise<PresignedUrl> => ({ url: `${origin}/object?try=${++asked}` });
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 function status(code: number, text = "", headers: Record<string, string> = {}): Answer {
@@ -96,22 +96,23 @@ test("a file is sent with its length, and its hash is returned", async () => {
 });
 
 test("F-50: a store that fails or breaks off is tried three times, each time with a fresh URL", async () => {
-  answers = [status(500), cut, status(200)];
+  const puts = () => heard.filter((line) => line.startsWith("PUT"));
+  answers = [status(500), status(404), cut, status(404), status(200)];
   await put(Buffer.from("x"));
-  expect(heard).toEqual(["PUT /object?try=1", "PUT /object?try=2", "PUT /object?try=3"]);
+  expect(puts()).toEqual(["PUT /object?try=1", "PUT /object?try=2", "PUT /object?try=3"]);
   answers = [status(503, "<Code>SlowDown</Code>")];
   await expect(put(Buffer.from("x"))).rejects.toMatchObject({
     problem: "unavailable",
     message: "the store answered 503: <Code>SlowDown</Code>",
   });
-  expect(heard).toHaveLength(6);
+  expect(puts()).toHaveLength(6);
 });
 
 test("F-50: a refusal is not tried again, unless it says that the URL has expired", async () => {
   answers = [status(403, "<Code>AccessDenied</Code>")];
   await expect(put(Buffer.from("x"))).rejects.toMatchObject({ problem: "refused" });
   expect(asked).toBe(1);
-  answers = [status(403, "<Message>Request has expired</Message>"), status(200)];
+  answers = [status(403, "<Message>Request has expired</Message>"), status(404), status(200)];
   await put(Buffer.from("x"));
   expect(asked).toBe(3);
 });
@@ -170,6 +171,13 @@ test("an upload that was cut continues where the store says that it broke off", 
   expect(heard.at(-1)).toMatch(/^PUT \/object\?try=2 bytes \d{8}-20971519\/20971520$/);
 });
 
+test("a file whose last answer was lost is not sent a second time", async () => {
+  const complete = status(200, "", { "upload-offset": "1", "upload-complete": "?1" });
+  answers = [cut, complete];
+  expect(await put(Buffer.from("x"))).toMatchObject({ size: 1 });
+  expect(heard).toEqual(["PUT /object?try=1", "HEAD /object?try=2"]);
+});
+
 test("a file that is changed while it is sent is not completed", async () => {
   const bytes = randomBytes(mib);
   let got = 0;
@@ -200,9 +208,9 @@ test("a large file is sent in parts where the store wants that, and each part is
     number: n + 1,
     offset: n * 60,
     size: n === 0 ? 60 : 40,
-    url: `/part${n}`,
+    url: `${origin}/part${n}`,
   }));
-  const url = { url: "/whole", parts, complete_url: "/join" };
+  const url = { url: `${origin}/whole`, parts, complete_url: `${origin}/join` };
   await uploadFile(deps, { source: bytesSource(bytes), askUrl: async () => url, signal });
   expect(heard).toEqual(["PUT /part0", "PUT /part1", "PUT /part1", "POST /join"]);
   expect(kept.get("/part0")! + kept.get("/part1")!).toBe(bytes.toString("latin1"));

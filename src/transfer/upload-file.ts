@@ -16,7 +16,7 @@ type Upload = TransferOptions & {
   askUrl(facts: FileFacts): Promise<PresignedUrl>;
 };
 
-/** A smaller file is sent again from its beginning; asking how much has arrived would cost as much. */
+/** From this size on it is worth asking whether an earlier program has left a part of the file at the store. */
 const resumeBytesMin = 8 * 1024 ** 2;
 
 /**
@@ -32,8 +32,12 @@ export async function uploadFile(deps: TransferDeps, upload: Upload): Promise<Fi
     upload.onProgress?.(bytes);
   };
   const tries = { ask: () => upload.askUrl(facts), bytes: () => arrived, signal };
+  let isFirst = true;
   await withFreshUrls(deps, tries, async (url) => {
-    const sending = { source, facts, url, signal, onProgress };
+    // The first time, asking how much of a small file has arrived would cost as much as sending it.
+    const mayResume = !isFirst || facts.size >= resumeBytesMin;
+    isFirst = false;
+    const sending = { source, facts, url, signal, onProgress, mayResume };
     const parts = url.parts === undefined ? await putFile(deps, sending) : await uploadParts(deps, sending);
     if (url.complete_url !== undefined) await complete(deps, url.complete_url, { parts, signal });
   });
@@ -46,11 +50,14 @@ export type Sending = {
   url: PresignedUrl;
   signal: AbortSignal;
   onProgress(bytes: number): void;
+  /** Some of it, or all, may be at the store already. */
+  mayResume: boolean;
 };
 
 async function putFile(deps: TransferDeps, sending: Sending): Promise<PutPart[]> {
   const { facts, url, signal } = sending;
-  const offset = facts.size < resumeBytesMin ? 0 : await arrivedBytes(deps, sending);
+  const offset = sending.mayResume ? await arrivedBytes(deps, sending) : 0;
+  if (offset === "all") return [];
   const headers: Record<string, string> = { ...url.headers, "content-length": String(facts.size - offset) };
   if (offset > 0) headers["content-range"] = `bytes ${offset}-${facts.size - 1}/${facts.size}`;
   const md5 = createHash("md5");
@@ -78,13 +85,14 @@ async function complete(
   await successText(await sendRequest(deps, { method: "POST", url, headers, body: once, signal }));
 }
 
-/** How many bytes an earlier connection has left at the store; a store that does not say has none. */
-async function arrivedBytes(deps: TransferDeps, { url, facts, signal }: Sending): Promise<number> {
+/** How much an earlier connection has left at the store; a store that does not say so has nothing. */
+async function arrivedBytes(deps: TransferDeps, { url, facts, signal }: Sending): Promise<number | "all"> {
   const headers = { ...url.headers };
   const response = await sendRequest(deps, { method: "HEAD", url: url.url, headers, signal });
   await response.text();
-  const offset = response.status < 300 ? Number(response.header("upload-offset")) : 0;
-  // At the end nothing would be left to send, and the store would have nothing to answer.
+  if (response.status >= 300) return 0;
+  if (response.header("upload-complete") === "?1") return "all";
+  const offset = Number(response.header("upload-offset"));
   return Number.isSafeInteger(offset) && offset > 0 && offset < facts.size ? offset : 0;
 }
 

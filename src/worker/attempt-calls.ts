@@ -1,4 +1,5 @@
 import type { RouteInput } from "../contract/build-request.ts";
+import { fileRoutes } from "../contract/file-routes.ts";
 import type { RouteAnswer } from "../contract/read-answer.ts";
 import type { Route } from "../contract/route.ts";
 import { workerRoutes } from "../contract/worker-routes.ts";
@@ -6,6 +7,7 @@ import { WritError } from "../core/errors.ts";
 import type { OutputStream } from "../core/output-stream.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
+import type { PresignedUrl } from "../transfer/transfer-deps.ts";
 
 /** Calls a route of the hub, by default with the worker's usual timeout. */
 export type Call = <R extends Route>(
@@ -13,6 +15,16 @@ export type Call = <R extends Route>(
   input: RouteInput<R>,
   options: { signal: AbortSignal; timeoutMs?: number },
 ) => Promise<RouteAnswer<R>>;
+
+type FileWish = {
+  jobToken: string;
+  folderId: string;
+  objectKey: string;
+  method: "GET" | "PUT";
+  /** Of a file that will be put. */
+  size?: number;
+  sha256?: string;
+};
 
 /** The calls of a worker about one attempt while it holds it. */
 export function createAttemptCalls(call: Call, workerId: string) {
@@ -42,6 +54,16 @@ export function createAttemptCalls(call: Call, workerId: string) {
     async issueJobToken(lease: Lease, signal: AbortSignal): Promise<string> {
       const input = { params: jobOf(lease), body: fence(lease) };
       return (await call(workerRoutes.issueJobToken, input, { signal })).body.job_token;
+    },
+
+    /** A URL for one file of the job, asked for with its own token. */
+    async presignFile(lease: Lease, file: FileWish, signal: AbortSignal): Promise<PresignedUrl> {
+      const { jobToken, ...wish } = file;
+      const headers = { authorization: `Bearer ${jobToken}` };
+      const input = { params: jobOf(lease), headers, body: [wish] };
+      const { urls } = (await call(fileRoutes.presignByToken, input, { signal })).body;
+      if (urls[0] !== undefined) return urls[0];
+      throw new WritError("HTTP_ERROR", "the hub's response contains no URL");
     },
 
     /** Returns the size of the stream at the hub afterwards, even if it was not what the offset assumed. */

@@ -50,7 +50,8 @@ export async function reportOutcome(
   );
   if (outcome.kind === "failed") return;
   const reason = `the hub refused the result: ${code}: ${message}`;
-  await reportEnd(deps, held, { kind: "failed", code: "EXECUTION_ERROR", reason }, facts);
+  const detail = code === "FILES_INCOMPLETE" ? { detail: "UPLOAD_FAILED" as const } : {};
+  await reportEnd(deps, held, { kind: "failed", code: "EXECUTION_ERROR", ...detail, reason }, facts);
 }
 
 /**

@@ -1,5 +1,7 @@
+import type { JobDocument } from "../contract/document.ts";
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
 import { hasCode } from "../core/errors.ts";
+import { storagePolicyOf } from "../core/storage-policy.ts";
 import type { Runners } from "../runners/create-runners.ts";
 import {
   failureOutcome,
@@ -15,27 +17,21 @@ import type { Logger } from "../runtime/logger.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
-import type { Lease } from "../signing/lease.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
+import type { TransferDeps } from "../transfer/transfer-deps.ts";
 import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
+import { fetchInputs } from "./fetch-inputs.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import {
-  giveUpJob,
-  type HeldJob,
-  type HeldJobs,
-  heldKey,
-  loseJob,
-  loseOlderAttempts,
-  stopJob,
-} from "./held-jobs.ts";
+import { giveUpJob, type HeldJob, type HeldJobs, loseJob, loseOlderAttempts, stopJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
 import { jobTokenSource } from "./job-token-source.ts";
+import { keepOutputs } from "./keep-outputs.ts";
 import type { Ledger, LedgerEntry } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";
+import { isForThisProcess, refuseClaim, refuseReplay } from "./refuse-claim.ts";
 import { releaseLease } from "./release-lease.ts";
-import { reportItem } from "./report-item.ts";
 import { reportOutcome } from "./report-outcome.ts";
 import { ProgressReporter } from "./report-progress.ts";
 import type { ResultReporter } from "./report-results.ts";
@@ -44,6 +40,7 @@ import { verifyClaims } from "./verify-claims.ts";
 
 export type RunDeps = RetryDeps & {
   calls: HubCalls;
+  transfer: TransferDeps;
   clock: Clock;
   logger: Logger;
   failpoint: Failpoint;
@@ -151,14 +148,22 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
     const document = readDocument(held.claim.document, deps.settings);
     const runner = deps.runners.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
+    if (isInProcess) refuseFiles(document);
     if (isInProcess) startedAtMs = deps.clock.nowMs();
     if (isInProcess) timers.push(watchFunction(deps, held, announce));
     else await makeAttemptDir(place.dir);
+    const jobToken = storagePolicyOf(document) === null ? undefined : jobTokenSource(deps, held);
+    const attempt = jobToken && {
+      held,
+      jobToken,
+      signal: AbortSignal.any([held.stop.signal, held.gone.signal]),
+    };
 
     const outcome = await runner.run({
       ...contextOf(deps, held, place),
+      ...(attempt && (await fetchInputs(deps, attempt, { run: document.run, dir: place.dir }))),
       document,
-      jobToken: document.output_location === undefined ? undefined : jobTokenSource(deps, held),
+      jobToken,
       reportProgress: (percent, detail) => progress.report(percent, detail),
       async onStarted(isolation) {
         await announce(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
@@ -169,13 +174,26 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
         place.output.follow("stderr");
       },
     });
-    return { outcome, isInProcess, startedAtMs };
+    if (attempt === undefined || isInProcess) return { outcome, isInProcess, startedAtMs };
+    const workDir = jobWorkDir(place.dir);
+    return {
+      outcome: await keepOutputs(deps, attempt, { document, outcome, workDir }),
+      isInProcess,
+      startedAtMs,
+    };
   } catch (error) {
     return { outcome: outcomeOfError(deps, held, error), isInProcess, startedAtMs };
   } finally {
     for (const timer of timers) timer.cancel();
     progress.stop();
   }
+}
+
+/** A function runs inside the worker, and nothing is prepared on disk for it. */
+function refuseFiles({ run, type }: JobDocument): void {
+  if (run.inputs === undefined && run.collect === undefined) return;
+  const reason = `the handler of ${type} is a function of the worker's program, which has no input or output files`;
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
 }
 
 function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: AttemptFiles) {
@@ -239,38 +257,6 @@ export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string):
   held.phase = "ending";
   await releaseLease(deps, held.lease, reason, held.gone.signal);
   deps.held.remove(held);
-}
-
-/** A lease of an earlier process of this worker was delivered then; this is a second delivery. */
-function isForThisProcess(deps: RunDeps, lease: Lease): boolean {
-  if (lease.boot_id === undefined || lease.boot_id === deps.bootId) return true;
-  refuseClaim(deps, lease, { detail: "REPLAY", reason: "the lease is for another process of this worker" });
-  return false;
-}
-
-function refuseReplay(deps: RunDeps, lease: Lease): false {
-  const { job_id, attempt } = lease;
-  // This is the very attempt that runs here now; reporting it as failed would fail the right one.
-  if (deps.held.get(heldKey(job_id, attempt)) !== undefined) {
-    deps.logger.error(
-      { job_id, attempt, detail: "REPLAY" },
-      "a claim of a job that is running here was ignored",
-    );
-    return false;
-  }
-  refuseClaim(deps, lease, { detail: "REPLAY", reason: "this attempt has already been run here" });
-  return false;
-}
-
-function refuseClaim(
-  deps: RunDeps,
-  lease: Lease,
-  violation: { detail: RunFailure["detail"]; reason: string },
-): void {
-  const { job_id, attempt } = lease;
-  deps.logger.error({ job_id, attempt, ...violation }, "a claim was refused");
-  const item = reportItem(lease, { kind: "failed", code: "SECURITY_VIOLATION", ...violation });
-  void deps.reporter.report(item, deps.quit);
 }
 
 function ledgerEntry({ lease }: VerifiedClaim): LedgerEntry {

@@ -189,12 +189,13 @@ export class WorkerEngine {
   }
 
   #createRun(): RunDeps {
-    const { settings, key, keys } = this.#parts;
+    const { settings, key, keys, connection, clock, random } = this.#parts;
     const signReceipts = (texts: string[]) => signText(key, receiptListText(settings.workerId, texts));
     const quit = this.#drain.over;
     return {
       ...this.#parts,
       ...this.#hub,
+      transfer: { ca: connection.ca, clock, random },
       trusted: () => keys.trusted(),
       tally: this.#tally,
       held: this.#held,

@@ -22,6 +22,10 @@ export class HubProcess {
     this.#env = env;
   }
 
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
   get token(): string {
     return readFileSync(join(this.home, "admin.token"), "utf8").trim();
   }

@@ -12,6 +12,8 @@ type JobFolderOptions = {
   /** The same directory as its worker sees it. */
   sharedDirInside: string;
   name: string;
+  /** The job's input files, which are moved into it. */
+  inputsDir?: string | undefined;
   fifos: FifoStock;
   outputBytesMax: number;
   masks: readonly string[];
@@ -21,9 +23,10 @@ type JobFolderOptions = {
 
 const privateName = "shared";
 const outputName = "output";
+const inputsName = "inputs";
 
 /**
- * What a job shares with the process that serves it: two pipes for its logs, and its output directory. The folder is
+ * What a job shares with the process that serves it: two pipes for its logs, its inputs and its output directory. The folder is
  * complete and its pipes are open before the process can see it, and it is moved as a whole, so no link that a process
  * plants leads anywhere.
  */
@@ -37,6 +40,8 @@ export class JobFolder {
     // The process runs as another user. Only it can get here, through its own directory.
     await chmod(dir, 0o755);
     await chmod(join(dir, outputName), 0o777);
+    // The process does not own them, so it can read and not change them.
+    if (options.inputsDir !== undefined) await rename(options.inputsDir, join(dir, inputsName));
     for (const pipe of ["out", "err"]) await rename(await options.fifos.take(), join(dir, pipe));
     const folder = new JobFolder(options, dir);
     try {

@@ -32,6 +32,7 @@ export async function serveJob(
     sharedDir: process.sharedDir,
     sharedDirInside: process.sharedDirInside,
     name: `${context.lease.job_id}-${context.lease.attempt}`,
+    inputsDir: context.inputsDir,
     fifos: process.fifos,
     outputBytesMax: deps.settings.outputBytesMax,
     masks: process.spec.masks,

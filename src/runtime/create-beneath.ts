@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, rename, unlink } from "node:fs/promises";
+import { hasCode } from "../core/errors.ts";
+import { openBeneath, PathRefused, pathOf } from "./open-beneath.ts";
+
+/** A file that is being written under a name of its own, so that nobody takes half of it for all. */
+type NewFile = {
+  readonly handle: FileHandle;
+  /** Gives it its name, in place of whatever file had it. */
+  keep(): Promise<void>;
+  /** Removes it; after `keep` that changes nothing. Call it in any case, to close what is open. */
+  discard(): Promise<void>;
+};
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+
+/**
+ * Begins a file at a path from outside that stays beneath `base`; missing directories are made. Like `openBeneath`, it
+ * goes through no link, so nothing outside is changed whatever is there. Throws PathRefused.
+ */
+export async function createBeneath(base: FileHandle, path: string): Promise<NewFile> {
+  const names = path.split("/");
+  const name = names.pop() ?? "";
+  if (["", ".", ".."].includes(name))
+    throw new PathRefused("invalid", `${JSON.stringify(path)} names no file`);
+  const dir = names.length === 0 ? null : await makeDirectory(base, names);
+  const at = (file: string): string => `${pathOf(dir ?? base)}/${file}`;
+  const temporary = `.${randomBytes(8).toString("hex")}.part`;
+  let isKept = false;
+  try {
+    const handle = await open(at(temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
+    return {
+      handle,
+      async keep() {
+        await rename(at(temporary), at(name));
+        isKept = true;
+      },
+      async discard() {
+        await handle.close();
+        if (!isKept) await unlink(at(temporary)).catch(() => {});
+        await dir?.close();
+      },
+    };
+  } catch (error) {
+    await dir?.close();
+    throw error;
+  }
+}
+
+async function makeDirectory(base: FileHandle, names: readonly string[]): Promise<FileHandle> {
+  for (let length = 1; length < names.length + 1; length++) {
+    const path = names.slice(0, length).join("/");
+    try {
+      await (await openBeneath(base, path, "directory")).close();
+    } catch (error) {
+      if (!(error instanceof PathRefused) || error.refusal !== "missing") throw error;
+      await makeOne(base, names.slice(0, length));
+    }
+  }
+  return openBeneath(base, names.join("/"), "directory");
+}
+
+/** Somebody else may have made it meanwhile. */
+async function makeOne(base: FileHandle, names: readonly string[]): Promise<void> {
+  const above =
+    names.length === 1 ? null : await openBeneath(base, names.slice(0, -1).join("/"), "directory");
+  try {
+    await mkdir(`${pathOf(above ?? base)}/${names.at(-1)}`);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
+  } finally {
+    await above?.close();
+  }
+}

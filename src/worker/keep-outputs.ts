@@ -1,0 +1,36 @@
+import type { JobDocument } from "../contract/document.ts";
+import { failedOutcome, keepFiles, withFiles } from "../runners/keep-files.ts";
+import { outputName } from "../runners/run-process.ts";
+import { type RunOutcome, stoppedOutcome, stopReasonOf } from "../runners/runner.ts";
+import { type FileAttempt, type FileDeps, fileUrl } from "./file-urls.ts";
+
+/**
+ * Puts the files that an attempt wants to be kept into storage, whether it succeeded or not, and adds them to its outcome.
+ * A file that cannot be kept fails the attempt: nobody should find out later that a completed job has lost its files. The
+ * result is kept then too. An attempt that was stopped from outside keeps nothing more than what has arrived.
+ */
+export async function keepOutputs(
+  deps: FileDeps,
+  attempt: FileAttempt,
+  { document, outcome, workDir }: { document: JobDocument; outcome: RunOutcome; workDir: string },
+): Promise<RunOutcome> {
+  const { output_location: location, run } = document;
+  const { held, signal } = attempt;
+  // In a container the agent has put them there, and its outcome names them.
+  const isInContainer = "container" in run && run.container !== undefined;
+  if (location === undefined || isInContainer || outcome.kind === "released" || signal.aborted)
+    return outcome;
+
+  const kept = await keepFiles(deps.transfer, {
+    workDir,
+    outputName,
+    location,
+    collect: run.collect,
+    askUrl: (file) => fileUrl(deps, attempt, { ...file, method: "PUT" }),
+    signal,
+  });
+  if (!signal.aborted) return withFiles(outcome, kept);
+  const end = stoppedOutcome(stopReasonOf(signal), held);
+  if (end.kind !== "failed") return end;
+  return { ...failedOutcome(outcome, end.reason), code: end.code, outputFiles: kept.stored };
+}
