@@ -6,6 +6,7 @@ import type { Route } from "../contract/route.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, type HttpStream } from "../runtime/http-client.ts";
+import type { TransferDeps } from "../transfer/transfer-deps.ts";
 import type { ExchangedToken } from "./exchanged-token.ts";
 import { findHub, type HubTarget } from "./find-hub.ts";
 import type { WritOptions } from "./options.ts";
@@ -59,6 +60,12 @@ export class HubConnection {
         input,
       ),
     );
+  }
+
+  /** What files are moved with. */
+  async transfer(): Promise<TransferDeps> {
+    await this.#open();
+    return { ca: this.#current?.target.ca, clock: this.clock, random: this.random };
   }
 
   async urls(): Promise<string[]> {

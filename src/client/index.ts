@@ -2,6 +2,7 @@
 export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-worker.ts";
+export type { Files, SaveOptions, TransferOptions, UploadOptions } from "./files.ts";
 export type { RpcOptions } from "./find-rpc.ts";
 export type { Fleet } from "./fleet.ts";
 export { JobFailure } from "./job-failure.ts";

@@ -1,4 +1,5 @@
 import { wireStates, wireStreams } from "../contract/job-wire.ts";
+import { WritError } from "../core/errors.ts";
 import type { RpcOptions } from "./find-rpc.ts";
 import {
   type CallOptions,
@@ -35,6 +36,8 @@ export class JobsOverGrpc implements Jobs {
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
     const { command, limits, env, cwd, stdin, timeoutSec, tags, session, idempotencyKey, maxAttempts } =
       input;
+    if (input.stdinFrom !== undefined || input.inputs !== undefined || input.collect !== undefined)
+      throw new WritError("INVALID_ARGUMENT", "files are possible over HTTP only; use JobsOverHttp");
     const request = {
       command: [...command],
       limits,

@@ -1,5 +1,6 @@
 import type { LimitsText } from "../core/limits.ts";
 import type { RpcJob, RpcState } from "./rpc-job.ts";
+import type { JobInputFile, StoredFile } from "./shapes.ts";
 import type { AttemptChunk, StreamAttemptsOptions } from "./stream-attempts.ts";
 
 export type StartInput = {
@@ -10,6 +11,12 @@ export type StartInput = {
   cwd?: string | undefined;
   /** What the command reads on its standard input; at most 64 KiB. */
   stdin?: Uint8Array | undefined;
+  /** The same as a file in storage, of at most 8 MiB. Like all files, only over HTTP. */
+  stdinFrom?: Omit<StoredFile, "size"> | undefined;
+  /** Files that the command finds in `inputs/`. Only over HTTP. */
+  inputs?: readonly JobInputFile[] | undefined;
+  /** Patterns of the files to keep of its output directory. Only over HTTP. */
+  collect?: readonly string[] | undefined;
   timeoutSec?: number | undefined;
   tags?: readonly string[] | undefined;
   session?: string | undefined;

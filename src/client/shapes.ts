@@ -7,12 +7,15 @@ import type {
   tokenAnswer,
   tokenRequest,
 } from "../contract/admin-shapes.ts";
+import type { inputs } from "../contract/file-shapes.ts";
 import type { bulkAnswer } from "../contract/list-query.ts";
+import type { artifactList } from "../contract/storage-shapes.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
 import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
 import type { EventKind, eventTable, Severity } from "../core/events.ts";
 import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
+import type { OutputFile } from "../core/output-file.ts";
 
 export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
 export type {
@@ -29,6 +32,12 @@ export type { OutputStream } from "../core/output-stream.ts";
 export type JobInput = z.input<typeof jobSubmission>;
 /** The same for a job whose type and params are given by its definition. */
 export type SubmitOptions = Omit<JobInput, "type" | "params" | "run" | "solver_url" | "solver_checksum">;
+/** A file in storage. */
+export type StoredFile = OutputFile;
+/** One of `run.inputs`. */
+export type JobInputFile = z.input<typeof inputs>[number];
+/** A file that a job has left; `path` is its key without the prefix of the job's output location. */
+export type Artifact = z.infer<typeof artifactList>["files"][number];
 export type Accepted = { id: string; status: JobState };
 
 export type TokenInput = z.input<typeof tokenRequest>;

@@ -3,6 +3,7 @@ import { auditRoutes } from "../contract/audit-routes.ts";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { ReceiptView } from "../contract/view-shapes.ts";
+import { Files } from "./files.ts";
 import { Fleet } from "./fleet.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
 import { HubConnection } from "./hub-connection.ts";
@@ -47,10 +48,13 @@ export class Writ {
   readonly #waits: JobWaits;
   /** The acts of an operator. */
   readonly fleet: Fleet;
+  /** Files that jobs read, and files that they leave. */
+  readonly files: Files;
 
   constructor(options: WritOptions) {
     this.#hub = new HubConnection(options);
     this.fleet = new Fleet(this.#hub);
+    this.files = new Files(this.#hub);
     this.#queue = new SubmitQueue(this.#hub);
     this.#waits = new JobWaits(this.#hub);
   }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { Files } from "../../src/client/files.ts";
 import { Fleet } from "../../src/client/fleet.ts";
 import { JobsOverGrpc, Writ } from "../../src/client/index.ts";
 import { Worker } from "../../src/worker/index.ts";
@@ -18,6 +19,8 @@ const optionTypes = {
   WritOptions: "src/client/options.ts",
   WaitOptions: "src/client/wait-job.ts",
   StreamOutputOptions: "src/client/stream-output.ts",
+  UploadOptions: "src/client/files.ts",
+  TransferOptions: "src/client/files.ts",
   HubOptions: "src/worker/index.ts",
   WorkerOptions: "src/worker/index.ts",
   HandlerContext: "src/runners/handler.ts",
@@ -35,7 +38,7 @@ test.each(entryFiles)("C11: docs/sdk.md names everything that %s exports", (file
   expect(names.filter((name) => !isNamed(name))).toEqual([]);
 });
 
-test.each([Writ, Fleet, Worker, JobsOverGrpc])("C11: docs/sdk.md names every method of %o", (type) => {
+test.each([Writ, Fleet, Files, Worker, JobsOverGrpc])("C11: docs/sdk.md names every method of %o", (type) => {
   const methods = Object.getOwnPropertyNames(type.prototype).filter((name) => name !== "constructor");
   const statics = Object.getOwnPropertyNames(type).filter(
     (name) => !["length", "name", "prototype"].includes(name),
