@@ -1,11 +1,14 @@
 import type { RpcOptions } from "../client/find-rpc.ts";
 import type { WritOptions } from "../client/options.ts";
 import type { Connection } from "./connection-settings.ts";
+import { httpCredential } from "./credential.ts";
 
-/** For a client over HTTP: with the token that was given, else the one in the home. */
-export function httpOptions({ hub, home, ca, allowInsecure, credential }: Connection): WritOptions {
+/** For a client over HTTP: with a token, the one that was given or the home's, or one that is exchanged for the certificate. */
+export function httpOptions(connection: Connection): WritOptions {
+  const { hub, home, ca, allowInsecure, credential } = connection;
   const token = credential.kind === "token" ? credential.token : undefined;
-  return { url: hub, token, home, caFile: ca, allowInsecure };
+  const certificate = httpCredential(connection) === "certificate" ? rpcOptions(connection) : undefined;
+  return { url: hub, token, certificate, home, caFile: ca, allowInsecure };
 }
 
 /** For a client over gRPC: with the certificate that was given, else the one in the home. */

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { Writ } from "../client/index.ts";
-import { httpOptions, rpcOptions } from "./client-options.ts";
+import { httpOptions } from "./client-options.ts";
 import { loadConnection } from "./connection-settings.ts";
 import type { CliContext } from "./context.ts";
-import { httpCredential } from "./credential.ts";
 
 /** Opens an HTTP client for as long as `act` runs: with a token, or one that is exchanged for the certificate. */
 export async function withWrit<T>(
@@ -21,7 +20,5 @@ export async function withWrit<T>(
 
 /** Close it after use. */
 export async function openWrit(context: CliContext, command: Command): Promise<Writ> {
-  const connection = await loadConnection(context, command);
-  const certificate = httpCredential(connection) === "certificate" ? rpcOptions(connection) : undefined;
-  return new Writ({ ...httpOptions(connection), certificate });
+  return new Writ(httpOptions(await loadConnection(context, command)));
 }

@@ -6,17 +6,18 @@ import type { CliContext } from "./context.ts";
 import { jobsCredential } from "./credential.ts";
 
 /**
- * Opens the jobs of the hub for as long as `act` runs: over gRPC with a certificate, over HTTP with a token. Only one of
- * the two clients is loaded, because loading takes much of a short command's time.
+ * Opens the jobs of the hub for as long as `act` runs: over gRPC with a certificate, over HTTP with a token or where only
+ * HTTP will do. Only one of the two clients is loaded, because loading takes much of a short command's time.
  */
 export async function withJobs<T>(
   context: CliContext,
   command: Command,
   act: (jobs: Jobs) => Promise<T>,
+  { overHttp = false }: { overHttp?: boolean } = {},
 ): Promise<T> {
   const connection = await loadConnection(context, command);
   const jobs =
-    jobsCredential(connection) === "token"
+    overHttp || jobsCredential(connection) === "token"
       ? new (await import("../client/jobs-over-http.ts")).JobsOverHttp(httpOptions(connection))
       : new (await import("../client/jobs-over-grpc.ts")).JobsOverGrpc(rpcOptions(connection));
   try {

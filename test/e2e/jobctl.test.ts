@@ -279,10 +279,11 @@ describe("C5: jobctl run in a pipe", () => {
     }
   });
 
-  it("C5: refuses more than 64 KiB before anything runs", async () => {
-    const { code, stdout, stderr } = await shell(`head -c 65537 /dev/zero | ${jobctl} run -i cat`);
+  it("C5: sends more than 64 KiB as a file, and refuses more than 8 MiB before anything runs", async () => {
+    expect((await shell(`head -c 65537 /dev/zero | ${jobctl} run -i wc -c`)).stdout).toBe("65537\n");
+    const { code, stdout, stderr } = await shell(`head -c 8388609 /dev/zero | ${jobctl} run -i cat`);
     expect([code, stdout]).toEqual([125, ""]);
-    expect(stderr).toMatch(/^jobctl: -i: standard input has more than 65536 bytes; [^\n]+\n$/);
+    expect(stderr).toMatch(/^jobctl: -i: standard input has more than 8388608 bytes; [^\n]+\n$/);
   });
 
   it("C5: says without -i that the input is not sent, and leaves it to the shell", async () => {

@@ -29,7 +29,7 @@ const kindsOfIds: Record<string, Kind> = { workers: "workers", tokens: "tokens",
 export function kindOfArgument(command: Command, argument: Argument): Kind | undefined {
   const parent = command.parent?.name() ?? "";
   const kinds: Record<string, Kind | undefined> = {
-    id: parent === "jobctl" ? "jobs" : kindsOfIds[parent],
+    id: parent === "jobctl" || parent === "artifacts" ? "jobs" : kindsOfIds[parent],
     type: "types",
     tenant: "tenants",
   };

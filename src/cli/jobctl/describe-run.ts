@@ -1,13 +1,14 @@
 import type { JobInput } from "../../client/index.ts";
 import { WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
+import { type EnvironmentFlags, environmentOf } from "./process-options.ts";
 import { readJson } from "./read-json.ts";
 
 /** The kinds that run the command after `--`. */
 export const commandKinds = ["exec", "exec_per_job", "persistent_http"] as const;
 type CommandKind = (typeof commandKinds)[number];
 
-export type RunFlags = {
+export type RunFlags = EnvironmentFlags & {
   exec?: boolean;
   kind?: CommandKind;
   port?: number;
@@ -18,17 +19,18 @@ export type RunFlags = {
   solverChecksum?: string;
 };
 
-/** What to run, by the flags and the words after them. */
+/** What to run, by the flags and the words after them; undefined for the handler of the type. */
 export async function describeRun(
   context: CliContext,
   words: string[],
   flags: RunFlags,
-): Promise<Pick<JobInput, "run" | "solver_url" | "solver_checksum">> {
+): Promise<JobInput["run"]> {
   const kind = kindOf(flags);
   refuseHalfSolver(kind, flags);
   if (kind === undefined) {
     refuseWithoutKind(words, flags);
-    return { solver_url: flags.solverUrl, solver_checksum: flags.solverChecksum };
+    const { solverUrl: url, solverChecksum: checksum } = flags;
+    return url === undefined || checksum === undefined ? undefined : { kind: "solver", url, checksum };
   }
   const flag = flags.exec ? "--exec" : `--kind ${kind}`;
   if (words.length === 0) throw wrong(`${flag}: no command given; for example: ${flag} -- echo hello`);
@@ -40,15 +42,18 @@ export async function describeRun(
       throw wrong("--input-json: belongs to --kind exec_per_job and persistent_http; use --params");
     if (flags.container !== undefined)
       throw wrong("--container: belongs to --kind exec_per_job and persistent_http");
-    return { run: { kind, argv: words, ...secrets } };
+    const env = flags.env === undefined ? {} : { env: environmentOf(flags, context.env) };
+    const cwd = flags.cwd === undefined ? {} : { cwd: flags.cwd };
+    return { kind, argv: words, ...env, ...cwd, ...secrets };
   }
+  refuseEnvironment(flags);
   const input = flags.inputJson === undefined ? {} : { job_input: await readInput(context, flags.inputJson) };
   const container = flags.container === undefined ? {} : { container: flags.container };
   const run = { worker_command: words, ...input, ...secrets, ...container };
-  if (kind === "exec_per_job") return { run: { kind, ...run } };
+  if (kind === "exec_per_job") return { kind, ...run };
   const { port } = flags;
   if (port === undefined) throw wrong("--port: is missing; give the port that the worker listens on");
-  return { run: { kind, port, ...run } };
+  return { kind, port, ...run };
 }
 
 function kindOf({ exec, kind }: RunFlags): CommandKind | undefined {
@@ -62,12 +67,19 @@ function refuseWithoutKind(words: string[], flags: RunFlags): void {
     const found = JSON.stringify(words[0]);
     throw wrong(`${found} is not expected here; to run a command, use --exec -- COMMAND`);
   }
+  refuseEnvironment(flags);
   const given = (["port", "inputJson", "secret", "container"] as const).find(
     (name) => flags[name] !== undefined,
   );
   if (given === undefined) return;
   const flag = given === "inputJson" ? "--input-json" : `--${given}`;
   throw wrong(`${flag}: needs --kind and a command; for example: --kind exec_per_job -- ./worker.sh`);
+}
+
+/** Workers that serve jobs have the environment that they were started with, and handlers that of their configuration. */
+function refuseEnvironment(flags: EnvironmentFlags): void {
+  const given = (["env", "cwd"] as const).find((name) => flags[name] !== undefined);
+  if (given !== undefined) throw wrong(`--${given}: is for commands; use it with --exec -- COMMAND`);
 }
 
 /** In the names of the flags; the hub knows only those of the fields. */

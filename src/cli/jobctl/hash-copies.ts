@@ -37,7 +37,7 @@ function splitArtifact(given: string): { key: string; path: string } {
   return { key: given.slice(0, at), path: given.slice(at + 1) };
 }
 
-async function hashFile(path: string): Promise<string> {
+export async function hashFile(path: string): Promise<string> {
   const made = createHash("sha256");
   try {
     for await (const chunk of createReadStream(path)) made.update(chunk as Buffer);

@@ -51,6 +51,10 @@ export const jobctlShape: ProgramShape = {
       summary: "check that a job's document, result and output are what was signed",
       load: () => import("./verify.ts"),
     },
+    artifacts: {
+      summary: "list, save and check the files that a job has left",
+      load: () => import("./artifacts.ts"),
+    },
     audit: { summary: "search the audit trail", load: () => import("./audit.ts") },
     workers: { summary: "list the workers and what they accept", load: () => import("./workers.ts") },
     whoami: {

@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import { stdinBytesMax } from "../../core/limits.ts";
+import { inputBytesMax } from "../../core/limits.ts";
 import type { CliContext } from "../context.ts";
 import { collectInput } from "./collect-input.ts";
 
@@ -12,14 +12,14 @@ export async function readStdin(
   { stdin: isAsked = false }: { stdin?: boolean },
 ): Promise<Uint8Array | undefined> {
   if (isAsked) {
-    const bytes = await collectInput(context.stdin, stdinBytesMax);
+    const bytes = await collectInput(context.stdin, inputBytesMax);
     if (bytes !== null) return bytes.length === 0 ? undefined : bytes;
-    throw new WritError("TOO_LARGE", `-i: standard input has more than ${stdinBytesMax} bytes`, {
-      advice: "a job can carry no more; put it where the command can fetch it",
+    throw new WritError("TOO_LARGE", `-i: standard input has more than ${inputBytesMax} bytes`, {
+      advice: "put it into a file and use --input FILE",
     });
   }
   if (context.isInputPiped) {
-    context.stderr.write("jobctl: standard input is not sent to the job; -i sends up to 64 KiB of it\n");
+    context.stderr.write("jobctl: standard input is not sent to the job; -i sends up to 8 MiB of it\n");
   }
   return undefined;
 }

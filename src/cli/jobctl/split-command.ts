@@ -25,6 +25,9 @@ export const valueFlags: readonly string[] = [
   "--env",
   "--cwd",
   "--attempts",
+  "--input",
+  "--collect",
+  "--output",
 ];
 
 /** The commands that are followed by the words of a job's own command. */

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Accepted, JobInput, RpcJob, Writ } from "../../client/index.ts";
 import { jobOfView } from "../../client/job-of-view.ts";
+import { WritError } from "../../core/errors.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { parseDuration, parseMoment } from "../duration.ts";
@@ -8,19 +9,32 @@ import { wantsJson } from "../print.ts";
 import { collect, parsed, wholeNumber } from "../program.ts";
 import { safeJson } from "../terminal.ts";
 import { commandKinds, describeRun, type RunFlags } from "./describe-run.ts";
+import {
+  addFileOptions,
+  addOutputOption,
+  collectedBy,
+  type FileFlags,
+  uploadInputs,
+} from "./file-options.ts";
+import { addCwdOption, addEnvOption, addLimitOptions, type LimitFlags, limitsOf } from "./process-options.ts";
 import { readJson } from "./read-json.ts";
+import { saveArtifacts } from "./save-artifacts.ts";
 import { watchJob } from "./watch-job.ts";
 
-type SubmitFlags = RunFlags & {
-  params?: string;
-  priority?: number;
-  attempts?: number;
-  timeout?: number;
-  runAt?: number;
-  idempotencyKey?: string;
-  tag?: string[];
-  wait?: boolean;
-};
+type SubmitFlags = RunFlags &
+  LimitFlags &
+  FileFlags & {
+    params?: string;
+    priority?: number;
+    attempts?: number;
+    timeout?: number;
+    runAt?: number;
+    idempotencyKey?: string;
+    tag?: string[];
+    wait?: boolean;
+  };
+
+const noLimit = { cpu: "no limit", memory: "no limit", io: "high" };
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -65,10 +79,16 @@ export function define(command: Command, context: CliContext): void {
     )
     .option("--solver-url <url>", "download the program from here and run it with --params")
     .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
-    .option("--wait", "wait until the job has ended; exit with 1 if it did not complete")
-    .action((type: string, words: string[], flags: SubmitFlags) =>
-      withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags })),
-    );
+    .option("--wait", "wait until the job has ended; exit with 1 if it did not complete");
+  addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
+  addOutputOption(addFileOptions(command)).action((type: string, words: string[], flags: SubmitFlags) => {
+    if (flags.output !== undefined && !flags.wait)
+      throw new WritError(
+        "INVALID_ARGUMENT",
+        "--output: needs --wait, because the files come when the job has ended",
+      );
+    return withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags }));
+  });
 }
 
 type SubmitInput = {
@@ -80,11 +100,19 @@ type SubmitInput = {
 };
 
 async function submit(writ: Writ, { context, command, type, words, flags }: SubmitInput): Promise<void> {
-  const job = await describeJob(context, { type, words, flags });
+  const job = await describeJob(context, writ, { type, words, flags });
   const accepted = await writ.submit(job);
-  if (flags.wait) await watchJob(writ, { context, command, id: accepted.id });
+  if (flags.wait) await waitAndSave(writ, { context, command, id: accepted.id, output: flags.output });
   else if (wantsJson(command)) context.stdout.write(`${safeJson(await stateOf(writ, accepted))}\n`);
   else context.stdout.write(`${accepted.id}\n`);
+}
+
+async function waitAndSave(
+  writ: Writ,
+  { output, ...job }: { context: CliContext; command: Command; id: string; output: string | undefined },
+): Promise<void> {
+  await watchJob(writ, job);
+  if (output !== undefined) await saveArtifacts(job.context, writ.files, { jobId: job.id, dir: output });
 }
 
 /** A job that was submitted before with the same key may be in any state. */
@@ -95,12 +123,20 @@ async function stateOf(writ: Writ, { id, status }: Accepted): Promise<Pick<RpcJo
 
 async function describeJob(
   context: CliContext,
+  writ: Writ,
   { type, words, flags }: Omit<SubmitInput, "context" | "command">,
 ): Promise<JobInput> {
+  const run = await describeRun(context, words, flags);
+  const params = flags.params === undefined ? undefined : await readJson(context, "--params", flags.params);
+  // Last, because it may take long: what is wrong with the other flags has been said by then.
+  const files = { inputs: await uploadInputs(context, writ.files, flags), collect: collectedBy(flags) };
+  const hasFiles = files.inputs !== undefined || files.collect !== undefined;
+  const limits = limitsOf(flags);
   return {
     type,
-    ...(await describeRun(context, words, flags)),
-    params: flags.params === undefined ? undefined : await readJson(context, "--params", flags.params),
+    run: hasFiles ? { ...(run ?? { kind: "handler" }), ...files } : run,
+    params,
+    limits: Object.values(limits).every((limit) => limit === undefined) ? undefined : limits,
     priority: flags.priority,
     max_attempts: flags.attempts,
     ...describeTimeout(flags.timeout),

@@ -32,6 +32,9 @@ const bundleFile = receiptView.extend({
   keys: z.array(keyView.extend({ status: z.enum(["active", "retiring", "revoked"]) })),
 });
 
+export const keysHelp =
+  "trust only the hub keys in this PEM file, as written by `writ keys export` (default: those in the hub's home)";
+
 export function define(command: Command, context: CliContext): void {
   command
     .argument("[id]", jobIdHelp)
@@ -39,10 +42,7 @@ export function define(command: Command, context: CliContext): void {
       "--bundle <file>",
       "check this exported bundle instead; needs no hub, but a key of it that you trust",
     )
-    .option(
-      "--keys <file>",
-      "trust only the hub keys in this PEM file, as written by `writ keys export` (default: those in the hub's home)",
-    )
+    .option("--keys <file>", keysHelp)
     .option("--stdout <file>", "compare a copy of the standard output with the receipt")
     .option("--stderr <file>", "compare a copy of the standard error with the receipt")
     .option(
@@ -60,14 +60,19 @@ export function define(command: Command, context: CliContext): void {
         flags.bundle === undefined
           ? await withWrit(context, command, (writ) => verifyJob(writ, { context, id: id!, flags, copies }))
           : await verifyFile(context, command, { bundle: flags.bundle, flags, copies });
-      for (const step of steps) print(context, command, shown(step), () => showStep(context, step));
-      if (steps.some(({ isFine }) => isFine === false)) context.exitCode = 1;
+      showSteps(context, command, steps);
     });
+}
+
+/** One line for each step; the exit code is 1 if one of them is broken. */
+export function showSteps(context: CliContext, command: Command, steps: readonly BundleStep[]): void {
+  for (const step of steps) print(context, command, shown(step), () => showStep(context, step));
+  if (steps.some(({ isFine }) => isFine === false)) context.exitCode = 1;
 }
 
 type Given = { flags: Flags; copies: Copies };
 
-async function verifyJob(
+export async function verifyJob(
   writ: Writ,
   { context, id, flags, copies }: Given & { context: CliContext; id: string },
 ): Promise<BundleStep[]> {
