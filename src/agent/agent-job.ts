@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { hasCode, WritError } from "../core/errors.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type JobFiles, jobFiles } from "./agent-settings.ts";
@@ -60,8 +61,12 @@ export class AgentJob {
         worker_port: null,
       },
     };
-    await admitJob(deps, files, state);
-    await freshFiles(files, payload.inputJson);
+    try {
+      await admitJob(deps, files, state);
+      await freshFiles(files, payload.inputJson);
+    } catch (error) {
+      throw unwritable(error) ?? error;
+    }
     return new AgentJob(payload, files, stops, state);
   }
 
@@ -114,4 +119,12 @@ async function freshFiles(files: JobFiles, inputJson: string): Promise<void> {
   await mkdir(dirname(files.stdout), { recursive: true, mode: 0o700 });
   await writeFile(files.input, inputJson, { mode: 0o600 });
   for (const path of [files.stdout, files.stderr]) await writeFile(path, "", { mode: 0o600 });
+}
+
+/** In many images the program is not root, and may not write where the agent keeps its state by default. */
+function unwritable(error: unknown): WritError | undefined {
+  if (!hasCode(error, "EACCES", "EPERM", "EROFS", "ENOTDIR")) return undefined;
+  const { path, code } = error as NodeJS.ErrnoException;
+  const advice = "set WRIT_AGENT_STATE_DIR and WRIT_AGENT_LOG_DIR to directories that this user may write";
+  return new WritError("CONFIG_INVALID", `${path} cannot be written: ${code}; ${advice}`);
 }

@@ -5,7 +5,7 @@ import type { AgentDeps } from "./agent-deps.ts";
 import { openAgentLog } from "./agent-log.ts";
 import { loadAgentSettings } from "./agent-settings.ts";
 import { keepWorker } from "./keep-worker.ts";
-import { runJobCommand } from "./run-job-command.ts";
+import { type RunJobOptions, runJobCommand } from "./run-job-command.ts";
 import { showAgentLog, showJobLog, showWorkerLog } from "./show-logs.ts";
 import { readStartWords, startAgent } from "./start.ts";
 import { stopJobCommand } from "./stop-job.ts";
@@ -57,7 +57,9 @@ export function buildAgentProgram(host: AgentProcess, onExitCode: (code: number)
     .option("--payload-base64 <text>", "the payload, in base64")
     .option("--payload-file <file>", "the file that holds the payload")
     .option("--relay", "read one line with the payload, write the job's output as frames on standard error")
-    .action(act(runJobCommand));
+    .action(async (options: RunJobOptions) =>
+      onExitCode(await runJobCommand(host.stdout, () => openDeps(host), options)),
+    );
   program
     .command("stop-job")
     .description("end a running job, and wait until it has ended")

@@ -1,24 +1,31 @@
+import type { Writable } from "node:stream";
 import { WritError } from "../core/errors.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { decodePayload, type ReadPayload, readAll, readPayload, readPayloadFile } from "./read-payload.ts";
 import { RelayCaller } from "./relay-caller.ts";
 import { type FinishedJob, failedReport, runJob } from "./run-job.ts";
 
-type RunJobOptions = { payloadBase64?: string; payloadFile?: string; relay?: boolean };
+export type RunJobOptions = { payloadBase64?: string; payloadFile?: string; relay?: boolean };
 
 /** `run-job`: prints exactly one line, whatever happens; the exit code is the worker's. */
-export async function runJobCommand(deps: AgentDeps, options: RunJobOptions): Promise<number> {
+export async function runJobCommand(
+  stdout: Writable,
+  openDeps: () => AgentDeps,
+  options: RunJobOptions,
+): Promise<number> {
+  let deps: AgentDeps | undefined;
   let payload: ReadPayload | undefined;
   try {
+    deps = openDeps();
     const caller = new RelayCaller(deps.stdin);
     payload = readPayload(await payloadText(deps, options, caller));
     const finished = await runJob(deps, payload, options.relay === true ? caller : undefined);
-    deps.stdout.write(reportLine(finished));
+    stdout.write(reportLine(finished));
     return finished.report.exit_code;
   } catch (error) {
     const report = failedReport(error, payload);
-    deps.log.error({ job: payload?.job_id }, `the agent failed: ${report.error?.message}`);
-    deps.stdout.write(reportLine({ report, resultJson: undefined }));
+    deps?.log.error({ job: payload?.job_id }, `the agent failed: ${report.error?.message}`);
+    stdout.write(reportLine({ report, resultJson: undefined }));
     return report.exit_code;
   }
 }

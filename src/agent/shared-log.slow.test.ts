@@ -90,6 +90,12 @@ test("a rotation that fails is reported once, and every line is still written", 
   expect(reports.match(/agent\.log cannot be rotated/g)).toHaveLength(1);
 });
 
+test("a log that cannot be reached stops nobody", () => {
+  writeFileSync(join(dir, "file"), "");
+  const log = openAgentLog({ stateDir: dir, logDir: join(dir, "file", "log"), rotation }, handClock());
+  expect(() => log.error({}, "nobody reads this")).not.toThrow();
+});
+
 test("a message is one line, and shows no token", () => {
   const settings = { stateDir: dir, logDir: dir, rotation };
   openAgentLog(settings, handClock()).error(

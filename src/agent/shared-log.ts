@@ -48,8 +48,8 @@ export class SharedLog {
     if (nowMs < this.#checkAtMs && this.#writtenBytes < rotation.sizeBytesMax) return;
     this.#checkAtMs = nowMs + rotation.checkMs;
     this.#writtenBytes = 0;
-    if (sizeOf(this.#file) < rotation.sizeBytesMax) return;
     try {
+      if (sizeOf(this.#file) < rotation.sizeBytesMax) return;
       rotateOnce(this.#file, rotation);
     } catch (error) {
       this.#deps.onRotationFailed(this.#file, (error as Error).message);

@@ -48,9 +48,9 @@ const plainCgroups = isHybrid
     ]
   : [];
 
-export const tools: ContainerTool[] = [crun(), podman(), nsenter()];
+export const tools: ContainerTool[] = [await crun(), await podman(), await nsenter()];
 
-function crun(): ContainerTool {
+function crun(): Promise<ContainerTool> {
   const start = async (): Promise<Container> => {
     const dir = mkdtempSync(join(tmpdir(), "writ-crun-"));
     const command = ["crun", "--root", join(dir, "run"), "--cgroup-manager=disabled"];
@@ -104,7 +104,7 @@ function crunConfig(dir: string, spec: CrunConfig): object {
   };
 }
 
-function podman(): ContainerTool {
+function podman(): Promise<ContainerTool> {
   const start = async (): Promise<Container> => {
     const dir = mkdtempSync(join(tmpdir(), "writ-podman-"));
     const places = [
@@ -146,7 +146,7 @@ function podman(): ContainerTool {
 }
 
 /** Nothing but namespaces. */
-function nsenter(): ContainerTool {
+function nsenter(): Promise<ContainerTool> {
   const start = async (): Promise<Container> => {
     const dir = mkdtempSync(join(tmpdir(), "writ-nsenter-"));
     const script = [
@@ -172,19 +172,24 @@ function nsenter(): ContainerTool {
   return tool("nsenter", ["nsenter", "unshare"], start);
 }
 
-function tool(name: string, programs: string[], start: () => Promise<Container>): ContainerTool {
+async function tool(
+  name: string,
+  programs: string[],
+  start: () => Promise<Container>,
+): Promise<ContainerTool> {
   const missing = programs.find((program) => !hasTool(program));
-  const obstacle = root.obstacle ?? (missing === undefined ? null : `no ${missing}`);
-  return { name, obstacle: obstacle ?? trial(name), start };
+  const obstacle = root.obstacle ?? (missing === undefined ? await trial(start) : `no ${missing}`);
+  return { name, obstacle, start };
 }
 
 /** Whether this machine lets such a container run at all. */
-function trial(name: string): string | null {
-  if (!isHybrid || name === "nsenter") return null;
-  const { status, stderr } = spawnSync(plainCgroups[0]!, [...plainCgroups.slice(1), "true"], {
-    encoding: "utf8",
-  });
-  return status === 0 ? null : stderr.trim();
+async function trial(start: () => Promise<Container>): Promise<string | null> {
+  try {
+    await (await start()).remove();
+    return null;
+  } catch (error) {
+    return (error as Error).message.trim().split("\n").at(-1)!.slice(0, 200);
+  }
 }
 
 function childRunning(parent: ChildProcess, program: string): number | null {

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -104,6 +104,18 @@ describe("one process per job", () => {
     expect(code).toBe(125);
     expect(JSON.parse(stdout)).toMatchObject({ success: false, exit_code: 125 });
     expect(JSON.parse(stdout).error.message).toContain(message);
+  });
+
+  test("a setting that is wrong, and a directory that cannot be written, are the agent's failure too", async () => {
+    for (const [name, value, message] of [
+      ["WRIT_AGENT_LOG_ROTATION_MAX_FILES", "x", "use a whole number from 1 to 1000"],
+      ["WRIT_AGENT_STATE_DIR", "/dev/null/state", "/dev/null/state"],
+    ] as const) {
+      const other = new AgentStage({ [name]: value });
+      const report = await other.runJob(shell("one"));
+      expect(report).toMatchObject({ code: 125, error: { message: expect.stringContaining(message) } });
+      rmSync(other.dir, { recursive: true });
+    }
   });
 
   test("a command that is not there, one that runs too long, and one that is stopped", async () => {
