@@ -1,13 +1,16 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { openBrowser, signIn } from "./browser.ts";
 import { setStage } from "./stage.ts";
 import { stageAdministration } from "./stage-administration.ts";
 
-// Takes a picture of each page, light, dark and on a phone, into the folder that is given.
-const folder = process.argv[2] ?? "/tmp/writ-pictures";
-const only = process.argv[3];
+// Takes a picture of each page, light, dark and on a phone, into the folder that is given; with `--small` at the size for
+// docs/images, else at twice that, to look at details.
+const [folder = "/tmp/writ-pictures", ...wishes] = process.argv.slice(2);
+const isSmall = wishes.includes("--small");
+const only = wishes.find((wish) => !wish.startsWith("--"));
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 mkdirSync(folder, { recursive: true });
 const stage = await setStage();
 await stageAdministration(stage.hub);
@@ -56,6 +59,12 @@ const shots: {
   { name: "phone-jobs", path: "/jobs", theme: "light", size: "phone" },
 ];
 
+/** Small pictures are JPEG, which is half as large as PNG. */
+async function take(page: Page, name: string): Promise<void> {
+  if (isSmall) await page.screenshot({ path: join(folder, `${name}.jpg`), type: "jpeg", quality: 76 });
+  else await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
 async function searchMemory(page: Page): Promise<void> {
   await page.getByLabel("Search the output").fill("memory");
 }
@@ -94,15 +103,16 @@ try {
   for (const size of Object.keys(sizes) as (keyof typeof sizes)[]) {
     const context = await browser.newContext({
       viewport: sizes[size],
-      deviceScaleFactor: 2,
+      deviceScaleFactor: isSmall ? 1 : 2,
       hasTouch: size === "phone",
       reducedMotion: "reduce",
     });
     const page = await context.newPage();
     page.on("console", (message) => console.log("page:", message.text()));
     page.on("pageerror", (error) => console.log("page error:", error.message));
+    await page.route("**/healthz", (route) => route.fulfill({ json: { status: "ok", version } }));
     await page.goto(`${stage.hub.url}/`);
-    if (size === "desktop") await page.screenshot({ path: join(folder, "login.png") });
+    if (size === "desktop") await take(page, "login");
     await signIn(page, stage.hub, stage.hub.admin);
     for (const shot of shots.filter(
       (one) => one.size === size && (only === undefined || one.name.includes(only)),
@@ -112,7 +122,7 @@ try {
       await page.waitForTimeout(600);
       await shot.act?.(page);
       await page.waitForTimeout(300);
-      await page.screenshot({ path: join(folder, `${shot.name}.png`) });
+      await take(page, shot.name);
     }
     await context.close();
   }

@@ -54,7 +54,8 @@ export function JobsPage() {
         {may.act ? (
           <a className="button main" href="/submit">
             <Icon name="plus" />
-            Submit<span className="not-phone"> a job</span>
+            <span className="not-phone">Submit a job</span>
+            <span className="phone-only">Submit</span>
           </a>
         ) : null}
       </div>
