@@ -25,6 +25,10 @@ await build({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // In one file with zod, so that jitless.ts has run before any other file makes a shape, whichever loads first.
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: "zod", test: /node_modules\/zod\/|\/jitless\.ts$/ }] } },
+    },
   },
 });
 for (const file of readdirSync(made, { recursive: true, withFileTypes: true })) {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
+import { graceMsDefault } from "../core/key-times.ts";
 import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
 import {
   generateSigningKey,
@@ -26,16 +27,8 @@ export type { KeyRecord } from "./ring-file.ts";
 
 type Options = { nowMs: number; givenPrivateKeyPem?: string | undefined };
 
-const dayMs = 86_400_000;
-
-/** For this long after a rotation, claims carry the signatures of both keys. */
-export const graceMsDefault = 14 * dayMs;
-
 /** Together with the active key these are four, which is the most that a worker checks on one claim. */
 const retiringMax = 3;
-
-/** A key that has signed for longer than this should be rotated. */
-export const rotationDueMs = 90 * dayMs;
 
 /**
  * Opens the keys in a directory, or creates them at the first start. The ring is written last: a directory without a

@@ -181,7 +181,112 @@ suite(name, () => {
     await context.close();
   });
 
+  test("access is given, shown once, and taken away", async () => {
+    const { page } = admin;
+    const user = freshName("guest");
+    await open("/access");
+    await page.getByRole("button", { name: "Give access" }).click();
+    await page.getByLabel("Role").selectOption("viewer");
+    await page.getByLabel("Name", { exact: true }).fill("two words");
+    await page.keyboard.press("Enter");
+    await page.getByText("must be 1 to 50 letters, digits").waitFor();
+    await page.getByLabel("Name", { exact: true }).fill(user);
+    await page.getByRole("button", { name: "Make a token" }).click();
+    const token = await page.locator("dialog .well .grow").textContent();
+    expect((await hub.call("GET", "/session", { token: token! })).status).toBe(200);
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: `Revoke the token of ${user}` }).click();
+    await page.getByLabel("Type the name to go on").fill(user);
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByText(`The token of ${user} is revoked`).waitFor();
+    expect((await hub.call("GET", "/session", { token: token!, from: "127.9.0.1" })).status).toBe(401);
+  });
+
+  test("the signing key is rotated, and a replaced one is revoked after the hub's name was typed", async () => {
+    const { page } = admin;
+    await open("/access");
+    const keys = page.locator(".keys");
+    await keys.getByText("due in 90 d").waitFor();
+    const [old] = (await hub.must("GET", "/keys", { token: hub.admin })).json<Keys>().keys;
+    await keys.getByRole("button", { name: "Rotate…" }).click();
+    await page.getByRole("button", { name: "Rotate", exact: true }).click();
+    await page.getByText("A new key signs").waitFor();
+    await keys.getByText("also signs, for 14 more days").waitFor();
+    await keys.getByRole("button", { name: `Revoke key ${old!.key_id}` }).click();
+    const revoke = page.getByRole("button", { name: "Revoke", exact: true });
+    expect(await revoke.isDisabled()).toBe(true);
+    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await revoke.click();
+    await keys.getByText(/^revoked \d/).waitFor();
+    const { keys: after } = (await hub.must("GET", "/keys", { token: hub.admin })).json<Keys>();
+    expect(after.map(({ status }) => status)).toEqual(["revoked", "active"]);
+  });
+
+  test("the hub is locked with a reason, every page says so, and the lockdown is lifted", async () => {
+    const { page } = admin;
+    await open("/access");
+    await page.getByRole("button", { name: "Lock down…" }).click();
+    const lock = page.getByRole("dialog").getByRole("button", { name: "Lock down" });
+    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await lock.click();
+    await expect.poll(() => page.getByLabel("Reason").getAttribute("aria-invalid")).toBe("true");
+    await page.getByLabel("Reason").fill(`drill ${hostile}`);
+    await lock.click();
+    await page.getByText("Lockdown since").waitFor();
+    for (const path of ["/jobs", "/settings"]) {
+      await open(path);
+      await expect.poll(() => page.locator(".lock-band").textContent()).toContain(`drill ${hostile}`);
+    }
+    await page.getByRole("link", { name: "Show events" }).click();
+    await page.locator(".severity.CRITICAL").waitFor();
+    await page.getByRole("button", { name: "Lift…" }).click();
+    const lift = page.getByRole("button", { name: "Lift it" });
+    expect(await lift.isDisabled()).toBe(true);
+    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await lift.click();
+    await expect.poll(() => page.getByText("Lockdown since").count()).toBe(0);
+    expect((await hub.must("GET", "/lockdown", { token: hub.admin })).json()).toMatchObject({
+      locked: false,
+    });
+  });
+
+  test("a locked tenant is named to its own people, and its administrator lifts the lockdown", async () => {
+    const lock =
+      "INSERT INTO tenant_lockdowns (tenant_id, reason, since) VALUES ('acme', 'a forged token', 1)";
+    expect(editRows(hub.home, lock)).toBe(1);
+    const globex = await visit(browser);
+    await signIn(globex.page, hub, tokens.globexAdmin);
+    await globex.page.goto(`${hub.url}/access`);
+    await globex.page.getByText("not active").waitFor();
+    expect(await globex.page.getByText("acme").count()).toBe(0);
+    await globex.context.close();
+    const { page, context } = await visit(browser);
+    await signIn(page, hub, tokens.acmeAdmin);
+    await page.getByText("Tenant acme is locked").waitFor();
+    await page.goto(`${hub.url}/access`);
+    await page.getByRole("button", { name: "Lift the lockdown of acme" }).click();
+    await page.getByRole("button", { name: "Lift it" }).click();
+    await expect.poll(() => page.getByText("Tenant acme is locked").count()).toBe(0);
+    await context.close();
+  });
+
+  test("a viewer sees who he is and the keys, and can change nothing", async () => {
+    const { page, context } = await visit(browser);
+    await signIn(page, hub, tokens.viewer);
+    await page.goto(`${hub.url}/access`);
+    await page.getByText("viewer: may see jobs, workers and statistics").waitFor();
+    await page.locator(".keys").getByText("signs now").waitFor();
+    expect(await page.getByRole("button", { name: /Rotate|Revoke|Give access|Lock|Lift/ }).count()).toBe(0);
+    for (const path of ["/queues", "/audit", "/settings"]) {
+      await page.goto(hub.url + path);
+      await page.getByText("There is no such page, or it is not for you").waitFor();
+    }
+    await context.close();
+  });
+
   test("nothing that the page did was against its policy", () => {
     expect(violations).toEqual([]);
   });
 });
+
+type Keys = { keys: { key_id: string; status: string }[] };

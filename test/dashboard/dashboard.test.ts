@@ -276,28 +276,6 @@ suite(name, () => {
     });
   });
 
-  test("access is given, shown once, and taken away", async () => {
-    const { page } = admin;
-    const user = freshName("guest");
-    await page.goto(`${hub.url}/access`);
-    await page.getByRole("button", { name: "Give access" }).click();
-    await page.getByLabel("Role").selectOption("viewer");
-    await page.getByLabel("Name").fill(user);
-    await page.getByRole("button", { name: "Make a token" }).click();
-    const token = await page.locator("dialog .well .grow").textContent();
-    expect((await hub.call("GET", "/session", { token: token! })).status).toBe(200);
-    await page.getByRole("button", { name: "Done" }).click();
-    await page
-      .getByRole("listitem")
-      .filter({ hasText: user })
-      .getByRole("button", { name: "Revoke…" })
-      .click();
-    await page.getByLabel("Type the name to go on").fill(user);
-    await page.getByRole("button", { name: "Revoke", exact: true }).click();
-    await page.getByText(`The token of ${user} is revoked`).waitFor();
-    expect((await hub.call("GET", "/session", { token: token!, from: "127.9.0.1" })).status).toBe(401);
-  });
-
   test("eight tabs share one stream, and the next one continues when the first is closed", async () => {
     const { context, page: first } = await visit(browser);
     let streams = 0;
@@ -409,22 +387,6 @@ suite(name, () => {
         expect(found.map((fault) => `${path} ${colorScheme} ${fault}`)).toEqual([]);
       }
     }
-  });
-
-  test("a lockdown is seen on every page, asks for the hub's name, and is lifted", async () => {
-    const { page } = admin;
-    await page.goto(`${hub.url}/access`);
-    await page.getByRole("button", { name: "Lock down…" }).click();
-    const lock = page.getByRole("dialog").getByRole("button", { name: "Lock down" });
-    expect(await lock.isDisabled()).toBe(true);
-    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
-    await lock.click();
-    await page.getByText("Lockdown since").waitFor();
-    await page.goto(`${hub.url}/jobs`);
-    await page.getByText("Lockdown since").waitFor();
-    await page.getByRole("button", { name: "Lift…" }).click();
-    await page.getByRole("button", { name: "Lift it" }).click();
-    await expect.poll(() => page.getByText("Lockdown since").count()).toBe(0);
   });
 
   test("nothing that the page did was against its policy", () => {

@@ -40,6 +40,8 @@ const shots: {
   { name: "audit-dark", path: "/audit?severity=MEDIUM", theme: "dark", size: "desktop", act: openRecord },
   { name: "phone-audit", path: "/audit", theme: "light", size: "phone" },
   { name: "access", path: "/access", theme: "light", size: "desktop" },
+  { name: "access-dark", path: "/access", theme: "dark", size: "desktop", act: askToLockDown },
+  { name: "phone-access", path: "/access", theme: "light", size: "phone" },
   { name: "settings", path: "/settings", theme: "dark", size: "desktop" },
   { name: "phone-overview", path: "/", theme: "light", size: "phone" },
   { name: "phone-fleet", path: "/fleet", theme: "dark", size: "phone" },
@@ -81,6 +83,10 @@ async function changeQuota(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Change the quota of research" }).click();
   await page.getByLabel("Jobs that may wait").fill("a few");
   await page.keyboard.press("Enter");
+}
+
+async function askToLockDown(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Lock down…" }).click();
 }
 
 async function verifyTrail(page: Page): Promise<void> {

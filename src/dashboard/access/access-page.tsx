@@ -3,6 +3,7 @@ import { AlertsPanel } from "./alerts-panel.tsx";
 import { KeysPanel } from "./keys-panel.tsx";
 import { LockdownPanel } from "./lockdown-panel.tsx";
 import { PeoplePanel } from "./people-panel.tsx";
+import { YouPanel } from "./you-panel.tsx";
 
 export function AccessPage() {
   const may = mayOf(usePerson());
@@ -14,12 +15,13 @@ export function AccessPage() {
       <div className="page">
         <div className="columns columns-even access-columns">
           <div className="stack">
-            <PeoplePanel />
+            <YouPanel />
+            {may.administer ? <PeoplePanel /> : null}
           </div>
           <div className="stack">
             <KeysPanel mayRotate={may.administerHub} />
-            <AlertsPanel />
-            {may.administerHub ? <LockdownPanel /> : null}
+            {may.administer ? <AlertsPanel /> : null}
+            {may.administer ? <LockdownPanel /> : null}
           </div>
         </div>
       </div>

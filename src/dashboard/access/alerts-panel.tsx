@@ -1,6 +1,4 @@
-import { routes } from "../../contract/routes.ts";
-import { callHub } from "../hub/call-hub.ts";
-import { useQuery } from "../hub/use-query.ts";
+import { useLockdown } from "../hub/lockdown.ts";
 import { Icon } from "../parts/icon.tsx";
 
 const channels = [
@@ -11,13 +9,7 @@ const channels = [
 
 /** Who is told when something serious happens. */
 export function AlertsPanel() {
-  const { data } = useQuery(
-    "alert channels",
-    async () => (await callHub(routes.getLockdown, {})).body.alert_channels,
-    {
-      everyMs: 60_000,
-    },
-  );
+  const data = useLockdown()?.alert_channels;
   const isSet = (name: string) => data?.some((channel) => channel.toLowerCase().includes(name)) ?? false;
   return (
     <section className="panel people">

@@ -1,115 +1,109 @@
-import { type FormEvent, useState } from "react";
 import { tokenRequest } from "../../contract/admin-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import { type Role, roles } from "../../core/identity.ts";
-import { callHub, errorText } from "../hub/call-hub.ts";
+import { callHub } from "../hub/call-hub.ts";
 import type { Person } from "../hub/session.ts";
+import { useStore } from "../hub/store.ts";
+import { ChoiceField, type Draft, isRight, newDraft, TextField } from "../parts/form.tsx";
 import { Command } from "../parts/notices.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 
+const dayS = 86_400;
 const lifetimes = [
-  { label: "30 days", sec: 30 * 86_400 },
-  { label: "1 year", sec: 365 * 86_400 },
-  { label: "until it is revoked", sec: null },
-];
+  [String(30 * dayS), "30 days"],
+  [String(365 * dayS), "1 year"],
+  ["", "until it is revoked"],
+] as const;
 
-/** Makes a token. The secret is shown once, here. */
+/** Asks for whom, and makes a token. */
 export function showGiveAccess(person: Person, onDone: () => void): void {
+  const draft = newDraft({ role: "user", tenant_id: person.tenant_id ?? "", expires: lifetimes[0][0] });
   askFirst({
     title: "Give access",
-    body: <GiveAccess person={person} onDone={onDone} />,
-    acts: [],
-    keep: "Done",
+    body: <AccessFields draft={draft} isBound={person.tenant_id !== null} />,
+    acts: [
+      {
+        label: "Make a token",
+        tone: "main",
+        run: async () => {
+          const body = wanted(draft.values.get());
+          if (!isRight(draft, tokenRequest, body)) return "again";
+          const { token } = (await callHub(routes.createToken, { body })).body;
+          onDone();
+          showSecret(token, body.worker_id ?? body.user_id ?? body.role);
+          return undefined;
+        },
+      },
+    ],
   });
 }
 
-function GiveAccess({ person, onDone }: { person: Person; onDone: () => void }) {
-  const [role, setRole] = useState<Role>("user");
-  const [user, setUser] = useState("");
-  const [tenant, setTenant] = useState(person.tenant_id ?? "");
-  const [life, setLife] = useState(0);
-  const [problem, setProblem] = useState<string | null>(null);
-  const [secret, setSecret] = useState<string | null>(null);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const sec = lifetimes[life]?.sec ?? null;
-    const asked = {
-      role,
-      ...(user === "" ? {} : role === "worker" ? { worker_id: user } : { user_id: user }),
-      ...(tenant === "" ? {} : { tenant_id: tenant }),
-      ...(sec === null ? {} : { expires_in_sec: sec }),
-    };
-    const { success, error } = tokenRequest.safeParse(asked);
-    if (!success) {
-      const [issue] = error.issues;
-      setProblem(`${issue?.path.join(".")}: ${issue?.message}`);
-      return;
-    }
-    try {
-      const { body } = await callHub(routes.createToken, { body: asked });
-      setSecret(body.token);
-      setProblem(null);
-      onDone();
-    } catch (refusal) {
-      setProblem(errorText(refusal));
-    }
-  };
-  if (secret !== null) {
-    return (
-      <div className="add-worker">
-        <p>This is the token of {user || role}. It is shown only now; keep it like a password.</p>
-        <Command text={secret} />
-      </div>
-    );
-  }
+function AccessFields({ draft, isBound }: { draft: Draft; isBound: boolean }) {
+  const role = useStore(draft.values)["role"];
+  const isForAll = role !== "user" && !isBound;
   return (
-    <form className="form" onSubmit={(event) => void submit(event)}>
-      <label>
-        Role
-        <select value={role} onChange={(event) => setRole(event.target.value as Role)}>
-          {roles.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        {role === "worker" ? "Worker" : "Name"}
-        <input
-          value={user}
-          onChange={(event) => setUser(event.target.value)}
-          required
-          spellCheck={false}
-          autoComplete="off"
+    <div className="form-fields">
+      <ChoiceField draft={draft} name="role" label="Role" choices={roles.map((one) => [one, one])} />
+      {role === "worker" ? (
+        <TextField
+          draft={draft}
+          name="worker_id"
+          label="Worker"
+          placeholder="any worker"
+          hint={() => "With a name, the token acts as that worker only."}
         />
-      </label>
-      <label>
-        Tenant
-        <input
-          value={tenant}
-          onChange={(event) => setTenant(event.target.value)}
-          placeholder={role === "admin" || role === "viewer" ? "all tenants" : "default"}
-          disabled={person.tenant_id !== null}
-          spellCheck={false}
-        />
-      </label>
-      <label>
-        Valid
-        <select value={life} onChange={(event) => setLife(Number(event.target.value))}>
-          {lifetimes.map(({ label }, index) => (
-            <option key={label} value={index}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
-      {problem === null ? null : (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
+      ) : (
+        <TextField draft={draft} name="user_id" label="Name" placeholder="who holds it, such as ci" isFirst />
       )}
-      <button type="submit" className="button main">
-        Make a token
-      </button>
-    </form>
+      <TextField
+        draft={draft}
+        name="tenant_id"
+        label="Tenant"
+        placeholder={isForAll ? "all tenants" : "default"}
+        isFixed={isBound}
+      />
+      <ChoiceField draft={draft} name="expires" label="Valid" choices={lifetimes} />
+    </div>
   );
+}
+
+type Wanted = Parameters<typeof tokenRequest.parse>[0] & {
+  role: Role;
+  user_id?: string;
+  worker_id?: string;
+  tenant_id?: string;
+  expires_in_sec?: number;
+};
+
+/** Without a name the hub would call the holder what the administrator is called, so a person's is required. */
+function wanted(typed: Record<string, string>): Wanted {
+  const text = (name: string) => (typed[name] ?? "").trim();
+  const role = text("role") as Role;
+  const worker = text("worker_id");
+  const tenant = text("tenant_id");
+  const expires = text("expires");
+  return {
+    role,
+    ...(role === "worker" ? (worker === "" ? {} : { worker_id: worker }) : { user_id: text("user_id") }),
+    ...(tenant === "" ? {} : { tenant_id: tenant }),
+    ...(expires === "" ? {} : { expires_in_sec: Number(expires) }),
+  };
+}
+
+/** The only time that the secret can be read. */
+function showSecret(token: string, name: string): void {
+  askFirst({
+    title: `The token of ${name}`,
+    body: (
+      <>
+        <p>
+          It is shown <b>only now</b>: the hub keeps nothing but its hash. Pass it on over a secure channel,
+          and keep it like a password.
+        </p>
+        <Command text={token} />
+      </>
+    ),
+    acts: [],
+    keep: "Done",
+  });
 }

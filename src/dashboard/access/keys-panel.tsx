@@ -1,92 +1,117 @@
+import type { z } from "zod";
 import { routes } from "../../contract/routes.ts";
+import type { keyView } from "../../contract/view-shapes.ts";
+import { rotationDueMs } from "../../core/key-times.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { useQuery } from "../hub/use-query.ts";
-import { plural } from "../parts/format.ts";
+import { momentText, plural, wholeMomentText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
-import { askFirst } from "../shell/confirm.tsx";
-import { showToast } from "../shell/toasts.tsx";
+import { ErrorBand } from "../parts/notices.tsx";
+import { askToRevokeKey, askToRotate } from "./key-acts.tsx";
+
+type Key = z.infer<typeof keyView>;
 
 const dayMs = 86_400_000;
 const soonMs = 14 * dayMs;
+const shownMax = 6;
 
+/** The keys that jobs are signed with, newest first, and when the one that signs should be replaced. */
 export function KeysPanel({ mayRotate }: { mayRotate: boolean }) {
-  const { data, reload } = useQuery("keys", async () => (await callHub(routes.listKeys, {})).body.keys, {
-    everyMs: 60_000,
-  });
-  const now = useNow();
+  const { data, error, at, reload } = useQuery("keys", readKeys, { everyMs: 60_000 });
+  const keys = [...(data ?? [])].reverse();
   return (
-    <section className="panel people">
-      <header>
-        <h2>Signing keys</h2>
-        <span className="grow" />
-        {mayRotate ? (
-          <button type="button" className="button small" onClick={() => askToRotate(reload)}>
-            Rotate…
-          </button>
+    <>
+      <ErrorBand error={error} at={at} onRetry={reload} />
+      <section className="panel people keys">
+        <header>
+          <h2>Signing keys</h2>
+          <span className="grow" />
+          {mayRotate ? (
+            <button type="button" className="button small" onClick={() => askToRotate(reload)}>
+              Rotate…
+            </button>
+          ) : null}
+        </header>
+        <ul>
+          {keys.slice(0, shownMax).map((key) => (
+            <KeyRow key={key.key_id} record={key} mayRevoke={mayRotate} onDone={reload} />
+          ))}
+        </ul>
+        {keys.length > shownMax ? (
+          <p className="table-foot">and {plural(keys.length - shownMax, "older key")}</p>
         ) : null}
-      </header>
-      <ul>
-        {[...(data ?? [])].reverse().map(({ key_id, status, not_before, not_after }) => {
-          const isSoon = status === "active" && not_after !== null && not_after - now < soonMs;
-          const days = Math.max(0, Math.floor((now - not_before) / dayMs));
-          const span = not_after === null ? null : Math.max(1, Math.round((not_after - not_before) / dayMs));
-          return (
-            <li key={key_id}>
-              <span className="avatar" aria-hidden="true">
-                <Icon name="key" />
-              </span>
-              <span>
-                <b className="mono">{key_id}</b>
-                <small>
-                  {keyWords[status] ?? status}
-                  {span === null ? `, ${plural(days, "day")} old` : ` · ${days} of ${plural(span, "day")}`}
-                </small>
-              </span>
-              {isSoon ? (
-                <span className="state" data-state="assigned">
-                  <Icon name="warning" />
-                  due soon
-                </span>
-              ) : (
-                <span className="dimmer small-text">{status}</span>
-              )}
-            </li>
-          );
-        })}
-      </ul>
-    </section>
+      </section>
+    </>
   );
 }
 
-const keyWords: Record<string, string> = {
-  active: "signs now",
-  retiring: "signs along with the new one",
-  retired: "verifies old receipts only",
-  revoked: "verifies nothing",
-};
+async function readKeys(): Promise<Key[]> {
+  return (await callHub(routes.listKeys, {})).body.keys;
+}
 
-function askToRotate(onDone: () => void): void {
-  askFirst({
-    title: "Rotate the signing key?",
-    points: [
-      {
-        icon: "key",
-        text: "A new key signs from now on. For 14 days leases carry both signatures, so no worker is cut off.",
-      },
-      { icon: "fleet", text: "Workers learn the new key from the hub, signed by the old one." },
-      { icon: "audit", text: "Recorded in the audit trail with your name." },
-    ],
-    acts: [
-      {
-        label: "Rotate",
-        tone: "main",
-        run: async () => {
-          const { body } = await callHub(routes.rotateKeys, { body: {} });
-          onDone();
-          showToast({ icon: "key", text: "A new key signs", note: body.key_id });
-        },
-      },
-    ],
-  });
+function KeyRow({ record, mayRevoke, onDone }: { record: Key; mayRevoke: boolean; onDone: () => void }) {
+  const now = useNow();
+  const { key_id, status, not_before } = record;
+  const isActive = status === "active";
+  const percent = Math.min(100, Math.max(1, Math.round(((now - not_before) / rotationDueMs) * 100)));
+  const dueInMs = not_before + rotationDueMs - now;
+  return (
+    <li>
+      <span className="avatar" aria-hidden="true">
+        <Icon name="key" />
+      </span>
+      <span>
+        <b className="mono">{key_id}</b>
+        <small title={`since ${wholeMomentText(not_before)}`}>{keyText(record, now)}</small>
+        {isActive ? (
+          <span
+            className={dueInMs < soonMs ? "meter due-meter" : "meter plain-meter"}
+            role="meter"
+            aria-label="Age of the key, of 90 days"
+            aria-valuenow={percent}
+            aria-valuemin={0}
+            aria-valuemax={100}
+          >
+            <i style={{ width: `${percent}%` }} />
+          </span>
+        ) : null}
+      </span>
+      {isActive ? (
+        <Due dueInMs={dueInMs} />
+      ) : mayRevoke && status !== "revoked" ? (
+        <button
+          type="button"
+          className="button quiet small"
+          aria-label={`Revoke key ${key_id}`}
+          onClick={() => askToRevokeKey(key_id, onDone)}
+        >
+          Revoke…
+        </button>
+      ) : (
+        <span className="dimmer small-text">{status}</span>
+      )}
+    </li>
+  );
+}
+
+function Due({ dueInMs }: { dueInMs: number }) {
+  const days = Math.ceil(dueInMs / dayMs);
+  if (dueInMs >= soonMs) return <span className="dimmer small-text">due in {days} d</span>;
+  return (
+    <span className="state" data-state="assigned">
+      <Icon name="warning" />
+      {dueInMs <= 0 ? "due now" : `due in ${days} d`}
+    </span>
+  );
+}
+
+function keyText({ status, not_before, not_after }: Key, now: number): string {
+  const ageDays = Math.max(0, Math.floor((now - not_before) / dayMs));
+  if (status === "active") return `signs now · ${ageDays} of ${plural(rotationDueMs / dayMs, "day")}`;
+  if (status === "revoked")
+    return not_after === null ? "verifies nothing" : `revoked ${momentText(not_after)}`;
+  if (not_after === null || not_after <= now) return "verifies old receipts only";
+  const leftDays = Math.ceil((not_after - now) / dayMs);
+  return `also signs, for ${plural(leftDays, "more day", "more days")}`;
 }

@@ -1,18 +1,29 @@
+import { lockdownRequest } from "../../contract/audit-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { countLabel, useCounts } from "../hub/counts.ts";
-import { useHealth } from "../hub/health.ts";
+import { reloadLockdown, useLockdown } from "../hub/lockdown.ts";
+import { mayOf, usePerson } from "../hub/session.ts";
+import { isRight, newDraft, TextField } from "../parts/form.tsx";
+import { momentText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { askFirst } from "../shell/confirm.tsx";
+import { asksForHub, hubName } from "../shell/hub-name.ts";
+import { askToLift } from "../shell/lift-lockdown.tsx";
 import { showToast } from "../shell/toasts.tsx";
 
+/** Whether the hub or a tenant is locked; who may, locks and lifts here. */
 export function LockdownPanel() {
-  const isLocked = useHealth()?.lockdown !== undefined;
+  const lockdown = useLockdown();
+  const may = mayOf(usePerson());
   const counts = useCounts();
-  const running = counts === undefined ? "the" : countLabel(counts.running);
+  const running = counts === undefined ? "The" : countLabel(counts.running);
+  const isLocked = lockdown?.locked ?? false;
+  const tenants = lockdown?.tenants ?? [];
   return (
-    <section className="panel">
+    <section className="panel people">
       <header>
         <h2>Lockdown</h2>
         <span className="grow" />
@@ -23,41 +34,83 @@ export function LockdownPanel() {
       </header>
       <div className="panel-text dim">
         <p>Stops every claim and every running job at once. Only a person lifts it.</p>
-        {isLocked ? null : (
-          <button type="button" className="button small danger" onClick={() => askToLockDown(running)}>
-            <Icon name="lock" />
-            Lock down…
-          </button>
-        )}
+        {may.administerHub && lockdown !== undefined ? (
+          isLocked ? (
+            <button type="button" className="button small" onClick={() => askToLift(null)}>
+              Lift the lockdown…
+            </button>
+          ) : (
+            <button type="button" className="button small danger" onClick={() => askToLockDown(running)}>
+              <Icon name="lock" />
+              Lock down…
+            </button>
+          )
+        ) : null}
       </div>
+      {tenants.length === 0 ? null : (
+        <ul>
+          {tenants.map(({ tenant_id, reason, since }) => (
+            <li key={tenant_id}>
+              <span className="avatar" aria-hidden="true">
+                <Icon name="lock" />
+              </span>
+              <span>
+                <b className="strong">{tenant_id}</b> is locked
+                <small>
+                  since {momentText(since)}: <PlainText text={reason} />
+                </small>
+              </span>
+              <button
+                type="button"
+                className="button small"
+                aria-label={`Lift the lockdown of ${tenant_id}`}
+                onClick={() => askToLift(tenant_id)}
+              >
+                Lift…
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
     </section>
   );
 }
 
 function askToLockDown(running: string): void {
+  const draft = newDraft({ reason: "" });
   askFirst({
-    title: `Lock down ${location.hostname}?`,
+    title: `Lock down ${hubName}?`,
     points: [
       {
         icon: "lock",
         text: (
           <>
-            No worker may claim. <b className="strong">{running} running jobs</b> are killed and wait again;
-            none is charged an attempt.
+            No worker may claim. <b>{running} running jobs</b> are taken back and wait again; none is charged
+            an attempt.
           </>
         ),
       },
-      { icon: "key", text: "An emergency rotation of the signing key starts." },
-      { icon: "audit", text: "Every administrator is told. Only a person lifts it." },
+      { icon: "key", text: "The signing keys stay. If others may know one, rotate it in an emergency too." },
+      {
+        icon: "audit",
+        text: "Recorded with your name, and alerted. It lasts, over restarts, until somebody lifts it.",
+      },
     ],
-    typed: { label: "Type the hub’s name to go on", word: location.hostname },
+    body: (
+      <TextField draft={draft} name="reason" label="Reason" placeholder="what everybody will read" isFirst />
+    ),
+    typed: asksForHub,
     acts: [
       {
         label: "Lock down",
         tone: "alarm",
         run: async () => {
-          await callHub(routes.lockDown, { body: { reason: "locked from the dashboard" } });
+          const body = { reason: (draft.values.get()["reason"] ?? "").trim() };
+          if (!isRight(draft, lockdownRequest, body)) return "again";
+          await callHub(routes.lockDown, { body });
+          reloadLockdown();
           showToast({ icon: "lock", text: "The hub is locked" });
+          return undefined;
         },
       },
     ],

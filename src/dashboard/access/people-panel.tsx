@@ -3,26 +3,37 @@ import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { usePerson } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";
-import { ageText, durationText, plural } from "../parts/format.ts";
+import { FindField, useWords } from "../parts/find-field.tsx";
+import { ageText, countText, durationText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
-import { ErrorBand } from "../parts/notices.tsx";
+import { ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 import { showToast } from "../shell/toasts.tsx";
 import { showGiveAccess } from "./give-access.tsx";
 
 type Token = Awaited<ReturnType<typeof readTokens>>[number];
 
+/** A list that fits a screen needs no filter. */
+const findFrom = 12;
+const shownMax = 100;
+
 /** Tokens, as the people and programs that hold them. */
 export function PeoplePanel() {
   const { data, error, at, reload } = useQuery("tokens", readTokens, { everyMs: 15_000 });
   const now = useNow();
   const person = usePerson();
+  const words = useWords();
   const usable = (data ?? []).filter(
     ({ revoked_at, expires_at }) => revoked_at === null && (expires_at === null || expires_at > now),
   );
+  const shown = usable.filter((token) => namesOf(token).includes(words));
+  if (data === undefined && error === undefined) return <SkeletonRows count={6} />;
   return (
     <>
       <ErrorBand error={error} at={at} onRetry={reload} />
+      {usable.length > findFrom ? (
+        <FindField label="Filter tokens" placeholder="Name, role, tenant or worker" />
+      ) : null}
       <section className="panel people">
         <header>
           <h2>People and programs</h2>
@@ -33,7 +44,7 @@ export function PeoplePanel() {
           </button>
         </header>
         <ul>
-          {usable.map((token) => (
+          {shown.slice(0, shownMax).map((token) => (
             <li key={token.id}>
               <span className="avatar" aria-hidden="true">
                 {(token.worker_id ?? token.user_id).slice(0, 2)}
@@ -57,6 +68,7 @@ export function PeoplePanel() {
                 <button
                   type="button"
                   className="button quiet small"
+                  aria-label={`Revoke the token of ${token.worker_id ?? token.user_id}`}
                   onClick={() => askToRevoke(token, reload)}
                 >
                   Revoke…
@@ -65,9 +77,19 @@ export function PeoplePanel() {
             </li>
           ))}
         </ul>
+        {shown.length > shownMax ? (
+          <p className="table-foot">and {countText(shown.length - shownMax)} more; filter to find them</p>
+        ) : null}
+        {data !== undefined && shown.length === 0 ? (
+          <p className="nothing dimmer">No token matches.</p>
+        ) : null}
       </section>
     </>
   );
+}
+
+function namesOf({ user_id, worker_id, role, tenant_id }: Token): string {
+  return `${user_id} ${worker_id ?? ""} ${role} ${tenant_id ?? ""}`.toLowerCase();
 }
 
 async function readTokens() {

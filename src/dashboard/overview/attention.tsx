@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { routes } from "../../contract/routes.ts";
 import type { WorkerView } from "../../contract/view-shapes.ts";
+import { rotationDueMs } from "../../core/key-times.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
@@ -161,8 +162,9 @@ function useKeysDue(maySee: boolean): Item[] {
   const active = useQuery(maySee ? "keys" : "no keys", load, { everyMs: 60_000 }).data?.find(
     ({ status }) => status === "active",
   );
-  const dueAt = active?.not_after ?? null;
-  if (active === undefined || dueAt === null || dueAt - now > dueMs) return [];
+  if (active === undefined) return [];
+  const dueAt = active.not_before + rotationDueMs;
+  if (dueAt - now > dueMs) return [];
   return [
     {
       key: "key",

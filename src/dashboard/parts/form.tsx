@@ -5,7 +5,7 @@ import { Store, useStore } from "../hub/store.ts";
 type Texts = Record<string, string>;
 
 /** What a person has typed so far, and what is wrong with each field of it. */
-type Draft = { values: Store<Texts>; problems: Store<Texts> };
+export type Draft = { values: Store<Texts>; problems: Store<Texts> };
 
 export function newDraft(values: Texts): Draft {
   return { values: new Store(values), problems: new Store<Texts>({}) };
@@ -57,6 +57,27 @@ export function TextField(
           {note}
         </small>
       )}
+    </div>
+  );
+}
+
+export function ChoiceField(props: FieldProps & { choices: readonly (readonly [string, string])[] }) {
+  const { draft, name, label, choices } = props;
+  const id = useId();
+  return (
+    <div className="form-field">
+      <label htmlFor={id}>{label}</label>
+      <select
+        id={id}
+        value={useStore(draft.values)[name] ?? ""}
+        onChange={(event) => change(draft, name, event.target.value)}
+      >
+        {choices.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
     </div>
   );
 }

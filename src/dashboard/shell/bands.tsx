@@ -1,14 +1,12 @@
-import { routes } from "../../contract/routes.ts";
-import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
-import { useHealth } from "../hub/health.ts";
 import { link, tryNow } from "../hub/live-feed.ts";
+import { useLockdown } from "../hub/lockdown.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
-import { durationText, momentText } from "../parts/format.ts";
+import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
-import { askFirst } from "./confirm.tsx";
-import { showToast } from "./toasts.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
+import { askToLift } from "./lift-lockdown.tsx";
 
 /** A short cut is not worth a word; a longer one is shown, and after this long the page says how old it is. */
 const quietMs = 2_000;
@@ -50,39 +48,51 @@ export function StaleBar() {
   );
 }
 
+/** Red and everywhere while the hub is locked; a tenant that is locked alone is named below it. */
 export function LockBand() {
-  const lockdown = useHealth()?.lockdown;
+  const lockdown = useLockdown();
   const may = mayOf(usePerson());
   if (lockdown === undefined) return null;
+  const [tenant, ...others] = lockdown.tenants ?? [];
   return (
-    <div className="lock-band" role="alert">
-      <Icon name="lock" />
-      <div className="grow">
-        <b>Lockdown since {momentText(lockdown.since)}.</b> {lockdown.reason}. No worker may claim; jobs that
-        were running wait again, and none was charged an attempt.
-      </div>
-      {may.administerHub ? (
-        <button type="button" className="button" onClick={askToLift}>
-          Lift…
-        </button>
+    <>
+      {lockdown.locked ? (
+        <div className="lock-band" role="alert">
+          <Icon name="lock" />
+          <div className="grow">
+            <b>Lockdown since {momentText(lockdown.since ?? 0)}.</b>{" "}
+            <PlainText text={lockdown.reason ?? ""} />. No worker may claim; jobs that were running wait
+            again, and none was charged an attempt.
+          </div>
+          {may.administer ? (
+            <a className="button" href="/audit?event=LOCKDOWN">
+              Show events
+            </a>
+          ) : null}
+          {may.administerHub ? (
+            <button type="button" className="button" onClick={() => askToLift(null)}>
+              Lift…
+            </button>
+          ) : null}
+        </div>
       ) : null}
-    </div>
+      {tenant === undefined ? null : (
+        <div className="tenant-band" role="alert">
+          <Icon name="lock" />
+          <div className="grow">
+            <b>
+              Tenant {tenant.tenant_id}
+              {others.length === 0 ? " is" : ` and ${plural(others.length, "other")} are`} locked
+            </b>{" "}
+            since {momentText(tenant.since)}: <PlainText text={tenant.reason} />. Its jobs are not given out.
+          </div>
+          {may.administer ? (
+            <a className="button small" href="/access">
+              Lift…
+            </a>
+          ) : null}
+        </div>
+      )}
+    </>
   );
-}
-
-function askToLift(): void {
-  askFirst({
-    title: "Lift the lockdown?",
-    body: <p>Workers may claim again. Jobs that wait start as slots become free.</p>,
-    acts: [
-      {
-        label: "Lift it",
-        tone: "main",
-        run: async () => {
-          await callHub(routes.liftLockdown, {});
-          showToast({ icon: "check", text: "The lockdown is lifted", note: "Recorded in the audit trail." });
-        },
-      },
-    ],
-  });
 }

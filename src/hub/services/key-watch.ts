@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
+import { rotationDueMs } from "../../core/key-times.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
-import { rotationDueMs } from "../../signing/key-ring.ts";
 import type { HubDeps } from "../deps.ts";
 import { noteKeyVersion } from "../key-version.ts";
 import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/access/manage-keys.ts";

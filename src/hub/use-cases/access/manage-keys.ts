@@ -1,7 +1,8 @@
 import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { graceMsDefault, type KeyRecord } from "../../../signing/key-ring.ts";
+import { graceMsDefault } from "../../../core/key-times.ts";
+import type { KeyRecord } from "../../../signing/key-ring.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 

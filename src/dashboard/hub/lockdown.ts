@@ -1,0 +1,22 @@
+import type { LockdownView } from "../../contract/audit-shapes.ts";
+import { routes } from "../../contract/routes.ts";
+import { callHub } from "./call-hub.ts";
+import { Store, useStore } from "./store.ts";
+import { useQuery } from "./use-query.ts";
+
+const everyMs = 5_000;
+/** Counts the changes made here, so that everybody who shows the lockdown reads it again at once. */
+const changes = new Store(0);
+
+/** Whether the hub is locked, and which tenants, as far as the person may know. */
+export function useLockdown(): LockdownView | undefined {
+  return useQuery(`lockdown ${useStore(changes)}`, readLockdown, { everyMs }).data;
+}
+
+export function reloadLockdown(): void {
+  changes.set(changes.get() + 1);
+}
+
+async function readLockdown(): Promise<LockdownView> {
+  return (await callHub(routes.getLockdown, {})).body;
+}
