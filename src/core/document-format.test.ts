@@ -24,6 +24,7 @@ describe("the format of a document", () => {
   it("is at most the one that this version reads", () => {
     expect(formatOf({ run: { container: "image-worker" } })).toBe(2);
     expect(formatOf({ run: { stdin: "aGk=" } })).toBe(3);
-    expect(formatOf({ run: { inputs: [], stdin: "aGk=" } })).toBe(documentFormat);
+    expect(formatOf({ run: { inputs: [], stdin: "aGk=" } })).toBe(4);
+    expect(formatOf({ run: { mode: "in-place" } })).toBe(documentFormat);
   });
 });

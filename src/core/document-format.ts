@@ -11,6 +11,7 @@ export const fieldFormats: Readonly<Record<string, number>> = {
   "run.inputs": 4,
   "run.collect": 4,
   "run.stdin_from": 4,
+  "run.mode": 5,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

@@ -7,8 +7,9 @@ test("a job goes on while the hub is away, unless it says otherwise or changes f
   expect(onDisconnectOf(exec)).toBe("keep");
   expect(onDisconnectOf({ ...exec, on_disconnect: "stop" })).toBe("stop");
   expect(onDisconnectOf(delegate)).toBe("keep");
-  expect(onDisconnectOf({ ...delegate, repo_root: "/srv/repo" })).toBe("stop");
-  expect(onDisconnectOf({ ...delegate, repo_root: "/srv/repo", on_disconnect: "keep" })).toBe("keep");
+  const inPlace = { run: { kind: "delegate", mode: "in-place" } };
+  expect(onDisconnectOf(inPlace)).toBe("stop");
+  expect(onDisconnectOf({ ...inPlace, on_disconnect: "keep" })).toBe("keep");
 });
 
 test("an act that is unknown here is a stop", () => {

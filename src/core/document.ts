@@ -15,7 +15,13 @@ export const documentDefaults = {
 export const disconnectActs = ["keep", "stop"] as const;
 export type DisconnectAct = (typeof disconnectActs)[number];
 
-type Disconnectable = { run?: unknown; repo_root?: unknown; on_disconnect?: unknown };
+/** How a coding agent works: on a private copy, of which a person applies the changes, or in the repository itself. */
+export const delegateModes = ["patch", "in-place"] as const;
+type DelegateMode = (typeof delegateModes)[number];
+/** Nothing in a repository changes before a person has seen what would change. */
+export const delegateModeDefault: DelegateMode = "patch";
+
+type Disconnectable = { run?: unknown; on_disconnect?: unknown };
 
 /**
  * Whether the job continues while its worker cannot reach the hub, or is stopped before its lease ends, so that it never
@@ -26,8 +32,8 @@ export function onDisconnectOf(document: Disconnectable): DisconnectAct {
   return chosen === "keep" ? "keep" : "stop";
 }
 
-/** A delegate job changes somebody's files in place: two of them at once would spoil each other's work. */
-export function defaultOnDisconnect({ run, repo_root }: Disconnectable): DisconnectAct {
-  const isInPlace = (run as { kind?: unknown } | undefined)?.kind === "delegate" && repo_root !== undefined;
-  return isInPlace ? "stop" : "keep";
+/** A job that changes somebody's files in place is stopped: two of them at once would spoil each other's work. */
+export function defaultOnDisconnect({ run }: Disconnectable): DisconnectAct {
+  const { kind, mode } = (run ?? {}) as { kind?: unknown; mode?: unknown };
+  return kind === "delegate" && mode === "in-place" ? "stop" : "keep";
 }

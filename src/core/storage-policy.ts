@@ -25,7 +25,7 @@ type StorageUse = {
   run?: { inputs?: readonly StoredFile[]; stdin_from?: StoredFile };
 };
 
-/** Where the files of a job are kept that has `run.collect` and names no place. */
+/** Where the files of a job are kept that has `run.collect`, or is a coding agent's, and names no place. */
 export const outputFolderDefault = "jobs";
 
 /**

@@ -8,6 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
+import type { DelegateSettings } from "./delegate/delegate-settings.ts";
 
 /** The code that knows how to run one kind of job. */
 export type Runner = {
@@ -92,6 +93,8 @@ export type RunnerSettings = {
   secrets: Readonly<Record<string, { file: string; tenants: readonly string[] }>>;
   /** None by default. */
   containers?: ContainerSettings;
+  /** Undefined: the worker runs no delegate jobs. */
+  delegate?: DelegateSettings | undefined;
 };
 
 export type ContainerSettings = {

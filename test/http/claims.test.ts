@@ -78,16 +78,38 @@ describe("a claim", () => {
   test("B2: says what to do when the hub is away only if that is not the default of its kind", async () => {
     const provider = { provider: "OLLAMA", model: "m" } as const;
     const delegate = { run: { kind: "delegate", agent: "a", prompt: "p" }, repo_root: "/srv", ...provider };
-    const worker = { document_format: 2, kinds: ["exec", "delegate"], capabilities: [provider] };
+    const worker = { document_format: 5, kinds: ["exec", "delegate"], capabilities: [provider] };
     const workerId = await registerWorker(hub, worker);
     const documentOf = async (job: Record<string, unknown>) => {
       const { type } = await submitJob(hub, { allowed_paths: job["repo_root"] && ["src"], ...job });
       return JSON.parse((await claim(workerId, [type])).json<Claim>().document);
     };
     expect(await documentOf({ on_disconnect: "stop" })).toMatchObject({ on_disconnect: "stop" });
-    expect(await documentOf({ ...delegate, on_disconnect: "keep" })).toMatchObject({ on_disconnect: "keep" });
+    const inPlace = { ...delegate, run: { ...delegate.run, mode: "in-place" } };
+    expect(await documentOf({ ...inPlace, on_disconnect: "keep" })).toMatchObject({ on_disconnect: "keep" });
     expect(await documentOf({ on_disconnect: "keep" })).not.toHaveProperty("on_disconnect");
-    expect(await documentOf({ ...delegate, on_disconnect: "stop" })).not.toHaveProperty("on_disconnect");
+    expect(await documentOf({ ...inPlace, on_disconnect: "stop" })).not.toHaveProperty("on_disconnect");
+    expect(await documentOf({ ...delegate, on_disconnect: "keep" })).not.toHaveProperty("on_disconnect");
+  });
+
+  test("a delegate job says how its agent works only if that is not the default, and always has a place for files", async () => {
+    const provider = { provider: "OLLAMA", model: "m" } as const;
+    const worker = { document_format: 5, kinds: ["delegate"], capabilities: [provider] };
+    const workerId = await registerWorker(hub, worker);
+    const documentOf = async (mode: string) => {
+      const run = { kind: "delegate", agent: "a", prompt: "p", mode };
+      const { id, type } = await submitJob(hub, {
+        run,
+        ...provider,
+        repo_root: "/srv",
+        allowed_paths: ["src"],
+      });
+      const document = JSON.parse((await claim(workerId, [type])).json<Claim>().document);
+      expect(document.output_location).toEqual({ folder_id: "jobs", prefix: id });
+      return document;
+    };
+    expect((await documentOf("patch")).run).not.toHaveProperty("mode");
+    expect((await documentOf("in-place")).run).toMatchObject({ mode: "in-place" });
   });
 
   test("of many jobs carries one signature over all of them", async () => {

@@ -3,7 +3,7 @@ import type { JobDocument } from "../../../contract/document.ts";
 import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
-import { defaultOnDisconnect, documentDefaults } from "../../../core/document.ts";
+import { defaultOnDisconnect, delegateModeDefault, documentDefaults } from "../../../core/document.ts";
 import { formatOf } from "../../../core/document-format.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
@@ -91,8 +91,9 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
 }
 
 function runOf(submission: JobSubmission): RunSpec {
-  const { run, params } = submission;
-  if (run !== undefined) {
+  const { params } = submission;
+  if (submission.run !== undefined) {
+    const run = withoutDefaultMode(submission.run);
     const takesParams = rulesOf(run.kind).takesParams && params !== undefined;
     return takesParams ? ({ ...run, params } as RunSpec) : run;
   }
@@ -101,14 +102,21 @@ function runOf(submission: JobSubmission): RunSpec {
   return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
 }
 
-/** Left out if it is the default, so that workers of version 0.1 can read the document. */
-function onDisconnectIn({ on_disconnect: chosen, repo_root }: JobSubmission, run: RunSpec) {
-  return chosen === defaultOnDisconnect({ run, repo_root }) ? undefined : chosen;
+/** Fields that are newer than version 0.1 are left out if they have their default, so that its workers can read the document. */
+function withoutDefaultMode(run: RunSpec): RunSpec {
+  if (run.kind !== "delegate" || run.mode !== delegateModeDefault) return run;
+  const { mode: _, ...rest } = run;
+  return rest;
 }
 
-/** Files that are to be kept need a place; a job that names none gets one of its own. */
+function onDisconnectIn({ on_disconnect: chosen }: JobSubmission, run: RunSpec) {
+  return chosen === defaultOnDisconnect({ run }) ? undefined : chosen;
+}
+
+/** Files that are to be kept, and the changes of a coding agent, need a place; a job that names none gets one of its own. */
 function outputLocationIn({ output_location }: JobSubmission, run: RunSpec, jobId: string) {
-  if (output_location !== undefined || run.collect === undefined) return output_location;
+  const hasFiles = run.collect !== undefined || run.kind === "delegate";
+  if (output_location !== undefined || !hasFiles) return output_location;
   return { folder_id: outputFolderDefault, prefix: jobId };
 }
 
