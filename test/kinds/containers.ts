@@ -151,8 +151,9 @@ function nsenter(): Promise<ContainerTool> {
     const dir = mkdtempSync(join(tmpdir(), "writ-nsenter-"));
     const script = [
       `mount --bind ${root.path} ${dir} && cd ${dir}`,
-      ...mounts.map((path) => `mount --bind ${path} .${path}`),
-      "for own in tmp var/lib/writ-agent var/log/writ-agent; do mount -t tmpfs none $own; done",
+      "for own in tmp var/lib/writ-agent var/log/writ-agent; do mount -t tmpfs none $own || exit; done",
+      // After /tmp, which would hide a checkout below it.
+      ...mounts.map((path) => `mkdir -p .${path} && mount -o bind,ro ${path} .${path}`),
       "mount -t proc none proc && exec chroot . sleep infinity",
     ].join(" && ");
     const unshare = spawn("unshare", ["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script], {
