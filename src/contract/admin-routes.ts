@@ -1,8 +1,8 @@
 import { z } from "zod";
 import * as shapes from "./admin-shapes.ts";
-import { jobType, keyId, tenantId, text, workerId } from "./fields.ts";
+import { certSerial, jobType, keyId, tenantId, text, workerId } from "./fields.ts";
 import { route } from "./route.ts";
-import { identityView, keysView, keyView, tokenView, workerView } from "./view-shapes.ts";
+import { certView, identityView, keysView, keyView, tokenView, workerView } from "./view-shapes.ts";
 
 const admin = [] as const;
 const anyone = ["user", "worker", "viewer"] as const;
@@ -142,6 +142,21 @@ export const adminRoutes = {
     who: admin,
     summary: "Revoke a token at once",
     params: z.strictObject({ id: text(1, 100) }),
+    answers: { 204: done },
+  }),
+  listCerts: route({
+    method: "GET",
+    path: "/certs",
+    who: admin,
+    summary: "List the certificates that the hub has issued",
+    answers: { 200: { description: "Certificates", shape: z.array(certView) } },
+  }),
+  revokeCert: route({
+    method: "DELETE",
+    path: "/certs/:serial",
+    who: admin,
+    summary: "Revoke a person's certificate at once",
+    params: z.strictObject({ serial: certSerial }),
     answers: { 204: done },
   }),
   listKeys: route({

@@ -20,6 +20,7 @@ export const tag = pattern(/^[A-Za-z0-9._:/=@-]{1,100}$/, "1 to 100 letters, dig
 export const containerName = pattern(/^[A-Za-z0-9._-]{1,100}$/, "1 to 100 letters, digits, . _ or -");
 /** Any name, because a worker may be newer than its hub. */
 export const kindName = pattern(/^[a-z0-9_]{1,50}$/, "1 to 50 lower-case letters, digits or _");
+export const certSerial = pattern(/^[0-9A-F]{1,64}$/, "1 to 64 upper-case hex digits");
 export const keyId = pattern(/^[0-9a-f]{16}$/, "16 hex digits");
 export const sha256Text = pattern(
   /^(sha256:)?[0-9a-f]{64}$/,

@@ -223,6 +223,20 @@ export const tokenView = z.object({
   revoked_at: timeOrNull,
 });
 
+export const certView = z.object({
+  serial: z.string(),
+  kind: z.enum(["authority", "server", "client"]),
+  user_id: z.string().nullable(),
+  tenant_id: z
+    .string()
+    .nullable()
+    .meta({ description: "null for the hub's own and for administrators of the hub" }),
+  role: z.enum(roles).nullable(),
+  issued_at: z.int(),
+  expires_at: z.int(),
+  revoked_at: timeOrNull,
+});
+
 export const identityView = z.object({
   role: z.enum(roles),
   tenant_id: z.string().nullable(),

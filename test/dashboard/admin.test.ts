@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { issuedCert } from "../support/certs.ts";
 import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
@@ -202,6 +203,23 @@ suite(name, () => {
     expect((await hub.call("GET", "/session", { token: token!, from: "127.9.0.1" })).status).toBe(401);
   });
 
+  test("certificates are listed as people, and one is revoked", async () => {
+    const { page } = admin;
+    const user = freshName("dora");
+    const serial = await issuedCert(hub, { user });
+    await open("/access");
+    await page.getByText("Certificate authority").waitFor();
+    const row = page.getByRole("listitem").filter({ hasText: user });
+    await expect.poll(() => row.textContent()).toContain("user · acmecertificate, ");
+    await row.getByRole("button", { name: `Revoke the certificate of ${user}` }).click();
+    await page.getByLabel("Type the name to go on").fill(user);
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByText(`The certificate of ${user} is revoked`).waitFor();
+    await expect.poll(() => row.count()).toBe(0);
+    const certs = (await hub.must("GET", "/certs", { token: hub.admin })).json<Cert[]>();
+    expect(certs.find((cert) => cert.serial === serial)?.revoked_at).toBeGreaterThan(0);
+  });
+
   test("the signing key is rotated, and a replaced one is revoked after the hub's name was typed", async () => {
     const { page } = admin;
     await open("/access");
@@ -289,4 +307,5 @@ suite(name, () => {
   });
 });
 
+type Cert = { serial: string; revoked_at: number | null };
 type Keys = { keys: { key_id: string; status: string }[] };

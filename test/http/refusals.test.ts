@@ -54,9 +54,10 @@ describe.each(routeNames)("%s", (name) => {
       const { answer, events } = await refusedCall(() => send(world.hub, name, example, change));
       expect(answer, JSON.stringify(stranger)).toMatchObject({ status: 401, code: "UNAUTHENTICATED" });
       expect(answer.headers["www-authenticate"]).toMatch(/^Bearer/);
-      expect(events).toMatchObject([
-        { event: "LOGIN_FAILED", origin: { endpoint: route.path, method: route.method } },
-      ]);
+      // A page asks who is signed in before anybody is.
+      const isQuestion = name === "getSession" && "token" in stranger && stranger.token === null;
+      const failed = { event: "LOGIN_FAILED", origin: { endpoint: route.path, method: route.method } };
+      expect(events).toMatchObject(isQuestion ? [] : [failed]);
     }
   });
 

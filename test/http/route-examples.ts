@@ -4,6 +4,7 @@ import type { RouteName } from "../../src/contract/routes.ts";
 import { makeTicket, readTicket } from "../../src/hub/use-cases/files/file-ticket.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
+import { issuedCert } from "../support/certs.ts";
 import { jobTokenOf, octets, presign, storedFile, ticketIn, uploadForJob } from "../support/files.ts";
 import type { TestHub } from "../support/hub.ts";
 import {
@@ -272,6 +273,8 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     token: hub.admin,
     params: { id: (await issueToken(hub, { role: "user" })).id },
   }),
+  listCerts: async ({ hub }) => ({ token: hub.admin }),
+  revokeCert: async ({ hub }) => ({ token: hub.admin, params: { serial: await issuedCert(hub) } }),
   listKeys: async ({ tokens }) => ({ token: tokens.alice }),
   rotateKeys: async ({ hub }) => ({ token: hub.admin, body: { emergency: true, notice_sec: 3600 } }),
   revokeKey: async ({ hub }) => {

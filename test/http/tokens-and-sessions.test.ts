@@ -318,3 +318,12 @@ async function logIn(token: string): Promise<string> {
   const answer = await hub.must("POST", "/session", { body: { token } });
   return answer.headers["set-cookie"]![0]!.split(";")[0]!;
 }
+
+test("asking who is signed in, without a token and a cookie, is refused and is no failed login", async () => {
+  const failed = () => readEvents(hub.home).filter(({ event }) => event === "LOGIN_FAILED").length;
+  const before = failed();
+  for (let time = 0; time < 25; time++) expect((await hub.call("GET", "/session")).status).toBe(401);
+  expect(failed()).toBe(before);
+  expect((await hub.call("GET", "/jobs")).status).toBe(401);
+  expect(failed()).toBe(before + 1);
+});

@@ -1,5 +1,6 @@
 import { mayOf, usePerson } from "../hub/session.ts";
 import { AlertsPanel } from "./alerts-panel.tsx";
+import { HubCertsPanel } from "./hub-certs-panel.tsx";
 import { KeysPanel } from "./keys-panel.tsx";
 import { LockdownPanel } from "./lockdown-panel.tsx";
 import { PeoplePanel } from "./people-panel.tsx";
@@ -20,6 +21,7 @@ export function AccessPage() {
           </div>
           <div className="stack">
             <KeysPanel mayRotate={may.administerHub} />
+            {may.administerHub ? <HubCertsPanel /> : null}
             {may.administer ? <AlertsPanel /> : null}
             {may.administer ? <LockdownPanel /> : null}
           </div>

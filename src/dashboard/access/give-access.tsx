@@ -63,6 +63,12 @@ function AccessFields({ draft, isBound }: { draft: Draft; isBound: boolean }) {
         isFixed={isBound}
       />
       <ChoiceField draft={draft} name="expires" label="Valid" choices={lifetimes} />
+      {role === "user" || role === "admin" ? (
+        <p className="dim small-text">
+          For jobctl on another machine, issue a certificate instead, on the hub’s machine:{" "}
+          <code>writ certs issue --user NAME --out FOLDER</code>
+        </p>
+      ) : null}
     </div>
   );
 }

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { routes } from "../../contract/routes.ts";
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import { rotationDueMs } from "../../core/key-times.ts";
+import { certsDue, readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
@@ -37,12 +38,14 @@ export function Attention({
   const now = useNow();
   const waiting = useLongWaits();
   const keys = useKeysDue(may.administerHub);
+  const certs = useCertsDue(may.administer);
   const alerts = useAlertChannels(may.administerHub);
   const items = [
     ...deadLetters(counts),
     ...workers.flatMap((worker) => workerItems(worker, now)),
     ...longWaits(waiting),
     ...keys,
+    ...certs,
     ...alerts,
   ];
   return (
@@ -182,6 +185,25 @@ function useKeysDue(maySee: boolean): Item[] {
       act: { label: "Rotate", href: "/access" },
     },
   ];
+}
+
+function useCertsDue(maySee: boolean): Item[] {
+  const load = async () => (maySee ? readCerts() : []);
+  const now = useNow();
+  const { data } = useQuery(maySee ? "certs" : "no certs", load, { everyMs: 60_000 });
+  return certsDue(data ?? [], now).map(({ serial, kind, user_id, expires_at }) => ({
+    key: `certificate ${serial}`,
+    state: "assigned",
+    icon: <Icon name="lock" />,
+    text: (
+      <>
+        Certificate of <b className="strong">{user_id ?? `the ${kind}`}</b>{" "}
+        {expires_at <= now ? "has expired" : `expires in ${durationText(expires_at - now)}`}
+      </>
+    ),
+    note: kind === "client" ? "issue a new one with writ certs issue" : "renew it with writ certs renew",
+    act: { label: "Show", href: "/access" },
+  }));
 }
 
 function useAlertChannels(maySee: boolean): Item[] {

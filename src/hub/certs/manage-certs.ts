@@ -10,6 +10,7 @@ import { type CertificateSubject, readSubject, tenantRule, userRule } from "./ce
 import { withCertsLock } from "./certs-lock.ts";
 import { checkHubHome } from "./check-hub-home.ts";
 import { ensureAuthority, noteIssued, renewBeforeMs } from "./ensure-certs.ts";
+import { fingerprintOf } from "./home-admins.ts";
 import { makeClientCertificate } from "./make-certificate.ts";
 import { addRevocations, readRevocations, serialText } from "./revocations.ts";
 
@@ -74,6 +75,7 @@ export async function revokeCerts(home: string, request: RevokeRequest): Promise
 
 export type ListedCert = {
   serial: string;
+  fingerprint: string;
   kind: "authority" | "server" | "client";
   user: string | null;
   tenant: string | null;
@@ -121,6 +123,7 @@ function describe(certificate: X509Certificate, revoked: Map<string, number>, no
   const expiresAt = certificate.validToDate.getTime();
   return {
     serial,
+    fingerprint: fingerprintOf(certificate),
     kind,
     user: subject?.user ?? null,
     tenant: subject?.tenant ?? null,

@@ -17,7 +17,7 @@ import { type Answer, type Call, done, type Handlers } from "./call.ts";
 import { sessionCookie } from "./credentials.ts";
 
 export const adminHandlers: Handlers<
-  Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey">
+  Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey" | "listCerts" | "revokeCert">
 > = {
   async listWorkers({ deps, identity }) {
     const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));

@@ -107,6 +107,8 @@ async function admit(
   if (route.who === "job token" && isJobToken(credentials.bearer)) {
     return authenticateJob(deps, credentials.bearer, origin);
   }
+  // The page asks before anybody has signed in; that is a question, not an attempt to get in.
+  if (name === "getSession" && isAnonymous) throw new WritError("UNAUTHENTICATED", "nobody is signed in");
   if (credentials.session !== null) checkBrowser(context.env.incoming, deps.settings);
   return { identity: await authenticate(deps, credentials, origin), jobToken: null };
 }

@@ -1,7 +1,18 @@
+import { listCerts, revokeCert, type VisibleCert } from "../use-cases/access/manage-certs.ts";
 import { revokeKey, rotateKeys } from "../use-cases/access/manage-keys.ts";
-import type { Handlers } from "./call.ts";
+import { done, type Handlers } from "./call.ts";
 
-export const keyHandlers: Handlers<"listKeys" | "rotateKeys" | "revokeKey"> = {
+/** The signing keys, and the certificates of people. */
+export const keyHandlers: Handlers<"listKeys" | "rotateKeys" | "revokeKey" | "listCerts" | "revokeCert"> = {
+  async listCerts({ deps, identity }) {
+    return { status: 200, body: (await listCerts(deps, identity)).map(certView) };
+  },
+
+  async revokeCert({ deps, identity, origin, params }) {
+    await revokeCert(deps, { identity, origin, serial: params.serial });
+    return done;
+  },
+
   async listKeys({ deps }) {
     const { keys, clock } = deps;
     const body = {
@@ -23,3 +34,16 @@ export const keyHandlers: Handlers<"listKeys" | "rotateKeys" | "revokeKey"> = {
     return { status: 200, body: key };
   },
 };
+
+function certView({ serial, kind, role, userId, tenantId, issuedAt, expiresAt, revokedAt }: VisibleCert) {
+  return {
+    serial,
+    kind,
+    role,
+    user_id: userId,
+    tenant_id: tenantId,
+    issued_at: issuedAt,
+    expires_at: expiresAt,
+    revoked_at: revokedAt,
+  };
+}

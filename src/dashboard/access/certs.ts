@@ -1,0 +1,26 @@
+import type { z } from "zod";
+import { routes } from "../../contract/routes.ts";
+import type { certView } from "../../contract/view-shapes.ts";
+import { callHub } from "../hub/call-hub.ts";
+
+export type Cert = z.infer<typeof certView>;
+
+/** As soon as `writ doctor` warns of it. */
+export const certDueMs = 30 * 86_400_000;
+
+export async function readCerts(): Promise<Cert[]> {
+  return (await callHub(routes.listCerts, {})).body;
+}
+
+/** Those in use that expire soon. One that was replaced by a newer one of the same holder does not matter. */
+export function certsDue(certs: readonly Cert[], nowMs: number): Cert[] {
+  const newest = new Map<string, Cert>();
+  for (const cert of certs) {
+    const { kind, user_id, tenant_id, role } = cert;
+    const holder = JSON.stringify([kind, user_id, tenant_id, role]);
+    const known = newest.get(holder);
+    if (cert.revoked_at === null && (known === undefined || known.issued_at < cert.issued_at))
+      newest.set(holder, cert);
+  }
+  return [...newest.values()].filter(({ expires_at }) => expires_at - nowMs < certDueMs);
+}

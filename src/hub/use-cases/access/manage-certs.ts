@@ -1,0 +1,44 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { Identity } from "../../../core/identity.ts";
+import { type ListedCert, listCerts as listIssued, revokeCerts } from "../../certs/manage-certs.ts";
+import type { HubDeps } from "../../deps.ts";
+import { recordEvent } from "../audit/record-event.ts";
+import { isHidden } from "./tenant-wall.ts";
+
+type Deps = Pick<HubDeps, "home" | "homeAdmins" | "clock" | "store">;
+
+export type VisibleCert = Pick<
+  ListedCert,
+  "serial" | "kind" | "role" | "issuedAt" | "expiresAt" | "revokedAt"
+> & {
+  userId: string | null;
+  /** Null for the authority, the server, and a person who administers all tenants. */
+  tenantId: string | null;
+};
+
+/** The certificates that this home has issued, as far as the caller administers them. */
+export async function listCerts(deps: Deps, identity: Identity): Promise<VisibleCert[]> {
+  const issued = await listIssued(deps.home, deps.clock.nowMs());
+  return issued
+    .map(({ user, tenant, ...cert }) => ({
+      ...cert,
+      userId: user,
+      tenantId: deps.homeAdmins.has(cert.fingerprint) ? null : tenant,
+    }))
+    .filter((cert) => !isHidden(identity, cert));
+}
+
+/** Revokes a person's certificate; the hub refuses it from its next call on. */
+export async function revokeCert(
+  deps: Deps,
+  { identity, serial, origin }: { identity: Identity; serial: string; origin: Origin },
+): Promise<void> {
+  const known = (await listCerts(deps, identity)).find((cert) => cert.serial === serial);
+  if (known === undefined) throw new WritError("NOT_FOUND", `there is no certificate ${serial}`);
+  if (known.revokedAt !== null) return;
+  await revokeCerts(deps.home, { serial, nowMs: deps.clock.nowMs() });
+  const { userId, tenantId } = known;
+  const details = { serial, user_id: userId };
+  await recordEvent(deps, { event: "CERT_REVOKED", origin, tenantId, details });
+}
