@@ -1,6 +1,6 @@
+import { formatBytes } from "../core/format-bytes.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { CliContext } from "./context.ts";
-import { formatBytes } from "./jobctl/format-bytes.ts";
 import { neutraliseLine } from "./terminal.ts";
 import { cutText, padText } from "./text-width.ts";
 

@@ -1,5 +1,6 @@
 import { type LevelWithSilent, type Logger as PinoLogger, pino, stdSerializers } from "pino";
 import { WritError } from "../core/errors.ts";
+import type { LogFormat, LogRecord } from "./log-format.ts";
 import { redactFields, redactText } from "./redact.ts";
 import { RotatingFile } from "./rotating-file.ts";
 
@@ -13,6 +14,8 @@ type LoggerOptions = {
   maxSizeBytes?: number;
   /** How many rotated files are kept (default: 5). */
   keep?: number;
+  /** Default: JSON. */
+  format?: LogFormat | undefined;
   /** Also told of each warning and error, as a sentence. */
   onWarning?: ((sentence: string) => void) | undefined;
 };
@@ -20,16 +23,22 @@ type LoggerOptions = {
 const fileBytesDefault = 10 * 1024 * 1024;
 const filesKept = 5;
 
-/** A logger that writes JSON lines into a private, rotating file. `close()` writes what is still in memory. */
+/**
+ * A logger that writes lines into a private, rotating file, as JSON or in the given format. `close()` writes what is still
+ * in memory.
+ */
 export function openLogger(options: LoggerOptions): Logger & { close(): void } {
-  const { onWarning } = options;
+  const { onWarning, format } = options;
+  const formatted = (line: string): string =>
+    format === undefined ? line : format(JSON.parse(line) as LogRecord);
   const file = new RotatingFile({
     file: options.file,
     sizeBytesMax: options.maxSizeBytes ?? fileBytesDefault,
     keep: options.keep ?? filesKept,
+    formatted,
   });
   const logger = createLogger(options.level, (line) => {
-    file.write(line);
+    file.write(formatted(line));
     if (onWarning !== undefined && warning.test(line)) onWarning(sentenceIn(line));
   });
   return Object.assign(logger, { close: () => file.close() });

@@ -18,6 +18,8 @@ type RotatingFileOptions = {
   sizeBytesMax: number;
   /** How many full files are kept beside the current one, as `<file>.1` (newest) to `<file>.<keep>`. */
   keep: number;
+  /** How a line of JSON is written into this file (default: as it is). */
+  formatted?: (line: string) => string;
 };
 
 // Enough for one burst; more would only be memory that a crash loses.
@@ -108,9 +110,9 @@ export class RotatingFile {
   }
 
   #lossNotice(): Buffer {
-    return Buffer.from(
-      `${JSON.stringify({ level: "warn", lost_lines: this.#lostLines, msg: "log lines lost" })}\n`,
-    );
+    const notice = { level: "warn", lost_lines: this.#lostLines, msg: "log lines lost" };
+    const line = `${JSON.stringify(notice)}\n`;
+    return Buffer.from(this.#options.formatted?.(line) ?? line);
   }
 
   #cutTornLine(): void {

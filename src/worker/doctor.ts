@@ -3,6 +3,8 @@ import { availableParallelism, totalmem } from "node:os";
 import { codeOf } from "../core/errors.ts";
 import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
 
+export { explainSettings } from "./agents-file/explain-settings.ts";
+
 /** One thing that a worker needs of its host: what was found, and what to do if that is not enough. */
 type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
 

@@ -66,7 +66,8 @@ test("a file that others can read is refused", async () => {
 test("an unknown key is refused with its line, and no value is shown", async () => {
   const path = agentsFile(`${server}  tokn: sk_worker_secret\n`);
   const error = await load({}, path).catch((refused: Error) => refused);
-  expect((error as Error).message).toBe(`${path}:4: unknown key server.tokn`);
+  expect((error as Error).message).toContain(`${path}:4: server.tokn: is not a known key; known here: url,`);
+  expect((error as Error).message).not.toContain("secret");
 });
 
 test("a wrong value is refused with its line", async () => {
@@ -89,7 +90,9 @@ test("a missing section is refused", async () => {
 
 test("a signing key that is none is refused at the start", async () => {
   const path = agentsFile(`${server}security: { job_signing_public_key: nonsense }\n`);
-  await expect(load({}, path)).rejects.toMatchObject({ code: "KEY_REJECTED" });
+  await expect(load({}, path)).rejects.toThrow(
+    `${path}:4: security.job_signing_public_key: must be an Ed25519`,
+  );
 });
 
 test("a keys file without a key is refused instead of trusting whatever the hub shows", async () => {
@@ -122,10 +125,85 @@ test("the environment alone is enough", async () => {
 });
 
 test("what the file says stands against the environment", async () => {
+  writeFileSync(join(dir, "key"), "", { mode: 0o600 });
   const path = agentsFile(
     `${server}  worker_id: w7\n  poll_interval: 2\nexecution:\n  secrets: { KEY: { file: key } }\n`,
   );
   const settings = await load({ ...enough, NODE_ID: "other" }, path);
   expect(settings).toMatchObject({ token: "sk_worker_file", workerId: "w7", pollIntervalMs: 2000 });
   expect(settings.secrets).toEqual({ KEY: { file: join(dir, "key"), tenants: ["default"] } });
+});
+
+test("a file that the environment names is refused with the name of its variable", async () => {
+  for (const name of ["WRIT_CA_FILE", "WRIT_SIGNING_KEYS_FILE"]) {
+    await expect(load({ ...enough, [name]: "/gone" })).rejects.toThrow(
+      `${name}: /gone cannot be read: ENOENT`,
+    );
+  }
+});
+
+test("without an agent or an endpoint the worker runs no delegate jobs", async () => {
+  expect((await load(enough)).delegate).toBeUndefined();
+  const capability = "capabilities: [{ provider: OLLAMA, model: m }]\n";
+  expect((await load({}, agentsFile(server + capability))).delegate).toBeUndefined();
+  const off = "execution: { roo_code: { enabled: false } }\n";
+  expect((await load({}, agentsFile(server + off))).delegate).toBeUndefined();
+});
+
+test("what the file says about agents reaches the runner", async () => {
+  writeFileSync(join(dir, "key"), "k", { mode: 0o600 });
+  const path = agentsFile(`${server}
+capabilities:
+  - { provider: OLLAMA, model: m, endpoint: "https://m.example", timeout: 1.5, max_concurrent: 3, api_key_file: key }
+  - { provider: OPENROUTER, model: n }
+security: { allowed_path_prefixes: [src/], forbidden_absolute_paths: [~/private] }
+execution:
+  agents:
+    - { name: a, command: [a, "{task_file}"], env_from_worker: [A_KEY, NOT_SET], home: ~/a, session: s, validate: [v] }
+    - { name: b }
+  roo_code: { task_file: T.md }
+  max_file_size_bytes: 10
+  max_total_size_bytes: 20
+`);
+  const { delegate } = await load({ A_KEY: "1", B_KEY: "2", HOME: "/home/ann" }, path);
+  expect(delegate).toEqual({
+    agents: [
+      {
+        name: "a",
+        command: ["a", "{task_file}"],
+        envFromWorker: ["A_KEY", "NOT_SET"],
+        home: "/home/ann/a",
+        session: "s",
+        validate: ["v"],
+      },
+      { name: "b", envFromWorker: [], taskFile: "TASK.md", completionMarker: ".writ_completed" },
+      { name: "roo-code", envFromWorker: [], taskFile: "T.md", completionMarker: ".roo_completed" },
+      { name: "chat", builtin: "chat", envFromWorker: [] },
+    ],
+    capabilities: [
+      {
+        provider: "OLLAMA",
+        model: "m",
+        endpoint: "https://m.example",
+        timeoutMs: 1500,
+        maxConcurrent: 3,
+        apiKeyFile: join(dir, "key"),
+      },
+      { provider: "OPENROUTER", model: "n", timeoutMs: 120_000 },
+    ],
+    allowedPathPrefixes: ["src/"],
+    forbiddenPaths: [
+      "/etc",
+      "/root",
+      "/sys",
+      "/proc",
+      "/home/ann/.ssh",
+      "/home/ann/.aws",
+      "/home/ann/private",
+      dir,
+    ],
+    maxFileBytes: 10,
+    maxTotalBytes: 20,
+    workerEnv: { A_KEY: "1" },
+  });
 });

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { availableParallelism, totalmem } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { type ExecutionLocation, executionLocations, type Provider } from "../core/document.ts";
+import { availableParallelism, homedir, totalmem } from "node:os";
+import { join, resolve } from "node:path";
+import { type ExecutionLocation, executionLocations } from "../core/document.ts";
 import { codeOf, WritError } from "../core/errors.ts";
 import { defaultTenant } from "../core/identity.ts";
 import type { RunnersSettings } from "../runners/create-runners.ts";
@@ -18,15 +18,9 @@ import {
   text,
 } from "../runtime/settings.ts";
 import { loadVerifyingKey } from "../signing/ed25519.ts";
-import { type AgentsFile, loadAgentsFile } from "./agents-file.ts";
-
-type Capability = {
-  provider: Provider;
-  model: string;
-  endpoint?: string | undefined;
-  timeout?: number | undefined;
-  max_concurrent?: number | undefined;
-};
+import type { AgentsFile } from "./agents-file/agents-shape.ts";
+import { delegateSettings } from "./agents-file/delegate-settings.ts";
+import { loadAgentsFile } from "./agents-file/load-agents-file.ts";
 
 export type WorkerSettings = RunnersSettings & {
   hubUrls: string[];
@@ -46,7 +40,7 @@ export type WorkerSettings = RunnersSettings & {
   types: string[];
   slots: number;
   sessions: string[];
-  capabilities: Capability[];
+  capabilities: NonNullable<AgentsFile["capabilities"]>;
   pollIntervalMs: number;
   heartbeatMs: number;
   pushIntervalMs: number;
@@ -55,7 +49,6 @@ export type WorkerSettings = RunnersSettings & {
   /** How long jobs continue while no hub can be reached. */
   hubAwayMs: number;
   workDir: string;
-  security: { allowedPathPrefixes: string[]; forbiddenAbsolutePaths: string[] };
   execution: NonNullable<AgentsFile["execution"]>;
   logging: NonNullable<AgentsFile["logging"]>;
 };
@@ -123,8 +116,6 @@ const declarations = {
   solverHosts: { name: "SOLVER_HOSTS", parse: hostList, default: undefined },
 } as const;
 
-const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/"];
-
 /**
  * From agents.yaml, or from the environment alone. The file overrides the environment: other programs also read HUB_URL
  * and WRIT_TOKEN, and a token that was meant for one of them must not replace the worker's own.
@@ -132,12 +123,16 @@ const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aw
 export async function loadWorkerSettings(sources: SettingsSources): Promise<WorkerSettings> {
   const { configFile, home, hostName } = sources;
   const env = loadSettings(declarations, { env: sources.env });
-  const file = configFile === undefined ? undefined : await loadAgentsFile(configFile);
+  const userHome = sources.env["HOME"] ?? homedir();
+  const file = configFile === undefined ? undefined : await loadAgentsFile(configFile, userHome);
   const server = file?.server;
   const execution = file?.execution ?? {};
   const cores = env.cores ?? availableParallelism();
   const hubUrls = hubUrlsOf(server?.url ?? env.hubUrl);
-  const ca = server?.ca ?? (await readIfNamed(besideConfig(configFile, server?.ca_file) ?? env.caFile));
+  const ca =
+    server?.ca ??
+    (await readNamed("server.ca_file", server?.ca_file)) ??
+    (await readNamed("WRIT_CA_FILE", env.caFile));
   return {
     hubUrls,
     token: server?.worker_token ?? env.token ?? missing("WRIT_TOKEN", "a worker's token"),
@@ -169,27 +164,23 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     // One that does not fit into the cache would push out everything else, and still be too much.
     solverBytesMax: Math.min(env.solverBytesMax, env.solverCacheBytesMax),
     solverHosts: execution.solver_hosts ?? env.solverHosts ?? [],
-    ...executionOf(execution, configFile),
+    ...executionOf(execution),
+    delegate: delegateSettings(file, { env: sources.env, home }),
     containers: {
       byName: execution.containers ?? {},
       env: containerEnvironment(sources.env),
       hubUrl: hubUrls[0]!,
       ca,
     },
-    security: {
-      allowedPathPrefixes: file?.security?.allowed_path_prefixes ?? [],
-      forbiddenAbsolutePaths: [...alwaysForbidden, ...(file?.security?.forbidden_absolute_paths ?? [])],
-    },
     execution,
     logging: file?.logging ?? {},
   };
 }
 
-function executionOf(execution: NonNullable<AgentsFile["execution"]>, configFile: string | undefined) {
-  const secrets = Object.entries(execution.secrets ?? {}).map(([name, secret]) => [
-    name,
-    { file: besideConfig(configFile, secret.file)!, tenants: secret.tenants ?? [defaultTenant] },
-  ]);
+function executionOf(execution: NonNullable<AgentsFile["execution"]>) {
+  const secrets = Object.entries(execution.secrets ?? {}).map(
+    ([name, { file, tenants = [defaultTenant] }]) => [name, { file, tenants }],
+  );
   return {
     limits: execution.limits ?? {},
     maxLimits: execution.max_limits ?? {},
@@ -227,7 +218,7 @@ function keysInFile(file: AgentsFile | undefined): string[] | undefined {
 }
 
 async function keysInPemFile(path: string | undefined): Promise<string[]> {
-  const pem = await readIfNamed(path);
+  const pem = await readNamed("WRIT_SIGNING_KEYS_FILE", path);
   if (pem === undefined) return [];
   const keys = pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
   // An empty file must not silently mean "trust whatever the hub shows".
@@ -242,18 +233,15 @@ function checkKeys(pems: string[]): string[] {
   return pems;
 }
 
-async function readIfNamed(path: string | undefined): Promise<string | undefined> {
+async function readNamed(setting: string, path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new WritError("CONFIG_INVALID", `${path} cannot be read: ${codeOf(error)}`);
+    throw new WritError("CONFIG_INVALID", `${setting}: ${path} cannot be read: ${codeOf(error)}`, {
+      setting,
+    });
   }
-}
-
-/** Paths in a file are relative to the file, so that it can be copied together with what it names. */
-function besideConfig(configFile: string | undefined, path: string | undefined): string | undefined {
-  return path === undefined || configFile === undefined ? path : resolve(dirname(configFile), path);
 }
 
 function idFromHostName(hostName: string): string {

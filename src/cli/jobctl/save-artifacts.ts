@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import type { Artifact, Files } from "../../client/index.ts";
+import { formatBytes } from "../../core/format-bytes.ts";
 import type { CliContext } from "../context.ts";
 import { ProgressBar } from "../progress-bar.ts";
 import { neutraliseLine } from "../terminal.ts";
-import { formatBytes } from "./format-bytes.ts";
 
 type Saving = {
   jobId: string;

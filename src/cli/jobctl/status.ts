@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import type { RpcJob } from "../../client/index.ts";
+import { formatBytes } from "../../core/format-bytes.ts";
 import type { CliContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { print } from "../print.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { formatFields } from "../table.ts";
 import { withJobs } from "../with-jobs.ts";
-import { formatBytes } from "./format-bytes.ts";
 
 export function define(command: Command, context: CliContext): void {
   command.argument("<id>", jobIdHelp).action((id: string) =>

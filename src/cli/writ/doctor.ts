@@ -14,27 +14,38 @@ import { tableWidth } from "../table.ts";
 import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 import { wrapText } from "../text-width.ts";
 import { examineCerts } from "./certs-findings.ts";
+import { examineConfig } from "./examine-config.ts";
 
 type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped"; says: string };
 
 export function define(command: Command, context: CliContext): void {
-  command.action(() =>
-    withWrit(context, command, async (writ) => {
-      const home = findHome(context, command);
-      const findings = [
-        ...(await examineHost(context, home)),
-        ...(await examineHome(home)),
-        ...(await examineCerts({ home, env: context.env, nowMs: systemClock.nowMs() })),
-        ...(await examineHub(writ, systemClock.nowMs())),
-      ];
+  command
+    .option(
+      "--config <file>",
+      "instead, explain what this agents.yaml of a worker means, or what is wrong in it",
+    )
+    .action(async ({ config }: { config?: string }) => {
+      const findings = await (config === undefined
+        ? withWrit(context, command, (writ) => examineAll(context, command, writ))
+        : examineConfig(context, command, config));
       context.stdout.write(
         wantsJson(command)
           ? findings.map((finding) => `${safeJson(finding)}\n`).join("")
           : showFindings(context, findings),
       );
       if (findings.some(({ state }) => state === "problem")) context.exitCode = 1;
-    }),
-  );
+    });
+}
+
+async function examineAll(context: CliContext, command: Command, writ: Writ): Promise<Finding[]> {
+  const home = findHome(context, command);
+  const nowMs = systemClock.nowMs();
+  return [
+    ...(await examineHost(context, home)),
+    ...(await examineHome(home)),
+    ...(await examineCerts({ home, env: context.env, nowMs })),
+    ...(await examineHub(writ, nowMs)),
+  ];
 }
 
 /** What the host lacks is a warning: a hub can run without it. */

@@ -1,14 +1,14 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { ensureHome } from "../../runtime/home.ts";
+import { parseLogFormat } from "../../runtime/log-format.ts";
 import { openLogger } from "../../runtime/logger.ts";
-import { loadWorkerSettings, startWorker, type WorkerSettings } from "../../worker/start.ts";
-import { findHome, homeFlag } from "../connection-settings.ts";
+import { startWorker, type WorkerSettings } from "../../worker/start.ts";
 import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine } from "../terminal.ts";
 import { keysLostCode, listenToParent } from "./parent-link.ts";
+import { readWorkerSettings, workerHome } from "./worker-config.ts";
 
 type WorkerFlags = { config?: string; withParent?: boolean };
 
@@ -24,16 +24,10 @@ export function define(command: Command, context: CliContext): void {
 
 /** Runs a worker until a signal or its parent asks it to stop: first by draining, the second time at once. */
 async function runWorker(context: CliContext, command: Command, flags: WorkerFlags): Promise<void> {
-  const { env, hostName, version } = context;
-  const given = homeFlag(command);
-  const home = given === undefined ? join(findHome(context, command), "worker") : resolve(context.cwd, given);
+  const { version } = context;
+  const home = workerHome(context, command);
   await ensureHome(home);
-  const settings = await loadWorkerSettings({
-    configFile: findConfig(context, flags, home),
-    env,
-    home,
-    hostName,
-  });
+  const settings = await readWorkerSettings(context, home, flags.config);
   const stops = listenForStops(context, flags);
   const onWarning = (sentence: string): void =>
     void context.stderr.write(`${context.program}: ${neutraliseLine(sentence)}\n`);
@@ -98,11 +92,6 @@ function openWorkerLog(
     level: logLevels[logging.level ?? "INFO"],
     maxSizeBytes: logging.max_size_bytes,
     keep: logging.backup_count,
+    format: parseLogFormat(logging.format ?? "json"),
   });
-}
-
-function findConfig(context: CliContext, { config }: WorkerFlags, home: string): string | undefined {
-  if (config !== undefined) return resolve(context.cwd, config);
-  const usual = join(home, "agents.yaml");
-  return existsSync(usual) ? usual : undefined;
 }

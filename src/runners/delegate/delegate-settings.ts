@@ -17,7 +17,7 @@ export type DelegateSettings = {
 };
 
 /** How one coding agent is started. */
-type AgentEntry = {
+export type AgentEntry = {
   name: string;
   /** Without one, and if it is not built in, the agent is a program outside the cage that watches the repository. */
   command?: readonly string[] | undefined;
@@ -34,7 +34,7 @@ type AgentEntry = {
 };
 
 /** A model that this worker may use. */
-type Capability = {
+export type Capability = {
   provider: Provider;
   model: string;
   endpoint?: string | undefined;

@@ -1,0 +1,106 @@
+import { access, constants } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
+import { formatBytes } from "../../core/format-bytes.ts";
+import type { AgentEntry, Capability, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
+import { systemPath } from "../../runners/process-environment.ts";
+import type { WorkerSettings } from "../settings.ts";
+import { type Meaning, ok, seconds, warning } from "./meaning.ts";
+
+/** The coding agents of a worker: with which models, how each is started, and what it may change. */
+export async function explainAgents({ capabilities, delegate }: WorkerSettings): Promise<Meaning[]> {
+  if (delegate === undefined) {
+    const models = capabilities.map(({ provider, model }) => `${provider} ${model}`);
+    const says =
+      "has none, so it takes no delegate jobs; name them under execution.agents, or give a model an endpoint";
+    return [
+      models.length === 0
+        ? ok("agents", says)
+        : warning("agents", `${says}; its models are ${models.join(", ")}`),
+    ];
+  }
+  const { agents, workerEnv } = delegate;
+  return [
+    ...explainModels(delegate.capabilities),
+    ...(await Promise.all(agents.map((agent) => explainAgent(agent, workerEnv)))).flat(),
+    ok("agents", `a job that names the agent default gets ${agents[0]?.name}`),
+    ...explainPaths(delegate),
+  ];
+}
+
+function explainModels(capabilities: readonly Capability[]): Meaning[] {
+  if (capabilities.length === 0)
+    return [
+      warning("models", "has none, so it is given no job for its agents; list them under capabilities"),
+    ];
+  return capabilities.map(({ provider, model, endpoint, timeoutMs, maxConcurrent, apiKeyFile }) => {
+    const count =
+      maxConcurrent === undefined
+        ? "as many jobs at once as it has slots"
+        : `at most ${maxConcurrent} jobs at once`;
+    const key = apiKeyFile === undefined ? "" : `, with the key in ${apiKeyFile}`;
+    const where =
+      endpoint === undefined ? "" : `, at ${endpoint}${key}; one call may take ${seconds(timeoutMs)}`;
+    return ok("models", `${model} of ${provider}: ${count}${where}`);
+  });
+}
+
+async function explainAgent(
+  agent: AgentEntry,
+  workerEnv: Readonly<Record<string, string>>,
+): Promise<Meaning[]> {
+  const { name, command, builtin, envFromWorker, home, session, validate } = agent;
+  const parts = [
+    startOf(agent),
+    ...(session === undefined ? [] : [`it serves the session ${session}`]),
+    ...(home === undefined ? [] : [`its home is ${home}`]),
+    ...(envFromWorker.length === 0
+      ? []
+      : [`it sees ${envFromWorker.join(", ")} of the worker's environment`]),
+    ...(validate === undefined ? [] : [`its work is checked by \`${validate.join(" ")}\``]),
+  ];
+  const unset = envFromWorker.filter((variable) => !Object.hasOwn(workerEnv, variable));
+  const program = command?.[0];
+  const isLost = program !== undefined && builtin === undefined && !(await isProgram(program));
+  return [
+    ok("agents", `${name}: ${parts.join("; ")}`),
+    ...(isLost
+      ? [warning("agents", `${name}: ${program} is not in ${systemPath}; install it there, or give its path`)]
+      : []),
+    ...(unset.length === 0
+      ? []
+      : [warning("agents", `${name}: ${unset.join(", ")} is not set in this environment`)]),
+  ];
+}
+
+function startOf({ command, builtin, taskFile, completionMarker }: AgentEntry): string {
+  if (builtin !== undefined)
+    return "is built in; it sends the prompt to the endpoint of the job's model, and the answer is the result";
+  if (command !== undefined) return `runs \`${command.join(" ")}\` in a cage`;
+  return `is a program that somebody else runs; it finds ${taskFile} in the repository and leaves ${completionMarker} there`;
+}
+
+async function isProgram(program: string): Promise<boolean> {
+  const places = isAbsolute(program) ? [program] : systemPath.split(":").map((dir) => join(dir, program));
+  // One with a slash is in the repository, which is not known here.
+  if (!isAbsolute(program) && program.includes("/")) return true;
+  const found = await Promise.allSettled(places.map((place) => access(place, constants.X_OK)));
+  return found.some(({ status }) => status === "fulfilled");
+}
+
+function explainPaths({
+  allowedPathPrefixes,
+  forbiddenPaths,
+  maxFileBytes,
+  maxTotalBytes,
+}: DelegateSettings): Meaning[] {
+  const sizes = `at most ${formatBytes(maxFileBytes)} in one file and ${formatBytes(maxTotalBytes)} in all`;
+  return [
+    allowedPathPrefixes.length === 0
+      ? warning("changes", "agents may change nothing; name folders under security.allowed_path_prefixes")
+      : ok(
+          "changes",
+          `in a repository, agents may change what is in ${allowedPathPrefixes.join(", ")}: ${sizes}`,
+        ),
+    ok("forbidden", `no repository may be in, and no agent sees, ${forbiddenPaths.join(", ")}`),
+  ];
+}
