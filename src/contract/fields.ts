@@ -22,16 +22,18 @@ export const containerName = pattern(/^[A-Za-z0-9._-]{1,100}$/, "1 to 100 letter
 export const kindName = pattern(/^[a-z0-9_]{1,50}$/, "1 to 50 lower-case letters, digits or _");
 export const certSerial = pattern(/^[0-9A-F]{1,64}$/, "1 to 64 upper-case hex digits");
 export const keyId = pattern(/^[0-9a-f]{16}$/, "16 hex digits");
+/** Some programs write upper case; it means the same, and is kept in lower case. */
 export const sha256Text = pattern(
-  /^(sha256:)?[0-9a-f]{64}$/,
-  "64 lower-case hex digits, with or without sha256:",
-);
+  /^(sha256:)?[0-9a-fA-F]{64}$/,
+  "64 hex digits, with or without sha256:",
+).toLowerCase();
 /** A storage folder may be a folder on a disk, where . and .. are other folders. */
 export const folderId = pattern(
   /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/,
   "1 to 100 letters, digits, . _ or -, and must not begin with a dot",
 );
-export const sha256Digits = pattern(/^[0-9a-f]{64}$/, "64 lower-case hex digits");
+/** The same, kept without its prefix. */
+export const sha256Digits = sha256Text.overwrite((text) => text.replace("sha256:", ""));
 export const leaseToken = pattern(/^[A-Za-z0-9_-]{16,128}$/, "the token of the lease");
 
 export function text(min: number, max: number) {

@@ -26,7 +26,16 @@ export const jobFileUrlsRequest = z
 export type FileUrlRequest = z.infer<typeof jobFileUrlsRequest>[number];
 
 /** One part of a file that its store takes in parts, to be put separately. */
-const part = z.object({ number: z.int(), offset: z.int(), size: z.int(), url: z.string() });
+const part = z.object({
+  number: z.int(),
+  offset: z.int(),
+  size: z.int(),
+  url: z.string(),
+  etag: z
+    .string()
+    .optional()
+    .meta({ description: "The part has arrived already: list it with this tag, and do not put it again" }),
+});
 
 const fileUrl = z.object({
   folderId: z.string(),

@@ -72,7 +72,8 @@ export type PutUpload = { size: number; sha256: string; parts: { number: number;
 export type UploadUrls = {
   url: string;
   headers: Record<string, string>;
-  parts?: { number: number; offset: number; size: number; url: string }[];
+  /** One with an `etag` has arrived already, and is listed with it when the upload is completed. */
+  parts?: { number: number; offset: number; size: number; url: string; etag?: string }[];
   /** To be part of the place from now on. */
   storeUpload?: string;
 };

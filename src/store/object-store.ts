@@ -8,8 +8,8 @@ export type ObjectStore = {
   openUploads(input: { uploads: NewUpload[]; nowMs: number; expiresAt: number }): Promise<UploadOutcome>;
   /** Sets the size of an upload that was announced without one, under the same condition. */
   reserveUpload(input: { id: string; size: number; expiresAt: number }): Promise<UploadOutcome>;
-  /** Keeps the object store's own name for an upload in parts. */
-  noteStoreUpload(input: { id: string; storeUpload: string }): Promise<void>;
+  /** Keeps the object store's own name for an upload in parts; null for one that begins again. */
+  noteStoreUpload(input: { id: string; storeUpload: string | null }): Promise<void>;
   /**
    * Everything has arrived, and has this hash. A user's file can be read from now on, for as long as given, and
    * replaces the user's earlier upload with the same key; a job's file waits for the end of its attempt. Null if the

@@ -15,8 +15,10 @@ export type PresignedUrl = {
   url: string;
   /** Those that have to be sent with it. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** If the store wants the file in several requests. */
-  parts?: readonly { number: number; offset: number; size: number; url: string }[] | undefined;
+  /** If the store wants the file in several requests. One with an `etag` has arrived already. */
+  parts?:
+    | readonly { number: number; offset: number; size: number; url: string; etag?: string | undefined }[]
+    | undefined;
   /** To be told when everything was put; the file exists from then on. */
   complete_url?: string | undefined;
 };

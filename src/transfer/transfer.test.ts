@@ -222,6 +222,25 @@ test("a large file is sent in parts where the store wants that, and each part is
   });
 });
 
+test("parts that an earlier try has put are not put again, also when the URLs of the others expire", async () => {
+  const bytes = randomBytes(30);
+  const parts = [1, 2, 3].map((number) => ({
+    number,
+    offset: (number - 1) * 10,
+    size: 10,
+    url: `${origin}/${number}`,
+  }));
+  const ask = async (): Promise<PresignedUrl> => {
+    const there = parts.map((part) => ({ ...part, ...(part.number <= asked ? { etag: "there" } : {}) }));
+    asked++;
+    return { url: `${origin}/whole`, parts: there, complete_url: `${origin}/join` };
+  };
+  const expired = status(403, "<Message>Request has expired</Message>");
+  answers = [status(200, "", { etag: "put" }), expired, expired, status(200, "", { etag: "put" })];
+  await uploadFile(deps, { source: bytesSource(bytes), askUrl: ask, signal });
+  expect(heard).toEqual(["PUT /1", "PUT /2", "PUT /2", "PUT /3", "POST /join"]);
+});
+
 test("a download that was cut continues where it broke off, and is hashed as a whole", async () => {
   const bytes = randomBytes(3 * mib);
   answers = [

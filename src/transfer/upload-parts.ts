@@ -9,12 +9,16 @@ const partTriesMax = 3;
 
 export type PutPart = { number: number; etag: string };
 
-/** Puts a file into a store in parts, each tried by itself. Returns what the store answered to each. */
+/**
+ * Puts a file into a store in parts, each tried by itself, except those that an earlier try has put. Returns what the
+ * store answered to each.
+ */
 export async function uploadParts(deps: TransferDeps, sending: Sending): Promise<PutPart[]> {
-  const { source, facts, url, signal } = sending;
+  const { source, facts, url, signal, onProgress } = sending;
   const put: PutPart[] = [];
   for (const part of url.parts ?? []) {
-    put.push({ number: part.number, etag: await putPart(deps, sending, part) });
+    put.push({ number: part.number, etag: part.etag ?? (await putPart(deps, sending, part)) });
+    onProgress(part.offset + part.size);
   }
   // The parts were read at different times; they are only joined if together they are still what was asked for.
   if ((await hashOf(source, signal)) === facts.sha256) return put;

@@ -286,7 +286,8 @@ describe("while files are uploaded", () => {
   });
 
   test("the job's time runs on", async () => {
-    const { id, cable } = await stuckJob({ timeout_sec: 3 });
+    // Long enough for a busy machine to have begun with the upload by then.
+    const { id, cable } = await stuckJob({ timeout_sec: 20 });
     expect(await stage.ended(id)).toMatchObject({ fail_code: "TIMEOUT" });
     await cable.stop();
   });

@@ -51,7 +51,8 @@ describe("a job whose solver is being downloaded", () => {
       const { progress, progress_detail } = await stage.writ.get(id);
       return progress_detail === null ? null : { progress, progress_detail };
     });
-    expect(shown.progress_detail).toBe("downloading the solver: 0.0 of 0.1 MiB");
+    const { host } = new URL(slow.job.solver_url);
+    expect(shown.progress_detail).toBe(`downloading slow from ${host}: 0.0 of 0.1 MiB`);
     expect(shown.progress).toBeGreaterThan(0);
     slow.finish();
     expect(await stage.endOf(id)).toMatchObject({ status: "completed", result: "slow" });

@@ -289,6 +289,7 @@ describe("a large file is put in parts", () => {
     s3.proxy.fault = undefined;
     const fresh = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
     expect(fresh.storeUpload).toBe(place.storeUpload);
+    expect(fresh.parts!.map(({ etag }) => etag)).toEqual([first[0]!.etag, undefined, undefined]);
     const rest = await putParts(fresh, [2, 3]);
     const upload = { ...facts, parts: [...rest, ...first] };
     await objects(inParts).complete(place, upload);
@@ -296,6 +297,56 @@ describe("a large file is put in parts", () => {
     expect(sha256Hex(Buffer.from(await answer.arrayBuffer()))).toBe(facts.sha256);
     // Once more, after a lost answer.
     await objects(inParts).complete(place, upload);
+  });
+
+  test("and says of every part whether it has arrived, however many there are", async () => {
+    const place = newPlace();
+    const small = { wholeBytesMax: part / 4, partBytesMin: part / 4 };
+    const urls = await objects(small).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    const begunPlace = { ...place, storeUpload: urls.storeUpload! };
+    const put = await putParts(urls, [1, 2, 3, 5, 6, 7, 10]);
+    const fresh = await objects(small).uploadUrls(begunPlace, { ...facts, expiresInSec: 900 });
+    const there = fresh.parts!.flatMap(({ number, etag }) => (etag === undefined ? [] : { number, etag }));
+    expect(there).toEqual(put);
+    const parts = [...there, ...(await putParts(fresh, [4, 8, 9]))];
+    await objects(small).complete(begunPlace, { ...facts, parts });
+  });
+
+  test("and has nothing more to be put when its parts were joined and the answer was lost", async () => {
+    const { urls, place } = await begun();
+    const parts = await putParts(urls, [1, 2, 3]);
+    s3.proxy.fault = (method, path) =>
+      method === "PUT" && path.includes(`/${place.id}/`)
+        ? { kind: "status", status: 503, code: "SlowDown" }
+        : undefined;
+    await expect(objects(inParts).complete(place, { ...facts, parts })).rejects.toMatchObject({
+      code: "FILES_UNAVAILABLE",
+    });
+    s3.proxy.fault = undefined;
+    const joined = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    expect(joined).toMatchObject({ parts: [], storeUpload: place.storeUpload });
+    await objects(inParts).complete(place, { ...facts, parts: [] });
+    const done = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    expect(done.parts).toEqual([]);
+  });
+
+  test("and begins again when the store has removed what there was", async () => {
+    const { urls, place } = await begun();
+    await putParts(urls, [1]);
+    await objects().remove(place);
+    const fresh = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    expect(fresh.storeUpload).not.toBe(place.storeUpload);
+    expect(fresh.parts!.map(({ etag }) => etag)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("and all of it is put again where the store cannot say what it has", async () => {
+    const { urls, place } = await begun();
+    await putParts(urls, [1]);
+    s3.proxy.fault = (method) =>
+      method === "GET" ? { kind: "status", status: 403, code: "AccessDenied" } : undefined;
+    const fresh = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    expect(fresh.storeUpload).toBe(place.storeUpload);
+    expect(fresh.parts!.map(({ etag }) => etag)).toEqual([undefined, undefined, undefined]);
   });
 
   test("and is not accepted when parts are missing or mixed up", async () => {

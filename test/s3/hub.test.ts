@@ -110,7 +110,7 @@ describe("a job's file", () => {
     const { files } = (
       await hub.must("GET", `/jobs/${held.id}/artifacts`, { token: tokens.alice })
     ).json<ArtifactList>();
-    expect(files).toEqual([{ ...reported, available: true }]);
+    expect(files).toEqual([{ ...reported, path: "a.txt", available: true }]);
     expect(await complete(url)).toMatchObject({ status: 200 });
   });
 

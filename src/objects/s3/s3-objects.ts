@@ -3,8 +3,9 @@ import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { ObjectPlace, PutUpload, SignedUpload, StoreServed, UploadUrls } from "../objects.ts";
 import { copyObject } from "./copy-object.ts";
-import { fieldOf, S3Calls, unavailable } from "./s3-calls.ts";
+import { S3Calls, unavailable } from "./s3-calls.ts";
 import type { S3Settings } from "./s3-settings.ts";
+import { beginParts, joinParts, listParts } from "./upload-parts.ts";
 
 const mib = 1024 ** 2;
 /** Larger files are put in parts, so that a broken connection costs one part and not the file. */
@@ -55,10 +56,13 @@ export class S3Objects implements StoreServed {
     return { url, headers };
   }
 
-  /** A URL for each part. Asked again for the same upload, the parts that are there stay. */
+  /** A URL for each part. Asked again for the same upload, those that have arrived have the store's answer too. */
   async #partUrls(place: ObjectPlace, size: number, expiresInSec: number): Promise<UploadUrls> {
     const key = uploadKey(place);
-    const storeUpload = place.storeUpload ?? (await this.#beginParts(key));
+    const known = place.storeUpload === null ? null : await listParts(this.#calls, key, place.storeUpload);
+    const isJoined = known === null && place.storeUpload !== null && (await this.#isJoined(place, size));
+    const storeUpload =
+      known === null && !isJoined ? await beginParts(this.#calls, key) : (place.storeUpload ?? "");
     const partBytes = Math.max(this.#options.partBytesMin, Math.ceil(size / partsMax / mib) * mib);
     const parts = [];
     for (let offset = 0, number = 1; offset < size; offset += partBytes, number++) {
@@ -66,16 +70,22 @@ export class S3Objects implements StoreServed {
       const query = { partNumber: String(number), uploadId: storeUpload };
       const headers = { "content-length": String(partSize) };
       const url = await this.#calls.presign({ method: "PUT", key, query, headers }, expiresInSec);
-      parts.push({ number, offset, size: partSize, url });
+      const there = known?.get(number);
+      parts.push({
+        number,
+        offset,
+        size: partSize,
+        url,
+        ...(there?.size === partSize ? { etag: there.etag } : {}),
+      });
     }
-    return { url: parts[0]!.url, headers: {}, parts, storeUpload };
+    return { url: parts[0]!.url, headers: {}, parts: isJoined ? [] : parts, storeUpload };
   }
 
-  async #beginParts(key: string): Promise<string> {
-    const answer = await this.#calls.must({ method: "POST", key, query: { uploads: "" } });
-    const id = fieldOf(await answer.text(), "UploadId");
-    if (id === undefined) throw unavailable({ method: "POST", key }, "the answer has no UploadId");
-    return id;
+  /** Whether an earlier call has joined the parts already, and its answer was lost or is still to come. */
+  async #isJoined(place: ObjectPlace, size: number): Promise<boolean> {
+    const joined = (await this.#look(uploadKey(place))) ?? (await this.#look(fileKey(place)));
+    return joined?.size === size;
   }
 
   /** A second call, by a sender that has waited long enough, waits for the first: a large file is not read twice. */
@@ -96,7 +106,9 @@ export class S3Objects implements StoreServed {
     // There already, if the answer to an earlier call was lost.
     let copy = await this.#look(to);
     if (copy === null) {
-      if (place.storeUpload !== null && upload.parts.length > 0) await this.#joinParts(place, upload.parts);
+      if (place.storeUpload !== null && upload.parts.length > 0) {
+        await joinParts(this.#calls, { key: from, uploadId: place.storeUpload, parts: upload.parts });
+      }
       const put = await this.#look(from);
       if (put === null) throw new WritError("NOT_FOUND", "nothing was put; put the file first");
       await copyObject(this.#calls, { bucket: this.#bucket, from, size: put.size, to });
@@ -109,25 +121,6 @@ export class S3Objects implements StoreServed {
     throw new WritError(
       "CHECKSUM_MISMATCH",
       `what was put is not the file of ${upload.size} bytes that was announced; nothing of it was kept, put it again`,
-    );
-  }
-
-  async #joinParts({ storeUpload, ...place }: ObjectPlace, parts: PutUpload["parts"]): Promise<void> {
-    const key = uploadKey({ ...place, storeUpload });
-    const sorted = parts.toSorted((a, b) => a.number - b.number);
-    const listed = sorted.map(
-      ({ number, etag }) => `<Part><PartNumber>${number}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`,
-    );
-    const body = `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`;
-    const answer = await this.#calls.call({ method: "POST", key, query: { uploadId: storeUpload! }, body });
-    const text = await answer.text();
-    // 404: an earlier call has joined them already, and what it made is looked at next.
-    if (answer.status === 404 || (answer.ok && fieldOf(text, "Code") === undefined)) return;
-    const reason = fieldOf(text, "Code") ?? String(answer.status);
-    if (answer.status >= 500) throw unavailable({ method: "POST", key }, reason);
-    throw new WritError(
-      "CHECKSUM_MISMATCH",
-      `the object store cannot join the parts: ${reason}; put them again`,
     );
   }
 
@@ -196,8 +189,4 @@ function uploadKey({ tenantId, folderId, id }: ObjectPlace): string {
 
 function fileKey({ tenantId, folderId, id, objectKey }: ObjectPlace): string {
   return `${tenantId}/${folderId}/${id}/${objectKey}`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

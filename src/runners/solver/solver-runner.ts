@@ -14,6 +14,7 @@ import { SolverCache, type WantedSolver } from "./solver-cache.ts";
 const fileName = "solver";
 /** How often the progress of a download is reported; one that is over sooner needs no report. Each is an event. */
 const reportEveryMs = 2_000;
+const nameCharsMax = 80;
 
 /** The part of a worker's settings that concerns this kind. */
 export type SolverSettings = {
@@ -91,11 +92,18 @@ async function placeSolver(
     if (clock.monotonicMs() - reportedMs < reportEveryMs) return;
     reportedMs = clock.monotonicMs();
     hasReported = true;
-    reportProgress(percentOf(received), `downloading the solver: ${amountOf(received)}`);
+    reportProgress(percentOf(received), `downloading ${nameOf(wanted.url)}: ${amountOf(received)}`);
   };
   await cache.place(wanted, join(workDir, fileName), { signal, onProgress });
   // The progress of the download is not that of the job.
   if (hasReported) reportProgress(0, "the solver was downloaded");
+}
+
+/** The file and where it comes from. A query is left out: it may contain a signature. */
+function nameOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  const name = pathname.split("/").at(-1)!.slice(0, nameCharsMax);
+  return `${name === "" ? "the solver" : name} from ${host.slice(0, nameCharsMax)}`;
 }
 
 function percentOf({ bytes, ofBytes }: Received): number {

@@ -77,7 +77,7 @@ export function reserveUpload(
 
 export function noteStoreUpload(
   { sql }: Context,
-  { id, storeUpload }: { id: string; storeUpload: string },
+  { id, storeUpload }: { id: string; storeUpload: string | null },
 ): void {
   sql.run("UPDATE objects SET store_upload = ? WHERE id = ?", storeUpload, id);
 }

@@ -1,4 +1,4 @@
-import { WritError } from "../../../core/errors.ts";
+import { hasCode, WritError } from "../../../core/errors.ts";
 import type { PutUpload } from "../../../objects/objects.ts";
 import type { ObjectKey, StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -32,9 +32,20 @@ export async function finishUpload(
     throw new WritError("STATE_CONFLICT", "the file has not arrived completely; put the rest of it first");
   }
   const whole = { size: upload.size, sha256: upload.sha256 };
-  await objects.complete(upload, { ...whole, parts });
+  try {
+    await objects.complete(upload, { ...whole, parts });
+  } catch (error) {
+    if (hasCode(error, "CHECKSUM_MISMATCH")) await beginAgain(deps, upload);
+    throw error;
+  }
   await noteArrived(deps, upload, whole);
   return whole;
+}
+
+/** Parts that were wrong, or wrong together, are of no use: whoever asks for URLs again begins with the first. */
+async function beginAgain({ objects, store }: HubDeps, upload: StoredObject): Promise<void> {
+  await objects.remove(upload);
+  if (upload.storeUpload !== null) await store.noteStoreUpload({ id: upload.id, storeUpload: null });
 }
 
 /** Finishes uploads under this key whose sender has put everything and not told the hub. True if there was one. */
