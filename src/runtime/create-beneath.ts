@@ -24,7 +24,7 @@ export async function createBeneath(base: FileHandle, path: string): Promise<New
   const name = names.pop() ?? "";
   if (["", ".", ".."].includes(name))
     throw new PathRefused("invalid", `${JSON.stringify(path)} names no file`);
-  const dir = names.length === 0 ? null : await makeDirectory(base, names);
+  const dir = names.length === 0 ? null : await makeDirectoryBeneath(base, names);
   const at = (file: string): string => `${pathOf(dir ?? base)}/${file}`;
   const temporary = `.${randomBytes(8).toString("hex")}.part`;
   let isKept = false;
@@ -48,25 +48,30 @@ export async function createBeneath(base: FileHandle, path: string): Promise<New
   }
 }
 
-async function makeDirectory(base: FileHandle, names: readonly string[]): Promise<FileHandle> {
+/** Opens the directory of these names below `base`, and makes what is missing of it. Goes through no link. */
+export async function makeDirectoryBeneath(
+  base: FileHandle,
+  names: readonly string[],
+  mode = 0o777,
+): Promise<FileHandle> {
   for (let length = 1; length < names.length + 1; length++) {
     const path = names.slice(0, length).join("/");
     try {
       await (await openBeneath(base, path, "directory")).close();
     } catch (error) {
       if (!(error instanceof PathRefused) || error.refusal !== "missing") throw error;
-      await makeOne(base, names.slice(0, length));
+      await makeOne(base, names.slice(0, length), mode);
     }
   }
   return openBeneath(base, names.join("/"), "directory");
 }
 
 /** Somebody else may have made it meanwhile. */
-async function makeOne(base: FileHandle, names: readonly string[]): Promise<void> {
+async function makeOne(base: FileHandle, names: readonly string[], mode: number): Promise<void> {
   const above =
     names.length === 1 ? null : await openBeneath(base, names.slice(0, -1).join("/"), "directory");
   try {
-    await mkdir(`${pathOf(above ?? base)}/${names.at(-1)}`);
+    await mkdir(`${pathOf(above ?? base)}/${names.at(-1)}`, { mode });
   } catch (error) {
     if (!hasCode(error, "EEXIST")) throw error;
   } finally {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, "../..");
 
 /** These libraries take longer to load than a short command takes in all. */
-const heavy = /^(?:zod|yaml|hono|@connectrpc\/|@bufbuild\/)/;
+const heavy = /^(?:zod|yaml|hono|mqtt|@connectrpc\/|@bufbuild\/)/;
 
 test.each(["start", "run", "attach", "stream", "status", "stop", "list", "watch"])(
   "jobctl %s loads no large library before it knows which client it needs",
@@ -15,6 +15,14 @@ test.each(["start", "run", "attach", "stream", "status", "stop", "list", "watch"
     expect([...packages].filter((found) => heavy.test(found))).toEqual([]);
   },
 );
+
+test("jobctl registry loads nothing of a hub or its client, and no large library", () => {
+  const seen = new Set<string>();
+  const packages = packagesBehind("src/cli/jobctl/registry.ts", seen);
+  expect(packages).toContain("node:sqlite");
+  expect([...packages].filter((found) => heavy.test(found))).toEqual([]);
+  expect([...seen].filter((path) => /^src\/(?:hub|worker|client|contract)\//.test(path))).toEqual([]);
+});
 
 test("the HTTP client loads no library for gRPC", () => {
   const packages = packagesBehind("src/client/writ.ts");

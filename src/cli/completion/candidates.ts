@@ -19,8 +19,9 @@ const kindsOfOptions: Record<string, Kind> = {
   "--job": "jobs",
 };
 
-export function kindOfOption({ long }: Option): Kind | undefined {
-  return kindsOfOptions[long ?? ""];
+export function kindOfOption(command: Command, { long }: Option): Kind | undefined {
+  // Its jobs are not the hub's.
+  return command.parent?.name() === "registry" ? undefined : kindsOfOptions[long ?? ""];
 }
 
 /** What an id names in the commands of `writ`, by the command above. */

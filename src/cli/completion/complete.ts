@@ -60,7 +60,7 @@ function takesWords(command: Command): boolean {
 async function optionsAt(context: CliContext, place: Position, current: string): Promise<string[]> {
   const { command, option, given } = place;
   if (option !== undefined) {
-    return option.argChoices ?? valuesOf(context, command, { kind: kindOfOption(option), current });
+    return option.argChoices ?? valuesOf(context, command, { kind: kindOfOption(command, option), current });
   }
   if (current.startsWith("-")) return flagsOf(command);
   if (command.commands.length > 0) return command.commands.map((each) => each.name());

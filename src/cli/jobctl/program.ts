@@ -61,6 +61,10 @@ export const jobctlShape: ProgramShape = {
       summary: "show who you are to the hub, and by which credential",
       load: () => import("./whoami.ts"),
     },
+    registry: {
+      summary: "keep a job list for agents in terminals, without a hub",
+      load: () => import("./registry.ts"),
+    },
     completion: {
       summary: "print a completion script for your shell",
       load: () => import("./completion.ts"),

@@ -43,6 +43,11 @@ export function isDamage(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_OUT_OF_RANGE";
 }
 
+/** Whether another connection holds the lock that was needed. */
+export function isBusy(error: unknown): boolean {
+  return primaryCode(error) === SQLITE_BUSY;
+}
+
 /** The error as callers see it. */
 export function storeUnavailable(error: unknown): WritError {
   if (error instanceof WritError) return error;

@@ -1,0 +1,10 @@
+/** A job list for agents in terminals, without a server: `import { register, pick } from "writ/registry"`. */
+export type { Registration } from "./check-registration.ts";
+export type { Broker, RegistryJob, RegistryStatus } from "./job-record.ts";
+export { nextSeq } from "./next-seq.ts";
+export { pick } from "./pick.ts";
+export { get, list } from "./read-jobs.ts";
+export { type HistoryLine, type LoggedJob, listLogs, readLog } from "./read-log.ts";
+export { register } from "./register.ts";
+export type { RegistryPlace } from "./registry-place.ts";
+export { setStatus } from "./set-status.ts";

@@ -1,0 +1,55 @@
+import { systemClock } from "../runtime/clock.ts";
+import type { Connection } from "../store/sqlite/connection.ts";
+import { checkSession } from "./check-registration.ts";
+import { type StatusChange, writeStatusChanges } from "./history.ts";
+import type { RegistryJob } from "./job-record.ts";
+import { type JobRow, recordOf } from "./job-row.ts";
+import { changeRegistry } from "./registry-database.ts";
+import type { RegistryPlace } from "./registry-place.ts";
+import { moveTo } from "./set-status.ts";
+import { overdue } from "./time-limits.ts";
+
+type Picked = { job: JobRow | null; changes: StatusChange[] };
+
+/**
+ * Gives the oldest pending job of a session to the caller, or null if there is none. However many processes ask, each
+ * job is given out once. Jobs of any session whose time is over are set to `error` first.
+ */
+export async function pick(
+  place: RegistryPlace,
+  { agentSession }: { agentSession: string },
+): Promise<RegistryJob | null> {
+  checkSession(agentSession);
+  const nowMs = (place.clock ?? systemClock).nowMs();
+  const { job, changes } = await changeRegistry<Picked>(
+    place,
+    () => ({ job: null, changes: [] }),
+    (sql) => {
+      const ended = endOverdue(sql, nowMs);
+      const jobId = oldestPending(sql, agentSession);
+      if (jobId === null) return { job: null, changes: ended };
+      const { row, changes: picked } = moveTo(sql, { jobId, status: "running", nowMs });
+      return { job: row, changes: [...ended, ...picked] };
+    },
+  );
+  await writeStatusChanges(place, changes);
+  return job === null ? null : recordOf(job);
+}
+
+function oldestPending(sql: Connection, agentSession: string): string | null {
+  const found = sql.first<Pick<JobRow, "job_id">>(
+    "SELECT job_id FROM jobs WHERE status = 'pending' AND agent_session = ? ORDER BY number LIMIT 1",
+    agentSession,
+  );
+  return found?.job_id ?? null;
+}
+
+function endOverdue(sql: Connection, nowMs: number): StatusChange[] {
+  const running = sql.all<JobRow>("SELECT * FROM jobs WHERE status = 'running' ORDER BY number");
+  return running.flatMap((row) => {
+    const reason = overdue(row, nowMs);
+    if (reason === null) return [];
+    const { changes } = moveTo(sql, { jobId: row.job_id, status: "error", nowMs });
+    return changes.map((change) => ({ ...change, reason }));
+  });
+}

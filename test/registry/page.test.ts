@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { list, readLog, register } from "../../src/registry/index.ts";
+import { readBlock, readTable, readText, root } from "../docs/page.ts";
+import { emptyDirectory } from "./registry-process.ts";
+
+const env = { ...process.env, PATH: `${join(root, "bin")}:${process.env["PATH"]}` };
+const page = "docs/registry.md";
+
+function codeIn(block: string): string {
+  return /```\w+\n([\s\S]*?)```/.exec(readBlock(page, block))![1]!;
+}
+
+async function runScript(cwd: string, script: string, more: object = {}): Promise<string> {
+  const { stdout } = await promisify(execFile)("sh", ["-eu", "-c", script], {
+    cwd,
+    env: { ...env, ...more },
+  });
+  return stdout;
+}
+
+test("the walk of docs/registry.md does what it says", async () => {
+  const cwd = emptyDirectory();
+  const stdout = await runScript(cwd, codeIn("walk").replaceAll(/^\$ /gm, ""));
+  const [job] = await list({ cwd });
+  expect(job).toMatchObject({ status: "completed", prompt: "Add a test for the parser" });
+  expect(stdout).toContain(`\n${job!.job_id}\n`);
+  expect(stdout).toContain("running → completed");
+});
+
+test("the loop of docs/registry.md works through the jobs of a session", async () => {
+  const cwd = emptyDirectory();
+  const agent = join(cwd, "agent");
+  writeFileSync(agent, '#!/bin/sh\nprintf "%s\\n" "$1" >> done.txt\n[ "$1" != "fail" ]\n');
+  chmodSync(agent, 0o755);
+  for (const prompt of ["first", "fail", 'two\n"lines" $HOME']) {
+    await register({ cwd }, { prompt, agent: "a", agentSession: "tmux:claude" });
+  }
+  // Ends with the 3 of the last pick.
+  await runScript(cwd, `${codeIn("loop")}\n`, { AGENT: agent });
+  expect(readFileSync(join(cwd, "done.txt"), "utf8")).toBe('first\nfail\ntwo\n"lines" $HOME\n');
+  const jobs = await list({ cwd });
+  expect(jobs.map(({ status }) => status)).toEqual(["completed", "error", "completed"]);
+});
+
+test("the program of docs/registry.md runs as it is written", async () => {
+  const cwd = emptyDirectory();
+  const file = join(cwd, "program.ts");
+  const index = JSON.stringify(join(root, "src/registry/index.ts"));
+  writeFileSync(file, codeIn("library").replace('"writ/registry"', index));
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd });
+  expect(stdout).toMatch(/^completed 1\n\S+ registered\n\S+ status_changed\n\S+ status_changed\n$/);
+  const [job] = await list({ cwd });
+  expect(await readLog({ cwd }, job!.job_id)).toHaveLength(3);
+});
+
+test("docs/registry.md lists every field of the record, and every function", async () => {
+  const cwd = emptyDirectory();
+  const record = await register({ cwd }, { prompt: "p", agent: "a", agentSession: "s" });
+  const fields = readTable(readBlock(page, "record")).map(([name = ""]) => name.replaceAll("`", ""));
+  expect(fields).toEqual(Object.keys(record));
+  const library = await import("../../src/registry/index.ts");
+  const text = readText(page);
+  expect(Object.keys(library).filter((name) => !text.includes(`\`${name}(`))).toEqual([]);
+});
+
+test("`writ/registry` is what a program of others imports", async () => {
+  const { exports } = JSON.parse(readText("package.json"));
+  expect(exports["./registry"]).toBe("./src/registry/index.ts");
+});
