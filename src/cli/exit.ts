@@ -4,7 +4,7 @@ import { redactText } from "../runtime/redact.ts";
 import type { CliContext } from "./context.ts";
 import { neutralise, neutraliseLine, safeJson } from "./terminal.ts";
 
-const usageCode = 2;
+export const usageCode = 2;
 const failedCode = 1;
 
 /** Commands about something other than jobs, with the command that lists what they are about. */

@@ -1,8 +1,9 @@
 import { commandOf } from "../contract/kinds.ts";
+import { runFacts } from "../contract/run-facts.ts";
 import type { JobSummary, JobView } from "../contract/view-shapes.ts";
 import type { JobRecord } from "../core/job.ts";
 import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../core/state-names.ts";
-import type { RpcJob } from "./rpc-job.ts";
+import { type RpcJob, runOf } from "./rpc-job.ts";
 
 /** A job of the HTTP API as gRPC shows it, so that its reader need not know which of the two was asked. */
 export function jobOfView(view: JobView | JobSummary): RpcJob {
@@ -46,6 +47,7 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     stderr_bytes: view.output.stderr,
     output_removed: view.output.removed === true,
     usage: usageOf(view),
+    ...runOf(runFacts(view.run)),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { JobStatus, State } from "../contract/gen/writ/v1/job_service_pb.js";
 import { wireStates } from "../contract/job-wire.ts";
+import type { RunFacts } from "../contract/run-facts.ts";
 
 export const rpcStates = ["QUEUED", "RUNNING", "EXITED", "STOPPED", "FAILED"] as const;
 export type RpcState = (typeof rpcStates)[number];
@@ -42,6 +43,13 @@ export type RpcJob = {
   /** What was written is no longer available: removed to make room, or not restored with the database. */
   output_removed: boolean;
   usage: { cpu_ms: number; memory_peak_bytes: number; oom: boolean } | null;
+  /** How it runs; null if it is too large for a list. What follows is null for kinds that have no such thing. */
+  kind: string | null;
+  solver_url: string | null;
+  solver_checksum: string | null;
+  port: number | null;
+  container: string | null;
+  agent: string | null;
 };
 
 export function isOver({ state }: Pick<RpcJob, "state">): boolean {
@@ -77,6 +85,20 @@ export function rpcJob(status: JobStatus): RpcJob {
     stderr_bytes: Number(status.stderrBytes),
     output_removed: status.outputRemoved,
     usage: usage === undefined ? null : usageOf(usage),
+    ...runOf(status),
+  };
+}
+
+type RunFields = "kind" | "solver_url" | "solver_checksum" | "port" | "container" | "agent";
+
+export function runOf(run: RunFacts): Pick<RpcJob, RunFields> {
+  return {
+    kind: run.kind || null,
+    solver_url: run.solverUrl || null,
+    solver_checksum: run.solverChecksum || null,
+    port: run.port || null,
+    container: run.container || null,
+    agent: run.agent || null,
   };
 }
 

@@ -69,6 +69,12 @@ const jobStatus = {
   lastError: { number: 24, kind: "string" },
   retryAt: { number: 25, kind: "int64" },
   outputRemoved: { number: 26, kind: "bool" },
+  kind: { number: 27, kind: "string" },
+  solverUrl: { number: 28, kind: "string" },
+  solverChecksum: { number: 29, kind: "string" },
+  port: { number: 30, kind: "uint32" },
+  container: { number: 31, kind: "string" },
+  agent: { number: 32, kind: "string" },
 } as const satisfies WireMessage;
 
 const jobId = { jobId: { number: 1, kind: "string" } } as const satisfies WireMessage;

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve as resolvePath } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -134,6 +134,22 @@ describe("writ up", () => {
     expect(await run("bin/writ", ["keys", "rotate", "--emergency"])).toMatchObject({ code: 0, stderr: "" });
     expect(await run("bin/jobctl", ["run", "echo", "again"])).toMatchObject({ code: 0, stdout: "again\n" });
     expect(shown).toContain("restarting it with the new ones");
+  });
+
+  it("does not restart a worker again and again whose settings are wrong, but as soon as they are corrected", async () => {
+    const file = join(home, "worker/agents.yaml");
+    const good = readFileSync(file, "utf8");
+    writeFileSync(file, `${good}\nnonsense: 1\n`);
+    const [worker] = readFileSync(`/proc/${up.pid}/task/${up.pid}/children`, "utf8").split(" ");
+    process.kill(Number(worker), "SIGKILL");
+    await eventually("the refusal is told", () => shown.includes("does not accept its settings"));
+    expect(shown).toContain("unknown key nonsense");
+    writeFileSync(file, good);
+    expect(await run("bin/jobctl", ["run", "echo", "corrected"])).toMatchObject({
+      code: 0,
+      stdout: "corrected\n",
+    });
+    expect(shown.split("does not accept its settings")).toHaveLength(2);
   });
 
   it("stops cleanly at SIGTERM, with its worker", async () => {

@@ -99,6 +99,23 @@ test.each(ways)("C4: a job that waits for its retry shows why and when, with %s"
   expect(json!["retry_at"]).toBe((await view(id)).run_at);
 });
 
+test.each(ways)("a job's status says how it runs, with %s", async (_, env) => {
+  const checksum = "ab".repeat(32);
+  const url = "https://files.example/solve";
+  const solver = await submitJob(hub, { run: { kind: "solver", url, checksum } });
+  const served = { kind: "persistent_http", worker_command: ["./serve"], port: 8080, container: "images" };
+  const http = await submitJob(hub, { run: served });
+  const run = (...args: string[]) => runCli("jobctl", args, { env: env() });
+
+  const shown = (await run("status", solver.id)).stdout;
+  expect(shown).toMatch(/^kind +solver$/m);
+  expect(shown).toMatch(new RegExp(`^solver +${url}$`, "m"));
+  expect(shown).toMatch(new RegExp(`^checksum +${checksum}$`, "m"));
+  const [json] = lines((await run("status", http.id, "--json")).stdout);
+  const facts = { kind: "persistent_http", port: 8080, container: "images", agent: null, solver_url: null };
+  expect(json).toMatchObject(facts);
+});
+
 test("C4: a job has one shape and one vocabulary in every command, over HTTP and gRPC", async () => {
   const type = freshName("shape");
   const { id } = await failedJob(hub, { type });

@@ -48,8 +48,13 @@ async function showOne(writ: Writ, input: Input & { jobId: string; follow: boole
 
 async function printPast({ context, command }: Input, event: TimelineEvent): Promise<void> {
   const name = event.event.toLowerCase().replace(/^job_/, "").replaceAll("_", " ");
-  const { worker_id, attempt, reason, detail } = event.details;
-  const told = [worker_id && `on ${worker_id}`, attempt && `attempt ${attempt}`, reason ?? detail];
+  const { worker_id, attempt, progress, reason, detail } = event.details;
+  const told = [
+    worker_id && `on ${worker_id}`,
+    attempt && `attempt ${attempt}`,
+    percentText(progress),
+    reason ?? detail,
+  ];
   await printLine(context, wantsJson(command) ? safeJson(event) : row(event.ts, name, told));
 }
 
@@ -59,7 +64,6 @@ async function printLive({ context, command }: Input, event: JobEvent): Promise<
     return printLine(context, safeJson(isReset ? event : { ...event, job_id: event.id }));
   if (isReset) return printLine(context, "(events may be missing here)");
   const { worker_id, attempt, progress, detail, fail_code } = event;
-  const percent = progress === undefined ? undefined : `${Math.round(progress)} %`;
   const told = [
     shortId(event.id),
     event.type,
@@ -68,8 +72,12 @@ async function printLive({ context, command }: Input, event: JobEvent): Promise<
   ];
   await printLine(
     context,
-    row(event.ts, event.event.replace(/^job:/, ""), [...told, percent, detail, fail_code]),
+    row(event.ts, event.event.replace(/^job:/, ""), [...told, percentText(progress), detail, fail_code]),
   );
+}
+
+function percentText(progress: unknown): string | undefined {
+  return typeof progress === "number" ? `${Math.round(progress)} %` : undefined;
 }
 
 function row(ts: number, name: string, told: unknown[]): string {

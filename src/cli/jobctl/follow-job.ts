@@ -9,7 +9,9 @@ import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
 import { copyOutput } from "./copy-output.ts";
 import { exitCodeOfJob } from "./job-exit-code.ts";
+import type { LimitFlags } from "./process-options.ts";
 import { sayWaiting } from "./say-waiting.ts";
+import { unkeptLimits } from "./unkept-limits.ts";
 import type { WaitNotices } from "./wait-notices.ts";
 
 type FollowInput = {
@@ -19,6 +21,8 @@ type FollowInput = {
   raw: boolean;
   /** The attempt to begin with; the latest when undefined. */
   attempt?: number;
+  /** The limits that the caller asked for: one that the worker could not set is told at the end. */
+  asked?: LimitFlags;
 };
 
 // The exit code of a process that writes to a closed pipe: 128 + SIGPIPE.
@@ -102,13 +106,14 @@ export function announceAttempt({ stderr }: CliContext, attempt: number, job: Rp
   stderr.write(`jobctl: attempt ${attempt - 1} has ended${why}; following attempt ${attempt}\n`);
 }
 
-async function conclude(jobs: Jobs, { context, command, jobId }: FollowInput): Promise<number> {
+async function conclude(jobs: Jobs, { context, command, jobId, asked = {} }: FollowInput): Promise<number> {
   const job = await jobs.status(jobId);
   if (!isOver(job))
     throw new WritError("INTERNAL", `the job's output has ended, but the job is ${job.state}`);
   if (wantsJson(command)) context.stdout.write(`${safeJson(job)}\n`);
   const { exitCode, message } = exitCodeOfJob(job);
-  if (message !== undefined) context.stderr.write(`jobctl: ${neutraliseLine(message)}\n`);
+  const told = [...unkeptLimits(asked, job), ...(message === undefined ? [] : [message])];
+  for (const line of told) context.stderr.write(`jobctl: ${neutraliseLine(line)}\n`);
   return exitCode;
 }
 

@@ -25,7 +25,14 @@ export function define(command: Command, context: CliContext): void {
       // A signal does not interrupt the start: without its id, the job could not be stopped.
       return startJob({ context, command, flags: startFlags }, async ({ jobs, jobId, files }) => {
         if (detach) return print(context, command, { job_id: jobId }, () => `${jobId}\n`);
-        context.exitCode = await followJob(jobs, { context, command, jobId, raw, attempt: 1 });
+        context.exitCode = await followJob(jobs, {
+          context,
+          command,
+          jobId,
+          raw,
+          attempt: 1,
+          asked: startFlags,
+        });
         if (output === undefined || files === undefined || context.stops.requested.aborted) return;
         await saveArtifacts(context, files, { jobId, dir: output });
       });

@@ -1,17 +1,21 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Writ } from "../../client/index.ts";
 import { backOffMs } from "../../runtime/back-off.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { ensureHome } from "../../runtime/home.ts";
 import type { CliContext } from "../context.ts";
+import { usageCode } from "../exit.ts";
 import { enrollLocalWorker } from "./enroll-local-worker.ts";
 import { keysLostCode } from "./parent-link.ts";
 
 const restartPause = { firstMs: 500, maxMs: 30_000 };
 /** A worker that ran this long did not fail because of its settings, so it is restarted quickly. */
 const healthyMs = 60_000;
+/** How often the file that the worker has refused is looked at. */
+const lookAgainMs = 1_000;
 /** How long a worker that is told to stop at once has to kill its jobs. */
 const stopNowMs = 5_000;
 
@@ -84,16 +88,30 @@ export class LocalWorker {
       const how = await this.#runOnce();
       if (this.#stopping.signal.aborted) return;
       if (systemClock.monotonicMs() - startedMs > healthyMs) failures = 0;
-      const pauseMs = backOffMs(failures++, restartPause);
-      const why =
-        how === `exit ${keysLostCode}`
-          ? "the worker trusts none of the hub's keys any more; restarting it with the new ones"
-          : `the worker exited unexpectedly (${how}); restarting it`;
-      this.#context.stderr.write(`writ: ${why} in ${pauseMs} ms\n`);
-      await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
+      if (how === `exit ${usageCode}`) await this.#untilCorrected();
+      else await this.#pause(how, backOffMs(failures++, restartPause));
       // Its token or the hub's keys may have been revoked. Somebody who revokes a token to stop the worker has to stop `writ up`.
       if (!this.#stopping.signal.aborted) await this.#enroll().catch((error) => this.#complain(error));
     }
+  }
+
+  async #pause(how: string, pauseMs: number): Promise<void> {
+    const why =
+      how === `exit ${keysLostCode}`
+        ? "the worker trusts none of the hub's keys any more; restarting it with the new ones"
+        : `the worker exited unexpectedly (${how}); restarting it`;
+    this.#context.stderr.write(`writ: ${why} in ${pauseMs} ms\n`);
+    await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
+  }
+
+  /** With the same settings it would only fail again. */
+  async #untilCorrected(): Promise<void> {
+    const refused = await modifiedAt(this.#configFile);
+    this.#context.stderr.write(
+      `writ: the worker does not accept its settings; jobs wait until ${this.#configFile} is corrected, or until you start again\n`,
+    );
+    while (!this.#stopping.signal.aborted && (await modifiedAt(this.#configFile)) === refused)
+      await systemClock.sleep(lookAgainMs, this.#stopping.signal).catch(() => {});
   }
 
   /** Runs the worker until it exits and returns how it exited. */
@@ -130,4 +148,8 @@ export class LocalWorker {
   #complain(error: unknown): void {
     this.#context.stderr.write(`writ: the worker could not be enrolled again: ${(error as Error).message}\n`);
   }
+}
+
+async function modifiedAt(file: string): Promise<number | undefined> {
+  return (await stat(file).catch(() => undefined))?.mtimeMs;
 }

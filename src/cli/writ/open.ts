@@ -14,14 +14,11 @@ export function define(command: Command, context: CliContext): void {
       const link = await loginLink(writ);
       const isOpened = isPrinted !== true && !wantsJson(command) && hasDesktop(context);
       if (isOpened) openBrowser(await writePage(findHome(context, command), link.url));
-      print(context, command, link, ({ url, expires_in_sec: seconds }) =>
-        [
-          ...(isOpened ? ["Opening the dashboard. If no browser appears, open this link:"] : []),
-          url,
-          `It works once, within ${seconds} seconds.`,
-          "",
-        ].join("\n"),
-      );
+      // Only the link goes to stdout, so that another command can use it.
+      const say = wantsJson(command) ? () => {} : (line: string) => context.stderr.write(`${line}\n`);
+      if (isOpened) say("Opening the dashboard. If no browser appears, open this link:");
+      print(context, command, link, ({ url }) => `${url}\n`);
+      say(`It works once, within ${link.expires_in_sec} seconds.`);
     }),
   );
 }

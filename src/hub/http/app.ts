@@ -69,6 +69,9 @@ function unmatched(context: HttpContext): WritError {
     const pattern = route.path.replaceAll(/:(\w+)/g, (_, name) => (name === route.tail ? ".+" : "[^/]+"));
     return new RegExp(`^${pattern}$`).test(path);
   });
+  if (here.some((route) => route.method === context.req.method)) {
+    return new WritError("NOT_FOUND", "there is no such path; paths of the API begin with /api/v1");
+  }
   if (here.length > 0) {
     const allow = [...new Set(here.map((route) => route.method))].join(", ");
     return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not allowed on this path`, {

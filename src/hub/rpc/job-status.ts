@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { commandOf, type RunSpec } from "../../contract/kinds.ts";
+import { runFacts } from "../../contract/run-facts.ts";
 import type { JobSummary, JobView } from "../../contract/view-shapes.ts";
 import type { JobRecord } from "../../core/job.ts";
 import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../../core/state-names.ts";
@@ -53,6 +54,7 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     stderrBytes: BigInt(view.output.stderr),
     usage: usageOf(view),
     outputRemoved: view.output.removed === true,
+    ...runFacts(view.run),
     ...grpcFailure(job),
     ...grpcRetry(job),
   });

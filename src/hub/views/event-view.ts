@@ -9,7 +9,7 @@ export function eventView(event: LoggedEvent): EventView {
     ts: event.ts,
     job_seq: event.jobSeq,
     severity: eventTable[event.event].severity,
-    details: event.details,
+    details: { ...event.details, ...reportedProgress(event) },
   };
 }
 
@@ -19,10 +19,7 @@ export const liveKinds = (Object.keys(eventTable) as EventKind[]).filter(
 );
 
 export function liveEvent(event: LoggedEvent): { name: string; data: LiveEvent } {
-  const { type, status, worker_id, attempt, priority, fail_code, progress } = event.details as LiveEvent & {
-    progress?: string;
-  };
-  const reported = progress === undefined ? {} : progressOf(progress);
+  const { type, status, worker_id, attempt, priority, fail_code } = event.details as LiveEvent;
   return {
     name: `job:${eventTable[event.event].live}`,
     data: {
@@ -34,12 +31,17 @@ export function liveEvent(event: LoggedEvent): { name: string; data: LiveEvent }
       priority,
       ts: event.ts,
       ...(fail_code === undefined ? {} : { fail_code }),
-      ...reported,
+      ...reportedProgress(event),
     },
   };
 }
 
-function progressOf(text: unknown): { progress: number; detail?: string } {
+/** It is stored as the worker sent it: one text. */
+function reportedProgress({ details: { progress: text } }: LoggedEvent): {
+  progress?: number;
+  detail?: string;
+} {
+  if (text === undefined) return {};
   const { progress, detail } = JSON.parse(String(text)) as { progress: number; detail: string | null };
   return detail === null ? { progress } : { progress, detail };
 }

@@ -348,6 +348,39 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
    * @generated from field: bool output_removed = 26;
    */
   outputRemoved: boolean;
+
+  /**
+   * How it runs: exec, solver, exec_per_job, persistent_http, delegate or handler. Empty in a list whose job is too large.
+   * What follows is empty or 0 for kinds that have no such thing.
+   *
+   * @generated from field: string kind = 27;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string solver_url = 28;
+   */
+  solverUrl: string;
+
+  /**
+   * @generated from field: string solver_checksum = 29;
+   */
+  solverChecksum: string;
+
+  /**
+   * @generated from field: uint32 port = 30;
+   */
+  port: number;
+
+  /**
+   * @generated from field: string container = 31;
+   */
+  container: string;
+
+  /**
+   * @generated from field: string agent = 32;
+   */
+  agent: string;
 };
 
 /**
