@@ -15,7 +15,12 @@ export const outputParams = z.strictObject({
 });
 
 const readers = ["user", "viewer"] as const;
-const listHeaders = { ...nextCursor, "X-Total-Count": "How many there are in all, with count=true" } as const;
+const listHeaders = {
+  ...nextCursor,
+  "X-Last-Event-Id":
+    "The last event that this list shows the effect of; `Last-Event-ID` to follow what comes after it",
+  "X-Total-Count": "How many there are in all, with count=true",
+} as const;
 const outputHeaders = { "X-Job-Attempt": "The attempt that wrote it" } as const;
 
 const foundView = z.object({

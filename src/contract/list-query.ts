@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type FailureClass, failureClasses } from "../core/failure.ts";
+import { isJobId } from "../core/ids.ts";
 import { type JobState, jobStates } from "../core/job.ts";
 import { timeMsMax } from "../core/time-text.ts";
 import { integer, jobId, queryFlag, queryInteger, text, userId, workerId } from "./fields.ts";
@@ -54,7 +55,17 @@ export type ListFilter = z.infer<typeof listFilter>;
 const offsetMax = 10_000;
 const listFields = ["summary", "full"] as const;
 
+const idsMax = 100;
+/** Several ids with commas. */
+const someIds = z.string().transform((value, context): string[] => {
+  const ids = value.split(",");
+  if (ids.length <= idsMax && ids.every(isJobId)) return ids;
+  context.addIssue({ code: "custom", message: `must be 1 to ${idsMax} ids of jobs, with commas` });
+  return z.NEVER;
+});
+
 export const listQuery = listFilter.extend({
+  ids: someIds.optional(),
   fields: z.enum(listFields, "must be summary or full").optional(),
   count: queryFlag.optional(),
   limit: queryInteger(1, 1000).optional(),

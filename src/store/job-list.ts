@@ -27,7 +27,12 @@ export const listedBytesMax = {
 } as const satisfies Partial<Record<keyof JobRecord, number>>;
 export type CutField = keyof typeof listedBytesMax;
 
-export type JobPage = { jobs: ListedJob[]; nextBefore: number | null };
+export type JobPage = {
+  jobs: ListedJob[];
+  nextBefore: number | null;
+  /** The jobs are as they were after this event, and before the next. */
+  lastEventSeq: number;
+};
 
 export type JobFilter = {
   tenantId?: string | undefined;
@@ -47,6 +52,8 @@ export type JobFilter = {
   search?: string | undefined;
   /** The beginning of an id, of at least 8 characters, or its end, of at least 6. */
   idPart?: string | undefined;
+  /** Only these jobs. */
+  ids?: readonly string[] | undefined;
   before?: number | undefined;
   offset?: number | undefined;
   limit: number;

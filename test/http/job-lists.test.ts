@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JobSummary, JobView } from "../../src/contract/view-shapes.ts";
+import { openEventStream } from "../support/event-stream.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, failedJob, freshName, quarantinedJob, submitJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
@@ -69,6 +70,31 @@ describe("A6: a list", () => {
     const refused = await hub.call("GET", "/jobs?fields=full&limit=51", { token: tokens.alice });
     expect(refused.status).toBe(400);
     expect(refused.text).toContain("must be at most 50 with fields=full");
+  });
+
+  test("is followed without a gap: its events come after it, and none before", async () => {
+    const type = freshName("followed");
+    const first = await submitJob(hub, { token: tokens.alice, type });
+    const answer = await hub.must("GET", `/jobs?type=${type}`, { token: tokens.alice });
+    expect(answer.json<JobSummary[]>()).toMatchObject([{ id: first.id }]);
+    const second = await submitJob(hub, { token: tokens.alice, type });
+    const headers = { "Last-Event-ID": answer.headers["x-last-event-id"] as string };
+    const stream = await openEventStream(hub, "/jobs/events", { token: tokens.alice, headers });
+    const created = await stream.until("the next job", ({ event }) => event === "job:created");
+    expect(created.data).toMatchObject({ id: second.id });
+    stream.cut();
+  });
+
+  test("has the jobs of some ids, and refuses what is not one", async () => {
+    const mine = await submitJob(hub, { token: tokens.alice });
+    const theirs = await submitJob(hub, { token: tokens.eve });
+    const { jobs } = await list(`ids=${theirs.id},${mine.id}`);
+    expect(jobs.map(({ id }) => id)).toEqual([mine.id]);
+    for (const ids of ["", "1", `${mine.id},`, Array(101).fill(mine.id).join(",")]) {
+      const answer = await hub.call("GET", `/jobs?ids=${ids}`, { token: tokens.alice });
+      expect(answer, ids).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+      expect(answer.text).toContain("1 to 100 ids");
+    }
   });
 
   test("refuses an offset that would have to be counted, and says what to use", async () => {

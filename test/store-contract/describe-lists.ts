@@ -30,6 +30,32 @@ export function describeLists(create: () => StoreUnderTest): void {
       expect(skipped.jobs.map(({ job }) => job.id)).toEqual(ids.slice(3));
     });
 
+    it("gives the jobs of some ids, newest first, to those whose they are", async () => {
+      const ids = [
+        await scene().submit(),
+        await scene().submit(),
+        await scene().submit({ tenantId: "other" }),
+      ];
+      await scene().submit();
+      const list = async (filter: object) =>
+        (await scene().store.listJobs({ limit: 9, ...filter })).jobs.map(({ job }) => job.id);
+      expect(await list({ ids })).toEqual(ids.toReversed());
+      expect(await list({ ids, tenantId: "other" })).toEqual([ids[2]]);
+      expect(await list({ ids: [] })).toEqual([]);
+    });
+
+    it("says after which event a list was read", async () => {
+      const { store } = scene();
+      await scene().submit();
+      const before = await store.listJobs({ limit: 9 });
+      expect(before.lastEventSeq).toBe((await store.eventRange()).last);
+      await scene().submit();
+      const after = await store.listJobs({ limit: 9 });
+      const events = await store.readEvents({ afterSeq: before.lastEventSeq, limit: 9 });
+      expect(events.map(({ jobId }) => jobId)).toEqual([after.jobs[0]!.job.id]);
+      expect(after.lastEventSeq).toBe(events.at(-1)!.seq);
+    });
+
     it("C4: gives the ids of the same jobs, and counts them", async () => {
       const unsafe = await scene().submitAndClaim();
       await scene().change(unsafe, failureOf("SECURITY_VIOLATION"));
@@ -167,13 +193,13 @@ export function describeLists(create: () => StoreUnderTest): void {
       }
       own.unshift(await scene().submit({ tenantId: "tiny", userId: "u1" }));
       const first = await scene().store.listJobs({ limit: 9, type: "wanted" });
-      expect(first).toEqual({ jobs: [], nextBefore: expect.any(Number) });
+      expect(first).toMatchObject({ jobs: [], nextBefore: expect.any(Number) });
       const rest = await scene().store.listJobs({ limit: 9, type: "wanted", before: first.nextBefore! });
       expect(rest.jobs.map(({ job }) => job.id)).toEqual([wanted]);
       expect(rest.nextBefore).toBeNull();
       const { tenantId } = scene().newJob();
       const ofUsers = await scene().store.listJobs({ limit: 9, tenantId, type: "wanted" });
-      expect(ofUsers).toEqual({ jobs: [], nextBefore: expect.any(Number) });
+      expect(ofUsers).toMatchObject({ jobs: [], nextBefore: expect.any(Number) });
       const ofTiny = await scene().store.listJobs({ limit: 9, tenantId: "tiny" });
       expect(ofTiny.jobs.map(({ job }) => job.id)).toEqual(own);
       expect(ofTiny.nextBefore).toBeNull();

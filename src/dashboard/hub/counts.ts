@@ -1,22 +1,25 @@
 import { routes } from "../../contract/routes.ts";
 import { type JobState, jobStates } from "../../core/job.ts";
+import { countText } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
 import { useQuery } from "./use-query.ts";
 
-/** How many jobs are in a state; beyond what the hub counts exactly, `isMore`. */
+/** How many jobs are in a state; `isMore` where the hub stopped counting. */
 export type Count = { count: number; isMore: boolean };
 export type Counts = Record<JobState, Count>;
 
 const everyMs = 5_000;
-/** The hub stops counting here. */
-const countedMax = 10_000;
+/** Numbers that change faster cannot be read. */
+const whenMs = 2_000;
+/** Nobody reads a longer number to the end. */
+const exactMax = 10_000;
 
 /**
  * The one place that knows where counts come from: the headers of short lists. When the hub has `/stats`, they come
  * from there, with the series beside them.
  */
 export function useCounts(): Counts | undefined {
-  return useQuery("counts", loadCounts, { everyMs, when: ({ events }) => events.size > 0 }).data;
+  return useQuery("counts", loadCounts, { everyMs, whenMs, when: ({ events }) => events.size > 0 }).data;
 }
 
 async function loadCounts(): Promise<Counts> {
@@ -32,13 +35,14 @@ async function countJobs(filter: Filter): Promise<Count> {
   const { header } = await callHub(routes.listJobs, { query: { ...filter, count: true, limit: 1 } });
   const text = header("x-total-count") ?? "0";
   const count = Number.parseInt(text, 10);
-  return { count, isMore: text.endsWith("+") || count >= countedMax };
+  return { count, isMore: text.endsWith("+") };
 }
 
-/** `1,284`, or `≈10 k` if there are more than the hub counts. */
+/** `1,284`, `≈84 k` for many, `≥10 k` if there are more than the hub counts. */
 export function countLabel({ count, isMore }: Count): string {
   if (isMore) return `≥${Math.floor(count / 1000)} k`;
-  return new Intl.NumberFormat("en-GB").format(count);
+  if (count >= exactMax) return `≈${countText(Math.round(count / 1000))} k`;
+  return countText(count);
 }
 
 export function sumCounts(counts: Counts): Count {

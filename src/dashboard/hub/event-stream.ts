@@ -6,7 +6,9 @@ import { parseSse } from "../../runtime/sse.ts";
 /** The hub sends a comment at least every 15 s; a stream that is silent for longer is dead. */
 const silenceMsMax = 40_000;
 
-export type StreamBatch = { lastId: string | null; events: LiveEvent[]; isReset: boolean };
+/** With its place in the hub's log, which also says whether it happened before or after a list was read. */
+export type FeedEvent = LiveEvent & { seq: number };
+export type StreamBatch = { lastId: string | null; events: FeedEvent[]; isReset: boolean };
 
 export class StreamRefused extends Error {
   readonly status: number;
@@ -43,7 +45,10 @@ export async function readEvents(options: {
   )) {
     if (id !== undefined) batch.lastId = id;
     if (event === "reset") batch.isReset = true;
-    else if (event.startsWith("job:")) batch.events.push(JSON.parse(data) as LiveEvent);
+    else if (event.startsWith("job:")) {
+      const live = JSON.parse(data) as LiveEvent;
+      batch.events.push({ ...live, seq: Number(id) });
+    }
   }
 }
 

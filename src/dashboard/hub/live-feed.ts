@@ -1,12 +1,11 @@
-import type { LiveEvent } from "../../contract/view-shapes.ts";
-import { readEvents, type StreamBatch, StreamRefused } from "./event-stream.ts";
+import { type FeedEvent, readEvents, type StreamBatch, StreamRefused } from "./event-stream.ts";
 import { forgetPerson } from "./session.ts";
 import { Store } from "./store.ts";
 
 /** What one flush brings: the last event of each job, or word that everything has to be read again. */
 export type Changes = {
-  events: ReadonlyMap<string, LiveEvent>;
-  created: readonly LiveEvent[];
+  events: ReadonlyMap<string, FeedEvent>;
+  created: readonly FeedEvent[];
   isReset: boolean;
 };
 
@@ -31,8 +30,8 @@ export const eventRate = new Store(0);
 
 const channel = new BroadcastChannel("writ-live");
 const listeners = new Set<(changes: Changes) => void>();
-const pending = new Map<string, LiveEvent>();
-let created: LiveEvent[] = [];
+const pending = new Map<string, FeedEvent>();
+let created: FeedEvent[] = [];
 let isReset = false;
 let lastId: string | null = null;
 let lastFlushMs = 0;
@@ -55,6 +54,7 @@ export function startFeed(): void {
   setInterval(() => {
     eventRate.set(Math.round(counted / 5));
     counted = 0;
+    remindLeader();
   }, 5_000);
   // Locks need a secure context; without them each tab has a stream of its own.
   if (navigator.locks === undefined) void lead();
@@ -65,6 +65,12 @@ export function startFeed(): void {
 export function tryNow(): void {
   if (isLeader) retryNow();
   else channel.postMessage({ kind: "try" } satisfies Message);
+}
+
+/** Browsers slow down the timers of hidden tabs, up to a minute: a tab that is looked at tells its leader the time. */
+function remindLeader(): void {
+  const { retryAt } = link.get();
+  if (!isLeader && !document.hidden && retryAt !== null && retryAt < Date.now()) tryNow();
 }
 
 function receive(message: Message): void {

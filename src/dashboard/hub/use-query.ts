@@ -7,112 +7,147 @@ export type Query<T> = { data: T | undefined; error: unknown; at: number; reload
 type Options = {
   /** Reads again this long after the last answer. */
   everyMs?: number;
-  /** Reads again soon after such changes. */
+  /** Reads again soon after such changes: within `whenMs`, and not more often. */
   when?: (changes: Changes) => boolean;
+  whenMs?: number;
 };
+
+type Load = () => Promise<unknown>;
 
 /** What was read lately, so that going back shows it at once. */
 const kept = new Map<string, { data: unknown; at: number }>();
 const keptMax = 60;
-const reloadMsMin = 500;
+const reloadMs = 500;
+
+/** Everything that is shown now is read once, however many components show it. */
+const readers = new Map<string, Reader>();
 
 /** Reads something from the hub and keeps it up to date. Requests never pile up: the next begins after the last ended. */
 export function useQuery<T>(key: string, load: () => Promise<T>, options: Options = {}): Query<T> {
   const [, render] = useState(0);
-  const state = useRef<{ key: string; error: unknown }>({ key, error: undefined });
   const latest = useRef({ load, options });
   latest.current = { load, options };
-  const control = useRef<{ ask: (soon: boolean) => void }>({ ask: () => {} });
 
   useEffect(() => {
-    state.current = { key, error: undefined };
-    const reader = new Reader(key, () => render((count) => count + 1), {
+    const reader = readers.get(key) ?? new Reader(key);
+    return reader.add({
+      changed: () => render((count) => count + 1),
       load: () => latest.current.load(),
       everyMs: () => latest.current.options.everyMs,
-      setError: (error) => {
-        state.current.error = error;
+      when: (changes) => {
+        const { when, whenMs = reloadMs } = latest.current.options;
+        return changes.isReset || when?.(changes) ? whenMs : null;
       },
     });
-    control.current = reader;
-    const stop = onChanges((changes) => {
-      if (changes.isReset || latest.current.options.when?.(changes)) reader.ask(true);
-    });
-    const onShow = () => {
-      if (!document.hidden) reader.ask(true);
-    };
-    document.addEventListener("visibilitychange", onShow);
-    reader.ask(false);
-    return () => {
-      stop();
-      reader.stop();
-      document.removeEventListener("visibilitychange", onShow);
-    };
   }, [key]);
 
   const entry = kept.get(key);
-  const error = state.current.key === key ? state.current.error : undefined;
-  const reload = useCallback(() => control.current.ask(false), []);
-  return { data: entry?.data as T | undefined, error, at: entry?.at ?? 0, reload };
+  const reload = useCallback(() => readers.get(key)?.ask(0), [key]);
+  return {
+    data: entry?.data as T | undefined,
+    error: readers.get(key)?.error,
+    at: entry?.at ?? 0,
+    reload,
+  };
 }
 
-type Source = {
-  load: () => Promise<unknown>;
+type Member = {
+  changed: () => void;
+  load: Load;
   everyMs: () => number | undefined;
-  setError: (error: unknown) => void;
+  /** Within which time these changes make it worth reading again; null if they do not. */
+  when: (changes: Changes) => number | null;
 };
 
+/** Reads one thing for all who show it, from the first that does until the last does not any more. */
 class Reader {
+  error: unknown;
   readonly #key: string;
-  readonly #changed: () => void;
-  readonly #source: Source;
+  readonly #members = new Set<Member>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
   #isReading = false;
-  #isAskedAgain = false;
-  #isStopped = false;
+  /** Within which time it was asked for again while it was being read. */
+  #againMs = Number.POSITIVE_INFINITY;
+  #stopListening: () => void = () => {};
 
-  constructor(key: string, changed: () => void, source: Source) {
+  constructor(key: string) {
     this.#key = key;
-    this.#changed = changed;
-    this.#source = source;
   }
 
-  readonly ask = (soon: boolean): void => {
+  add(member: Member): () => void {
+    if (this.#members.size === 0) this.#start();
+    this.#members.add(member);
+    if (!this.#isReading) this.ask(0);
+    return () => {
+      this.#members.delete(member);
+      if (this.#members.size === 0) this.#stop();
+    };
+  }
+
+  /** Reads within this time. To ask again does not put it off: changes that never end would do so for ever. */
+  readonly ask = (withinMs: number): void => {
     if (this.#isReading) {
-      this.#isAskedAgain = true;
+      this.#againMs = Math.min(this.#againMs, withinMs);
       return;
     }
+    const dueAt = performance.now() + withinMs;
+    if (dueAt >= this.#dueAt) return;
     clearTimeout(this.#timer);
-    if (soon) this.#timer = setTimeout(() => void this.#read(), reloadMsMin);
-    else void this.#read();
+    this.#dueAt = dueAt;
+    this.#timer = setTimeout(() => void this.#read(), withinMs);
   };
 
-  stop(): void {
-    this.#isStopped = true;
+  #start(): void {
+    readers.set(this.#key, this);
+    const stopChanges = onChanges((changes) => {
+      for (const { when } of this.#members) {
+        const withinMs = when(changes);
+        if (withinMs !== null) this.ask(withinMs);
+      }
+    });
+    const onShow = () => {
+      if (!document.hidden) this.ask(reloadMs);
+    };
+    document.addEventListener("visibilitychange", onShow);
+    this.#stopListening = () => {
+      stopChanges();
+      document.removeEventListener("visibilitychange", onShow);
+    };
+  }
+
+  #stop(): void {
+    if (readers.get(this.#key) === this) readers.delete(this.#key);
     clearTimeout(this.#timer);
+    this.#stopListening();
   }
 
   async #read(): Promise<void> {
-    if (this.#isStopped || this.#isReading) return;
+    const [first] = this.#members;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    if (first === undefined || this.#isReading) return;
     this.#isReading = true;
     try {
-      keep(this.#key, await this.#source.load());
-      if (!this.#isStopped) this.#source.setError(undefined);
+      const data = await first.load();
+      // Whoever asked may have signed out since; the next person must not find it.
+      if (this.#members.size > 0) keep(this.#key, data);
+      this.error = undefined;
     } catch (error) {
-      if (!this.#isStopped) this.#source.setError(error);
+      this.error = error;
     }
     this.#isReading = false;
-    if (this.#isStopped) return;
-    this.#changed();
-    const everyMs = this.#source.everyMs();
-    const isAskedAgain = this.#isAskedAgain;
-    this.#isAskedAgain = false;
-    if (isAskedAgain) this.ask(true);
-    else if (everyMs !== undefined) this.#timer = setTimeout(() => this.#again(), everyMs);
+    if (this.#members.size === 0) return;
+    for (const { changed } of [...this.#members]) changed();
+    this.#askAgain();
   }
 
-  #again(): void {
+  #askAgain(): void {
+    const againMs = this.#againMs;
+    this.#againMs = Number.POSITIVE_INFINITY;
     // A hidden tab asks again when it is shown.
-    if (!document.hidden) void this.#read();
+    const every = document.hidden ? [] : [...this.#members].map(({ everyMs }) => everyMs());
+    const withinMs = Math.min(againMs, ...every.filter((ms) => ms !== undefined));
+    if (Number.isFinite(withinMs)) this.ask(withinMs);
   }
 }
 

@@ -1,5 +1,4 @@
-import { type MouseEvent, useEffect, useRef, useState } from "react";
-import { useNow } from "../hub/clock.ts";
+import { type MouseEvent, useCallback, useEffect, useRef, useState } from "react";
 import { useStore } from "../hub/store.ts";
 import { countText } from "../parts/format.ts";
 import { useKeys } from "../shell/keys.ts";
@@ -24,7 +23,6 @@ const readAheadRows = 40;
 
 export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) {
   const { rows, hasMore, isLoadingMore, changed } = useStore(list.state);
-  const now = useNow();
   const body = useRef<HTMLDivElement>(null);
   const { first, last, rowHeight } = useWindow(body, rows.length);
   const [current, setCurrent] = useState(-1);
@@ -32,6 +30,7 @@ export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) 
   const states = statesOf(filter);
 
   list.mayInsert = () => scrollY < 80 && !isPointed.current && selected.size === 0 && current < 0;
+  useEffect(() => list.setWindow(first, last), [list, first, last]);
   useEffect(() => {
     if (hasMore && last >= rows.length - readAheadRows) void list.loadMore();
   }, [list, hasMore, last, rows.length]);
@@ -45,7 +44,13 @@ export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) 
       row?.scrollIntoView({ block: "nearest" });
     });
   };
-  const select = (id: string, isRange: boolean) => onSelect(withToggled(rows, selected, { id, isRange }));
+  // The same function for ever, so that a row is not drawn again because of it.
+  const latest = useRef({ rows, selected, onSelect });
+  latest.current = { rows, selected, onSelect };
+  const select = useCallback((id: string, isRange: boolean) => {
+    const { rows, selected, onSelect } = latest.current;
+    onSelect(withToggled(rows, selected, { id, isRange }));
+  }, []);
   const at = rows[current];
   useKeys({
     j: () => move(1),
@@ -64,7 +69,7 @@ export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) 
   };
 
   useEffect(() => rememberShown(rows), [rows]);
-  const areAllSelected = rows.length > 0 && rows.every(({ id }) => selected.has(id));
+  const areAllSelected = rows.length > 0 && selected.size > 0 && rows.every(({ id }) => selected.has(id));
   return (
     <section
       className="panel table"
@@ -122,7 +127,6 @@ export function JobGrid({ list, filter, selected, maySelect, onSelect }: Props) 
               <JobRow
                 key={job.id}
                 job={job}
-                now={now}
                 rowIndex={first + index + 2}
                 isSelected={selected.has(job.id)}
                 isCurrent={first + index === current}

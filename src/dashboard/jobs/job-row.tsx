@@ -2,12 +2,11 @@ import { type MouseEvent, memo } from "react";
 import type { JobSummary } from "../../contract/view-shapes.ts";
 import { ageText, shortId, wholeMomentText } from "../parts/format.ts";
 import { colourOf, StateBadge, shownState, stateWords } from "../parts/state.tsx";
+import { Ticking } from "../parts/ticking.tsx";
 import { previewOf, ranText, waitedText } from "./row-text.tsx";
 
 type Props = {
   job: JobSummary;
-  /** Only rows that are not over are drawn again each second, except for their age. */
-  now: number;
   rowIndex: number;
   isSelected: boolean;
   isCurrent: boolean;
@@ -17,10 +16,11 @@ type Props = {
   onSelect: (id: string, isRange: boolean) => void;
 };
 
+/** Drawn again only when one of its own properties changes: the clock writes what depends on the time. */
 export const JobRow = memo(function JobRow(props: Props) {
-  const { job, now, isSelected, isCurrent, isChanged, isOutside, rowIndex } = props;
+  const { job, isSelected, isCurrent, isChanged, isOutside, rowIndex } = props;
   const state = shownState(job);
-  const preview = previewOf(job, now);
+  const preview = previewOf(job);
   const className = `job-row${isCurrent ? " current" : ""}${isOutside ? " outside" : ""}`;
   return (
     <div
@@ -57,11 +57,9 @@ export const JobRow = memo(function JobRow(props: Props) {
       <span className="cell-worker cut dim" role="gridcell">
         {job.worker_id ?? <span className="dimmer">–</span>}
       </span>
-      <span className="cell-waited num dim" role="gridcell">
-        {waitedText(job, now)}
-      </span>
+      <Ticking className="cell-waited num dim" role="gridcell" text={(now) => waitedText(job, now)} />
       <span className="cell-ran" role="gridcell">
-        <Ran job={job} now={now} />
+        <Ran job={job} />
       </span>
       <span className="cell-try num dim" role="gridcell">
         {job.attempts}/{job.max_attempts}
@@ -74,18 +72,20 @@ export const JobRow = memo(function JobRow(props: Props) {
       >
         <bdi>{preview.text}</bdi>
       </span>
-      <span className="cell-age num dimmer" role="gridcell" title={wholeMomentText(job.created_at)}>
-        {ageText(now - job.created_at)}
-      </span>
+      <Ticking
+        className="cell-age num dimmer"
+        role="gridcell"
+        title={wholeMomentText(job.created_at)}
+        text={(now) => ageText(now - job.created_at)}
+      />
     </div>
   );
 });
 
-function Ran({ job, now }: { job: JobSummary; now: number }) {
+function Ran({ job }: { job: JobSummary }) {
+  const text = (now: number) => ranText(job, now);
   if (job.status !== "running" || job.progress === null) {
-    return (
-      <span className={job.status === "running" ? "num plain" : "num plain dim"}>{ranText(job, now)}</span>
-    );
+    return <Ticking className={job.status === "running" ? "num plain" : "num plain dim"} text={text} />;
   }
   const percent = Math.round(job.progress);
   return (
@@ -100,7 +100,7 @@ function Ran({ job, now }: { job: JobSummary; now: number }) {
       >
         <i style={{ width: `${percent}%` }} />
       </span>
-      <span className="num">{ranText(job, now)}</span>
+      <Ticking className="num" text={text} />
     </span>
   );
 }

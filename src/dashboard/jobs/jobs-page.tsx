@@ -94,7 +94,14 @@ function Facets({ filter, counts, list }: { filter: JobFilter; counts: Counts | 
         );
       })}
       {newer > 0 ? (
-        <button type="button" className="newer" onClick={() => list.showNewer()}>
+        <button
+          type="button"
+          className="newer"
+          onClick={() => {
+            list.showNewer();
+            scrollTo(0, 0);
+          }}
+        >
           <Icon name="up" />
           {plural(newer, "newer job")}
         </button>

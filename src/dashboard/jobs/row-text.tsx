@@ -1,7 +1,9 @@
 import type { ReactNode } from "react";
 import type { JobSummary } from "../../contract/view-shapes.ts";
 import { isEnded } from "../../core/job.ts";
+import { useHasPassed } from "../hub/clock.ts";
 import { durationText } from "../parts/format.ts";
+import { Ticking } from "../parts/ticking.tsx";
 
 /** How long it waited for its latest attempt, or has been waiting. */
 export function waitedText(job: JobSummary, now: number): string {
@@ -32,10 +34,10 @@ type Preview = { text: ReactNode; isCode: boolean };
 const previewCharsMax = 160;
 
 /** The result, the reason, or what it does now, in one line. */
-export function previewOf(job: JobSummary, now: number): Preview {
+export function previewOf(job: JobSummary): Preview {
   if (job.status === "completed") return resultPreview(job);
   if (job.status === "failed" || job.status === "quarantined") return words(failureText(job));
-  if (job.status === "pending") return words(pendingText(job, now));
+  if (job.status === "pending") return words(<Pending job={job} />);
   if (job.progress_detail !== null) return words(job.progress_detail);
   return { text: commandText(job), isCode: true };
 }
@@ -57,16 +59,17 @@ function failureText(job: JobSummary): ReactNode {
   );
 }
 
-function pendingText(job: JobSummary, now: number): ReactNode {
-  if (job.attempt > 0 && job.run_at > now) {
+function Pending({ job }: { job: JobSummary }): ReactNode {
+  const isDue = useHasPassed(job.run_at);
+  if (!isDue && job.attempt > 0) {
     return (
       <>
-        Again in {durationText(job.run_at - now)} after{" "}
+        <Ticking text={(now) => `Again in ${durationText(job.run_at - now)} after`} />{" "}
         <span className="code">{job.last_failure?.detail ?? job.last_failure?.code ?? "a release"}</span>
       </>
     );
   }
-  if (job.run_at > now) return `Starts in ${durationText(job.run_at - now)}`;
+  if (!isDue) return <Ticking text={(now) => `Starts in ${durationText(job.run_at - now)}`} />;
   const tags = job.requires?.tags ?? [];
   if (tags.length > 0)
     return `Waits for a worker with ${tags.length === 1 ? "tag" : "tags"} ${tags.join(", ")}`;

@@ -1,4 +1,4 @@
-import { useNow } from "../hub/clock.ts";
+import { lostMsAt, useLinkState } from "../hub/link-state.ts";
 import { link, tryNow } from "../hub/live-feed.ts";
 import { useLockdown } from "../hub/lockdown.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
@@ -6,46 +6,31 @@ import { useStore } from "../hub/store.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
+import { Ticking } from "../parts/ticking.tsx";
 import { askToLift } from "./lift-lockdown.tsx";
 
-/** A short cut is not worth a word; a longer one is shown, and after this long the page says how old it is. */
-const quietMs = 2_000;
-const staleMs = 10_000;
-
-type LinkState = "live" | "again" | "stale";
-
-export function useLinkState(): { state: LinkState; lostMs: number; retryInMs: number } {
-  const { lostAt, retryAt } = useStore(link);
-  const now = useNow();
-  if (lostAt === null) return { state: "live", lostMs: 0, retryInMs: 0 };
-  const lostMs = Math.max(0, now - lostAt);
-  const state = lostMs < quietMs ? "live" : lostMs < staleMs ? "again" : "stale";
-  return { state, lostMs, retryInMs: Math.max(0, (retryAt ?? now) - now) };
-}
-
 export function StaleBar() {
-  const { state, lostMs, retryInMs } = useLinkState();
-  const { lostAt } = useStore(link);
+  const state = useLinkState();
+  const { lostAt, retryAt } = useStore(link);
   if (state !== "stale" || lostAt === null) return null;
   return (
     <div className="stale-bar" role="status">
       <Icon name="warning" />
       <span className="grow">
-        Not live since {momentText(lostAt)}. What you see is {durationText(lostMs)} old
-        {retryInMs > 0 ? (
-          <>
-            ; trying again in <b className="strong">{Math.ceil(retryInMs / 1000)} s</b>
-          </>
-        ) : (
-          "; trying again"
-        )}
-        . Actions are sent as soon as the hub answers.
+        Not live since {momentText(lostAt)}. What you see is{" "}
+        <Ticking text={(now) => durationText(lostMsAt(now))} /> old;{" "}
+        <Ticking text={(now) => retryText((retryAt ?? now) - now)} />. Actions are sent as soon as the hub
+        answers.
       </span>
       <button type="button" className="button small" onClick={tryNow}>
         Try now
       </button>
     </div>
   );
+}
+
+function retryText(ms: number): string {
+  return ms > 0 ? `trying again in ${Math.ceil(ms / 1000)} s` : "trying again";
 }
 
 /** Red and everywhere while the hub is locked; a tenant that is locked alone is named below it. */

@@ -1,11 +1,12 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import type { PagePath } from "../../contract/page-paths.ts";
 import { pagePaths } from "../../contract/page-paths.ts";
+import { useLinkState } from "../hub/link-state.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { JobsPage } from "../jobs/jobs-page.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Empty } from "../parts/notices.tsx";
-import { LockBand, StaleBar, useLinkState } from "./bands.tsx";
+import { LockBand, StaleBar } from "./bands.tsx";
 import { showKeys } from "./key-list.tsx";
 import { type KeyMap, useKeys } from "./keys.ts";
 import { isIn, navigation, openPalette } from "./navigation.ts";
@@ -43,7 +44,7 @@ const pages: Record<PagePath, (id: string) => ReactNode> = {
 
 export function Shell() {
   const { path } = usePlace();
-  const { state } = useLinkState();
+  const state = useLinkState();
   const may = mayOf(usePerson());
   const jumps: KeyMap = {};
   for (const { key, path: to } of navigation(may)) jumps[`g ${key}`] = () => go(to);

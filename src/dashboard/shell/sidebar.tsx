@@ -1,5 +1,6 @@
 import { countLabel, useCounts } from "../hub/counts.ts";
 import { useHealth } from "../hub/health.ts";
+import { lostMsAt, useLinkState } from "../hub/link-state.ts";
 import { eventRate } from "../hub/live-feed.ts";
 import { mayOf, type Person, signOut, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
@@ -8,7 +9,7 @@ import { isShown, useViews } from "../jobs/views.ts";
 import { countText, durationText } from "../parts/format.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
-import { useLinkState } from "./bands.tsx";
+import { Ticking } from "../parts/ticking.tsx";
 import { isIn, navigation, openPalette } from "./navigation.ts";
 import { usePlace } from "./router.ts";
 import { switchTheme } from "./theme.ts";
@@ -86,19 +87,19 @@ function Pages() {
 }
 
 function Connection() {
-  const { state, lostMs } = useLinkState();
+  const state = useLinkState();
   const rate = useStore(eventRate);
-  const words = {
-    live: ["Live", rate > 0 ? ` · ${countText(rate)} events/s` : ""],
-    again: ["Reconnecting", " …"],
-    stale: ["Stale", `, ${durationText(lostMs)} old`],
+  const [word, more] = {
+    live: ["Live", () => (rate > 0 ? ` · ${countText(rate)} events/s` : "")] as const,
+    again: ["Reconnecting", () => " …"] as const,
+    stale: ["Stale", (now: number) => `, ${durationText(lostMsAt(now))} old`] as const,
   }[state];
   return (
     <div className="connection" data-link={state}>
       <i className="pulse" />
       <span className="grow">
-        {words[0]}
-        <span className="dimmer">{words[1]}</span>
+        {word}
+        <Ticking className="dimmer" text={more} />
       </span>
     </div>
   );

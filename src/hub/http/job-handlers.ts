@@ -36,16 +36,20 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async listJobs({ deps, identity, query }) {
-    const { fields = "summary", limit = pageJobs, offset, cursor, count = false, ...filter } = query;
-    const request = { identity, filter, limit, offset, cursor };
-    const total = async () => (count ? totalHeader(await countJobs(deps, request)) : {});
+    const { fields = "summary", ids, limit = pageJobs, offset, cursor, count = false, ...filter } = query;
+    const request = { identity, filter, ids, limit, offset, cursor };
+    const headersOf = async (page: { nextCursor: string | null; lastEventSeq: number }) => ({
+      ...nextPage(page.nextCursor),
+      "X-Last-Event-Id": String(page.lastEventSeq),
+      ...(count ? totalHeader(await countJobs(deps, request)) : {}),
+    });
     if (fields === "full") {
-      const { jobs: body, nextCursor } = await listWholeJobs(deps, request);
-      return { status: 200, body, headers: { ...nextPage(nextCursor), ...(await total()) } };
+      const page = await listWholeJobs(deps, request);
+      return { status: 200, body: page.jobs, headers: await headersOf(page) };
     }
-    const { jobs, nextCursor } = await listJobs(deps, request);
-    const body = await summarizeJobs(deps, jobs, identity);
-    return { status: 200, body, headers: { ...nextPage(nextCursor), ...(await total()) } };
+    const page = await listJobs(deps, request);
+    const body = await summarizeJobs(deps, page.jobs, identity);
+    return { status: 200, body, headers: await headersOf(page) };
   },
 
   async changeJobs({ deps, identity, origin, body }) {

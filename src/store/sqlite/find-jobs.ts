@@ -41,7 +41,8 @@ function textOf({ from, fixed }: Path): string {
 const usersMax = 30;
 
 function pathsOf(context: Context, filter: JobFilter): Paths {
-  const { tenantId, userId, statuses, idPart } = filter;
+  const { tenantId, userId, statuses, idPart, ids } = filter;
+  if (ids !== undefined) return { paths: [byIds], values: [JSON.stringify(ids)] };
   if (idPart !== undefined) return idPaths(idPart);
   if (statuses?.every(isUnsuccessful)) {
     const from = "jobs INDEXED BY jobs_unsuccessful";
@@ -59,6 +60,11 @@ function pathsOf(context: Context, filter: JobFilter): Paths {
   const paths = users.map((_, index) => ({ from, fixed: `tenant_id = ?1 AND user_id = ?${16 + index}` }));
   return { paths, values: users };
 }
+
+const byIds: Path = {
+  from: "jobs INDEXED BY sqlite_autoindex_jobs_1",
+  fixed: "id IN (SELECT value FROM json_each(?16))",
+};
 
 /** The parts of the index `jobs_by_id_end`, from the first job to the last. */
 const parts = `(WITH RECURSIVE parts (part) AS (

@@ -1,3 +1,4 @@
+import { jobStates } from "../../core/job.ts";
 import {
   type CutField,
   countedJobsMax,
@@ -17,6 +18,7 @@ import { readSizes, readSound, readUnreadable } from "./stored-row.ts";
 /** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. */
 export function listJobs(context: Context, filter: JobFilter): JobPage {
   const { seqs, nextBefore } = findJobs(context, filter);
+  const lastEventSeq = context.tallies.get("event_seq");
   const jobs: ListedJob[] = [];
   let bytes = 0;
   for (const seq of seqs) {
@@ -24,9 +26,9 @@ export function listJobs(context: Context, filter: JobFilter): JobPage {
     if (found === null) continue;
     jobs.push(found.listed);
     bytes += found.bytes;
-    if (bytes > pageBytesMax && jobs.length < seqs.length) return { jobs, nextBefore: seq };
+    if (bytes > pageBytesMax && jobs.length < seqs.length) return { jobs, nextBefore: seq, lastEventSeq };
   }
-  return { jobs, nextBefore };
+  return { jobs, nextBefore, lastEventSeq };
 }
 
 type Found = { listed: ListedJob; bytes: number };
@@ -60,6 +62,12 @@ export function countJobs(
   context: Context,
   filter: Omit<JobFilter, "limit">,
 ): { count: number; isMore: boolean } {
+  const { statuses = jobStates, ...others } = filter;
+  if (Object.values(others).every((value) => value === undefined)) {
+    // The database knows how many jobs of all tenants are in each state.
+    const counts = [...new Set(statuses)].map((status) => context.tallies.get(`jobs.${status}`));
+    return { count: counts.reduce((sum, count) => sum + count, 0), isMore: false };
+  }
   const { seqs, nextBefore } = findJobs(context, { ...filter, limit: countedJobsMax });
   return { count: seqs.length, isMore: nextBefore !== null };
 }

@@ -10,12 +10,14 @@ import { showListed } from "./show-job.ts";
 type ListRequest = {
   identity: Identity;
   filter: ListFilter;
+  /** Only these jobs; others that do not exist or are not the caller's are left out. */
+  ids?: readonly string[] | undefined;
   limit: number;
   offset?: number | undefined;
   cursor?: string | undefined;
 };
 
-type ListedPage = { jobs: ListedJob[]; nextCursor: string | null };
+type ListedPage = { jobs: ListedJob[]; nextCursor: string | null; lastEventSeq: number };
 
 /**
  * The jobs that the caller may see, newest first, with the cursor of the next page. Only the page without a cursor is the
@@ -24,13 +26,13 @@ type ListedPage = { jobs: ListedJob[]; nextCursor: string | null };
 export async function listJobs(deps: HubDeps, request: ListRequest): Promise<ListedPage> {
   const { limit, offset, cursor } = request;
   const visible = visibleFilter(request);
-  if (visible === null) return { jobs: [], nextCursor: null };
+  if (visible === null) return { jobs: [], nextCursor: null, lastEventSeq: deps.feed.lastSeq };
   const before = cursor === undefined ? undefined : parseCursor(cursor);
-  const { jobs, nextBefore } = await deps.store.listJobs({ ...visible, limit, offset, before });
-  return { jobs, nextCursor: nextBefore === null ? null : String(nextBefore) };
+  const { jobs, nextBefore, lastEventSeq } = await deps.store.listJobs({ ...visible, limit, offset, before });
+  return { jobs, nextCursor: nextBefore === null ? null : String(nextBefore), lastEventSeq };
 }
 
-type Asked = Pick<ListRequest, "identity" | "filter">;
+type Asked = Pick<ListRequest, "identity" | "filter" | "ids">;
 
 /** How many jobs fit the filter; counting ends at a bound, and then there may be more. */
 export async function countJobs(deps: HubDeps, asked: Asked): Promise<{ count: number; isMore: boolean }> {
@@ -59,10 +61,10 @@ export async function findJobIds(
 }
 
 /** The filter for the jobs that the caller may see; null if these are none. */
-function visibleFilter({ identity, filter }: Asked): Omit<JobFilter, "limit"> | null {
+function visibleFilter({ identity, filter, ids }: Asked): Omit<JobFilter, "limit"> | null {
   const { tenantId, userId } = visibleTo(identity);
   if (userId !== undefined && filter.user_id !== undefined && filter.user_id !== userId) return null;
-  return { ...storeFilter(filter), tenantId, userId: userId ?? filter.user_id };
+  return { ...storeFilter(filter), ids, tenantId, userId: userId ?? filter.user_id };
 }
 
 function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {

@@ -13,12 +13,14 @@ const wholeBytesMax = 4 * 1024 ** 2;
 export async function listWholeJobs(
   deps: HubDeps,
   request: Parameters<typeof listJobs>[1],
-): Promise<{ jobs: JobSummary[]; nextCursor: string | null }> {
+): Promise<{ jobs: JobSummary[]; nextCursor: string | null; lastEventSeq: number }> {
   if (request.limit > wholeJobsMax) {
     throw invalidArgument({ path: "limit", message: `must be at most ${wholeJobsMax} with fields=full` });
   }
   const { identity } = request;
   const page = await listJobs(deps, request);
+  // Jobs are read after this event: they may be newer than it, never older.
+  const { lastEventSeq } = page;
   const jobs: JobSummary[] = [];
   let bytes = 0;
   let lastSeq: number | null = null;
@@ -26,13 +28,13 @@ export async function listWholeJobs(
     const stored = await deps.store.getJob({ jobId: job.id });
     if (stored === null) continue;
     bytes += bytesOf(stored);
-    if (bytes > wholeBytesMax && lastSeq !== null) return { jobs, nextCursor: String(lastSeq) };
+    if (bytes > wholeBytesMax && lastSeq !== null) return { jobs, nextCursor: String(lastSeq), lastEventSeq };
     const view = await showJob(deps, stored, identity);
     jobs.push({ ...view, cut: [] });
     lastSeq = job.seq;
     await setImmediate();
   }
-  return { jobs, nextCursor: page.nextCursor };
+  return { jobs, nextCursor: page.nextCursor, lastEventSeq };
 }
 
 function bytesOf({ job, document }: StoredJob): number {

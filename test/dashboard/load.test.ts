@@ -1,0 +1,113 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { JobSummary } from "../../src/contract/view-shapes.ts";
+import { eventually } from "../support/eventually.ts";
+import { HubProcess } from "../support/hub-process.ts";
+import { Storm } from "../support/storm.ts";
+import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+import { violations, visit } from "./visit.ts";
+import { readFlicker, watchFlicker, watchWork } from "./watch-page.ts";
+
+const suite = hasBrowser ? describe : describe.skip;
+const name = hasBrowser ? "the dashboard under load" : "the dashboard under load (not capable: no chromium)";
+
+const jobs = 5_000;
+const changesPerSecond = 500;
+const stormMs = 12_000;
+
+suite(name, () => {
+  const hub = new HubProcess({ WRIT_LEASE_MS: "3600000", WRIT_WORKER_INACTIVE_MS: "86400000" });
+  let storm: Storm;
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    await hub.start();
+    storm = new Storm(hub);
+    await storm.open();
+    await storm.fill(jobs, { pending: 200 });
+    browser = await openBrowser();
+    ({ page } = await visit(browser));
+    await signIn(page, hub, hub.token);
+    await page.goto(`${hub.url}/jobs`);
+    await page.locator(".row-window .job-row").first().waitFor();
+  });
+  afterAll(async () => {
+    await storm?.close();
+    await browser?.close();
+    await hub.remove();
+  });
+
+  /** The newest jobs as the hub lists them, and as the table shows them. */
+  const listed = async () => {
+    const headers = { Authorization: `Bearer ${hub.token}` };
+    const answer = await fetch(`${hub.url}/api/v1/jobs?limit=100`, { headers });
+    return ((await answer.json()) as JobSummary[]).map(({ id, status, result }) =>
+      [id, status, status === "completed" ? JSON.stringify(result) : ""].join(" "),
+    );
+  };
+  const shown = () =>
+    page.evaluate(`[...document.querySelectorAll(".row-window .job-row")].map((row) => {
+      const status = row.querySelector(".cell-state").textContent.toLowerCase();
+      const preview = row.querySelector(".cell-preview").textContent;
+      return [row.dataset.id, status, status === "completed" ? preview : ""].join(" ");
+    })`) as Promise<string[]>;
+  const equalToHub = () =>
+    eventually("the table shows what the hub lists", async () => {
+      const rows = await shown();
+      const expected = (await listed()).slice(0, rows.length);
+      return rows.length >= 20 && JSON.stringify(rows) === JSON.stringify(expected);
+    });
+
+  test("500 changes a second are folded into a few drawings, without a heavy task and without flicker", async () => {
+    const idle = await watchWork(page, () => pause(3_000));
+    await watchFlicker(page);
+    storm.start(changesPerSecond);
+    const busy = await watchWork(page, () => pause(stormMs));
+    await storm.stop();
+    console.log(
+      JSON.stringify({ changesPerSecond: Math.round((storm.changes / stormMs) * 1000), idle, busy }),
+    );
+    expect(storm.changes).toBeGreaterThan(500);
+    // Of the page's own doing, none; by the clock, less than the machine's other work explains.
+    expect(busy.heavyTasks).toBeLessThanOrEqual(1);
+    expect(busy.longTaskMs / 1000 / busy.seconds).toBeLessThan(0.6);
+    expect(busy.layouts / busy.seconds).toBeLessThan(80);
+    await equalToHub();
+    expect(await readFlicker(page)).toEqual({ remade: 0, undone: [], empty: 0 });
+  });
+
+  test("while somebody points at the table, rows change in place and none moves", async () => {
+    await equalToHub();
+    const before = (await shown()).map((row) => row.split(" ")[0]);
+    await page.locator(".row-window .job-row").nth(3).hover();
+    storm.start(changesPerSecond);
+    await page.getByRole("button", { name: /newer jobs/ }).waitFor();
+    await expect.poll(() => storm.changes).toBeGreaterThan(1_000);
+    await storm.stop();
+    expect((await shown()).map((row) => row.split(" ")[0])).toEqual(before);
+    await page.mouse.move(5, 5);
+    await page.getByRole("button", { name: /newer jobs/ }).click();
+    await equalToHub();
+  });
+
+  test("a hub that is killed in the storm and comes back: the table shows exactly what the hub lists", async () => {
+    await page.mouse.move(5, 5);
+    storm.start(changesPerSecond);
+    await expect.poll(() => storm.changes).toBeGreaterThan(300);
+    await hub.kill();
+    await pause(500);
+    const changesBefore = storm.changes;
+    await hub.start();
+    await expect.poll(() => storm.changes, { timeout: 60_000 }).toBeGreaterThan(changesBefore + 300);
+    await storm.stop();
+    await equalToHub();
+    const ids = (await shown()).map((row) => row.split(" ")[0]);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("nothing that the page did was against its policy", () => {
+    expect(violations).toEqual([]);
+  });
+});
