@@ -67,7 +67,7 @@ function project(name: string, groupOrder: number, options: object) {
       // Only what hangs meets these: longer than all the patience inside one test, on a machine that is busy.
       testTimeout: 240_000,
       hookTimeout: 240_000,
-      expect: { poll: { timeout: 30_000, interval: 10 } },
+      expect: { poll: { timeout: 120_000, interval: 10 } },
       sequence: { groupOrder },
       ...options,
     },

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 /** Long enough for a machine that does much else; a condition that is met returns at once. */
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 const lookMs = 10;
 
 /** Waits until the look gives something other than null, undefined or false, and returns it. */
