@@ -1,9 +1,9 @@
 import { WritError } from "../core/errors.ts";
+import { LineSplitter } from "./line-splitter.ts";
 
 export type SseEvent = { id?: string; event: string; data: string };
 
-// Our own events are far below these; the bounds keep a broken server from filling the memory.
-const lineCharsMax = 1024 * 1024;
+// Our own events are far below this; the bound keeps a broken server from filling the memory.
 const eventCharsMax = 8 * 1024 * 1024;
 
 /** Reads server-sent events as the HTML standard defines them: an unfinished event at the end is dropped. */
@@ -29,28 +29,6 @@ export function formatSse({ id, event, data }: SseEvent): string {
   return `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\n${dataLines.join("")}\n`;
 }
 
-/** Splits text at \n, \r\n and \r, wherever the chunks end. */
-class LineSplitter {
-  #rest = "";
-  #endedWithCr = false;
-
-  *push(text: string): Generator<string> {
-    let start = this.#endedWithCr && text.startsWith("\n") ? 1 : 0;
-    if (text !== "") this.#endedWithCr = false;
-    for (let end = findLineEnd(text, start); end !== -1; end = findLineEnd(text, start)) {
-      const line = this.#rest + text.slice(start, end);
-      this.#rest = "";
-      refuseLongLine(line.length);
-      yield line;
-      // A \r ends the line at once; waiting for a possible \n would delay the event.
-      this.#endedWithCr = text[end] === "\r" && end + 1 === text.length;
-      start = end + (text[end] === "\r" && text[end + 1] === "\n" ? 2 : 1);
-    }
-    this.#rest += text.slice(start);
-    refuseLongLine(this.#rest.length);
-  }
-}
-
 class EventBuilder {
   #lastId: string | undefined;
   #event = "";
@@ -72,7 +50,9 @@ class EventBuilder {
     if (field === "id" && !value.includes("\0")) this.#lastId = value;
     if (field !== "data") return;
     this.#dataChars += value.length + 1;
-    if (this.#dataChars > eventCharsMax) throw tooLong("event", eventCharsMax);
+    if (this.#dataChars > eventCharsMax) {
+      throw new WritError("HTTP_ERROR", `a server-sent event is longer than ${eventCharsMax} characters`);
+    }
     this.#data.push(value);
   }
 
@@ -86,19 +66,4 @@ class EventBuilder {
     // The last id stays in force until another one is sent, so every event says where to resume.
     return this.#lastId === undefined ? event : { id: this.#lastId, ...event };
   }
-}
-
-const lineEnd = /[\r\n]/g;
-
-function findLineEnd(text: string, from: number): number {
-  lineEnd.lastIndex = from;
-  return lineEnd.exec(text)?.index ?? -1;
-}
-
-function refuseLongLine(length: number): void {
-  if (length > lineCharsMax) throw tooLong("line", lineCharsMax);
-}
-
-function tooLong(what: string, max: number): WritError {
-  return new WritError("HTTP_ERROR", `a server-sent ${what} is longer than ${max} characters`);
 }
