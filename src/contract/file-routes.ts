@@ -15,6 +15,9 @@ const objectHeaders = {
   "Upload-Complete": "HEAD on the URL of an upload: ?1 if the file is complete",
 } as const;
 
+/** A picture only by the URL of a preview. */
+const bytesOrPicture = { type: "application/octet-stream", alsoType: "image/*" } as const;
+
 /** Files: the inputs and outputs of jobs. */
 export const fileRoutes = {
   presignFiles: route({
@@ -101,10 +104,10 @@ export const fileRoutes = {
     params: shapes.ticketParams,
     headers: { Range: { description: "One range of bytes, such as `bytes=0-1023`" } },
     answers: {
-      200: { description: "The bytes", type: "application/octet-stream", headers: objectHeaders },
+      200: { description: "The bytes", ...bytesOrPicture, headers: objectHeaders },
       206: {
         description: "A range of them",
-        type: "application/octet-stream",
+        ...bytesOrPicture,
         headers: { ...objectHeaders, "Content-Range": "Which range, and the size of the file" },
       },
     },

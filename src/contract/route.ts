@@ -42,6 +42,8 @@ export type AnswerRow = {
   description: string;
   shape?: z.ZodType;
   type?: string;
+  /** What its type may be too, such as `image/*`. */
+  alsoType?: string;
   /** Headers that it may have, with what they contain. */
   headers?: { readonly [name: string]: string };
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { storageMethods } from "../core/storage-policy.ts";
-import { anyJson, folderId, integer, jobId, objectKey, sha256Text, text } from "./fields.ts";
+import { anyJson, folderId, integer, jobId, objectKey, queryFlag, sha256Text, text } from "./fields.ts";
 
 /** How many URLs one call may ask for. */
 export const fileUrlsMax = 100;
@@ -93,7 +93,12 @@ export const completeByTokenRequest = z.strictObject({
 export type CompleteByTokenRequest = z.infer<typeof completeByTokenRequest>;
 
 export const artifactParams = z.strictObject({ id: jobId, key: objectKey });
-export const artifactQuery = z.strictObject({ folder_id: folderId.optional() });
+export const artifactQuery = z.strictObject({
+  folder_id: folderId.optional(),
+  preview: queryFlag
+    .optional()
+    .meta({ description: "Serve it as a picture: a file of at most 8 MiB that is named like one" }),
+});
 
 /** The part of a signed URL that says what may be done; only the hub reads it. */
 export const ticketParams = z.strictObject({

@@ -64,7 +64,13 @@ export type StoreServed = {
    * CHECKSUM_MISMATCH if they are others, NOT_FOUND if there are none.
    */
   complete(place: ObjectPlace, upload: PutUpload): Promise<void>;
-  downloadUrl(place: ObjectPlace, options: { expiresInSec: number }): Promise<string>;
+  /** As a download; with a type, as a picture. */
+  downloadUrl(
+    place: ObjectPlace,
+    options: { expiresInSec: number; imageType?: string | undefined },
+  ): Promise<string>;
+  /** Where such URLs lead: scheme, host and port. */
+  origin: string;
 };
 
 export type SignedUpload = { size: number; sha256: string; expiresInSec: number };

@@ -98,7 +98,7 @@ test("the dashboard is one document for all its pages, with nothing inline and n
 
 test("without a built dashboard, the first page says how to build it and runs no script", async () => {
   const app = new Hono<HttpEnv>();
-  bindDashboard(app, () => new Response("not built"), "/nonexistent");
+  bindDashboard(app, { orElse: () => new Response("not built"), imageOrigin: null }, "/nonexistent");
   expect(await (await app.request("/jobs")).text()).toBe("not built");
 });
 

@@ -54,7 +54,9 @@ function wrongSuccess(route: Route, { status, headers, text, bytes }: Answer): s
   if (row === undefined) return "its table does not name that status";
   if (row.shape === undefined && row.type === undefined) return bytes.length === 0 ? null : "it has a body";
   const type = row.type ?? "application/json";
-  if (headers["content-type"] !== type) return `it is ${headers["content-type"]} instead of ${type}`;
+  const also = row.alsoType?.replace("*", "") ?? type;
+  if (headers["content-type"] !== type && !headers["content-type"]?.startsWith(also))
+    return `it is ${headers["content-type"]} instead of ${type}`;
   return row.shape === undefined ? null : wrongJson(row.shape, text);
 }
 

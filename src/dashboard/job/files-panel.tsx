@@ -1,53 +1,109 @@
+import { useState } from "react";
 import { buildRequest } from "../../contract/build-request.ts";
 import { routes } from "../../contract/routes.ts";
+import type { ArtifactList } from "../../contract/storage-shapes.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
+import { imageTypeOf } from "../../core/image-type.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
-import { bytesText } from "../parts/format.ts";
+import { bytesText, countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { ErrorBand } from "../parts/notices.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
+import { Picture } from "./picture.tsx";
 
-/** The files that the job has stored. The hub redirects to where each of them is. */
+type File = ArtifactList["files"][number];
+
+/** A job may store thousands; the rest is one command away. */
+const filesShownMax = 100;
+/** Each is up to 8 MiB, so further ones are drawn when somebody asks. */
+const picturesAtFirst = 4;
+
+/** The files that the job has stored, and pictures among them. The hub redirects to where each of them is. */
 export function FilesPanel({ job }: { job: JobView }) {
   const { id, output_files } = job;
-  const { data } = useQuery(`files ${id} ${output_files.length}`, async () => {
+  const [hasAll, setHasAll] = useState(false);
+  const { data, error, at, reload } = useQuery(`files ${id} ${output_files.length}`, async () => {
     if (output_files.length === 0) return [];
     return (await callHub(routes.listArtifacts, { params: { id } })).body.files;
   });
   if (output_files.length === 0) return null;
-  const files = data ?? output_files.map((file) => ({ ...file, available: false }));
+  const files = data ?? [];
+  const pictures = files.filter(isPicture);
+  const shown = hasAll ? pictures.slice(0, filesShownMax) : pictures.slice(0, picturesAtFirst);
+  const hidden = pictures.length - shown.length;
   return (
-    <section className="panel">
+    <section className="panel" aria-label="Files">
       <header>
         <h2>Files</h2>
-        <span className="grow">{files.length}</span>
+        <span className="grow">{countText(output_files.length)}</span>
       </header>
+      <ErrorBand error={error} at={at} onRetry={reload} />
+      {shown.length === 0 ? null : (
+        <div className="pictures">
+          {shown.map((file) => (
+            <Picture key={keyOf(file)} name={nameOf(file)} src={filePath(id, file, true)} />
+          ))}
+        </div>
+      )}
+      {hidden > 0 && !hasAll ? (
+        <button type="button" className="button quiet small" onClick={() => setHasAll(true)}>
+          Show {plural(hidden, "more picture")}
+        </button>
+      ) : null}
       <ul className="files">
-        {files.map(({ folder_id, object_key, size, available }) => (
-          <li className="row" key={`${folder_id}/${object_key}`}>
-            <Icon name="file" />
-            <span className="grow cut mono" title={object_key}>
-              <bdi>{object_key}</bdi>
-            </span>
-            <span className="dim">{size === undefined ? "" : bytesText(size)}</span>
-            {available ? (
-              <a
-                className="icon-button"
-                href={filePath(id, { folder_id, object_key })}
-                download={object_key.split("/").at(-1)}
-                aria-label={`Download ${object_key}`}
-              >
-                <Icon name="download" />
-              </a>
-            ) : (
-              <span className="dimmer">gone</span>
-            )}
-          </li>
+        {files.slice(0, filesShownMax).map((file) => (
+          <FileRow key={keyOf(file)} id={id} file={file} />
         ))}
+        {files.length > filesShownMax ? (
+          <li className="dimmer">
+            and {countText(files.length - filesShownMax)} more: jobctl artifacts {id}
+          </li>
+        ) : null}
       </ul>
     </section>
   );
 }
 
-function filePath(id: string, { folder_id, object_key }: { folder_id: string; object_key: string }): string {
-  return buildRequest(routes.getArtifact, { params: { id, key: object_key }, query: { folder_id } }).path;
+function FileRow({ id, file }: { id: string; file: File }) {
+  const { object_key, size, available } = file;
+  return (
+    <li className="row">
+      <Icon name="file" />
+      <span className="grow cut mono" title={object_key}>
+        <PlainText text={file.path} />
+      </span>
+      <span className="dim">{bytesText(size)}</span>
+      {available ? (
+        <a
+          className="icon-button"
+          href={filePath(id, file, false)}
+          download={nameOf(file)}
+          aria-label={`Download ${file.path}`}
+        >
+          <Icon name="download" />
+        </a>
+      ) : (
+        <span className="dimmer">gone</span>
+      )}
+    </li>
+  );
+}
+
+function isPicture({ object_key: name, size, available }: File): boolean {
+  return available && imageTypeOf({ name, size }) !== null;
+}
+
+function keyOf({ folder_id, object_key }: File): string {
+  return `${folder_id}/${object_key}`;
+}
+
+function nameOf({ object_key }: File): string {
+  return object_key.split("/").at(-1) ?? object_key;
+}
+
+/** A preview is a redirect within this hub, or to the object store that the page's policy names. */
+function filePath(id: string, { folder_id, object_key }: File, isPreview: boolean): string {
+  const query = isPreview ? { folder_id, preview: true } : { folder_id };
+  return buildRequest(routes.getArtifact, { params: { id, key: object_key }, query }).path;
 }

@@ -18,12 +18,14 @@ import { StateBadge, shownState } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go } from "../shell/router.ts";
 import { AttemptBars } from "./attempt-bars.tsx";
+import { DetailsPanel } from "./details-panel.tsx";
 import { FilesPanel } from "./files-panel.tsx";
+import { IsolationPanel } from "./isolation-panel.tsx";
 import { JobActs } from "./job-acts.tsx";
 import { JobProof } from "./job-proof.tsx";
 import { JobSentence } from "./job-sentence.tsx";
+import { ResourcesPanel } from "./resources-panel.tsx";
 import { TreePanel } from "./result-tree.tsx";
-import { DetailsPanel, IsolationPanel, ResourcesPanel } from "./side-panels.tsx";
 import { WhoCould } from "./who-could.tsx";
 
 /** While a job is not over, what no event tells is read again this often. */

@@ -35,7 +35,7 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
   app.onError((error, context) => refuse(deps, context, error));
   app.notFound((context) => refuse(deps, context, unmatched(context)));
   bindHealth(app, deps);
-  bindPages(app, deps.version);
+  bindPages(app, deps);
   bindRoutes(app, deps, {
     ...jobHandlers,
     ...fileHandlers,

@@ -18,25 +18,33 @@ const safe = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-refer
 
 /**
  * Scripts and styles are files of this hub, nothing is inline, and no text becomes markup: with Trusted Types the
- * browser refuses it even if a page tried. Images may also be blobs, for previews of files.
+ * browser refuses it even if a page tried. Pictures that jobs have stored come from the hub too, or from exactly the
+ * object store that it uses.
  */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' blob:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+function policyFor(imageOrigin: string | null): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    imageOrigin === null ? "img-src 'self'" : `img-src 'self' ${imageOrigin}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
 
 type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayBuffer> | null; type: string };
 
 /** The dashboard: its files by their names, and the same document for the address of every page. */
-export function bindDashboard(app: Hono<HttpEnv>, orElse: () => Response, folder = builtFolder): void {
+export function bindDashboard(
+  app: Hono<HttpEnv>,
+  { orElse, imageOrigin }: { orElse: () => Response; imageOrigin: string | null },
+  folder = builtFolder,
+): void {
+  const policy = policyFor(imageOrigin);
   let files: Map<string, BuiltFile> | undefined;
   const find = (name: string): BuiltFile | undefined => {
     files ??= readBuilt(folder);

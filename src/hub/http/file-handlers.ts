@@ -25,8 +25,10 @@ export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
 
   async getArtifact({ deps, identity, origin, params, query, context }) {
     const asked = { identity, origin, jobId: params.id, key: params.key, folderId: query.folder_id };
-    const hubUrl = hubUrlOf(context.env.incoming, deps.settings);
-    const location = await artifactUrl(deps, { ...asked, hubUrl });
+    const isPreview = query.preview ?? false;
+    // A page shows pictures of its own origin only, whatever the hub's public address is.
+    const hubUrl = isPreview ? "" : hubUrlOf(context.env.incoming, deps.settings);
+    const location = await artifactUrl(deps, { ...asked, hubUrl, isPreview });
     return { status: 302, headers: { Location: location, "Cache-Control": "no-store" } };
   },
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import { apiPrefixes } from "./api-prefixes.ts";
-import type { HttpEnv } from "./call.ts";
+import type { HttpDeps, HttpEnv } from "./call.ts";
 import { bindDashboard } from "./dashboard.ts";
 import { escapeHtml, htmlPage } from "./html.ts";
 import { loadReference } from "./reference/load-reference.ts";
@@ -30,9 +30,14 @@ const referenceHeaders = {
 };
 
 /** The pages of the hub, and the reference of its API. */
-export function bindPages(app: Hono<HttpEnv>, version: string): void {
+export function bindPages(
+  app: Hono<HttpEnv>,
+  { version, objects }: Pick<HttpDeps, "version" | "objects">,
+): void {
+  const imageOrigin = objects.servedBy === "store" ? objects.origin : null;
   const reference = atFirstUse(() => loadReference(version));
-  bindDashboard(app, () => new Response(plainPage(version), { headers: plainHeaders }));
+  const orElse = () => new Response(plainPage(version), { headers: plainHeaders });
+  bindDashboard(app, { orElse, imageOrigin });
   const serve = (path: string, file: keyof ReferenceFiles, headers: Record<string, string>) => {
     for (const prefix of apiPrefixes) {
       app.get(`${prefix}${path}`, () => new Response(reference()[file], { headers }));

@@ -24,7 +24,7 @@ export async function getObject(call: Call<"getObject">): Promise<Answer<"getObj
   const { start, end } = range ?? { start: 0, end: object.size };
   const status = range === null ? 200 : 206;
   const headers = {
-    ...headersOf(object),
+    ...headersOf(object, ticket.imageType),
     "Content-Length": String(end - start),
     ...(range === null ? {} : { "Content-Range": `bytes ${start}-${end - 1}/${object.size}` }),
   };
@@ -71,11 +71,11 @@ function head(context: HttpContext, status: 200 | 206, headers: Record<string, s
   return { status, body: written };
 }
 
-function headersOf({ file }: ReadableObject): Record<string, string> {
+function headersOf({ file }: ReadableObject, imageType: string | undefined): Record<string, string> {
   const name = file.objectKey.split("/").at(-1)!;
   return {
-    "Content-Type": "application/octet-stream",
-    "Content-Disposition": `attachment; filename="${name}"`,
+    "Content-Type": imageType ?? "application/octet-stream",
+    "Content-Disposition": imageType === undefined ? `attachment; filename="${name}"` : "inline",
     "Cache-Control": "private, no-store",
     // A stored file is never a page of ours, whatever it looks like.
     "X-Content-Type-Options": "nosniff",

@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { ObjectPlace, PutUpload, SignedUpload, StoreServed, UploadUrls } from "../objects.ts";
 import { copyObject } from "./copy-object.ts";
 import { S3Calls, unavailable } from "./s3-calls.ts";
-import type { S3Settings } from "./s3-settings.ts";
+import { objectUrl, type S3Settings } from "./s3-settings.ts";
 import { beginParts, joinParts, listParts } from "./upload-parts.ts";
 
 const mib = 1024 ** 2;
@@ -24,6 +24,7 @@ export type S3Options = { wholeBytesMax?: number; partBytesMin?: number };
  */
 export class S3Objects implements StoreServed {
   readonly servedBy = "store";
+  readonly origin: string;
   readonly #calls: S3Calls;
   readonly #bucket: string;
   readonly #options: Required<S3Options>;
@@ -31,6 +32,7 @@ export class S3Objects implements StoreServed {
 
   constructor(settings: S3Settings, clock: Clock, options: S3Options = {}) {
     this.#calls = new S3Calls(settings, clock);
+    this.origin = objectUrl(settings, "").origin;
     this.#bucket = settings.bucket;
     this.#options = { wholeBytesMax, partBytesMin, ...options };
   }
@@ -158,11 +160,14 @@ export class S3Objects implements StoreServed {
     return hash.digest("hex");
   }
 
-  downloadUrl(place: ObjectPlace, { expiresInSec }: { expiresInSec: number }): Promise<string> {
+  downloadUrl(
+    place: ObjectPlace,
+    { expiresInSec, imageType }: { expiresInSec: number; imageType?: string | undefined },
+  ): Promise<string> {
     const name = place.objectKey.split("/").at(-1)!;
     const query = {
-      "response-content-disposition": `attachment; filename="${name}"`,
-      "response-content-type": "application/octet-stream",
+      "response-content-disposition": imageType === undefined ? `attachment; filename="${name}"` : "inline",
+      "response-content-type": imageType ?? "application/octet-stream",
     };
     return this.#calls.presign({ method: "GET", key: fileKey(place), query }, expiresInSec);
   }

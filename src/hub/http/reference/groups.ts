@@ -32,7 +32,7 @@ const groups: readonly Group[] = [
   {
     name: "Tokens and sessions",
     description: "Who may call, and who am I.",
-    has: ({ path }) => /^\/(?:tokens|session)\b/.test(path),
+    has: ({ path }) => /^\/(?:tokens|session|certs)\b/.test(path),
   },
   {
     name: "Signing keys",

@@ -136,13 +136,18 @@ function responsesOf(route: Route): Record<string, Response> {
   return Object.fromEntries([...own, ...refused]);
 }
 
-function responseOf(status: number, { description, shape, type, headers = {} }: AnswerRow): Response {
+function responseOf(
+  status: number,
+  { description, shape, type, alsoType, headers = {} }: AnswerRow,
+): Response {
   const shown = Object.entries(headers).map(([name, text]) => [name, header(text)]);
   const head = { description, ...(shown.length > 0 ? { headers: Object.fromEntries(shown) } : {}) };
   if (status >= 400 && shape === undefined) return { ...head, content: errorContent(status) };
   const mediaType = type ?? (shape === undefined ? undefined : "application/json");
   if (mediaType === undefined) return head;
-  if (shape === undefined) return { ...head, content: { [mediaType]: { schema: { type: "string" } } } };
+  const mediaTypes = [mediaType, ...(alsoType === undefined ? [] : [alsoType])];
+  const plain = mediaTypes.map((name) => [name, { schema: { type: "string" } }]);
+  if (shape === undefined) return { ...head, content: Object.fromEntries(plain) };
   const schema = schemaOf(shape, "output");
   return { ...head, content: { [mediaType]: { schema, example: exampleOf(schema) } } };
 }

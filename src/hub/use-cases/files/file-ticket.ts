@@ -23,6 +23,8 @@ const claims = z.strictObject({
   attempt: z.int().nullable(),
   size: z.int().nullable(),
   sha256: z.string().nullable(),
+  /** Set when the file is shown as a picture, not downloaded. */
+  imageType: z.string().optional(),
   expiresAt: z.int(),
 });
 

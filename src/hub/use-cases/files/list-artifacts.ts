@@ -3,6 +3,7 @@ import type { ArtifactList } from "../../../contract/storage-shapes.ts";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
+import { imageTypeOf } from "../../../core/image-type.ts";
 import type { OutputFile } from "../../../core/output-file.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -21,7 +22,7 @@ export async function listArtifacts(deps: HubDeps, asked: Asked): Promise<Artifa
 /** The URL of one of them. */
 export async function artifactUrl(
   deps: HubDeps,
-  asked: Asked & { key: string; folderId: string | undefined; hubUrl: string },
+  asked: Asked & { key: string; folderId: string | undefined; hubUrl: string; isPreview: boolean },
 ): Promise<string> {
   const { jobId, key, folderId } = asked;
   const artifacts = await artifactsOf(deps, asked);
@@ -36,7 +37,15 @@ export async function artifactUrl(
   if (found.object === null) {
     throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted, or has not been restored`);
   }
-  return downloadUrl(deps, asked.hubUrl, found.object);
+  if (!asked.isPreview) return downloadUrl(deps, asked.hubUrl, found.object);
+  return downloadUrl(deps, asked.hubUrl, found.object, previewType(found));
+}
+
+function previewType({ object_key: name, size }: Artifact): string {
+  const type = imageTypeOf({ name, size });
+  if (type !== null) return type;
+  const message = `must be false for ${name}: it is not named like a picture, or is larger than 8 MiB`;
+  throw invalidArgument({ path: "preview", message });
 }
 
 async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {

@@ -143,11 +143,17 @@ async function readUrl(
   };
 }
 
-/** Where the bytes of a file can be read for the next minutes. */
-export async function downloadUrl(deps: HubDeps, hubUrl: string, file: StoredObject): Promise<string> {
+/** Where the bytes of a file can be read for the next minutes: as a download, or as a picture of a type. */
+export async function downloadUrl(
+  deps: HubDeps,
+  hubUrl: string,
+  file: StoredObject,
+  imageType?: string,
+): Promise<string> {
   const { objects } = deps;
-  if (objects.servedBy === "store") return objects.downloadUrl(file, { expiresInSec: urlSec });
-  return ticketUrl(deps, hubUrl, { ...ticketOf(file), method: "GET" });
+  if (objects.servedBy === "store") return objects.downloadUrl(file, { expiresInSec: urlSec, imageType });
+  const shown = imageType === undefined ? {} : { imageType };
+  return ticketUrl(deps, hubUrl, { ...ticketOf(file), method: "GET", ...shown });
 }
 
 function ticketOf(file: StoredObject): Omit<FileTicket, "method" | "expiresAt"> {
@@ -169,9 +175,11 @@ function ticketUrl(
     attempt,
     size,
     sha256,
+    imageType,
   }: Omit<FileTicket, "expiresAt">,
 ): string {
   const expiresAt = clock.nowMs() + urlSec * 1000;
-  const file = { id, tenantId, userId, folderId, objectKey, jobId, attempt, size, sha256 };
+  const shown = imageType === undefined ? {} : { imageType };
+  const file = { id, tenantId, userId, folderId, objectKey, jobId, attempt, size, sha256, ...shown };
   return `${hubUrl}/api/v1/objects/${makeTicket(keys.macKey, { method, ...file, expiresAt })}`;
 }

@@ -1,0 +1,59 @@
+import type { JobView } from "../../contract/view-shapes.ts";
+import { Icon } from "../parts/icon.tsx";
+
+const partWords: Record<string, string> = {
+  cgroup: "own cgroup",
+  namespaces: "own pid, ipc, uts",
+  "namespaces: user": "own user namespace",
+  jail: "read-only jail",
+  user: "user of its own",
+  capabilities: "no capabilities",
+  no_new_privs: "no new privileges",
+  seccomp: "seccomp filter",
+  network: "no network",
+  idmap: "mapped mounts",
+};
+const limitWords = ["cpu", "memory", "io", "pids"];
+
+/** What really stood between the job and its host. */
+export function IsolationPanel({ job }: { job: JobView }) {
+  const { isolation } = job;
+  if (isolation === null) return null;
+  const parts = isolation.applied.filter((part) => !limitWords.includes(part));
+  const limited = isolation.applied.filter((part) => limitWords.includes(part));
+  const isStrict = isolation.level === "strict";
+  return (
+    <section className="panel">
+      <header>
+        <h2>Isolation</h2>
+        <span className="grow" />
+        <span className="state" data-state={isStrict ? "completed" : "assigned"}>
+          <Icon name={isStrict ? "lock" : "warning"} />
+          {isolation.level}
+        </span>
+      </header>
+      <ul className="isolation">
+        {parts.map((part) => (
+          <li key={part}>
+            <Icon name="check" />
+            {partWords[part] ?? part}
+          </li>
+        ))}
+        {isolation.missing.map(({ part, why }) => (
+          <li key={part} className="lacking">
+            <Icon name="warning" />
+            <span>
+              without {partWords[part] ?? part}: {why}
+            </span>
+          </li>
+        ))}
+        {limited.length === 0 ? null : (
+          <li className="wide">
+            <Icon name="check" />
+            limits on {limited.join(", ")}
+          </li>
+        )}
+      </ul>
+    </section>
+  );
+}
