@@ -1,6 +1,5 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { notStarted } from "../core/failure.ts";
 import type { JsonValue } from "../core/json-value.ts";
 import {
   type JobMount,
@@ -17,6 +16,7 @@ import { processEnvironment } from "./process-environment.ts";
 import { type ResultForm, readResult } from "./read-result.ts";
 import { readSecrets } from "./read-secrets.ts";
 import {
+  notBegun,
   type RunContext,
   type RunnerDeps,
   type RunOutcome,
@@ -95,12 +95,6 @@ async function startInSandbox(
     if (!(error instanceof SandboxUnavailable)) throw error;
     return { kind: "released", reason: error.message, isHostDown: error.isHostDown };
   }
-}
-
-/** The start was reported, but nothing was executed: a job that is allowed one attempt still has it. */
-function notBegun(outcome: RunOutcome): RunOutcome {
-  if (outcome.kind !== "released") return outcome;
-  return { ...outcome, reason: `${notStarted}: ${outcome.reason}` };
 }
 
 async function preparePlan(

@@ -1,6 +1,6 @@
 import type { JobDocument } from "../contract/document.ts";
 import type { RunKind } from "../contract/kinds.ts";
-import type { FailureClass, FailureDetail } from "../core/failure.ts";
+import { type FailureClass, type FailureDetail, notStarted } from "../core/failure.ts";
 import type { JsonObject } from "../core/json-value.ts";
 import type { LimitsText } from "../core/limits.ts";
 import type { OutputFile } from "../core/output-file.ts";
@@ -167,6 +167,12 @@ export function stoppedOutcome(reason: StopReason, context: TimedAttempt): RunOu
     case "drain":
       return { kind: "released", reason: "the worker is stopping" };
   }
+}
+
+/** The start was reported, but nothing was executed: a job that is allowed one attempt still has it. */
+export function notBegun(outcome: RunOutcome): RunOutcome {
+  if (outcome.kind !== "released") return outcome;
+  return { ...outcome, reason: `${notStarted}: ${outcome.reason}` };
 }
 
 export const outputLimitReason = "wrote more than the output limit allows";

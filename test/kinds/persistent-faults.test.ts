@@ -3,15 +3,30 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { freshName } from "../support/jobs.ts";
 import { freePort, kindStage, processOf } from "./stage.ts";
 
 const stage = kindStage();
+
+/** Time enough for an answer to DELETE on a machine that is busy. */
+const patient = { env: { WRIT_STOP_GRACE_MS: "60000" } };
 
 type Flag = "--with-delete" | `--ready-after=${number}`;
 
 function odd(port: number, input: { act: string; [more: string]: unknown }, flags: Flag[] = []) {
   const command = [...stage.node("odd.mjs"), "--port", String(port), ...flags];
   return { kind: "persistent_http", worker_command: command, port, job_input: input };
+}
+
+/** As messages name the worker. */
+function who(port: number, flags: Flag[] = []): string {
+  const name = [...stage.node("odd.mjs"), "--port", port, ...flags].join(" ");
+  return `the worker "${name.length > 80 ? `${name.slice(0, 80)}…` : name}" on port ${port}`;
+}
+
+/** The end of the log of a worker that has written nothing more than that it listens. */
+function logged(port: number): string {
+  return `; its log default-${port}.out.log ends with: odd worker on port ${port}`;
 }
 
 /** The job runs in its worker process. */
@@ -23,6 +38,12 @@ async function served(id: string): Promise<void> {
 function listenerOf(port: number): number {
   const rows = execFileSync("ss", ["-Hltnp", `sport = :${port}`], { encoding: "utf8" });
   return Number(/pid=(\d+)/.exec(rows)?.[1]);
+}
+
+/** The job of this input ends when the gate is opened, however long everything else takes. */
+function newGate(): { input: { act: string; file: string }; open(): void } {
+  const file = join(stage.programs, freshName("gate"));
+  return { input: { act: "until", file }, open: () => writeFileSync(file, "") };
 }
 
 async function cancel(id: string): Promise<void> {
@@ -48,7 +69,11 @@ test("a worker that ends before it is ready is told with its error", async () =>
     status: "failed",
     fail_detail: "WORKER_NOT_READY",
     fail_history: [
-      { reason: "the worker process exited with code 1 before it was ready: TypeError: no model" },
+      {
+        reason: expect.stringMatching(
+          /^the worker ".*" on port \d+ exited with code 1 before it was ready: TypeError: no model$/,
+        ),
+      },
     ],
   });
 });
@@ -64,28 +89,70 @@ test("a command that does not exist is told as for any other job", async () => {
 });
 
 test.each([
-  ["garbage", "HTTP_REQUEST_FAILED"],
-  ["wrong-job", "HTTP_REQUEST_FAILED"],
-  ["refuse-garbage", "JOB_SUBMIT_FAILED"],
-])("a worker that answers %s fails its job", async (act, detail) => {
+  [
+    "garbage",
+    "HTTP_REQUEST_FAILED",
+    'answered GET /job/ID with HTTP 200 and "all is well"; expected HTTP 200 and {"job_id", "status", …}',
+  ],
+  ["wrong-job", "HTTP_REQUEST_FAILED", 'answered GET /job/ID with the status of job "other"'],
+  [
+    "unknown-status",
+    "HTTP_REQUEST_FAILED",
+    'answered GET /job/ID with the status "done"; use pending, running, completed, success or failed',
+  ],
+  [
+    "forget",
+    "HTTP_REQUEST_FAILED",
+    "answered GET /job/ID with HTTP 404: it does not know the job that it accepted",
+  ],
+  [
+    "refuse-garbage",
+    "JOB_SUBMIT_FAILED",
+    'answered POST /job with HTTP 200 and "yes"; expected {"accepted": true, "job_id": "ID"}',
+  ],
+  ["not-http", "JOB_SUBMIT_FAILED", "answered POST /job with something that is not HTTP"],
+  ["hang-up", "JOB_SUBMIT_FAILED", "closed the connection instead of answering POST /job"],
+])(
+  "a worker that answers %s fails its job, and the message says what it answered",
+  async (act, detail, what) => {
+    await stage.startWorker();
+    const port = await freePort();
+    const id = await stage.submit(odd(port, { act }), { max_attempts: 1 });
+    const reason = `${who(port)} ${what.replace("ID", id)}${logged(port)}`;
+    expect(await stage.ended(id)).toMatchObject({
+      status: "failed",
+      fail_detail: detail,
+      fail_history: [{ reason }],
+    });
+  },
+);
+
+test("a worker that is ready for one job at a time is waited for", async () => {
   await stage.startWorker();
-  const id = await stage.submit(odd(await freePort(), { act }), { max_attempts: 1 });
-  expect(await stage.ended(id)).toMatchObject({ status: "failed", fail_detail: detail });
+  const [port, gate] = [await freePort(), newGate()];
+  const first = await stage.submit(odd(port, { ...gate.input, act: "until-alone" }));
+  await served(first);
+  const second = await stage.submit(odd(port, { act: "echo" }));
+  await eventually("the second has begun", async () => (await stage.get(second)).status === "running");
+  gate.open();
+  expect(await stage.ended(first)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await stage.ended(second)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
 test("a crash fails exactly the jobs that the process had; the next job gets a new process", async () => {
   await stage.startWorker();
-  const [port, otherPort] = [await freePort(), await freePort()];
-  const elsewhere = await stage.submit(odd(otherPort, { act: "sleep", ms: 3000 }));
-  const bystander = await stage.submit(odd(port, { act: "sleep", ms: 3000 }));
+  const [port, otherPort, gate] = [await freePort(), await freePort(), newGate()];
+  const elsewhere = await stage.submit(odd(otherPort, gate.input));
+  const bystander = await stage.submit(odd(port, gate.input));
   await served(elsewhere);
   await served(bystander);
   const culprit = await stage.submit(odd(port, { act: "crash" }), { max_attempts: 1 });
   expect(await stage.ended(culprit)).toMatchObject({
     status: "failed",
     fail_detail: "WORKER_EXIT_ERROR",
-    fail_history: [{ reason: "the worker process exited with code 7 in the middle of the job" }],
+    fail_history: [{ reason: `${who(port)} exited with code 7 in the middle of the job${logged(port)}` }],
   });
+  gate.open();
   expect(await stage.ended(bystander)).toMatchObject({ status: "completed", attempts: 2 });
   expect(await stage.ended(elsewhere)).toMatchObject({ status: "completed", attempts: 1 });
 });
@@ -98,48 +165,60 @@ test("killing the process fails exactly the jobs that it had", async () => {
     await stage.submit(odd(port, { act: "never" }), more),
     await stage.submit(odd(port, { act: "never" }), more),
   ];
-  const other = await stage.submit(odd(otherPort, { act: "sleep", ms: 2000 }), more);
+  const gate = newGate();
+  const other = await stage.submit(odd(otherPort, gate.input), more);
   for (const id of [...mine, other]) await served(id);
   process.kill(listenerOf(port), "SIGKILL");
   for (const id of mine) {
     expect(await stage.ended(id)).toMatchObject({
       status: "failed",
       fail_detail: "SIGNALED",
-      fail_history: [{ reason: "the worker process was killed by SIGKILL in the middle of the job" }],
+      fail_history: [{ reason: `${who(port)} was killed by SIGKILL in the middle of the job` }],
     });
   }
+  gate.open();
   expect(await stage.ended(other)).toMatchObject({ status: "completed" });
 });
 
 test("a cancelled job ends alone if its worker has DELETE", async () => {
-  await stage.startWorker();
+  await stage.startWorker(patient);
   const port = await freePort();
   const cancelled = await stage.submit(odd(port, { act: "never" }, ["--with-delete"]));
-  const other = await stage.submit(odd(port, { act: "sleep", ms: 2000 }, ["--with-delete"]));
+  const gate = newGate();
+  const other = await stage.submit(odd(port, gate.input, ["--with-delete"]));
   await served(cancelled);
   await served(other);
   await cancel(cancelled);
   expect(await stage.ended(cancelled)).toMatchObject({ status: "failed", fail_code: "CANCELLED" });
+  gate.open();
   expect(await stage.ended(other)).toMatchObject({ status: "completed", attempts: 1, attempt: 1 });
 });
 
-test("without DELETE a cancel restarts the process, and its other jobs go back without blame", async () => {
+test("without DELETE a cancel restarts the process: its other jobs run again without charge, except one that may run only once", async () => {
   await stage.startWorker();
   const port = await freePort();
   const before = await stage.ended(await stage.submit(odd(port, { act: "echo" })));
   const cancelled = await stage.submit(odd(port, { act: "never" }));
-  const other = await stage.submit(odd(port, { act: "sleep", ms: 2000 }));
-  await served(cancelled);
-  await served(other);
+  const gate = newGate();
+  const other = await stage.submit(odd(port, gate.input));
+  const once = await stage.submit(odd(port, gate.input), { max_attempts: 1 });
+  for (const id of [cancelled, other, once]) await served(id);
   await cancel(cancelled);
   expect(await stage.ended(cancelled)).toMatchObject({ status: "failed", fail_code: "CANCELLED" });
+  gate.open();
   const again = await stage.ended(other);
   expect(again).toMatchObject({ status: "completed", attempts: 1, attempt: 2 });
   expect(processOf(again)).not.toBe(processOf(before));
+  const reason = "its only attempt was ended: the worker process was restarted to end another of its jobs";
+  expect(await stage.ended(once)).toMatchObject({
+    status: "failed",
+    fail_code: "WORKER_DISCONNECTED",
+    fail_history: [{ reason }],
+  });
 });
 
 test("a job that takes too long is ended there, and the process lives", async () => {
-  await stage.startWorker();
+  await stage.startWorker(patient);
   const port = await freePort();
   const flags: Flag[] = ["--with-delete"];
   const before = await stage.ended(await stage.submit(odd(port, { act: "echo" }, flags)));

@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import { eventually } from "../support/eventually.ts";
@@ -84,14 +86,36 @@ test("what a job logs can be seen while it runs", async () => {
   expect(await stage.get(id)).toMatchObject({ status: "running" });
 });
 
-test("another command of the same tenant on the port of a worker is refused, in words that help", async () => {
+test("another command of the same tenant takes over the port of a worker that has nothing to do", async () => {
   await stage.startWorker();
   const port = await freePort();
-  await stage.ended(await stage.submit(shout(port, { text: "mine" })));
-  const other = { ...shout(port, { text: "x" }), worker_command: ["sleep", "60"] };
-  const job = await stage.ended(await stage.submit(other, { max_attempts: 1 }));
-  expect(job).toMatchObject({ status: "failed", fail_detail: "WORKER_NOT_READY" });
-  expect(job.fail_history[0]!.reason).toContain(`port ${port} belongs to another worker of yours`);
+  const mine = await stage.ended(await stage.submit(shout(port, { text: "mine" })));
+  const run = shout(port, { text: "other" });
+  const other = { ...run, worker_command: [...run.worker_command, "--another"] };
+  const taken = await stage.ended(await stage.submit(other, { max_attempts: 1 }));
+  expect(taken).toMatchObject({ status: "completed", result: { shouted: "OTHER" } });
+  expect(processOf(taken)).not.toBe(processOf(mine));
+});
+
+test("another command, or other secrets, on the port of a worker that is busy is refused in one line", async () => {
+  const file = join(stage.programs, "../secret");
+  writeFileSync(file, "correct-horse", { mode: 0o600 });
+  await stage.startWorker({ settings: { secrets: { API_KEY: { file, tenants: ["default"] } } } });
+  const port = await freePort();
+  const run = shout(port, { text: "busy", sleep_ms: 600_000 });
+  const busy = await stage.submit(run);
+  await eventually("it runs", async () => (await stage.output(busy)) === "shouting busy\n");
+  const who = `the worker "${run.worker_command.join(" ").slice(0, 80)}…" on port ${port}`;
+  const reasonOf = async (other: object) =>
+    (await stage.ended(await stage.submit({ ...run, ...other }, { max_attempts: 1 }))).fail_history[0];
+  expect(await reasonOf({ worker_command: ["sleep", "60"] })).toMatchObject({
+    detail: "WORKER_NOT_READY",
+    reason: `${who} still has a job; use another port, or wait until it has none`,
+  });
+  expect(await reasonOf({ secrets: ["API_KEY"] })).toMatchObject({
+    detail: "WORKER_NOT_READY",
+    reason: `${who}, started with other secrets, still has a job; use another port, or wait until it has none`,
+  });
 });
 
 test("the port of another tenant's worker is refused without a word about it", async () => {
@@ -106,7 +130,11 @@ test("the port of another tenant's worker is refused without a word about it", a
   expect(await stage.ended(id)).toMatchObject({
     status: "failed",
     fail_detail: "WORKER_NOT_READY",
-    fail_history: [{ reason: `the worker is not ready: port ${port} is already in use on this machine` }],
+    fail_history: [
+      {
+        reason: `port ${port} is used by another program on this machine, which this worker did not start for you; use another port, or end that program`,
+      },
+    ],
   });
   const again = await stage.ended(await stage.submit(shout(port, { text: "still mine" })));
   expect(processOf(again)).toBe(processOf(mine));
@@ -123,6 +151,11 @@ test("a stranger that listens on the port is given no job", async () => {
   const { port } = stranger.address() as AddressInfo;
   const job = await stage.ended(await stage.submit(shout(port, { text: "x" }), { max_attempts: 1 }));
   expect(job).toMatchObject({ status: "failed", fail_detail: "WORKER_NOT_READY" });
+  expect(job.fail_history[0]!.reason).toMatch(
+    new RegExp(
+      `^port ${port} is used by .+ \\(pid ${process.pid}\\), which this worker did not start for you; `,
+    ),
+  );
   expect(seen).toEqual([]);
   await new Promise((resolve) => stranger.close(resolve));
 });

@@ -29,4 +29,9 @@ test("the worker that docs/container-workers.md starts once works as it stands t
   const id = await stage.submit(run, { type: "hello.v1" });
   expect(await stage.ended(id)).toMatchObject({ status: "completed", result: { greeting: "hello Ada" } });
   expect(await stage.output(id)).toBe("greeting Ada\n");
+  const nameless = await stage.submit({ ...run, job_input: {} }, { type: "hello.v1", max_attempts: 1 });
+  expect(await stage.ended(nameless)).toMatchObject({
+    status: "failed",
+    fail_history: [{ reason: "JOB_EXECUTION_ERROR: KeyError('name')" }],
+  });
 });

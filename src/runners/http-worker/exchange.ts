@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as openRequest } from "node:http";
 import type { LookupFunction } from "node:net";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock, Timer } from "../../runtime/clock.ts";
 
 export type Call = {
   port: number;
@@ -15,16 +15,25 @@ export type Call = {
 
 export type Answer = { status: number; text: string };
 
-/** There is no answer: nobody listens, the connection broke, it took too long, or it was too large. */
+/**
+ * There is no answer: nobody listens, the connection broke, it took too long, or it was too large. The message is what
+ * the server did, to be put behind its name: `closed the connection instead of answering GET /job/1`.
+ */
 export class ExchangeFailure extends Error {
-  constructor(reason: string) {
-    super(reason);
+  constructor(message: string) {
+    super(message);
     this.name = "ExchangeFailure";
   }
 }
 
 /** A result has at most 1 MiB; JSON may take several bytes for one character of it. */
 const answerBytesMax = 4 * 1024 * 1024;
+
+/**
+ * Time is counted in this many parts, and a part counts as one however late its timer fires: on a busy machine this
+ * program may be held up itself, while the answer is waiting to be read.
+ */
+const timeParts = 10;
 
 /** Some servers listen on one of the two addresses only. */
 const loopback = [
@@ -58,24 +67,36 @@ export function exchange(clock: Clock, call: Call): Promise<Answer> {
       },
     });
     const settle = (act: () => void): void => {
-      timer.cancel();
+      limit.cancel();
       signal?.removeEventListener("abort", onAbort);
       act();
       request.destroy();
     };
-    const fail = (reason: string): void => settle(() => reject(new ExchangeFailure(reason)));
+    const fail = (message: string): void => settle(() => reject(new ExchangeFailure(message)));
     const onAbort = (): void => settle(() => reject(signal?.reason));
-    const timer = clock.setTimer(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
+    const limit = countTime(clock, timeoutMs, () =>
+      fail(`did not answer ${nameOf(call)} within ${timeoutMs / 1000} s`),
+    );
     signal?.addEventListener("abort", onAbort, { once: true });
-    request.on("error", (error) => fail(causeOf(error)));
+    request.on("error", (error) => fail(faultOf(call, error)));
     request.on("response", (response) => {
       readAnswer(response).then(
         (answer) => settle(() => resolve(answer)),
-        (error: unknown) => fail(causeOf(error)),
+        (error: unknown) => fail(faultOf(call, error)),
       );
     });
     request.end(body);
   });
+}
+
+function countTime(clock: Clock, ms: number, onOver: () => void): Timer {
+  let parts = 0;
+  let timer: Timer;
+  const arm = (): void => {
+    timer = clock.setTimer(() => (++parts < timeParts ? arm() : onOver()), ms / timeParts);
+  };
+  arm();
+  return { cancel: () => timer.cancel() };
 }
 
 async function readAnswer(response: IncomingMessage): Promise<Answer> {
@@ -83,10 +104,22 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
+    if (bytes > answerBytesMax) throw new TooLarge();
     chunks.push(chunk);
   }
   return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") };
+}
+
+class TooLarge extends Error {}
+
+function faultOf(call: Call, error: unknown): string {
+  if (error instanceof TooLarge) return `answered ${nameOf(call)} with more than ${answerBytesMax} bytes`;
+  const cause = causeOf(error);
+  if (cause === "ECONNREFUSED") return "does not accept connections";
+  if (cause === "ECONNRESET") return `closed the connection instead of answering ${nameOf(call)}`;
+  // What Node's parser of HTTP finds fault with.
+  if (cause.startsWith("HPE_")) return `answered ${nameOf(call)} with something that is not HTTP`;
+  return `could not be asked ${nameOf(call)} (${cause})`;
 }
 
 /** When both addresses were tried there is one error for each, and the first says enough. */
@@ -94,4 +127,8 @@ function causeOf(error: unknown): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   if (!(first instanceof Error)) return String(first);
   return "code" in first && typeof first.code === "string" ? first.code : first.message;
+}
+
+function nameOf({ method, path }: Call): string {
+  return `${method} ${path}`;
 }

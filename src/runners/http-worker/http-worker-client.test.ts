@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { type HandClock, handClock } from "../../runtime/hand-clock.testing.ts";
 import { HttpWorkerClient } from "./http-worker-client.ts";
 
@@ -143,7 +143,7 @@ test("an answer that is too large is cut off", async () => {
     response.on("error", () => {});
     response.end(Buffer.alloc(8 * 1024 * 1024, " "));
   };
-  await expect(client().waitForEnd(id)).rejects.toThrow("larger than");
+  await expect(client().waitForEnd(id)).rejects.toThrow("with more than 4194304 bytes");
 });
 
 test("garbage ends the wait at once", async () => {
@@ -192,12 +192,57 @@ async function passWhenAsked(clock: HandClock, asked: Promise<void>, ms: number)
 test("a submission that hangs ends after 10 s, and a readiness check after 5 s", async () => {
   const clock = handClock();
   const slow = new HttpWorkerClient(clock, port);
-  const submitted = expect(slow.submit(job)).rejects.toThrow("no answer within 10000 ms");
+  const submitted = expect(slow.submit(job)).rejects.toThrow("did not answer POST /job within 10 s");
   await passWhenAsked(clock, hang("POST /job"), 10_000);
   await submitted;
   const ready = slow.isReady();
   await passWhenAsked(clock, hang("GET /health/ready"), 5_000);
   expect(await ready).toBe(false);
+});
+
+test("a worker has at most 16 requests at once; the others wait, and a cancel does not", async () => {
+  let open = 0;
+  let openMax = 0;
+  const gate = Promise.withResolvers<void>();
+  replies["GET /health/ready"] = async (_request, response) => {
+    openMax = Math.max(openMax, ++open);
+    await gate.promise;
+    open--;
+    response.end();
+  };
+  const busy = client();
+  const checks = Array.from({ length: 40 }, () => busy.isReady());
+  await vi.waitUntil(() => open === 16, { timeout: 60_000 });
+  expect(await busy.cancel(id, { withinMs: 60_000 })).toBe(true);
+  gate.resolve();
+  expect(new Set(await Promise.all(checks))).toEqual(new Set([true]));
+  expect(openMax).toBe(16);
+});
+
+test("a request that waits for its turn ends with its signal", async () => {
+  replies["GET /health/ready"] = () => {};
+  const busy = client();
+  const stop = new AbortController();
+  const checks = Array.from({ length: 16 }, () => busy.isReady(stop.signal));
+  const waiting = busy.isReady(stop.signal);
+  stop.abort("cancelled");
+  for (const check of [...checks, waiting]) await expect(check).rejects.toBe("cancelled");
+});
+
+test("time in which this program was held up does not count against an answer", async () => {
+  const clock = handClock();
+  const asked = hang("GET /health/ready");
+  let answer: boolean | undefined;
+  // Each timer fires a minute late.
+  const late: Clock = { ...clock, setTimer: (fn, ms) => clock.setTimer(fn, ms + 60_000) };
+  const ready = new HttpWorkerClient(late, port).isReady().then((isReady) => {
+    answer = isReady;
+  });
+  await passWhenAsked(clock, asked, 9 * 60_500);
+  expect(answer).toBe(undefined);
+  await clock.pass(60_500);
+  await ready;
+  expect(answer).toBe(false);
 });
 
 test("a job that never ends is given up after its time", async () => {

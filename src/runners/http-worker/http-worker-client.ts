@@ -1,5 +1,7 @@
 import { backOffMs } from "../../runtime/back-off.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { Turns } from "../../runtime/turns.ts";
+import { untilAborted } from "../../runtime/until-aborted.ts";
 import { RunFailure } from "../runner.ts";
 import { type Answer, type Call, ExchangeFailure, exchange } from "./exchange.ts";
 import {
@@ -30,16 +32,22 @@ const jobMsDefault = 30 * 60_000;
 const pollMs = { firstMs: 2, maxMs: 1_000 };
 /** A worker that is busy may miss an answer; one that misses this many in a row is lost. */
 const missesMax = 3;
+/** More requests at once would only wait at the worker, where the time for their answers runs out meanwhile. */
+const requestsMax = 16;
 
 /** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. */
 export class HttpWorkerClient {
   readonly #clock: Clock;
   readonly #port: number;
+  readonly #who: string;
+  readonly #turns = new Turns(requestsMax);
   #lastStatus: number | undefined;
 
-  constructor(clock: Clock, port: number) {
+  /** `who` is the worker in messages. */
+  constructor(clock: Clock, port: number, who = `the worker on port ${port}`) {
     this.#clock = clock;
     this.#port = port;
+    this.#who = who;
   }
 
   /** The HTTP status of the worker's latest answer. */
@@ -49,16 +57,26 @@ export class HttpWorkerClient {
 
   /** `GET /health/ready`: whether the worker takes jobs now. */
   async isReady(signal?: AbortSignal): Promise<boolean> {
-    const answer = await this.#ask({ method: "GET", path: "/health/ready", timeoutMs: statusMs, signal });
-    return typeof answer !== "string" && answer.status === 200;
+    return (await this.findProblem(signal)) === null;
+  }
+
+  /** Why the worker takes no jobs now; null if it does. */
+  async findProblem(signal?: AbortSignal): Promise<string | null> {
+    const path = "/health/ready";
+    const answer = await this.#ask({ method: "GET", path, timeoutMs: statusMs, signal });
+    if (typeof answer === "string") return `${this.#who} ${answer}`;
+    if (answer.status === 200) return null;
+    return `${this.#who} answered GET ${path} with HTTP ${answer.status} instead of 200`;
   }
 
   /** Resolves when the worker is ready, after at most this long. */
   async waitUntilReady({ withinMs, signal }: { withinMs: number; signal?: AbortSignal }): Promise<void> {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
-    for (let tries = 0; !(await this.isReady(signal)); tries++) {
+    for (let tries = 0; ; tries++) {
+      const problem = await this.findProblem(signal);
+      if (problem === null) return;
       if (this.#clock.monotonicMs() >= endsAtMs) {
-        const reason = `the worker on port ${this.#port} was not ready within ${withinMs / 1000} s: GET /health/ready must answer 200`;
+        const reason = `${problem}; it had ${withinMs / 1000} s to become ready`;
         throw new RunFailure("EXECUTION_ERROR", "WORKER_NOT_READY", reason);
       }
       await this.#clock.sleep(backOffMs(tries, pollMs), signal);
@@ -69,8 +87,8 @@ export class HttpWorkerClient {
   async submit(job: SubmittedJob, signal?: AbortSignal): Promise<void> {
     const body = submissionJson(job);
     const answer = await this.#ask({ method: "POST", path: "/job", body, timeoutMs: submitMs, signal });
-    if (typeof answer === "string") throw submitFailed(`POST /job failed: ${answer}`);
-    judgeSubmission(answer, job.jobId);
+    if (typeof answer === "string") throw submitFailed(`${this.#who} ${answer}`);
+    judgeSubmission(answer, { jobId: job.jobId, who: this.#who });
   }
 
   /** Polls `GET /job/{id}` until the job has ended. Rejects with the signal's reason when it is aborted. */
@@ -94,11 +112,12 @@ export class HttpWorkerClient {
       const answer = await this.#askStatus(jobId, signal);
       if (typeof answer === "string") {
         misses++;
-        if (misses >= missesMax) throw requestFailed(`GET /job/{id} failed ${misses} times: ${answer}`);
+        if (misses >= missesMax)
+          throw requestFailed(`${this.#who} ${answer}, and no better the ${misses - 1} times before`);
         continue;
       }
       misses = 0;
-      const status = judgeStatus(answer, jobId);
+      const status = judgeStatus(answer, { jobId, who: this.#who });
       if (status.kind === "ended") return status.end;
       if (status.progress !== undefined) onProgress?.(status.progress);
     }
@@ -114,7 +133,8 @@ export class HttpWorkerClient {
   ): Promise<boolean> {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
     const timeoutMs = Math.max(1, Math.min(statusMs, withinMs));
-    const answer = await this.#ask({ method: "DELETE", path: jobPath(jobId), timeoutMs, signal });
+    // Out of turn: what holds up the others may be this very job.
+    const answer = await this.#exchange({ method: "DELETE", path: jobPath(jobId), timeoutMs, signal });
     const isTaken = typeof answer !== "string" && answer.status >= 200 && answer.status < 300;
     for (let polls = 0; ; polls++) {
       if (await this.#hasEnded(jobId, signal)) return true;
@@ -125,19 +145,29 @@ export class HttpWorkerClient {
   }
 
   async #hasEnded(jobId: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const answer = await this.#askStatus(jobId, signal);
-    if (typeof answer === "string") return false;
+    const path = jobPath(jobId);
+    const answer = await this.#exchange({ method: "GET", path, timeoutMs: statusMs, signal });
+    if (typeof answer === "string" || answer.status >= 500) return false;
     return answer.status === 404 || tryJudgeStatus(answer, jobId)?.kind === "ended";
   }
 
   /** The answer, or why there is none for now. */
   async #askStatus(jobId: string, signal?: AbortSignal): Promise<Answer | string> {
-    const answer = await this.#ask({ method: "GET", path: jobPath(jobId), timeoutMs: statusMs, signal });
-    if (typeof answer !== "string" && answer.status >= 500) return `HTTP ${answer.status}`;
+    const path = jobPath(jobId);
+    const answer = await this.#ask({ method: "GET", path, timeoutMs: statusMs, signal });
+    if (typeof answer !== "string" && answer.status >= 500)
+      return `answered GET ${path} with HTTP ${answer.status}`;
     return answer;
   }
 
-  async #ask(call: Omit<Call, "port">): Promise<Answer | string> {
+  #ask(call: Omit<Call, "port">): Promise<Answer | string> {
+    return untilAborted(
+      this.#turns.take(() => this.#exchange(call)),
+      call.signal,
+    );
+  }
+
+  async #exchange(call: Omit<Call, "port">): Promise<Answer | string> {
     try {
       const answer = await exchange(this.#clock, { ...call, port: this.#port });
       this.#lastStatus = answer.status;
@@ -163,7 +193,7 @@ function jobPath(jobId: string): string {
 
 function tryJudgeStatus(answer: Answer, jobId: string): JobStatus | undefined {
   try {
-    return judgeStatus(answer, jobId);
+    return judgeStatus(answer, { jobId, who: "" });
   } catch {
     return undefined;
   }

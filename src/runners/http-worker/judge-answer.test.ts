@@ -3,6 +3,7 @@ import { RunFailure } from "../runner.ts";
 import { judgeStatus, judgeSubmission } from "./judge-answer.ts";
 
 const id = "0198f6f0-0000-7000-8000-000000000001";
+const asked = { jobId: id, who: "the worker on port 8101" };
 
 function answer(body: unknown, status = 200) {
   return { status, text: typeof body === "string" ? body : JSON.stringify(body) };
@@ -33,7 +34,7 @@ test.each([
     answer({ accepted: false, error: { code: "DUPLICATE_JOB_ID" } }, 409),
   ],
 ])("%s for a submission may be better next time", (_name, given) => {
-  expect(failureOf(() => judgeSubmission(given, id))).toMatchObject({
+  expect(failureOf(() => judgeSubmission(given, asked))).toMatchObject({
     code: "EXECUTION_ERROR",
     detail: "JOB_SUBMIT_FAILED",
   });
@@ -43,7 +44,7 @@ test("a job that its worker refuses is not tried again, and keeps the worker's c
   const error = { code: "UNKNOWN_JOB_CLASS", message: "image.crop is unknown" };
   for (const status of [200, 400, 404, 422]) {
     expect(
-      failureOf(() => judgeSubmission(answer({ accepted: false, job_id: id, error }, status), id)),
+      failureOf(() => judgeSubmission(answer({ accepted: false, job_id: id, error }, status), asked)),
     ).toEqual({
       code: "INVALID_JOB",
       detail: "JOB_NOT_ACCEPTED",
@@ -53,7 +54,7 @@ test("a job that its worker refuses is not tried again, and keeps the worker's c
 });
 
 test("a job is accepted by its own id", () => {
-  judgeSubmission(answer({ accepted: true, job_id: id }, 202), id);
+  judgeSubmission(answer({ accepted: true, job_id: id }, 202), asked);
 });
 
 test.each([
@@ -64,7 +65,7 @@ test.each([
   ["a redirect", answer({ job_id: id, status: "completed" }, 302)],
   ["a job that it does not know", answer({ error: { code: "JOB_NOT_FOUND" } }, 404)],
 ])("%s for a status is a failed request", (_name, given) => {
-  expect(failureOf(() => judgeStatus(given, id))).toMatchObject({
+  expect(failureOf(() => judgeStatus(given, asked))).toMatchObject({
     code: "EXECUTION_ERROR",
     detail: "HTTP_REQUEST_FAILED",
   });
@@ -75,24 +76,24 @@ test.each(["completed", "success"])(
   (status) => {
     const text = `{"job_id":"${id}","status":"${status}","result":{"b":1.0,"a":12345678901}}`;
     const end = { kind: "succeeded", resultJson: '{"a":12345678901,"b":1.0}' };
-    expect(judgeStatus(answer(text), id)).toEqual({ kind: "ended", end });
+    expect(judgeStatus(answer(text), asked)).toEqual({ kind: "ended", end });
   },
 );
 
 test("a job without a result has the result null", () => {
   const end = { kind: "succeeded", resultJson: "null" };
-  expect(judgeStatus(answer({ job_id: id, status: "completed" }), id)).toEqual({ kind: "ended", end });
+  expect(judgeStatus(answer({ job_id: id, status: "completed" }), asked)).toEqual({ kind: "ended", end });
 });
 
 test("a result that is too large fails the job", () => {
   const result = "x".repeat(1024 * 1024);
-  const judged = judgeStatus(answer({ job_id: id, status: "completed", result }), id);
+  const judged = judgeStatus(answer({ job_id: id, status: "completed", result }), asked);
   expect(judged).toMatchObject({ end: { kind: "failed", code: "EXECUTION_ERROR" } });
 });
 
 test("a failure keeps the worker's error and its result", () => {
   const error = { code: "JOB_EXECUTION_ERROR", message: "no such image" };
-  const judged = judgeStatus(answer({ job_id: id, status: "failed", error, result: { done: 3 } }), id);
+  const judged = judgeStatus(answer({ job_id: id, status: "failed", error, result: { done: 3 } }), asked);
   expect(judged).toEqual({
     kind: "ended",
     end: {
@@ -105,12 +106,12 @@ test("a failure keeps the worker's error and its result", () => {
 });
 
 test.each([[undefined], [null], [42], [{}], [""]])("a failure with the error %j has a reason", (error) => {
-  const judged = judgeStatus(answer({ job_id: id, status: "failed", error }), id);
+  const judged = judgeStatus(answer({ job_id: id, status: "failed", error }), asked);
   expect(judged).toMatchObject({ end: { reason: "the job failed and its worker gave no reason" } });
 });
 
 test("progress is read when it makes sense", () => {
-  const judge = (more: object) => judgeStatus(answer({ job_id: id, status: "running", ...more }), id);
+  const judge = (more: object) => judgeStatus(answer({ job_id: id, status: "running", ...more }), asked);
   expect(judge({})).toEqual({ kind: "open" });
   expect(judge({ progress: 40.5 })).toEqual({ kind: "open", progress: { percent: 40.5 } });
   expect(judge({ progress: 40, progress_detail: "page 2" })).toEqual({

@@ -15,14 +15,20 @@ export type JobStatus = { kind: "open"; progress?: JobProgress } | { kind: "ende
 
 const reasonCharsMax = 2000;
 
+/** The job that was asked for, and the worker as messages name it. */
+type Asked = { jobId: string; who: string };
+
 /** The answer to `POST /job`. Throws a RunFailure unless the worker has accepted exactly this job. */
-export function judgeSubmission(answer: Answer, jobId: string): void {
+export function judgeSubmission(answer: Answer, { jobId, who }: Asked): void {
   const body = readObject(answer);
   if (isSuccess(answer) && body?.["accepted"] === true) {
     if (body["job_id"] === jobId) return;
-    throw submitFailed(`the worker accepted job ${shown(body["job_id"])} instead of ${jobId}`);
+    throw submitFailed(`${who} accepted ${shownId(body["job_id"])} instead of job ${jobId}`);
   }
-  if (body?.["accepted"] !== false) throw submitFailed(unexpected("POST /job", answer));
+  if (body?.["accepted"] !== false) {
+    const expected = `{"accepted": true, "job_id": "${jobId}"}`;
+    throw submitFailed(`${who} answered POST /job with ${shownAnswer(answer)}; expected ${expected}`);
+  }
   const { code, text } = readError(body["error"]);
   const reason = text ?? "the worker did not accept the job and gave no reason";
   // Too busy, out of order, or still at work on an earlier attempt: later it may accept the same job.
@@ -32,13 +38,17 @@ export function judgeSubmission(answer: Answer, jobId: string): void {
 }
 
 /** The answer to `GET /job/{id}`. Throws a RunFailure for one that says nothing about this job. */
-export function judgeStatus(answer: Answer, jobId: string): JobStatus {
+export function judgeStatus(answer: Answer, { jobId, who }: Asked): JobStatus {
   const body = readObject(answer);
-  if (answer.status === 404) throw requestFailed("the worker does not know the job any more");
-  if (body === undefined || !isSuccess(answer)) throw requestFailed(unexpected("GET /job/{id}", answer));
-  if (body["job_id"] !== jobId) {
-    throw requestFailed(`the worker answered for job ${shown(body["job_id"])} instead of ${jobId}`);
+  const asked = `GET /job/${jobId}`;
+  if (answer.status === 404)
+    throw requestFailed(`${who} answered ${asked} with HTTP 404: it does not know the job that it accepted`);
+  if (body === undefined || !isSuccess(answer)) {
+    const expected = `HTTP 200 and {"job_id", "status", …}`;
+    throw requestFailed(`${who} answered ${asked} with ${shownAnswer(answer)}; expected ${expected}`);
   }
+  if (body["job_id"] !== jobId)
+    throw requestFailed(`${who} answered ${asked} with the status of ${shownId(body["job_id"])}`);
   switch (body["status"]) {
     case "pending":
     case "running":
@@ -49,7 +59,9 @@ export function judgeStatus(answer: Answer, jobId: string): JobStatus {
     case "failed":
       return { kind: "ended", end: failed(body) };
     default:
-      throw requestFailed(`the worker answered with the unknown status ${shown(body["status"])}`);
+      throw requestFailed(
+        `${who} answered ${asked} with the status ${shown(body["status"])}; use pending, running, completed, success or failed`,
+      );
   }
 }
 
@@ -117,13 +129,22 @@ function isSuccess({ status }: Answer): boolean {
   return status >= 200 && status < 300;
 }
 
-function unexpected(what: string, { status, text }: Answer): string {
-  return `the worker answered ${what} with HTTP ${status} and ${text === "" ? "nothing" : shown(text)}`;
+function shownAnswer(answer: Answer): string {
+  const { status, text } = answer;
+  const body = readObject(answer) === undefined ? shown(text) : short(text.replace(/\s+/g, " "));
+  return `HTTP ${status} and ${text === "" ? "nothing else" : body}`;
+}
+
+function shownId(value: JsonValue | undefined): string {
+  return value === undefined ? "a job without job_id" : `job ${shown(value)}`;
 }
 
 /** A short piece of what a worker sent, for a message. */
 function shown(value: JsonValue | undefined): string {
-  const text = value === undefined ? "nothing" : canonicalize(value);
+  return value === undefined ? "nothing" : short(canonicalize(value));
+}
+
+function short(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 

@@ -1,6 +1,6 @@
 import { exitOutcome } from "../exit-outcome.ts";
-import type { RunContext, RunOutcome } from "../runner.ts";
-import { lastError } from "./worker-logs.ts";
+import { notBegun, type RunContext, type RunOutcome } from "../runner.ts";
+import { lastWords } from "./worker-logs.ts";
 import { notReady, type WorkerProcess } from "./worker-process.ts";
 
 /** What the end of a process means for a job that waited for it or was served by it. */
@@ -11,8 +11,12 @@ export async function endOutcome(
 ): Promise<RunOutcome> {
   const { exit, stoppedBecause } = await process.gone;
   // No job is to blame for what was done to its worker.
-  if (stoppedBecause !== undefined) return { kind: "released", reason: stoppedBecause };
-  if (exit === undefined || process.running === undefined) throw notReady("its process could not be started");
+  if (stoppedBecause !== undefined) {
+    const released: RunOutcome = { kind: "released", reason: stoppedBecause };
+    return when === "before it was ready" ? notBegun(released) : released;
+  }
+  if (exit === undefined || process.running === undefined)
+    throw notReady(`${process.who} could not be started`);
 
   const { isolation } = process.running;
   const result = { kind: "none" } as const;
@@ -20,10 +24,10 @@ export async function endOutcome(
   const outcome = exitOutcome(context, { argv, exit, stoppedBy: undefined, result, isolation });
   if (outcome.kind === "released" || exit.spawnError !== undefined || exit.lost !== undefined) return outcome;
 
-  const error = exit.signal === null ? await lastError(process.logs) : undefined;
+  const words = exit.signal === null ? await lastWords(process.logs) : "";
   const how =
     outcome.kind === "failed" ? outcome.reason.replace(/^killed/, "was killed") : "exited with code 0";
-  const reason = `the worker process ${how} ${when}${error === undefined ? "" : `: ${error}`}`;
+  const reason = `${process.who} ${how} ${when}${words}`;
   const detail =
     when === "before it was ready"
       ? "WORKER_NOT_READY"

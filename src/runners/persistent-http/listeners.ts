@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
 
 /** Of the kernel's lines for one socket: its own address, its state, and far behind them its inode. */
 const rowPattern = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]{2}) (?:\S+\s+){5}(\d+)/;
@@ -23,6 +23,19 @@ export function areOpenIn(inodes: readonly string[], pids: readonly number[]): b
     for (const link of openFilesOf(pid)) missing.delete(link);
   }
   return missing.size === 0;
+}
+
+/**
+ * The program that has one of these sockets open, such as `python3 (pid 4711)`; undefined if it cannot be seen. One in a
+ * container or in a cage is not named: it may be the job of another tenant.
+ */
+export function programWith(inodes: readonly string[]): string | undefined {
+  if (inodes.length === 0) return undefined;
+  const names = new Set(inodes.map((inode) => `socket:[${inode}]`));
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const pid = pids.find((pid) => openFilesOf(Number(pid)).some((link) => names.has(link)));
+  if (pid === undefined || linkOf(`/proc/${pid}/ns/pid`) !== linkOf("/proc/self/ns/pid")) return undefined;
+  return `${programOf(pid)} (pid ${pid})`;
 }
 
 /** The kernel lists listening sockets before all others, of which there may be thousands. */
@@ -68,6 +81,14 @@ function openFilesOf(pid: number): string[] {
   } catch {
     // It has ended, or this worker may not look at it: then nothing is known to be its own.
     return [];
+  }
+}
+
+function programOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return "a program";
   }
 }
 

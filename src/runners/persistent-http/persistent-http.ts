@@ -1,10 +1,20 @@
+import { untilAborted } from "../../runtime/until-aborted.ts";
 import { type AskedLimits, SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { jobInputOf } from "../job-input.ts";
 import { maskOutcome } from "../mask-outcome.ts";
-import { type RunContext, type Runner, type RunOutcome, stoppedOutcome, stopReasonOf } from "../runner.ts";
+import {
+  notBegun,
+  type RunContext,
+  type Runner,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "../runner.ts";
 import { endOutcome } from "./end-outcome.ts";
+import { findProblem } from "./find-problem.ts";
 import { serveJob } from "./serve-job.ts";
+import { lastWords } from "./worker-logs.ts";
 import { type PooledWorker, WorkerPool } from "./worker-pool.ts";
 import { notReady, ProcessEnded, type WorkerDeps } from "./worker-process.ts";
 import { type WorkerSpec, workerSpec } from "./worker-spec.ts";
@@ -23,35 +33,48 @@ export function persistentHttpRunner(deps: WorkerDeps): Runner {
 async function run(deps: WorkerDeps, pool: WorkerPool, context: RunContext): Promise<RunOutcome> {
   const inputJson = canonicalize(jobInputOf(context));
   const spec = await workerSpec(deps.settings, context);
+  const job: Job = { context, spec, inputJson, isGiven: false };
   try {
-    return maskOutcome(await runOnWorker(deps, pool, { context, spec, inputJson }), spec.masks);
+    return maskOutcome(await runOnWorker(deps, pool, job), spec.masks);
   } catch (error) {
-    if (context.signal.aborted) return stoppedOutcome(stopReasonOf(context.signal), context);
+    if (context.signal.aborted) {
+      const outcome = stoppedOutcome(stopReasonOf(context.signal), context);
+      return job.isGiven ? outcome : notBegun(outcome);
+    }
     if (!(error instanceof SandboxUnavailable)) throw error;
     return { kind: "released", reason: error.message, isHostDown: error.isHostDown };
   }
 }
 
-type Job = { context: RunContext; spec: WorkerSpec; inputJson: string };
+type Job = {
+  context: RunContext;
+  spec: WorkerSpec;
+  inputJson: string;
+  /** Whether a process may have begun with it. */
+  isGiven: boolean;
+};
 
-/** A process that turns out to be out of order is replaced once. */
+/** A job that was given to no process yet takes another one: a process may be out of order, or end just then. */
+const processesMax = 3;
+
 async function runOnWorker(deps: WorkerDeps, pool: WorkerPool, job: Job): Promise<RunOutcome> {
   const { context, spec } = job;
-  for (let isAnnounced = false; ; isAnnounced = true) {
+  for (let tries = 1; ; tries++) {
     const worker = pool.take(spec);
     const { process } = worker;
+    const isLast = tries >= processesMax;
     try {
-      if (!isAnnounced) await announce(deps, context, { ...spec.asked, jobId: process.id });
+      if (tries === 1) await announce(deps, context, { ...spec.asked, jobId: process.id });
       await untilAborted(process.whenReady(), context.signal);
-      const problem = await process.findProblem(context.signal);
+      const problem = await findProblem(deps, worker, context.signal);
       if (problem === null) return await serve(deps, worker, job);
-      // With jobs, it may only be busy.
-      if (worker.serving > 0 || isAnnounced) throw notReady(problem);
+      const isFaulty = !process.isOver && worker.serving > 0;
+      if (isLast || isFaulty) throw notReady(`${problem}${await lastWords(process.logs)}`);
       await process.stop(`it was not ready: ${problem}`, deps.settings.stopGraceMs);
     } catch (error) {
       if (!(error instanceof ProcessEnded)) throw error;
       const { stoppedBecause } = await process.gone;
-      if (stoppedBecause === undefined || isAnnounced)
+      if (stoppedBecause === undefined || isLast)
         return await endOutcome(process, context, "before it was ready");
     } finally {
       await pool.giveBack(worker);
@@ -72,19 +95,10 @@ async function announce(
 
 async function serve(deps: WorkerDeps, worker: PooledWorker, job: Job): Promise<RunOutcome> {
   worker.serving++;
+  job.isGiven = true;
   try {
     return await serveJob(deps, worker.process, job.context, job.inputJson);
   } finally {
     worker.serving--;
   }
-}
-
-/** The signal's reason is thrown as soon as it is aborted; the others may go on waiting. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

@@ -11,6 +11,7 @@ import {
 } from "../runner.ts";
 import { endOutcome } from "./end-outcome.ts";
 import { JobFolder } from "./job-folder.ts";
+import { lastWords } from "./worker-logs.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 /** A job whose lease is lost may already run elsewhere, so there is little time to end it without the other jobs. */
@@ -114,12 +115,14 @@ async function failJob(
   { context }: Job,
   failure: RunFailure,
 ): Promise<RunOutcome> {
-  const { code, detail, message: reason } = failure;
+  const { code, detail } = failure;
+  let reason = failure.message;
   if (detail !== "JOB_NOT_ACCEPTED") {
     const enough = new AbortController();
     await Promise.race([process.gone, clock.sleep(deathMs, enough.signal).catch(() => {})]);
     enough.abort();
     if (process.isOver) return endOutcome(process, context, "in the middle of the job");
+    reason += await lastWords(process.logs);
     const { stopGraceMs: graceMs } = settings;
     await endJob(process, context, { withinMs: graceMs, graceMs, signal: context.hurry });
   }

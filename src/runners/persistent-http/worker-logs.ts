@@ -1,11 +1,14 @@
 import { mkdir, open, rename, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { hasCode } from "../../core/errors.ts";
 
 /** How many logs of earlier processes are kept, as `<file>.1` (newest) to `<file>.5`. */
 const keptMax = 5;
 const tailBytes = 8 * 1024;
 const messageCharsMax = 300;
+const linesMax = 3;
+/** Many servers log each request, as `127.0.0.1 - - [date] "GET /job/1 HTTP/1.1" 200 -`: it tells of nothing else. */
+const accessLine = /"(GET|POST|DELETE) \S+ HTTP\/[\d.]+" \d{3}/;
 
 /** The two files into which a worker process writes its own log. */
 export type WorkerLogs = { out: string; err: string };
@@ -33,11 +36,20 @@ export async function logBytes({ out, err }: WorkerLogs): Promise<number> {
   return Math.max(...sizes.map(({ size }) => size));
 }
 
-/** The error that a process wrote before it ended, as most languages write theirs; undefined if there is none. */
-export async function lastError({ err }: WorkerLogs): Promise<string | undefined> {
-  const lines = (await readTail(err)).split("\n").map((line) => line.trim());
-  const line = lines.findLast((text) => /^[\w.]*(Error|Exception)\b.*:/.test(text));
-  return (line ?? lines.findLast((text) => text !== ""))?.slice(0, messageCharsMax).toWellFormed();
+/** What a process wrote last, as a piece of a sentence that tells of its end or of a fault; empty if it wrote nothing. */
+export async function lastWords({ out, err }: WorkerLogs): Promise<string> {
+  const [errors, lines] = [await lastLines(err), await lastLines(out)];
+  const error = errors.findLast((line) => /^[\w.]*(Error|Exception)\b.*:/.test(line));
+  if (error !== undefined) return `: ${error.slice(0, messageCharsMax).toWellFormed()}`;
+  const [file, words] = errors.length > 0 ? [err, errors] : [out, lines];
+  if (words.length === 0) return "";
+  const text = words.slice(-linesMax).join(" | ");
+  return `; its log ${basename(file)} ends with: ${text.slice(-messageCharsMax).toWellFormed()}`;
+}
+
+async function lastLines(file: string): Promise<string[]> {
+  const lines = (await readTail(file)).split("\n").map((line) => line.trim());
+  return lines.filter((line) => line !== "" && !accessLine.test(line));
 }
 
 async function readTail(path: string): Promise<string> {

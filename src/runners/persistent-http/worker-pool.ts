@@ -1,6 +1,6 @@
 import type { Timer } from "../../runtime/clock.ts";
 import { logBytes } from "./worker-logs.ts";
-import { notReady, type WorkerDeps, WorkerProcess } from "./worker-process.ts";
+import { notReady, portInUse, type WorkerDeps, WorkerProcess } from "./worker-process.ts";
 import { hasSameTerms, isSameWorker, type WorkerSpec } from "./worker-spec.ts";
 
 /** A process and who uses it. */
@@ -71,10 +71,14 @@ export class WorkerPool {
     for (const worker of this.#all) if (worker.users === 0) await this.#remove(worker);
   }
 
-  #fits({ process, isRetired }: PooledWorker, spec: WorkerSpec): boolean {
+  #fits(current: PooledWorker, spec: WorkerSpec): boolean {
+    const { process, isRetired, users } = current;
     if (process.isOver) return false;
-    if (!isSameWorker(process.spec, spec)) throw portTaken(process.spec, spec);
-    return !isRetired && hasSameTerms(process.spec, spec);
+    if (isSameWorker(process.spec, spec)) return !isRetired && hasSameTerms(process.spec, spec);
+    // What another tenant runs is nobody else's business, and nobody else may end it.
+    if (process.spec.tenantId !== spec.tenantId) throw notReady(portInUse(spec.port));
+    if (users > 0) throw notReady(portBusy(current, spec));
+    return false;
   }
 
   #add(spec: WorkerSpec, predecessor: PooledWorker | undefined): PooledWorker {
@@ -101,12 +105,9 @@ export class WorkerPool {
   }
 }
 
-/** What another tenant runs is nobody else's business. */
-function portTaken(current: WorkerSpec, wanted: WorkerSpec): Error {
-  const { port } = wanted;
-  if (current.tenantId !== wanted.tenantId) return notReady(`port ${port} is already in use on this machine`);
-  const words = JSON.stringify(current.command).slice(0, 200);
-  return notReady(
-    `port ${port} belongs to another worker of yours, ${words}; use another port, or wait until that one has had nothing to do for ${idleMs / 60_000} minutes`,
-  );
+function portBusy({ process, users }: PooledWorker, wanted: WorkerSpec): string {
+  const isSameCommand = process.spec.command.join("\0") === wanted.command.join("\0");
+  const difference = isSameCommand ? ", started with other secrets," : "";
+  const jobs = users === 1 ? "a job" : `${users} jobs`;
+  return `${process.who}${difference} still has ${jobs}; use another port, or wait until it has none`;
 }

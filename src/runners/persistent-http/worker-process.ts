@@ -8,7 +8,8 @@ import { HttpWorkerClient } from "../http-worker/http-worker-client.ts";
 import { serverEnvironment } from "../process-environment.ts";
 import { RunFailure, type RunnerDeps } from "../runner.ts";
 import { FifoStock } from "./fifo-stock.ts";
-import { areOpenIn, listenersOn } from "./listeners.ts";
+import { areOpenIn, listenersOn, programWith } from "./listeners.ts";
+import { shareNext } from "./share-next.ts";
 import { rotateLogs, type WorkerLogs, workerLogs } from "./worker-logs.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
 
@@ -29,8 +30,12 @@ type ProcessEnd = {
   stoppedBecause: string | undefined;
 };
 
+/** What a look at a process found: `busy` may change by itself, and `lost` does not. */
+type Look = { kind: "ready" } | { kind: "busy" | "lost"; problem: string };
+
 /** Loading a large model takes a while. A job that cannot wait this long has a timeout of its own. */
 const readyMs = 120_000;
+const nameCharsMax = 80;
 
 /**
  * One process that serves jobs over HTTP, from its start to its end. Its files are where those of a job would be, under
@@ -39,6 +44,8 @@ const readyMs = 120_000;
 export class WorkerProcess {
   readonly id: string;
   readonly spec: WorkerSpec;
+  /** As messages name it. */
+  readonly who: string;
   readonly client: HttpWorkerClient;
   /** The log that the process itself writes. */
   readonly logs: WorkerLogs;
@@ -62,7 +69,8 @@ export class WorkerProcess {
     this.#predecessor = predecessor;
     this.id = deps.newId();
     this.spec = spec;
-    this.client = new HttpWorkerClient(deps.clock, spec.port);
+    this.who = nameOf(spec);
+    this.client = new HttpWorkerClient(deps.clock, spec.port, this.who);
     this.logs = workerLogs(deps.logDir, spec);
     this.#dir = join(deps.workDir, "jobs", this.id);
     this.#workDir = join(this.#dir, "work");
@@ -101,16 +109,8 @@ export class WorkerProcess {
     return this.#ready;
   }
 
-  /** Why it should be given no job now; null if it may. */
-  async findProblem(signal: AbortSignal): Promise<string | null> {
-    const { port } = this.spec;
-    if (this.#isOver || this.#running === undefined) return "its process has ended";
-    const listeners = listenersOn(port);
-    if (listeners.length === 0) return `it does not listen on port ${port}`;
-    if (!areOpenIn(listeners, await this.#running.pids()))
-      return `another program on this machine listens on port ${port}`;
-    return (await this.client.isReady(signal)) ? null : "GET /health/ready does not answer 200";
-  }
+  /** Whether it can be given a job now. Who asks while a look is under way shares the next one with all who do. */
+  readonly look = shareNext(() => this.#look());
 
   /** Ends it, with all its jobs; the first reason wins. Resolves when it is gone. */
   async stop(because: string, graceMs: number): Promise<void> {
@@ -125,6 +125,18 @@ export class WorkerProcess {
   async clearUp(): Promise<void> {
     await this.#shared?.close();
     await this.#deps.discards.discard(this.#dir, this.id);
+  }
+
+  async #look(): Promise<Look> {
+    const { port } = this.spec;
+    if (this.#isOver || this.#running === undefined)
+      return { kind: "lost", problem: `${this.who} has ended` };
+    const listeners = listenersOn(port);
+    if (listeners.length === 0) return { kind: "lost", problem: `${this.who} does not listen there` };
+    if (!areOpenIn(listeners, await this.#running.pids()))
+      return { kind: "lost", problem: portInUse(port, listeners) };
+    const problem = await this.client.findProblem();
+    return problem === null ? { kind: "ready" } : { kind: "busy", problem };
   }
 
   async #start(): Promise<void> {
@@ -146,7 +158,8 @@ export class WorkerProcess {
   async #launch(signal: AbortSignal): Promise<RunningProcess> {
     const { sandbox, clock } = this.#deps;
     const { port } = this.spec;
-    if (listenersOn(port).length > 0) throw notReady(`port ${port} is already in use on this machine`);
+    const listeners = listenersOn(port);
+    if (listeners.length > 0) throw notReady(portInUse(port, listeners));
     const jobsDir = join(this.#workDir, "jobs");
     await mkdir(jobsDir, { recursive: true, mode: 0o700 });
     this.#shared = await open(jobsDir, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -154,6 +167,8 @@ export class WorkerProcess {
     signal.throwIfAborted();
     const running = await sandbox.start(this.#plan());
     this.#running = running;
+    const facts = { worker: this.id, tenant: this.spec.tenantId, port, pid: running.pid, log: this.logs.err };
+    this.#deps.logger.info(facts, "a worker process has started");
     this.#terminator = createTerminator(running, clock);
     void running.exited.then((exit) => this.#end(exit));
     return running;
@@ -190,5 +205,17 @@ export class WorkerProcess {
 export class ProcessEnded extends Error {}
 
 export function notReady(problem: string): RunFailure {
-  return new RunFailure("EXECUTION_ERROR", "WORKER_NOT_READY", `the worker is not ready: ${problem}`);
+  return new RunFailure("EXECUTION_ERROR", "WORKER_NOT_READY", problem);
+}
+
+function nameOf({ command, port }: WorkerSpec): string {
+  const words = command.join(" ");
+  const name = words.length > nameCharsMax ? `${words.slice(0, nameCharsMax)}…` : words;
+  return `the worker ${JSON.stringify(name)} on port ${port}`;
+}
+
+/** The program is named if it may be: see `programWith`. */
+export function portInUse(port: number, listeners: readonly string[] = []): string {
+  const owner = programWith(listeners) ?? "another program on this machine";
+  return `port ${port} is used by ${owner}, which this worker did not start for you; use another port, or end that program`;
 }

@@ -1,7 +1,7 @@
 // A worker that does what a job asks of it, however odd. It uses nothing but Node.
 // odd.mjs --port N [--ready-after MS] [--with-delete]
 import { randomUUID } from "node:crypto";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { parseArgs } from "node:util";
 
@@ -14,14 +14,23 @@ const { values: flags } = parseArgs({
 });
 const processId = randomUUID();
 const jobs = new Map();
+let isReady = true;
 const readyAtMs = Date.now() + Number(flags["ready-after"]);
 
 /** Each gets the job and answers its status from then on. */
 const acts = {
   echo: ({ job_input: { value } }) => ({ status: "completed", result: { value, process: processId } }),
-  sleep: async ({ job_input: { ms } }) => {
-    await new Promise((resolve) => setTimeout(resolve, ms));
+  /** Ends when the file is there. */
+  until: async ({ job_input: { file } }) => {
+    while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20));
     return { status: "completed", result: { process: processId } };
+  },
+  /** Ready for no other job meanwhile. */
+  "until-alone": async (job) => {
+    isReady = false;
+    const end = await acts.until(job);
+    isReady = true;
+    return end;
   },
   never: () => new Promise(() => {}),
   crash: () => process.exit(7),
@@ -30,6 +39,8 @@ const acts = {
   },
   garbage: () => "all is well",
   "wrong-job": () => ({ job_id: "other", status: "completed" }),
+  "unknown-status": () => ({ status: "done" }),
+  forget: () => undefined,
   huge: () => "x".repeat(5_000_000),
   flood: async ({ job_log_out }) => {
     for (let lines = 0; lines < 2000; lines++) appendFileSync(job_log_out, `${"x".repeat(1023)}\n`);
@@ -56,10 +67,13 @@ createServer(async (request, response) => {
   const answer = (status, value) =>
     response.writeHead(status).end(typeof value === "string" ? value : JSON.stringify(value));
   const id = request.url.replace("/job/", "");
-  if (request.url === "/health/ready") return answer(Date.now() < readyAtMs ? 503 : 200, {});
+  if (request.url === "/health/ready") return answer(Date.now() < readyAtMs || !isReady ? 503 : 200, {});
   if (request.method === "POST") {
     const job = JSON.parse(body);
-    if (job.job_input.act === "refuse-garbage") return answer(200, "yes");
+    const { act } = job.job_input;
+    if (act === "refuse-garbage") return answer(200, "yes");
+    if (act === "hang-up") return request.socket.destroy();
+    if (act === "not-http") return request.socket.end("all is well\n");
     take(job);
     return answer(200, { accepted: true, job_id: job.job_id });
   }

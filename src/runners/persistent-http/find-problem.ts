@@ -1,0 +1,35 @@
+import { backOffMs } from "../../runtime/back-off.ts";
+import { untilAborted } from "../../runtime/until-aborted.ts";
+import type { RunnerDeps } from "../runner.ts";
+import type { PooledWorker } from "./worker-pool.ts";
+
+/** A process that serves jobs is busy, not dead: as long as one may take to start, though its machine is busy too. */
+const busyMs = 120_000;
+/** One that serves none has nothing to be busy with. Replacing it costs a start and no job anything. */
+const idleMs = 15_000;
+const pauseMs = { firstMs: 10, maxMs: 1_000 };
+/** When a socket is gone because its process has died, the end is known within this time. */
+const deathMs = 1_000;
+
+/** Why a process should be given no job; null if it may have one now. Waits for one that is busy. */
+export async function findProblem(
+  { clock }: Pick<RunnerDeps, "clock">,
+  worker: PooledWorker,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { process } = worker;
+  const startedAtMs = clock.monotonicMs();
+  for (let looks = 0; ; looks++) {
+    const look = await untilAborted(process.look(), signal);
+    if (look.kind === "ready") return null;
+    if (look.kind === "lost") {
+      const enough = new AbortController();
+      await Promise.race([process.gone, clock.sleep(deathMs, enough.signal).catch(() => {})]);
+      enough.abort();
+      return look.problem;
+    }
+    const waitedMs = clock.monotonicMs() - startedAtMs;
+    if (waitedMs >= (worker.serving > 0 ? busyMs : idleMs)) return look.problem;
+    await clock.sleep(backOffMs(looks, pauseMs), signal);
+  }
+}

@@ -1,0 +1,15 @@
+/** One run at a time. Calls that come while it is under way share the next run, which begins after all of them. */
+export function shareNext<T>(act: () => Promise<T>): () => Promise<T> {
+  let current: Promise<unknown> = Promise.resolve();
+  let next: Promise<T> | undefined;
+  const start = (): Promise<T> => {
+    next = undefined;
+    const run = act();
+    current = run.catch(() => {});
+    return run;
+  };
+  return () => {
+    next ??= current.then(start);
+    return next;
+  };
+}
