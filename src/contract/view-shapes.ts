@@ -6,7 +6,7 @@ import { jobStates } from "../core/job.ts";
 import { ioClasses, networks } from "../core/limits.ts";
 import { known } from "./fields.ts";
 import { kindNames } from "./kinds.ts";
-import { isolationLevels } from "./worker-shapes.ts";
+import { hostLevels, isolationLevels } from "./worker-shapes.ts";
 
 /**
  * What the hub returns. These shapes are open, unlike those of requests: a field or value that a newer hub adds is
@@ -171,6 +171,11 @@ export const workerView = z.object({
   containers: z.array(z.string()).optional(),
   document_format: z.int().optional(),
   sandbox_problem: z.string().nullable().optional(),
+  isolation: z
+    .object({ level: known(hostLevels), missing: z.array(z.object({ part: z.string(), why: z.string() })) })
+    .nullable()
+    .optional()
+    .meta({ description: "How it isolates processes; null if it has not said" }),
   key_ids: z
     .array(z.string())
     .optional()
@@ -235,6 +240,10 @@ export const certView = z.object({
   issued_at: z.int(),
   expires_at: z.int(),
   revoked_at: timeOrNull,
+  certificate: z
+    .string()
+    .nullable()
+    .meta({ description: "The authority's own, in PEM, for machines that have to trust it; else null" }),
 });
 
 export const identityView = z.object({

@@ -31,6 +31,10 @@ export const capability = z.strictObject({
 /** One process of a worker: chosen at random when it starts. */
 export const bootId = text(1, 100);
 
+const missingParts = z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100);
+export const hostLevels = ["strict", "best-effort", "none"] as const;
+const hostIsolation = z.strictObject({ level: z.enum(hostLevels), missing: missingParts });
+
 export const workerRegistration = z.strictObject({
   worker_id: workerId,
   name: text(1, 200).optional(),
@@ -51,6 +55,8 @@ export const workerRegistration = z.strictObject({
   boot_id: bootId.optional(),
   /** Why it cannot run processes at present. It then names no kinds that need one. */
   sandbox_problem: text(1, 500).optional(),
+  /** How it isolates processes, and which parts of a cage its host lacks. */
+  isolation: hostIsolation.optional(),
   capabilities: z.array(capability).max(1000).optional(),
   key_ids: z.array(keyId).max(16).optional(),
   public_key: text(1, 1000).optional(),
@@ -158,7 +164,7 @@ export const isolationLevels = ["strict", "best-effort", "none", "in-process", "
 const isolation = z.strictObject({
   level: z.enum(isolationLevels),
   applied: z.array(text(1, 100)).max(100),
-  missing: z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100),
+  missing: missingParts,
   cgroup: text(1, 4096).optional(),
 });
 

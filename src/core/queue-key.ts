@@ -41,6 +41,8 @@ export type WorkerFacts = {
   documentFormat: number;
   /** Why it cannot run processes at present. */
   sandboxProblem?: string | undefined;
+  /** How it isolates processes, and what its host lacks for more. It decides nothing here; people look at it. */
+  isolation?: { level: string; missing: { part: string; why: string }[] } | undefined;
 };
 
 /** What a worker of version 0.1 can do; it does not register this. */

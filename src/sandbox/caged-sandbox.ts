@@ -80,6 +80,10 @@ export class CagedSandbox implements Sandbox {
     return hostObstacle(this.level, this.#facts);
   }
 
+  get lacking(): { part: string; why: string }[] {
+    return Object.entries(this.#facts.parts).flatMap(([part, { had, why }]) => (had ? [] : [{ part, why }]));
+  }
+
   get facts(): HostFacts {
     return this.#facts;
   }

@@ -114,6 +114,8 @@ export type RunningProcess = {
 /** How a worker starts processes. Runners know only this, so that a cage can replace a plain start. */
 export type Sandbox = {
   readonly level: IsolationLevel;
+  /** The parts of a cage that this host lacks, as far as is known. */
+  readonly lacking?: readonly { part: string; why: string }[];
   /** Why no process can be started here, as far as is known; null when one can. */
   readonly obstacle: string | null;
   /** What a process would get, known before it is started. Rejects with SandboxUnavailable if that is too little. */

@@ -1,8 +1,9 @@
 import { documentFormat } from "../core/document-format.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { Registration } from "./hub-calls.ts";
 import type { WorkerSettings } from "./settings.ts";
 
-/** The hub accepts at most this many characters. */
+/** The hub accepts at most this many characters of a reason. */
 const problemCharsMax = 500;
 
 type WorkerProgram = {
@@ -12,6 +13,7 @@ type WorkerProgram = {
   kinds: readonly string[];
   /** Types that functions of this program handle. */
   functionTypes: readonly string[];
+  sandbox: Pick<Sandbox, "level" | "lacking">;
 };
 
 /** What a worker tells the hub about itself; while no process can be caged here, that it runs none, and why. */
@@ -28,8 +30,10 @@ export function registrationOf(
       : {
           kinds: functionTypes.length > 0 ? ["handler"] : [],
           handler_types: [...functionTypes],
-          sandbox_problem: sandboxProblem.slice(0, problemCharsMax).toWellFormed(),
+          sandbox_problem: shortened(sandboxProblem),
         };
+  const { level, lacking = [] } = facts.sandbox;
+  const missing = lacking.map(({ part, why }) => ({ part, why: shortened(why) }));
   return {
     worker_id: settings.workerId,
     name: settings.name,
@@ -39,6 +43,7 @@ export function registrationOf(
     tags: settings.tags,
     types: settings.types,
     ...canRun,
+    isolation: { level, missing },
     sessions: settings.sessions,
     containers: Object.keys(settings.containers?.byName ?? {}),
     document_format: documentFormat,
@@ -48,4 +53,8 @@ export function registrationOf(
     public_key: facts.publicKey,
     version: facts.version,
   };
+}
+
+function shortened(reason: string): string {
+  return reason.slice(0, problemCharsMax).toWellFormed();
 }

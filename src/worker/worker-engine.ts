@@ -164,13 +164,14 @@ export class WorkerEngine {
   }
 
   #createLink(): HubLink {
-    const { settings, version, bootId, key, keys, runners, handlers } = this.#parts;
+    const { settings, version, bootId, key, keys, runners, handlers, sandbox } = this.#parts;
     const program = {
       version,
       bootId,
       publicKey: key.publicKeyPem,
       kinds: runners.kinds,
       functionTypes: [...handlers.keys()],
+      sandbox,
     };
     return new HubLink({
       ...this.#hub,

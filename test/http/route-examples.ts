@@ -454,6 +454,7 @@ function fullRegistration(): Record<string, unknown> {
     document_format: 2,
     boot_id: "process 1",
     sandbox_problem: "no launcher",
+    isolation: { level: "best-effort", missing: [{ part: "memory", why: "no controller" }] },
     capabilities: [{ provider: "OPENROUTER", model: "m" }],
     key_ids: ["0123456789abcdef"],
     public_key: publicKey.export({ type: "spki", format: "pem" }),

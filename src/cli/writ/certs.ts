@@ -138,7 +138,7 @@ function homeCall(context: CliContext, command: Command): HomeCall {
   return { home: findHome(context, command), env, osUser, nowMs: systemClock.nowMs() };
 }
 
-function viewOf({ issuedAt, expiresAt, revokedAt, endsSoon, ...cert }: ListedCert) {
+function viewOf({ issuedAt, expiresAt, revokedAt, endsSoon, certificate: _, ...cert }: ListedCert) {
   return {
     ...cert,
     issued_at: issuedAt,

@@ -8,6 +8,7 @@ import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { workerWords } from "../parts/state.tsx";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 import { showAddWorker } from "./add-worker.tsx";
+import { IsolationNotes, isolationWord } from "./isolation-cell.tsx";
 import { WorkerDetail } from "./worker-detail.tsx";
 import { WorkerRow } from "./worker-row.tsx";
 
@@ -73,7 +74,7 @@ function Workers({
           <Icon name="search" />
           <input
             value={words}
-            placeholder="Filter: name, tag:gpu, kind:exec"
+            placeholder="Filter: name, tag:gpu, kind:exec, isolation:strict"
             aria-label="Filter workers"
             spellCheck={false}
             onChange={(event) => go(withQuery(place, { q: event.target.value }), { replace: true })}
@@ -104,7 +105,7 @@ function Workers({
           <span role="columnheader" className="not-narrow">
             Running
           </span>
-          <span role="columnheader">Sandbox</span>
+          <span role="columnheader">Isolation</span>
           <span role="columnheader" className="num">
             Heartbeat
           </span>
@@ -131,28 +132,27 @@ function Workers({
         ))}
         {shown.length === 0 ? <p className="table-foot">No worker matches.</p> : null}
       </section>
-      {workers
-        .filter(({ sandbox_problem }) => sandbox_problem)
-        .map(({ id, sandbox_problem }) => (
-          <p key={id} className="dimmer small-text">
-            <b className="strong">{id}</b>: {sandbox_problem}
-          </p>
-        ))}
+      <IsolationNotes workers={shown} />
     </>
   );
 }
 
-/** `tag:gpu` and `kind:exec` look there, everything else at the name. */
+/** `tag:gpu`, `kind:exec` and `isolation:strict` look there, everything else at the name. */
 function fits(worker: WorkerView, words: string): boolean {
   return words
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== "")
     .every((word) => {
-      const [, field, value] = /^(tag|kind|type):(.*)$/.exec(word) ?? [];
+      const [, field, value] = /^(tag|kind|type|isolation):(.*)$/.exec(word) ?? [];
       if (value === undefined) return `${worker.id} ${worker.name ?? ""}`.toLowerCase().includes(word);
-      const list = field === "tag" ? worker.tags : field === "kind" ? (worker.kinds ?? []) : worker.types;
-      return list.some((one) => one.toLowerCase().includes(value));
+      const lists: Record<string, string[]> = {
+        tag: worker.tags,
+        kind: worker.kinds ?? [],
+        type: worker.types,
+        isolation: [isolationWord(worker)],
+      };
+      return (lists[field ?? ""] ?? []).some((one) => one.toLowerCase().includes(value));
     });
 }
 

@@ -61,6 +61,7 @@ export function WorkerDetail({
           <Fact name="Disk free">
             {metrics.at(-1) === undefined ? undefined : bytesText(metrics.at(-1)!.disk_free_bytes)}
           </Fact>
+          <Fact name="Isolation">{isolationText(worker)}</Fact>
           <Fact name="Sandbox">{worker.sandbox_problem ?? undefined}</Fact>
         </dl>
         {mayAct ? (
@@ -108,6 +109,12 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
       <dd>{children}</dd>
     </>
   );
+}
+
+function isolationText({ isolation }: WorkerView): string {
+  if (isolation === null || isolation === undefined) return "not said";
+  const lacks = isolation.missing.map(({ part }) => part).join(", ");
+  return lacks === "" ? isolation.level : `${isolation.level}, without ${lacks}`;
 }
 
 function RunningJobs({ worker, now }: { worker: WorkerView; now: number }) {

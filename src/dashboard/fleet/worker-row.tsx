@@ -4,6 +4,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Slots } from "../parts/slots.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { StateIcon, WorkerStatusBadge } from "../parts/state.tsx";
+import { IsolationCell } from "./isolation-cell.tsx";
 import { askToBlock, drain, unblock, undrain } from "./worker-acts.tsx";
 
 type Props = {
@@ -80,11 +81,8 @@ export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Pro
           </a>
         )}
       </span>
-      <span className="row sandbox" role="cell" title={worker.sandbox_problem ?? undefined}>
-        <span className="state" data-state={worker.sandbox_problem ? "assigned" : "completed"}>
-          <Icon name={worker.sandbox_problem ? "warning" : "lock"} />
-        </span>
-        {worker.sandbox_problem ? "a problem" : "ready"}
+      <span className="row sandbox" role="cell">
+        <IsolationCell worker={worker} />
       </span>
       <span className={isGone || silentMs > lateMs ? "num strong late" : "num dim"} role="cell">
         {ageText(silentMs)}

@@ -125,9 +125,18 @@ function workerItems(worker: WorkerView, now: number): Item[] {
     items.push(
       of("blocked", "block", "failed", <>{name} is blocked</>, "it gets no jobs until somebody unblocks it"),
     );
+  const { isolation } = worker;
   if (sandbox_problem)
+    items.push(of("sandbox", "warning", "assigned", <>{name} can run no process now</>, sandbox_problem));
+  else if (status !== "inactive" && (isolation?.level ?? "strict") !== "strict")
     items.push(
-      of("sandbox", "warning", "assigned", <>{name} isolates less than it should</>, sandbox_problem),
+      of(
+        "isolation",
+        "warning",
+        "assigned",
+        <>{name} isolates less than strict</>,
+        `its level is ${isolation?.level}`,
+      ),
     );
   return items;
 }

@@ -83,6 +83,8 @@ export type ListedCert = {
   issuedAt: number;
   expiresAt: number;
   revokedAt: number | null;
+  /** In PEM; of the authority only. */
+  certificate: string | null;
   /** It expires within 30 days. */
   endsSoon: boolean;
 };
@@ -131,6 +133,7 @@ function describe(certificate: X509Certificate, revoked: Map<string, number>, no
     issuedAt: certificate.validFromDate.getTime(),
     expiresAt,
     revokedAt: revoked.get(serial) ?? null,
+    certificate: kind === "authority" ? certificate.toString() : null,
     endsSoon: expiresAt - nowMs < renewBeforeMs,
   };
 }

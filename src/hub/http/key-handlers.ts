@@ -35,8 +35,10 @@ export const keyHandlers: Handlers<"listKeys" | "rotateKeys" | "revokeKey" | "li
   },
 };
 
-function certView({ serial, kind, role, userId, tenantId, issuedAt, expiresAt, revokedAt }: VisibleCert) {
+function certView({ userId, tenantId, issuedAt, expiresAt, revokedAt, ...cert }: VisibleCert) {
+  const { serial, kind, role, certificate } = cert;
   return {
+    certificate,
     serial,
     kind,
     role,

@@ -178,6 +178,7 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
       containers: body.containers ?? [],
       documentFormat: body.document_format ?? oldWorker.documentFormat,
       ...(body.sandbox_problem === undefined ? {} : { sandboxProblem: body.sandbox_problem }),
+      ...(body.isolation === undefined ? {} : { isolation: body.isolation }),
     },
     slots: body.slots ?? body.cores,
     keyIds: body.key_ids ?? [],

@@ -20,6 +20,7 @@ export async function workerView(
     containers: worker.facts.containers,
     document_format: worker.facts.documentFormat,
     sandbox_problem: worker.facts.sandboxProblem ?? null,
+    isolation: (worker.facts.isolation as WorkerView["isolation"]) ?? null,
     key_ids: worker.keyIds,
     slots: worker.slots,
     capabilities: worker.facts.capabilities,

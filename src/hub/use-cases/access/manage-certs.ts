@@ -10,7 +10,7 @@ type Deps = Pick<HubDeps, "home" | "homeAdmins" | "clock" | "store">;
 
 export type VisibleCert = Pick<
   ListedCert,
-  "serial" | "kind" | "role" | "issuedAt" | "expiresAt" | "revokedAt"
+  "serial" | "kind" | "role" | "issuedAt" | "expiresAt" | "revokedAt" | "certificate"
 > & {
   userId: string | null;
   /** Null for the authority, the server, and a person who administers all tenants. */
