@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
+import { systemClock } from "../runtime/clock.ts";
 import { createBeneath, makeDirectoryBeneath } from "../runtime/create-beneath.ts";
 import { openBase, pathOf } from "../runtime/open-beneath.ts";
 import type { RegistryJob, RegistryStatus } from "./job-record.ts";
@@ -45,6 +46,15 @@ export async function writeStatusChanges(
         await replaceFile(dir, "status.json", { status: to, updated_at: ts });
     });
   }
+}
+
+export function writeMessage(
+  place: RegistryPlace,
+  jobId: string,
+  { event, payload }: { event: "published" | "received"; payload: unknown },
+): Promise<void> {
+  const ts = isoTime((place.clock ?? systemClock).nowMs());
+  return bestEffort(place, jobId, (dir) => appendLine(dir, { ts, event, payload }));
 }
 
 async function bestEffort(

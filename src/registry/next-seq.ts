@@ -15,7 +15,7 @@ export function nextSeq(place: RegistryPlace, jobId: string): Promise<number> {
 }
 
 /** The same inside a transaction. An event counts as activity of the job. */
-function takeSeq(sql: Connection, { jobId, nowMs }: { jobId: string; nowMs: number }): number {
+export function takeSeq(sql: Connection, { jobId, nowMs }: { jobId: string; nowMs: number }): number {
   const { last_seq: lastSeq } = findRow(sql, jobId);
   sql.run("UPDATE jobs SET last_seq = ?, active_at = ? WHERE job_id = ?", lastSeq + 1, nowMs, jobId);
   return lastSeq + 1;

@@ -9,7 +9,7 @@ export async function get(place: RegistryPlace, jobId: string): Promise<Registry
 }
 
 /** The same with what only this room may know. */
-async function getRow(place: RegistryPlace, jobId: string): Promise<JobRow> {
+export async function getRow(place: RegistryPlace, jobId: string): Promise<JobRow> {
   return readRegistry(
     place,
     () => refuseUnknown(jobId),

@@ -11,7 +11,7 @@ export function overdue(job: Times, nowMs: number): TimeLimit | null {
 }
 
 /** When a job that was picked at this time runs out of time: of all of it, or without another event. */
-function limitsOf(job: Times, pickedAt: number): { timeoutAt: number; idleAt: number } {
+export function limitsOf(job: Times, pickedAt: number): { timeoutAt: number; idleAt: number } {
   return {
     timeoutAt: pickedAt + job.timeout_sec * 1000,
     idleAt: Math.max(pickedAt, job.active_at) + job.idle_timeout_sec * 1000,

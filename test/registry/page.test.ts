@@ -5,6 +5,8 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { list, readLog, register } from "../../src/registry/index.ts";
 import { readBlock, readTable, readText, root } from "../docs/page.ts";
+import { eventually } from "../support/eventually.ts";
+import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 import { emptyDirectory } from "./registry-process.ts";
 
 const env = { ...process.env, PATH: `${join(root, "bin")}:${process.env["PATH"]}` };
@@ -55,6 +57,20 @@ test("the program of docs/registry.md runs as it is written", async () => {
   expect(stdout).toMatch(/^completed 1\n\S+ registered\n\S+ status_changed\n\S+ status_changed\n$/);
   const [job] = await list({ cwd });
   expect(await readLog({ cwd }, job!.job_id)).toHaveLength(3);
+});
+
+test.skipIf(noMosquitto !== undefined)("the messages of docs/registry.md arrive", async () => {
+  const broker = await Mosquitto.start();
+  const listener = await broker.listen("writ/jobs/+/events");
+  const where = { MQTT_PORT: String(broker.port), MQTT_HOST: "127.0.0.1" };
+  await runScript(emptyDirectory(), codeIn("messages"), where);
+  await eventually("both events", () => listener.heard.length === 2);
+  const messages = listener.heard.map(({ text }) => JSON.parse(text));
+  const auth = expect.stringMatching(/^[0-9a-f]{64}$/);
+  expect(messages).toMatchObject([
+    { seq: 1, event: "tests_passed", status: "pending", data: { count: 12 }, auth },
+    { seq: 2, event: "done", status: "completed", auth },
+  ]);
 });
 
 test("docs/registry.md lists every field of the record, and every function", async () => {

@@ -12,6 +12,7 @@ import { printRows } from "../print-rows.ts";
 import { collect, wholeNumber } from "../program.ts";
 import type { Column } from "../table.ts";
 import { neutralise, neutraliseLine, safeJson } from "../terminal.ts";
+import { definePublish, defineSubscribe } from "./registry-messages.ts";
 import { addPlaceOptions, placeOf, withRegistry } from "./registry-place.ts";
 
 /** Nothing to pick is no failure, but a loop in a shell has to notice it. */
@@ -23,6 +24,8 @@ export function define(command: Command, context: CliContext): void {
   defineGet(command.command("get"), context);
   defineStatus(command.command("status"), context);
   definePick(command.command("pick"), context);
+  definePublish(command.command("publish"), context);
+  defineSubscribe(command.command("subscribe"), context);
   defineLogs(command.command("logs"), context);
 }
 

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { systemClock } from "../runtime/clock.ts";
+import { lockFile } from "../runtime/file-lock.ts";
+import { connectMqtt, MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
+import { brokerOptions } from "./broker.ts";
+import { type JobRow, recordOf } from "./job-row.ts";
+import { getRow } from "./read-jobs.ts";
+import { changeRegistry, readRegistry } from "./registry-database.ts";
+import { findRegistryDir, type RegistryPlace } from "./registry-place.ts";
+
+const pageEvents = 100;
+/** Somebody else who sends needs as long as a broker may take. */
+const lockMsMax = 45_000;
+
+/**
+ * Sends the events of a job that wait, in order. Returns null when none is left, or why some still wait. One process of
+ * a registry sends at a time; otherwise two could send the events of one job past each other.
+ */
+export async function sendWaiting(place: RegistryPlace, jobId: string): Promise<MqttFailure | null> {
+  const job = await getRow(place, jobId);
+  const options = await brokerOptions(recordOf(job).broker, place.env);
+  const lockPath = join((await findRegistryDir(place, false))!, "send.lock");
+  const lock = await lockFile(lockPath, { clock: place.clock ?? systemClock, waitMs: lockMsMax });
+  if (lock === null) return new MqttFailure("away", "another process is sending to a broker that is slow");
+  try {
+    await sendAll(place, job, options);
+    return null;
+  } catch (error) {
+    if (error instanceof MqttFailure) return error;
+    throw error;
+  } finally {
+    lock.release();
+  }
+}
+
+type Waiting = { seq: number; message: string };
+
+async function sendAll(place: RegistryPlace, job: JobRow, options: MqttOptions): Promise<void> {
+  let page = await readPage(place, job);
+  if (page.length === 0) return;
+  const connection = await connectMqtt(options, new AbortController().signal);
+  try {
+    while (page.length > 0) {
+      for (const { message } of page) {
+        await connection.publish({ topic: `${job.topic_prefix}/events`, payload: message, retain: false });
+      }
+      const { seq, message } = page.at(-1)!;
+      await connection.publish({ topic: `${job.topic_prefix}/status`, payload: message, retain: true });
+      await forget(place, job, seq);
+      page = await readPage(place, job);
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+function readPage(place: RegistryPlace, { job_id: jobId }: JobRow): Promise<Waiting[]> {
+  return readRegistry(
+    place,
+    () => [],
+    (sql) =>
+      sql.all<Waiting>(
+        "SELECT seq, message FROM outbox WHERE job_id = ? ORDER BY seq LIMIT ?",
+        jobId,
+        pageEvents,
+      ),
+  );
+}
+
+async function forget(place: RegistryPlace, { job_id: jobId }: JobRow, throughSeq: number): Promise<void> {
+  await changeRegistry(
+    place,
+    () => 0,
+    (sql) => sql.run("DELETE FROM outbox WHERE job_id = ? AND seq <= ?", jobId, throughSeq),
+  );
+}

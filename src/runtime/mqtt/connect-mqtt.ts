@@ -1,0 +1,142 @@
+import { randomBytes } from "node:crypto";
+import type { IClientOptions, MqttClient } from "mqtt";
+import { codeOf } from "../../core/errors.ts";
+import { systemClock } from "../clock.ts";
+import type { BrokerAddress } from "./broker-address.ts";
+
+export type MqttOptions = BrokerAddress & {
+  password: string | null;
+  /** PEM of the authority that signed the broker's certificate; by default those that Node trusts. */
+  ca: string | null;
+  /** 4 is MQTT 3.1.1. */
+  protocolVersion: 4 | 5;
+};
+
+type MqttMessage = { topic: string; payload: string; retain: boolean };
+
+/**
+ * Why a broker cannot be used. `away`: it may be there later. `refused`: it, or its certificate, was there and said no;
+ * somebody has to change something. Its message contains no password.
+ */
+export class MqttFailure extends Error {
+  readonly kind: "away" | "refused";
+
+  constructor(kind: MqttFailure["kind"], message: string) {
+    super(message);
+    this.name = "MqttFailure";
+    this.kind = kind;
+  }
+}
+
+/** One connection to a broker. It never connects again by itself: who uses it knows what to send again. */
+type MqttConnection = {
+  /** Sends with QoS 1. Resolves when the broker has the message. Messages arrive in the order of these calls. */
+  publish(message: MqttMessage): Promise<void>;
+  /** Resolves when the broker has accepted it. */
+  subscribe(topic: string, onMessage: (payload: Buffer) => void): Promise<void>;
+  /** Resolves with the reason when the connection has ended, for whatever reason. */
+  readonly ended: Promise<MqttFailure>;
+  close(): Promise<void>;
+};
+
+const connectMsMax = 10_000;
+/** A broker that is alive answers within seconds; a connection that hangs is given up. */
+const answerMsMax = 30_000;
+const keepaliveSec = 30;
+
+/** Connects to a broker. Rejects with an MqttFailure. */
+export async function connectMqtt(options: MqttOptions, signal: AbortSignal): Promise<MqttConnection> {
+  // Large, and most programs never need it.
+  const { connect } = await import("mqtt");
+  signal.throwIfAborted();
+  const client = connect(clientOptions(options));
+  const { promise: ended, resolve: end } = Promise.withResolvers<MqttFailure>();
+  const { promise: connected, resolve: accept } = Promise.withResolvers<null>();
+  const place = `${options.host}:${options.port}`;
+  // An error comes before the close that it causes, and says more.
+  client.on("error", (error) => end(failureOf(error, place)));
+  client.on("close", () => end(new MqttFailure("away", `the connection to ${place} has ended`)));
+  client.on("connect", () => accept(null));
+  const stop = (): void => end(new MqttFailure("away", "stopped"));
+  signal.addEventListener("abort", stop, { once: true });
+  const late = timeOut(connectMsMax, place);
+  const failure = await Promise.race([connected, ended, late.promise]);
+  late.cancel();
+  signal.removeEventListener("abort", stop);
+  if (failure === null) return openConnection(client, { ended, end, place });
+  client.end(true);
+  throw failure;
+}
+
+function clientOptions({ host, port, tls, username, password, ca, protocolVersion }: MqttOptions) {
+  return {
+    host,
+    port,
+    protocol: tls ? "mqtts" : "mqtt",
+    protocolVersion,
+    clientId: `writ-${randomBytes(8).toString("hex")}`,
+    clean: true,
+    keepalive: keepaliveSec,
+    // Not by itself: see MqttConnection.
+    reconnectPeriod: 0,
+    connectTimeout: connectMsMax,
+    rejectUnauthorized: true,
+    ...(username === null ? {} : { username }),
+    ...(password === null ? {} : { password }),
+    ...(ca === null ? {} : { ca }),
+  } satisfies IClientOptions;
+}
+
+type Parts = { ended: Promise<MqttFailure>; end(failure: MqttFailure): void; place: string };
+
+function openConnection(client: MqttClient, { ended, end, place }: Parts): MqttConnection {
+  const topics = new Map<string, (payload: Buffer) => void>();
+  client.on("message", (topic, payload) => topics.get(topic)?.(payload));
+  /** The answer of the broker, or the end of the connection, whichever comes first. */
+  const answered = async (ask: (done: (error?: Error | null) => void) => void): Promise<void> => {
+    const answer = new Promise<MqttFailure | null>((resolve) =>
+      ask((error) => resolve(error ? failureOf(error, place) : null)),
+    );
+    const late = timeOut(answerMsMax, place);
+    const failure = await Promise.race([answer, ended, late.promise]);
+    late.cancel();
+    if (failure === null) return;
+    end(failure);
+    throw failure;
+  };
+  return {
+    ended,
+    publish: ({ topic, payload, retain }) =>
+      answered((done) => void client.publish(topic, payload, { qos: 1, retain }, done)),
+    async subscribe(topic, onMessage) {
+      topics.set(topic, onMessage);
+      await answered((done) => void client.subscribe(topic, { qos: 1 }, done));
+    },
+    async close() {
+      end(new MqttFailure("away", "closed"));
+      // By force, because it would otherwise wait for answers that may never come.
+      await client.endAsync(!client.connected);
+    },
+  };
+}
+
+/** The broker said no, in 3.1.1 and in 5: bad user, bad password, not authorized, banned. */
+const refusals: readonly unknown[] = [2, 4, 5, 133, 134, 135, 138, 140];
+
+function failureOf(error: Error, place: string): MqttFailure {
+  const code = codeOf(error);
+  if ("code" in error && refusals.includes(error.code)) {
+    const said = error.message.replace(/^Connection refused: /, "");
+    return new MqttFailure("refused", `the broker at ${place} refuses this client (${said})`);
+  }
+  if (/^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|EPROTO)/.test(code))
+    return new MqttFailure("refused", `the broker at ${place} cannot be trusted (${code})`);
+  return new MqttFailure("away", `the broker at ${place} cannot be reached (${code})`);
+}
+
+function timeOut(ms: number, place: string): { promise: Promise<MqttFailure>; cancel(): void } {
+  const { promise, resolve } = Promise.withResolvers<MqttFailure>();
+  const failure = (): MqttFailure => new MqttFailure("away", `the broker at ${place} does not answer`);
+  const timer = systemClock.setTimer(() => resolve(failure()), ms);
+  return { promise, cancel: () => timer.cancel() };
+}
