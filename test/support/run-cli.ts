@@ -15,6 +15,8 @@ export type Around = {
   /** Whether output goes to a terminal; by default only if something is typed there. */
   isTTY?: boolean;
   columns?: number;
+  /** Default: /. */
+  cwd?: string;
 };
 
 /** Runs `writ` or `jobctl` in this process, which takes milliseconds. */
@@ -24,11 +26,11 @@ export function runCli(program: Program, args: readonly string[], around: Around
 
 /** The same, to look at what it has written so far. */
 export function startCli(program: Program, args: readonly string[], around: Around) {
-  const { env, typed, isTTY = typed !== undefined, columns = 120 } = around;
+  const { env, typed, isTTY = typed !== undefined, columns = 120, cwd = "/" } = around;
   const stdout = collectText(isTTY, columns);
   const stderr = collectText(isTTY, columns);
   const stdin = Object.assign(Readable.from(typed === undefined ? [] : [typed]), { isTTY });
-  const view = { argv: ["node", program, ...args], env, execPath: "", cwd: () => "/", version: "", stdin };
+  const view = { argv: ["node", program, ...args], env, execPath: "", cwd: () => cwd, version: "", stdin };
   const context = createContext(program, { ...view, stdout, stderr } as never);
   const run = program === "writ" ? runWrit : runJobctl;
   const ended = run(context).then((code): CliRun => ({ code, stdout: stdout.text, stderr: stderr.text }));

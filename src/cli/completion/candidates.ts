@@ -69,6 +69,8 @@ const filters: Record<string, RpcListFilter> = {
   attach: { status: "pending,assigned,running" },
   retry: { status: "failed,dead" },
   result: { status: "completed" },
+  diff: { type: "delegate" },
+  apply: { type: "delegate", status: "completed" },
 };
 
 /** Tables show the end of an id, so that is completed first; a word that begins like a whole id becomes one. */

@@ -37,6 +37,15 @@ export const jobctlShape: ProgramShape = {
       summary: "submit a job with all options: a command, or parameters for a handler",
       load: () => import("./submit.ts"),
     },
+    delegate: {
+      summary: "give a task to a coding agent in a repository, and show what it does",
+      load: () => import("./delegate.ts"),
+    },
+    diff: { summary: "show what a coding agent has changed", load: () => import("./diff.ts") },
+    apply: {
+      summary: "put what a coding agent has changed into a repository, after asking",
+      load: () => import("./apply.ts"),
+    },
     result: { summary: "print a job's result as JSON", load: () => import("./result.ts") },
     retry: {
       summary: "put a failed or quarantined job back into the queue",
@@ -72,8 +81,8 @@ export const jobctlShape: ProgramShape = {
   },
 };
 
-// An exit code of these two below 125 is the job's own.
-const commandsOfJobs: readonly string[] = ["run", "attach"];
+// An exit code of these below 125 is the job's own.
+const commandsOfJobs: readonly string[] = ["run", "attach", "delegate"];
 const ourFailureCode = 125;
 
 export async function runJobctl(context: CliContext): Promise<number> {
