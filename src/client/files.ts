@@ -173,7 +173,7 @@ export class Files {
       await presign(this.#hub, { ...place, method: "HEAD" }, signal);
       return true;
     } catch (error) {
-      if (hasCode(error, "NOT_FOUND", "PERMISSION_DENIED")) return false;
+      if (hasCode(error, "NOT_FOUND", "FILE_REMOVED", "PERMISSION_DENIED")) return false;
       throw error;
     }
   }

@@ -6,6 +6,7 @@ import { failAnswer } from "./worker-shapes.ts";
 
 const jobParams = z.strictObject({ id: jobId });
 const leaseLost = { description: "LEASE_LOST: another attempt has started, or the job has ended" };
+const fileRemoved = { description: "FILE_REMOVED: the file is known, but its bytes are no longer stored" };
 const urls = { description: "A URL for each request, in their order", shape: shapes.fileUrls };
 
 const uploadHeaders = { "Upload-Offset": "How many bytes have arrived" } as const;
@@ -27,7 +28,7 @@ export const fileRoutes = {
     summary: "Get URLs, valid for 15 minutes, to put, get, look at or delete files of one's own",
     body: shapes.fileUrlsRequest,
     bodyBytesMax: bodyBytes.ordinary,
-    answers: { 200: urls },
+    answers: { 200: urls, 410: fileRemoved },
   }),
   listArtifacts: route({
     method: "GET",
@@ -64,7 +65,7 @@ export const fileRoutes = {
     params: jobParams,
     body: shapes.jobFileUrlsRequest,
     bodyBytesMax: bodyBytes.ordinary,
-    answers: { 200: urls, 409: leaseLost },
+    answers: { 200: urls, 409: leaseLost, 410: fileRemoved },
   }),
   completeByToken: route({
     method: "POST",

@@ -16,6 +16,8 @@
 export type Objects = {
   /** Throws what is wrong if files cannot be stored and removed at present. */
   check(): Promise<void>;
+  /** Whether a file of this size is there: a database may be restored without its files, or files may be lost. */
+  has(place: ObjectPlace, size: number): Promise<boolean>;
   /** Removes what a place has, complete or not. A place that has nothing is not an error. */
   remove(place: ObjectPlace): Promise<void>;
   /** Ends what is still arriving, and releases resources. */

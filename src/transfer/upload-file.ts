@@ -35,7 +35,9 @@ export async function uploadFile(deps: TransferDeps, upload: Upload): Promise<Fi
   let isFirst = true;
   await withFreshUrls(deps, tries, async (url) => {
     // The first time, asking how much of a small file has arrived would cost as much as sending it.
-    const mayResume = !isFirst || facts.size >= resumeBytesMin;
+    const isWorthAsking = !isFirst || facts.size >= resumeBytesMin;
+    // A store that wants to be told of the end is not the hub, and continues only what it takes in parts.
+    const mayResume = isWorthAsking && url.complete_url === undefined;
     isFirst = false;
     const sending = { source, facts, url, signal, onProgress, mayResume };
     const parts = url.parts === undefined ? await putFile(deps, sending) : await uploadParts(deps, sending);
@@ -87,7 +89,7 @@ async function complete(
 
 /** How much an earlier connection has left at the store; a store that does not say so has nothing. */
 async function arrivedBytes(deps: TransferDeps, { url, facts, signal }: Sending): Promise<number | "all"> {
-  const headers = { ...url.headers };
+  const { "content-length": _, ...headers } = url.headers ?? {};
   const response = await sendRequest(deps, { method: "HEAD", url: url.url, headers, signal });
   await response.text();
   if (response.status >= 300) return 0;

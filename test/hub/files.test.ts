@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { Writ } from "../../src/client/index.ts";
 import { makeJobToken, verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
@@ -13,6 +14,7 @@ import { eventually } from "../support/eventually.ts";
 import { jobTokenOf, pathOf, presign, put, storedFile, uploadForJob } from "../support/files.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimedJob, runningJob } from "../support/jobs.ts";
+import { runCommand } from "../support/run-command.ts";
 
 const MiB = 1024 ** 2;
 const text = Buffer.from("forty-two");
@@ -151,16 +153,58 @@ describe("the bytes are removed", () => {
   });
 });
 
-test("a file whose bytes were not restored is answered as removed", async () => {
-  hub = await startTestHub(stillEnv);
-  await storedFile(hub, hub.admin, { ...key, bytes: text });
-  await hub.stop({ keepHome: true });
-  rmSync(join(hub.home, "objects"), { recursive: true });
-  hub = await startTestHub(stillEnv, { home: hub.home });
-  const [get] = await presign(hub, hub.admin, { ...key, method: "GET" });
-  const answer = await hub.call("GET", pathOf(get!));
-  expect(answer).toMatchObject({ status: 410, code: "FILE_REMOVED" });
-  expect(answer.text).toContain("not restored");
+describe("files whose bytes were not restored", () => {
+  async function withoutFiles(): Promise<void> {
+    await hub.stop({ keepHome: true });
+    rmSync(join(hub.home, "objects"), { recursive: true });
+    hub = await startTestHub(stillEnv, { home: hub.home });
+  }
+
+  test("are answered as removed, and can be stored again", async () => {
+    hub = await startTestHub(stillEnv);
+    await storedFile(hub, hub.admin, { ...key, bytes: text });
+    const [before] = await presign(hub, hub.admin, { ...key, method: "GET" });
+    await withoutFiles();
+    for (const method of ["GET", "HEAD"]) {
+      const ask = { token: hub.admin, body: [{ ...key, method }] };
+      const answer = await hub.call("POST", "/files/presigned-urls", ask);
+      expect(answer).toMatchObject({ status: 410, code: "FILE_REMOVED" });
+      expect(answer.text).toContain("not restored");
+    }
+    expect(await hub.call("GET", pathOf(before!))).toMatchObject({ status: 410, code: "FILE_REMOVED" });
+    const writ = new Writ({ url: hub.url, token: hub.admin });
+    onTestFinished(() => writ.close());
+    await writ.files.upload(text, { folderId: key.folderId, objectKey: key.objectKey });
+    const [after] = await presign(hub, hub.admin, { ...key, method: "GET" });
+    expect((await hub.call("GET", pathOf(after!))).text).toBe("forty-two");
+  });
+
+  test("are sent again by a client that names them by their hash, and not taken for there", async () => {
+    hub = await startTestHub(stillEnv);
+    const writ = () => new Writ({ url: hub.url, token: hub.admin });
+    await writ().files.upload(text);
+    await withoutFiles();
+    const { folder_id: folderId, object_key: objectKey } = await writ().files.upload(text);
+    const [get] = await presign(hub, hub.admin, { folderId, objectKey, method: "GET" });
+    expect((await hub.call("GET", pathOf(get!))).text).toBe("forty-two");
+  });
+
+  test("of a job are listed with their hashes, as not available", async () => {
+    hub = await startTestHub(stillEnv);
+    const held = await runningJob(hub, { output_location: { folder_id: "f" } });
+    const file = await uploadForJob(hub, held, { ...key, bytes: text });
+    const body = { ...held.fence, result: 1, output_files: [file] };
+    await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
+    await withoutFiles();
+    const list = await hub.must("GET", `/jobs/${held.id}/artifacts`, { token: hub.admin });
+    expect(list.json()).toEqual({ files: [{ ...file, path: "a/b.txt", available: false }] });
+    const get = await hub.call("GET", `/jobs/${held.id}/artifacts/a/b.txt`, { token: hub.admin });
+    expect(get).toMatchObject({ status: 410, code: "FILE_REMOVED" });
+    const listed = await runCommand("jobctl", ["artifacts", "list", held.id], { home: hub.home });
+    expect(listed.stdout).toMatch(/a\/b\.txt .* removed/);
+    const saved = await runCommand("jobctl", ["artifacts", "get", held.id], { home: hub.home });
+    expect(saved).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("no longer stored") });
+  });
 });
 
 test("a job token that only somebody with the hub's key can have made locks the hub", async () => {

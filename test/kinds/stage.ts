@@ -7,9 +7,9 @@ import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { obstacle, openSandbox } from "../sandbox/cage-stage.ts";
 import { eventually } from "../support/eventually.ts";
-import type { TestHub } from "../support/hub.ts";
+import { startTestHub, type TestHub } from "../support/hub.ts";
 import { freshName } from "../support/jobs.ts";
-import { hubForAll } from "../support/use-hub.ts";
+import { startedForAll } from "../support/use-hub.ts";
 import { startTestWorker, type TestWorker } from "../support/worker.ts";
 
 type WorkerWish = Parameters<typeof startTestWorker>[1];
@@ -28,8 +28,8 @@ export type KindStage = {
 };
 
 /** A hub, and workers that start processes in a cage where this machine can build one. */
-export function kindStage(): KindStage {
-  const hub = hubForAll({ WRIT_BACKOFF_SCALE: "0" });
+export function kindStage(moreEnv: () => Record<string, string> = () => ({})): KindStage {
+  const hub = startedForAll(() => startTestHub({ WRIT_BACKOFF_SCALE: "0", ...moreEnv() }));
   const stage = { hub } as KindStage;
   let dir: string;
   const workers: { worker: TestWorker; sandbox: Sandbox }[] = [];

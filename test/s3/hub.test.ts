@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ArtifactList, FileUrl } from "../../src/contract/storage-shapes.ts";
+import { S3Calls } from "../../src/objects/s3/s3-calls.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { errorOf } from "../support/call-http.ts";
 import { jobTokenOf, pathOf, presign, presignForJob } from "../support/files.ts";
@@ -73,6 +75,22 @@ describe("a user's file", () => {
     expect(await ask(tokens.eve)).toMatchObject({ status: 404 });
   });
 
+  test("that the store has lost is answered as removed, and is not redirected to", async () => {
+    const file = { folderId: "inputs", objectKey: "data/lost.csv" };
+    const [url] = await presign(hub, tokens.alice, { ...file, method: "PUT", ...facts });
+    await put(url!);
+    await complete(url!);
+    const lost = s3.keys().filter((one) => one.endsWith("data/lost.csv"));
+    expect(lost).toHaveLength(1);
+    const calls = new S3Calls(s3.settings, systemClock);
+    await calls.must({ method: "DELETE", key: lost[0]! });
+    const ask = { token: tokens.alice, body: [{ ...file, method: "GET" }] };
+    expect(await hub.call("POST", "/files/presigned-urls", ask)).toMatchObject({
+      status: 410,
+      code: "FILE_REMOVED",
+    });
+  });
+
   test("is deleted by way of the hub", async () => {
     const [url] = await presign(hub, tokens.alice, { ...key, method: "DELETE" });
     expect(await hub.call("DELETE", pathOf(url!))).toMatchObject({ status: 204 });
@@ -111,6 +129,11 @@ describe("a job's file", () => {
       await hub.must("GET", `/jobs/${held.id}/artifacts`, { token: tokens.alice })
     ).json<ArtifactList>();
     expect(files).toEqual([{ ...reported, path: "a.txt", available: true }]);
+    // A list is shown while the store is away, with what the hub knows itself.
+    s3.proxy.fault = () => ({ kind: "status", status: 503, code: "SlowDown" });
+    const away = await hub.must("GET", `/jobs/${held.id}/artifacts`, { token: tokens.alice });
+    expect(away.json<ArtifactList>().files).toEqual(files);
+    s3.proxy.fault = undefined;
     expect(await complete(url)).toMatchObject({ status: 200 });
   });
 

@@ -39,7 +39,8 @@ export function define(command: Command, context: CliContext): void {
           ...(damaged.length + refused === 0
             ? []
             : [`Damaged jobs that no worker is given: ${damaged.length + refused}.`]),
-          `Jobs that workers held at the time of the backup and that are pending again: ${recalled}. Start the hub with:`,
+          `Jobs that workers held at the time of the backup and that are pending again: ${recalled}.`,
+          "Output and files of jobs are not in a backup. Copy outputs/ and objects/ there if you have them, then start the hub with:",
           `  writ up --home ${neutraliseLine(restored.home)}`,
           "",
         ].join("\n"),

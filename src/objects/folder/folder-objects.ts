@@ -27,6 +27,16 @@ export class FolderObjects implements HubServed {
     });
   }
 
+  async has(place: ObjectPlace, size: number): Promise<boolean> {
+    const path = this.#pathOf(place);
+    try {
+      return (await stat(path)).size >= size;
+    } catch (error) {
+      if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
+      throw asObjectError(error, path);
+    }
+  }
+
   async sizeOf(place: ObjectPlace): Promise<number> {
     const path = this.#pathOf(place);
     try {

@@ -43,6 +43,10 @@ export class S3Objects implements StoreServed {
     await this.#calls.must({ method: "DELETE", key: ".writ-check" });
   }
 
+  async has(place: ObjectPlace, size: number): Promise<boolean> {
+    return (await this.#look(fileKey(place)))?.size === size;
+  }
+
   async uploadUrls(place: ObjectPlace, { size, sha256, expiresInSec }: SignedUpload): Promise<UploadUrls> {
     const key = uploadKey(place);
     if (fileKey(place).length > keyBytesMax) {

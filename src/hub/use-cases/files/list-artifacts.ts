@@ -8,6 +8,7 @@ import type { OutputFile } from "../../../core/output-file.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { findJob } from "../jobs/find-job.ts";
+import { bytesGone, findGone, hasBytes } from "./bytes-present.ts";
 import { downloadUrl } from "./presign-files.ts";
 
 type Asked = { identity: Identity; origin: Origin; jobId: string };
@@ -16,7 +17,14 @@ type Artifact = OutputFile & { path: string; object: StoredObject | null };
 /** The files that a job has stored, for a caller who may read the job. */
 export async function listArtifacts(deps: HubDeps, asked: Asked): Promise<ArtifactList["files"]> {
   const artifacts = await artifactsOf(deps, asked);
-  return artifacts.map(({ object, ...file }) => ({ ...file, available: object !== null }));
+  const gone = await findGone(
+    deps,
+    artifacts.flatMap(({ object }) => object ?? []),
+  );
+  return artifacts.map(({ object, ...file }) => ({
+    ...file,
+    available: object !== null && !gone.has(object.id),
+  }));
 }
 
 /** The URL of one of them. */
@@ -35,8 +43,9 @@ export async function artifactUrl(
     throw invalidArgument({ path: "folder_id", message });
   }
   if (found.object === null) {
-    throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted, or has not been restored`);
+    throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted`);
   }
+  if (!(await hasBytes(deps, found.object))) throw bytesGone(found.object, found.size);
   if (!asked.isPreview) return downloadUrl(deps, asked.hubUrl, found.object);
   return downloadUrl(deps, asked.hubUrl, found.object, previewType(found));
 }

@@ -5,6 +5,7 @@ import type { Identity } from "../../../core/identity.ts";
 import { defaultTenant } from "../../../core/identity.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { bytesGone, hasBytes } from "./bytes-present.ts";
 import { type FileTicket, makeTicket, urlSec } from "./file-ticket.ts";
 import { finishUploads } from "./finish-upload.ts";
 import { checkOutcome } from "./over-quota.ts";
@@ -98,7 +99,8 @@ async function findFile(
     deps.store.findObject({ ...key, userId: ofUser, nowMs: deps.clock.nowMs() });
   const file =
     (await find(readerId)) ?? ((await finishUploads(deps, { ...key, userId })) ? await find(readerId) : null);
-  if (file !== null) return file;
+  if (file !== null && (await hasBytes(deps, file))) return file;
+  if (file !== null) throw bytesGone(file, file.size ?? 0);
   if (readerId !== null && (await find(null)) !== null) {
     throw new WritError("PERMISSION_DENIED", `${folderId}/${objectKey} belongs to another user`);
   }

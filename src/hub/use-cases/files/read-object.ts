@@ -1,6 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { bytesGone, hasBytes } from "./bytes-present.ts";
 import type { FileTicket } from "./file-ticket.ts";
 
 export type ReadableObject = {
@@ -18,14 +19,7 @@ export async function openObject(deps: HubDeps, ticket: FileTicket): Promise<Rea
   }
   const size = file.size ?? 0;
   if (objects.servedBy === "store") return { file, size, read: unread };
-  // The database may have been restored without the files.
-  if ((await objects.sizeOf(file)) < size) {
-    throw new WritError(
-      "FILE_REMOVED",
-      `the ${size} bytes of ${ticket.folderId}/${ticket.objectKey} are not in the hub's storage; they were not restored with it`,
-      { size },
-    );
-  }
+  if (!(await hasBytes(deps, file))) throw bytesGone(ticket, size);
   return { file, size, read: (start, end) => objects.read(file, { start, end }) };
 }
 
