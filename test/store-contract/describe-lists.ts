@@ -56,6 +56,32 @@ export function describeLists(create: () => StoreUnderTest): void {
       expect(after.lastEventSeq).toBe(events.at(-1)!.seq);
     });
 
+    it("counts the jobs of each tenant and user by state, until they are deleted", async () => {
+      const { store } = scene();
+      const count = async (filter: object) => (await store.countJobs(filter)).count;
+      const { tenantId, userId } = scene().newJob();
+      const failed = await scene().submitAndClaim();
+      const done = await scene().submitAndClaim();
+      await scene().submit({ tenantId: "other" });
+      expect(await count({ tenantId, userId, statuses: ["assigned"] })).toBe(2);
+      await scene().change(failed, failureOf("INVALID_JOB"));
+      await scene().change(done, resultOf("{}"));
+      await scene().submit({ userId: "u2" });
+      expect(await count({ tenantId })).toBe(3);
+      expect(await count({ tenantId, userId })).toBe(2);
+      expect(await count({ tenantId, userId: "u2", statuses: ["pending", "failed"] })).toBe(1);
+      expect(await count({ tenantId, statuses: ["failed", "failed"] })).toBe(1);
+      expect(await count({ tenantId, statuses: ["running"] })).toBe(0);
+      expect(await count({ tenantId: "nobody" })).toBe(0);
+      expect(await count({ statuses: ["pending"] })).toBe(2);
+      const whole = await store.listJobs({ limit: 2, tenantId, userId });
+      expect(whole).toMatchObject({ jobs: { length: 2 }, nextBefore: null });
+      const endedBefore = scene().nowMs + 1;
+      await store.pruneJobs({ endedBefore, quarantinedBefore: endedBefore, limit: 9 });
+      expect(await count({ tenantId, userId })).toBe(0);
+      expect(await count({ tenantId })).toBe(1);
+    });
+
     it("C4: gives the ids of the same jobs, and counts them", async () => {
       const unsafe = await scene().submitAndClaim();
       await scene().change(unsafe, failureOf("SECURITY_VIOLATION"));

@@ -1,4 +1,5 @@
 import type { Effects } from "../../core/effects.ts";
+import type { JobState } from "../../core/job.ts";
 import { noteEffects } from "../note-effects.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
@@ -9,9 +10,20 @@ export function applyEffects(context: Context, effects: Effects): void {
   for (const event of events) appendEvent(context, event);
   if (counts !== null) {
     const { from, to, worker } = counts;
-    if (from !== null) context.tallies.add(`jobs.${from}`, -1);
-    if (to !== null) context.tallies.add(`jobs.${to}`, 1);
+    if (from !== null) countJob(context, effects.after, from, -1);
+    if (to !== null) countJob(context, effects.after, to, 1);
     if (worker !== null) context.workers.add(worker.id, worker);
   }
   noteEffects(context, effects);
+}
+
+/** Counts a job that has come into a state, or left it. */
+export function countJob(
+  { tallies, owners }: Context,
+  owner: { tenantId: string; userId: string },
+  state: JobState,
+  difference: 1 | -1,
+): void {
+  tallies.add(`jobs.${state}`, difference);
+  owners.add(owner, state, difference);
 }

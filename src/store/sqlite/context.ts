@@ -2,6 +2,7 @@ import type { JobRecord } from "../../core/job.ts";
 import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
 import type { QueueBook } from "../queue-book.ts";
 import type { Connection } from "./connection.ts";
+import { OwnerCounts } from "./owner-counts.ts";
 import { loadBook, writeBook } from "./queue-rows.ts";
 import { Tallies, type TallyMark } from "./tallies.ts";
 import { WorkerCounts } from "./worker-counts.ts";
@@ -12,6 +13,7 @@ export type Context = {
   readonly book: QueueBook;
   readonly tallies: Tallies;
   readonly workers: WorkerCounts;
+  readonly owners: OwnerCounts;
   readonly notice: NoticeBuilder;
   readonly macKey: Buffer;
   /** Records of jobs that workers hold, so that a result need not read its job again. The fence protects them. */
@@ -29,6 +31,7 @@ export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<n
     book: loadBook(sql),
     tallies: new Tallies(sql),
     workers: new WorkerCounts(sql),
+    owners: new OwnerCounts(sql),
     notice: new NoticeBuilder(),
     held: new Map(),
     unreadable,
@@ -36,13 +39,14 @@ export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<n
   };
 }
 
-type ContextMark = { book: number; tallies: TallyMark; workers: number; notice: NoticeMark };
+type ContextMark = { book: number; tallies: TallyMark; workers: number; owners: number; notice: NoticeMark };
 
 export function markContext(context: Context): ContextMark {
   return {
     book: context.book.mark(),
     tallies: context.tallies.mark(),
     workers: context.workers.mark(),
+    owners: context.owners.mark(),
     notice: context.notice.mark(),
   };
 }
@@ -52,6 +56,7 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
   context.book.backTo(mark.book);
   context.tallies.backTo(mark.tallies);
   context.workers.backTo(mark.workers);
+  context.owners.backTo(mark.owners);
   context.notice.backTo(mark.notice);
   context.held.clear();
 }
@@ -61,6 +66,7 @@ export function flushContext(context: Context): void {
   writeBook(context);
   context.tallies.flush(context.sql);
   context.workers.flush(context.sql);
+  context.owners.flush(context.sql);
 }
 
 /** Thrown by an act that must be rolled back but still return a value. */

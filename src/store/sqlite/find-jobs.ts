@@ -1,4 +1,4 @@
-import type { JobState } from "../../core/job.ts";
+import { type JobState, jobStates } from "../../core/job.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { idEndCharsMin, idStartCharsMin, type JobFilter, lookedJobsMax } from "../job-list.ts";
 import type { SqlValue } from "./connection.ts";
@@ -16,21 +16,38 @@ type Paths = { paths: Path[]; values: SqlValue[] };
 export function findJobs(context: Context, filter: JobFilter): { seqs: number[]; nextBefore: number | null } {
   const { offset = 0, limit } = filter;
   const { paths, values: pathValues } = pathsOf(context, filter);
-  if (paths.length === 0) return { seqs: [], nextBefore: null };
+  const { limit: _, offset: __, ...wish } = filter;
+  const known = knownCount(context, wish);
+  if (paths.length === 0 || known === 0) return { seqs: [], nextBefore: null };
   const { first, before } = boundsOf(context, filter);
-  const values = [...wantedValues(filter), offset + limit, before, first, lookedJobsMax, ...pathValues];
+  // When all that there are have been found, nothing is gained by looking at older jobs.
+  const most = Math.min(offset + limit, known ?? Number.POSITIVE_INFINITY);
+  const values = [...wantedValues(filter), most, before, first, lookedJobsMax, ...pathValues];
   const looked = `${paths.map(textOf).join(" UNION ")} ORDER BY seq DESC LIMIT ?15`;
   const found = context.sql.all<{ seq: number }>(
     `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?12`,
     ...values,
   );
   const seqs = found.slice(offset).map(({ seq }) => seq);
+  if (found.length === known) return { seqs, nextBefore: null };
   if (seqs.length === limit) return { seqs, nextBefore: seqs.at(-1)! };
   const last = context.sql.first<{ seq: number }>(
     `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ?15 - 1`,
     ...values,
   );
   return { seqs, nextBefore: last?.seq ?? null };
+}
+
+/** How many jobs fit, if that is known without looking: for filters by state, tenant and user only. */
+export function knownCount(
+  { tallies, owners }: Context,
+  { statuses = jobStates, tenantId, userId, ...others }: Omit<JobFilter, "limit">,
+): number | null {
+  if (Object.values(others).some((value) => value !== undefined)) return null;
+  const states = new Set(statuses);
+  if (tenantId !== undefined) return owners.total(tenantId, userId, states);
+  if (userId !== undefined) return null;
+  return [...states].reduce((sum, state) => sum + tallies.get(`jobs.${state}`), 0);
 }
 
 function textOf({ from, fixed }: Path): string {

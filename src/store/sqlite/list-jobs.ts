@@ -1,4 +1,3 @@
-import { jobStates } from "../../core/job.ts";
 import {
   type CutField,
   countedJobsMax,
@@ -10,7 +9,7 @@ import {
   pageBytesMax,
 } from "../job-list.ts";
 import type { Context } from "./context.ts";
-import { findJobs } from "./find-jobs.ts";
+import { findJobs, knownCount } from "./find-jobs.ts";
 import { columnOf, jobColumnsWith, jobWidth, type Row } from "./job-row.ts";
 import { isDamage } from "./sqlite-error.ts";
 import { readSizes, readSound, readUnreadable } from "./stored-row.ts";
@@ -62,12 +61,8 @@ export function countJobs(
   context: Context,
   filter: Omit<JobFilter, "limit">,
 ): { count: number; isMore: boolean } {
-  const { statuses = jobStates, ...others } = filter;
-  if (Object.values(others).every((value) => value === undefined)) {
-    // The database knows how many jobs of all tenants are in each state.
-    const counts = [...new Set(statuses)].map((status) => context.tallies.get(`jobs.${status}`));
-    return { count: counts.reduce((sum, count) => sum + count, 0), isMore: false };
-  }
+  const count = knownCount(context, filter);
+  if (count !== null) return { count, isMore: false };
   const { seqs, nextBefore } = findJobs(context, { ...filter, limit: countedJobsMax });
   return { count: seqs.length, isMore: nextBefore !== null };
 }

@@ -1,13 +1,22 @@
 import { countMove } from "../../core/effects.ts";
 import type { JobState } from "../../core/job.ts";
 import type { Queue } from "../queue-book.ts";
+import { countJob } from "./apply-effects.ts";
 import type { Context } from "./context.ts";
 import { keepReceipt } from "./kept-receipts.ts";
 import { dropJobObjects } from "./object-acts.ts";
 import { closeEmptyQueue } from "./queue-rows.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
-type Prunable = { seq: number; id: string; queue_id: number; status: JobState; output_bytes: number };
+type Prunable = {
+  seq: number;
+  id: string;
+  tenantId: string;
+  userId: string;
+  queue_id: number;
+  status: JobState;
+  output_bytes: number;
+};
 
 /** Deletes finished jobs, oldest first; their events and receipts stay until their own time. */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
@@ -17,7 +26,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
     keepReceipt(context, job.seq);
     dropJobObjects(context, job.id);
     context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
-    context.tallies.add(`jobs.${job.status}`, -1);
+    countJob(context, job, job.status, -1);
     context.tallies.add("output_bytes", -job.output_bytes);
     const queue = context.book.byId(job.queue_id);
     if (queue === undefined) continue;
@@ -28,16 +37,18 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   return jobs.map((job) => job.id);
 }
 
+const columns = "seq, id, tenant_id AS tenantId, user_id AS userId, queue_id, status, output_bytes";
+
 /** Dead letters have an index of their own, so that the many completed jobs are not read for a few dead letters. */
 function findPrunable(context: Context, input: PruneInput): Prunable[] {
   const ended = context.sql.all<Prunable>(
-    `SELECT seq, id, queue_id, status, output_bytes FROM jobs
+    `SELECT ${columns} FROM jobs
       WHERE completed_at < ? AND status IN ('completed', 'failed') ORDER BY completed_at LIMIT ?`,
     input.endedBefore,
     input.limit,
   );
   const quarantined = context.sql.all<Prunable>(
-    `SELECT seq, id, queue_id, status, output_bytes FROM jobs
+    `SELECT ${columns} FROM jobs
       WHERE status = 'quarantined' AND completed_at < ? ORDER BY seq LIMIT ?`,
     input.quarantinedBefore,
     input.limit - ended.length,
