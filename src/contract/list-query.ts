@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { type FailureClass, failureClasses } from "../core/failure.ts";
+import { type FailureClass, failureClasses, failureCodes, failureDetails } from "../core/failure.ts";
 import { isJobId } from "../core/ids.ts";
 import { type JobState, jobStates } from "../core/job.ts";
 import { timeMsMax } from "../core/time-text.ts";
-import { integer, jobId, queryFlag, queryInteger, text, userId, workerId } from "./fields.ts";
+import { integer, jobId, queryFlag, queryInteger, tenantId, text, userId, workerId } from "./fields.ts";
 
 const statusAllowed = `${jobStates.join(", ")}, or dead for quarantined; several with commas`;
 
@@ -27,11 +27,14 @@ const typeOrPrefix = z
 
 const moment = queryInteger(0, timeMsMax);
 
-const codes = Object.keys(failureClasses) as FailureClass[];
-const otherThan = codes.map((code) => `!${code}` as const);
+const classes = Object.keys(failureClasses) as FailureClass[];
+const otherThan = classes.map((code) => `!${code}` as const);
 const failCode = z
-  .enum([...codes, ...otherThan], `must be one of ${codes.join(", ")}; with ! before it, any other`)
-  .meta({ description: "A failure code, or with ! before it any other" });
+  .enum(
+    [...failureCodes, ...otherThan],
+    `must be one of ${classes.join(", ")}, or with ! before it any other; or a detail: ${Object.keys(failureDetails).join(", ")}`,
+  )
+  .meta({ description: "A failure code or detail code; or a code with ! before it, for any other" });
 
 const idPart = z
   .string()
@@ -43,6 +46,7 @@ export const listFilter = z.strictObject({
   type: typeOrPrefix.optional(),
   worker_id: workerId.optional(),
   user_id: userId.optional(),
+  tenant_id: tenantId.optional(),
   fail_code: failCode.optional(),
   since: moment.optional(),
   until: moment.optional(),

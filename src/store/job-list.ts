@@ -1,4 +1,4 @@
-import type { FailureClass } from "../core/failure.ts";
+import type { FailureClass, FailureDetail } from "../core/failure.ts";
 import type { JobRecord, JobState } from "../core/job.ts";
 import type { DamagedPart } from "./find-damage.ts";
 import type { DroppedSizes } from "./output-store.ts";
@@ -42,8 +42,8 @@ export type JobFilter = {
   type?: string | undefined;
   typePrefix?: string | undefined;
   workerId?: string | undefined;
-  /** With a ! before it, jobs that have not failed with this code. */
-  failCode?: FailureClass | `!${FailureClass}` | undefined;
+  /** Also the detail of a code. With a ! before it, jobs that have not failed with this code. */
+  failCode?: FailureClass | FailureDetail | `!${FailureClass}` | undefined;
   /** Created at this time or later. */
   since?: number | undefined;
   /** Created before this time. */

@@ -137,3 +137,21 @@ test("B10: a list finds a job by a part of its id, for those who may see it", as
   const refused = await hub.call("GET", "/jobs?id=12345", { token: tokens.alice });
   expect(refused.text).toContain("must be the first 8 or more, or the last 6 or more, characters of an id");
 });
+
+test("a list is filtered by the detail of a failure, and for administrators of the hub by tenant", async () => {
+  const type = freshName("narrow");
+  const oom = await failedJob(hub, { token: tokens.alice, type, max_attempts: 1, code: "OOM_KILLED" });
+  const other = await failedJob(hub, { token: tokens.alice, type, max_attempts: 1, code: "SIGNALED" });
+  const foreign = await submitJob(hub, { token: tokens.eve, type });
+  const ids = async (query: string, token: string) =>
+    (await list(`type=${type}&${query}`, token)).jobs.map(({ id }) => id);
+  expect(await ids("fail_code=OOM_KILLED", tokens.alice)).toEqual([oom.id]);
+  expect(await ids("fail_code=EXECUTION_ERROR", tokens.alice)).toEqual([other.id, oom.id]);
+  expect(await ids("tenant_id=acme", hub.admin)).toEqual([other.id, oom.id]);
+  expect(await ids("tenant_id=globex", hub.admin)).toEqual([foreign.id]);
+  expect(await ids("tenant_id=globex", tokens.acmeAdmin)).toEqual([]);
+  expect(await ids("tenant_id=globex", tokens.alice)).toEqual([]);
+  const wrong = await hub.call("GET", "/jobs?fail_code=OOM", { token: tokens.alice });
+  expect(wrong).toMatchObject({ status: 400 });
+  expect(wrong.text).toContain("or a detail: INVALID_SIGNATURE");
+});

@@ -4,7 +4,18 @@ import { type JobState, jobStates } from "../../core/job.ts";
 import { momentOf } from "../parts/time-range.ts";
 
 /** What is in the address. Times are relative (`1h`, `today`) or milliseconds, so that a saved view stays true. */
-export const filterNames = ["state", "type", "worker", "user", "code", "since", "until", "id", "q"] as const;
+export const filterNames = [
+  "state",
+  "type",
+  "worker",
+  "user",
+  "tenant",
+  "code",
+  "since",
+  "until",
+  "id",
+  "q",
+] as const;
 export type FilterName = (typeof filterNames)[number];
 export type JobFilter = Partial<Record<FilterName, string>>;
 
@@ -13,6 +24,7 @@ export const filterLabels: Record<FilterName, string> = {
   type: "type is",
   worker: "worker is",
   user: "user is",
+  tenant: "tenant is",
   code: "failed with",
   since: "created in the last",
   until: "created before",
@@ -42,6 +54,7 @@ export function hubFilter(filter: JobFilter, nowMs: number): ListFilter {
   if (filter.type !== undefined) query.type = filter.type;
   if (filter.worker !== undefined) query.worker_id = filter.worker;
   if (filter.user !== undefined) query.user_id = filter.user;
+  if (filter.tenant !== undefined) query.tenant_id = filter.tenant;
   if (filter.code !== undefined) query.fail_code = filter.code as NonNullable<ListFilter["fail_code"]>;
   const since = momentOf(filter.since, nowMs);
   if (since !== undefined) query.since = since;
@@ -61,7 +74,8 @@ export function readWords(words: string): JobFilter {
   const rest: string[] = [];
   for (const word of words.trim().split(/\s+/)) {
     const [, name, value] = /^(\w+):(.+)$/.exec(word) ?? [];
-    if (name !== undefined && value !== undefined && isFilterName(name)) filter[name] = value;
+    if (name !== undefined && value !== undefined && isFilterName(name))
+      filter[name] = name === "code" ? value.toUpperCase() : value;
     else if (word !== "") rest.push(word);
   }
   const text = rest.join(" ");

@@ -178,7 +178,8 @@ const isInCommand = `EXISTS (
   )
 )`;
 
-const hasFailCode = "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), jobs.fail_code = ?6)";
+const hasFailCode =
+  "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
 
 /** One text for all filters, because each text is prepared once and kept. */
 const wanted = `(?1 IS NULL OR jobs.tenant_id = ?1) AND (?2 IS NULL OR jobs.user_id = ?2)

@@ -63,8 +63,15 @@ export async function findJobIds(
 /** The filter for the jobs that the caller may see; null if these are none. */
 function visibleFilter({ identity, filter, ids }: Asked): Omit<JobFilter, "limit"> | null {
   const { tenantId, userId } = visibleTo(identity);
-  if (userId !== undefined && filter.user_id !== undefined && filter.user_id !== userId) return null;
-  return { ...storeFilter(filter), ids, tenantId, userId: userId ?? filter.user_id };
+  const { user_id, tenant_id } = filter;
+  if (userId !== undefined && user_id !== undefined && user_id !== userId) return null;
+  if (tenantId !== undefined && tenant_id !== undefined && tenant_id !== tenantId) return null;
+  return {
+    ...storeFilter(filter),
+    ids,
+    tenantId: tenantId ?? tenant_id,
+    userId: userId ?? user_id,
+  };
 }
 
 function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
