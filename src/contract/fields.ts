@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isJobId } from "../core/ids.ts";
 import { Decimal } from "../core/json-value.ts";
-import { absolutePathProblem, relativePathProblem } from "../core/path-rules.ts";
+import { absolutePathProblem, changeablePathProblem, relativePathProblem } from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
 import { timeMsMax } from "../core/time-text.ts";
 
@@ -70,6 +70,7 @@ export const queryFlag = z
   .transform((value) => value === "true");
 
 export const relativePath = pathText(relativePathProblem);
+export const changeablePath = pathText(changeablePathProblem);
 export const absolutePath = pathText(absolutePathProblem);
 export const storagePrefix = pathText(storagePrefixProblem);
 export const objectKey = pathText(objectKeyProblem);

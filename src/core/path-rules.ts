@@ -26,6 +26,38 @@ export function absolutePathProblem(path: string): string | null {
   return components(path).includes("..") ? "must not contain .." : null;
 }
 
+/**
+ * Why a job may not be allowed to change this path of a repository; null if it may be. What git keeps for itself is never
+ * changed, and a path that only a careless decoder would read as `..` is refused before one meets it.
+ */
+export function changeablePathProblem(path: string): string | null {
+  const problem = relativePathProblem(path);
+  if (problem !== null) return problem;
+  if (relativePathProblem(decoded(path)) !== null) return "must not contain an encoded .. or /";
+  return isGitPath(path) ? "must not be inside .git" : null;
+}
+
+/** Whether the path is, or is inside, a directory that git keeps for itself; some disks do not tell case apart. */
+export function isGitPath(path: string): boolean {
+  return components(path).some((name) => name.toLowerCase() === ".git");
+}
+
+/** Whether a path is a directory or inside it, compared by component: `src-evil` is not in `src`. Neither may contain `..`. */
+export function isPathIn(path: string, dir: string): boolean {
+  if (path.startsWith("/") !== dir.startsWith("/")) return false;
+  const names = components(path);
+  return components(dir).every((name, index) => names[index] === name);
+}
+
+/** The one spelling of a path without `..`. */
+export function plainPath(path: string): string {
+  return `${path.startsWith("/") ? "/" : ""}${components(path).join("/")}`;
+}
+
+function decoded(path: string): string {
+  return path.replace(/%(2e|2f|5c)/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+}
+
 function textProblem(path: string): string | null {
   if (path === "") return "must not be empty";
   if (path.includes("\0")) return "must not contain a NUL";

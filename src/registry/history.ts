@@ -67,7 +67,7 @@ async function bestEffort(
     keepOutOfGit(logsDir);
     const base = await openBase(logsDir);
     try {
-      const dir = await makeDirectoryBeneath(base, [jobId], 0o700);
+      const dir = await makeDirectoryBeneath(base, [jobId], { mode: 0o700 });
       await write(dir).finally(() => dir.close());
     } finally {
       await base.close();

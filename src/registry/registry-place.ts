@@ -64,7 +64,7 @@ async function ownDirectory(cwd: string, name: string, make: boolean): Promise<s
   const base = await openBase(cwd);
   try {
     const dir = make
-      ? await makeDirectoryBeneath(base, [".writ", name], 0o700)
+      ? await makeDirectoryBeneath(base, [".writ", name], { mode: 0o700 })
       : await openBeneath(base, `.writ/${name}`, "directory");
     return await readlink(pathOf(dir)).finally(() => dir.close());
   } catch (error) {

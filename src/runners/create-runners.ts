@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { RunKind } from "../contract/kinds.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import { withContainers } from "./container/with-containers.ts";
+import { delegateRunner } from "./delegate/delegate-runner.ts";
 import { execRunner } from "./exec.ts";
 import { execPerJobRunner } from "./exec-per-job.ts";
 import { type HandlerFunction, handlerRunner } from "./handler.ts";
@@ -54,7 +55,14 @@ export function createRunners(deps: RunnersDeps): Runners {
     ),
     handlerRunner(deps, deps.functions),
     solverRunner(deps),
+    ...delegateRunners(deps),
   ]);
+}
+
+/** A worker without agents runs no such jobs. */
+function delegateRunners(deps: RunnersDeps): Runner[] {
+  const { delegate } = deps.settings;
+  return delegate === undefined || delegate.agents.length === 0 ? [] : [delegateRunner(deps, delegate)];
 }
 
 export function runnersOf(deps: RunnerDeps, list: readonly Runner[]): Runners {

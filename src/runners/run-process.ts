@@ -32,6 +32,8 @@ type Command = {
   env?: Record<string, string> | undefined;
   cwd?: string | undefined;
   secrets?: readonly string[] | undefined;
+  /** More of the environment, masked in the output like secrets. */
+  secretEnv?: Readonly<Record<string, string>> | undefined;
   /** Files of the host that this job sees, in addition to what every job sees. */
   mounts?: readonly JobMount[] | undefined;
   /** What the process reads on its standard input; nothing by default. */
@@ -52,21 +54,45 @@ const resultName = "result.json";
 export const outputName = "output";
 const inputsName = "inputs";
 
+/** A process and what it was started from. */
+export type StartedProcess = { plan: LaunchPlan; running: RunningProcess };
+
 /** The story of one process, the same for every kind of job that runs one: prepare, announce, start, wait, judge. */
 export async function runProcess(
   deps: RunnerDeps,
   context: RunContext,
   command: Command,
 ): Promise<RunOutcome> {
-  const plan = await preparePlan(deps, context, command);
-  const running = await startInSandbox(deps, context, { plan, prepare: command.prepare });
-  if ("kind" in running) return running;
-  const { exit, stoppedBy } = await waitForProcess(deps, context, running);
-  const result = await readResult({
-    resultFile: join(context.workDir, resultName),
-    stdoutFile: plan.stdoutFile,
+  const started = await startProcess(deps, context, command);
+  if ("kind" in started) return started;
+  return judgeProcess(context, started, {
+    ...(await waitForProcess<StopReason>(deps, context, started.running)),
     form: command.resultForm,
   });
+}
+
+/** The first half: prepare, announce, start. */
+export async function startProcess(
+  deps: RunnerDeps,
+  context: RunContext,
+  command: Command,
+): Promise<StartedProcess | RunOutcome> {
+  const plan = await preparePlan(deps, context, command);
+  const running = await startInSandbox(deps, context, { plan, prepare: command.prepare });
+  return "kind" in running ? running : { plan, running };
+}
+
+type Ended = { exit: ProcessExit; stoppedBy: StopReason | undefined; form?: ResultForm | undefined };
+
+/** What the end of a process means for its job, with the result that it left. */
+export async function judgeProcess(
+  context: RunContext,
+  { plan, running }: StartedProcess,
+  { exit, stoppedBy, form }: Ended,
+): Promise<RunOutcome> {
+  const { workDir } = context;
+  const files = { resultFile: join(workDir, resultName), stdoutFile: plan.stdoutFile };
+  const result = await readResult({ ...files, form });
   const { isolation } = running;
   const outcome = exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation });
   return maskOutcome(outcome, plan.masks ?? []);
@@ -97,13 +123,15 @@ async function startInSandbox(
   }
 }
 
-async function preparePlan(
+/** What a process of this attempt is started from. Its files are written here. */
+export async function preparePlan(
   { sandbox, settings }: RunnerDeps,
   context: RunContext,
   command: Command,
 ): Promise<LaunchPlan> {
   const { document, lease, attemptDir, workDir } = context;
-  const secrets = await readSecrets(settings.secrets, command.secrets ?? [], document.tenant_id);
+  const asked = await readSecrets(settings.secrets, command.secrets ?? [], document.tenant_id);
+  const secrets = { ...command.secretEnv, ...asked };
   await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
   await writeFile(join(workDir, inputName), canonicalize(command.input), { mode: 0o600 });
 
@@ -153,16 +181,17 @@ async function showInputs({ inputsDir, workDir }: RunContext, inside: string): P
   return [{ source: inputsDir, target: join(inside, inputsName), access: "read-only" }];
 }
 
-async function waitForProcess(
+/** Waits for its end, and ends it when the context's signal says so, whose reason is a Reason. */
+export async function waitForProcess<Reason extends string>(
   { clock, logger, settings }: RunnerDeps,
   context: RunContext,
   running: RunningProcess,
-): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
+): Promise<{ exit: ProcessExit; stoppedBy: Reason | undefined }> {
   const onStuck = (error: unknown): void =>
     logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
   context.onProcess(running.pid, running.usage);
   try {
-    return await waitForExit({ clock, stopGraceMs: settings.stopGraceMs, onStuck }, context, running);
+    return await waitForExit<Reason>({ clock, stopGraceMs: settings.stopGraceMs, onStuck }, context, running);
   } finally {
     context.onProcess(0);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { ProcessExit, RunningProcess } from "../sandbox/sandbox.ts";
 import { createTerminator } from "../sandbox/terminate.ts";
-import { type RunContext, type StopReason, stopReasonOf } from "./runner.ts";
+import type { RunContext, StopReason } from "./runner.ts";
 
 type WaitDeps = {
   clock: Clock;
@@ -10,15 +10,15 @@ type WaitDeps = {
   onStuck(error: unknown): void;
 };
 
-/** Waits for the end of a process, and ends it when its job is to end. */
-export async function waitForExit(
+/** Waits for the end of a process, and ends it when its job is to end. The signal's reason is a Reason. */
+export async function waitForExit<Reason extends string = StopReason>(
   deps: WaitDeps,
   { signal, hurry }: Pick<RunContext, "signal" | "hurry">,
   running: RunningProcess,
-): Promise<{ exit: ProcessExit; stoppedBy: StopReason | undefined }> {
-  const terminator = createTerminator<StopReason>(running, deps.clock);
+): Promise<{ exit: ProcessExit; stoppedBy: Reason | undefined }> {
+  const terminator = createTerminator<Reason>(running, deps.clock);
   const end = (graceMs: number): void =>
-    void terminator.stop(stopReasonOf(signal), { graceMs }).catch(deps.onStuck);
+    void terminator.stop(signal.reason as Reason, { graceMs }).catch(deps.onStuck);
   const stop = (): void => end(deps.stopGraceMs);
   // When the lease is lost, somebody else may already be running the job, so there is no grace.
   const stopAtOnce = (): void => end(0);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, rename, unlink } from "node:fs/promises";
+import { type FileHandle, lchown, mkdir, open, rename, unlink } from "node:fs/promises";
 import { hasCode } from "../core/errors.ts";
 import { openBeneath, PathRefused, pathOf } from "./open-beneath.ts";
 
@@ -48,11 +48,14 @@ export async function createBeneath(base: FileHandle, path: string): Promise<New
   }
 }
 
+/** How directories that are made here look. */
+type NewDirectory = { mode?: number; owner?: { uid: number; gid: number } | undefined };
+
 /** Opens the directory of these names below `base`, and makes what is missing of it. Goes through no link. */
 export async function makeDirectoryBeneath(
   base: FileHandle,
   names: readonly string[],
-  mode = 0o777,
+  made: NewDirectory = {},
 ): Promise<FileHandle> {
   for (let length = 1; length < names.length + 1; length++) {
     const path = names.slice(0, length).join("/");
@@ -60,18 +63,24 @@ export async function makeDirectoryBeneath(
       await (await openBeneath(base, path, "directory")).close();
     } catch (error) {
       if (!(error instanceof PathRefused) || error.refusal !== "missing") throw error;
-      await makeOne(base, names.slice(0, length), mode);
+      await makeOne(base, names.slice(0, length), made);
     }
   }
   return openBeneath(base, names.join("/"), "directory");
 }
 
 /** Somebody else may have made it meanwhile. */
-async function makeOne(base: FileHandle, names: readonly string[], mode: number): Promise<void> {
+async function makeOne(
+  base: FileHandle,
+  names: readonly string[],
+  { mode = 0o777, owner }: NewDirectory,
+): Promise<void> {
   const above =
     names.length === 1 ? null : await openBeneath(base, names.slice(0, -1).join("/"), "directory");
   try {
-    await mkdir(`${pathOf(above ?? base)}/${names.at(-1)}`, { mode });
+    const place = `${pathOf(above ?? base)}/${names.at(-1)}`;
+    await mkdir(place, { mode });
+    if (owner !== undefined) await lchown(place, owner.uid, owner.gid);
   } catch (error) {
     if (!hasCode(error, "EEXIST")) throw error;
   } finally {

@@ -55,19 +55,29 @@ export async function openBeneath(
   let at: FileHandle | undefined;
   try {
     for (const [index, name] of names.entries()) {
-      const next: FileHandle = await open(`${pathOf(at ?? base)}/${name}`, openPath | O_NOFOLLOW);
+      const next = await openEntry(at ?? base, name);
       await at?.close();
       at = next;
       await checkKind(at, { path, isDirectory: index < names.length - 1 || kind === "directory" });
     }
     if (kind === "directory") return at!;
-    const file = await open(pathOf(at!), O_RDONLY | O_NONBLOCK);
+    const file = await openContent(at!);
     await at!.close();
     return file;
   } catch (error) {
     await at?.close().catch(() => {});
     throw refusalOf(error, path);
   }
+}
+
+/** Opens one name in a directory, whatever it is, and follows no link. It can be asked what it is, and nothing else. */
+export function openEntry(dir: FileHandle, name: string): Promise<FileHandle> {
+  return open(`${pathOf(dir)}/${name}`, openPath | O_NOFOLLOW);
+}
+
+/** Opens a plain file for reading that `openEntry` has opened. */
+export function openContent(entry: FileHandle): Promise<FileHandle> {
+  return open(pathOf(entry), O_RDONLY | O_NONBLOCK);
 }
 
 /** By this path the kernel finds what the descriptor has open, whatever it is called now. */

@@ -1,7 +1,9 @@
 import type { JobDocument } from "../contract/document.ts";
+import { changesName } from "../runners/delegate/keep-changes.ts";
 import { failedOutcome, keepFiles, withFiles } from "../runners/keep-files.ts";
 import { outputName } from "../runners/run-process.ts";
 import { type RunOutcome, stoppedOutcome, stopReasonOf } from "../runners/runner.ts";
+import { jobWorkDir } from "./attempt-dir.ts";
 import { type FileAttempt, type FileDeps, fileUrl } from "./file-urls.ts";
 
 /**
@@ -12,7 +14,7 @@ import { type FileAttempt, type FileDeps, fileUrl } from "./file-urls.ts";
 export async function keepOutputs(
   deps: FileDeps,
   attempt: FileAttempt,
-  { document, outcome, workDir }: { document: JobDocument; outcome: RunOutcome; workDir: string },
+  { document, outcome, dir }: { document: JobDocument; outcome: RunOutcome; dir: string },
 ): Promise<RunOutcome> {
   const { output_location: location, run } = document;
   const { held, signal } = attempt;
@@ -22,10 +24,8 @@ export async function keepOutputs(
     return outcome;
 
   const kept = await keepFiles(deps.transfer, {
-    workDir,
-    outputName,
+    ...placeOf(document, dir),
     location,
-    collect: run.collect,
     askUrl: (file) => fileUrl(deps, attempt, { ...file, method: "PUT" }),
     signal,
   });
@@ -33,4 +33,10 @@ export async function keepOutputs(
   const end = stoppedOutcome(stopReasonOf(signal), held);
   if (end.kind !== "failed") return end;
   return { ...failedOutcome(outcome, end.reason), code: end.code, outputFiles: kept.stored };
+}
+
+/** Of an agent's work only what the worker itself has checked is kept, and it lies where the agent could not put it. */
+function placeOf({ run }: JobDocument, dir: string) {
+  if (run.kind === "delegate") return { workDir: dir, outputName: changesName, collect: ["**"] };
+  return { workDir: jobWorkDir(dir), outputName, collect: run.collect };
 }

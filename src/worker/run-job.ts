@@ -175,9 +175,8 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
       },
     });
     if (attempt === undefined || isInProcess) return { outcome, isInProcess, startedAtMs };
-    const workDir = jobWorkDir(place.dir);
     return {
-      outcome: await keepOutputs(deps, attempt, { document, outcome, workDir }),
+      outcome: await keepOutputs(deps, attempt, { document, outcome, dir: place.dir }),
       isInProcess,
       startedAtMs,
     };

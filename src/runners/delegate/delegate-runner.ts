@@ -1,0 +1,156 @@
+import type { JobDocument } from "../../contract/document.ts";
+import { delegateModeDefault } from "../../core/document.ts";
+import { notStarted } from "../../core/failure.ts";
+import { SandboxUnavailable } from "../../sandbox/sandbox.ts";
+import { effectiveLimits } from "../effective-limits.ts";
+import {
+  type RunContext,
+  RunFailure,
+  type Runner,
+  type RunnerDeps,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "../runner.ts";
+import { runChat } from "./chat/run-chat.ts";
+import { type CheckedPaths, checkPaths } from "./check-paths.ts";
+import { chooseAgent } from "./choose-agent.ts";
+import { collectWork } from "./collect-work.ts";
+import type { DelegateSettings } from "./delegate-settings.ts";
+import { ModelSlots } from "./model-slots.ts";
+import { openCopy, openInPlace, openPrivate } from "./open-workspace.ts";
+import { runOutsideAgent } from "./outside-agent.ts";
+import { type Delegation, runAgent } from "./run-agent.ts";
+import type { Workspace } from "./workspace.ts";
+
+const idleTimeoutSecDefault = 120;
+
+/** Hands a job to a coding agent in somebody's repository, and keeps what it changed. */
+export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Runner {
+  const slots = new ModelSlots(deps.clock);
+  return {
+    kind: "delegate",
+    // A model is asked by the worker itself; every other agent is a process.
+    isInProcess: (document) => isBuiltIn(settings, document),
+    async run(context) {
+      const delegation = delegationOf(settings, context);
+      const { repo_root } = context.document;
+      const paths = repo_root === undefined ? null : await checkPaths(settings, context.document);
+      refuseMode(delegation, context);
+      const free = await slots.take(delegation.chosen.capability, waitMs(context), context.signal);
+      if (free === null) return noSlot(context);
+      try {
+        const { entry, capability } = delegation.chosen;
+        if (entry.builtin === "chat") return await runChat(deps, context, capability);
+        return await delegate(deps, context, { delegation, paths });
+      } finally {
+        free();
+      }
+    },
+  };
+}
+
+function isBuiltIn(settings: DelegateSettings, document: JobDocument): boolean {
+  const { run } = document;
+  try {
+    return run.kind === "delegate" && chooseAgent(settings, document, run.agent).entry.builtin !== undefined;
+  } catch (error) {
+    // The run itself says what is wrong.
+    if (error instanceof RunFailure) return false;
+    throw error;
+  }
+}
+
+type Work = { delegation: Delegation; paths: CheckedPaths | null };
+
+/** The story of one delegation: open a workspace, run the agent in it, keep what it changed. */
+async function delegate(
+  deps: RunnerDeps,
+  context: RunContext,
+  { delegation, paths }: Work,
+): Promise<RunOutcome> {
+  const { sandbox } = deps;
+  const hasJail = sandbox.workDirInside(context.workDir) !== context.workDir;
+  const isRoot = process.getuid?.() === 0;
+  if (paths !== null && isOutside(delegation))
+    return runOutsideAgent(deps, context, { delegation, paths, hasJail, isRoot });
+  const workspace = await openWorkspace(deps, context, { delegation, paths, hasJail, isRoot });
+  const { outcome, isStarted } = await runAgent(deps, context, { delegation, workspace });
+  if (!isStarted || outcome.kind === "released") return outcome;
+  return collectWork(deps, context, { delegation, workspace, outcome });
+}
+
+async function openWorkspace(
+  deps: RunnerDeps,
+  context: RunContext,
+  { delegation, paths, hasJail, isRoot }: Work & { hasJail: boolean; isRoot: boolean },
+): Promise<Workspace> {
+  const { attemptDir, workDir } = context;
+  if (paths === null)
+    return openPrivate({ attemptDir, hasJail, workDir, inside: deps.sandbox.workDirInside(workDir) });
+  const isMapped = isRoot && hasJail && (await canMap(deps, context, paths));
+  const { maxFileBytes } = delegation.settings;
+  const place = { attemptDir, hasJail, isCaged: hasJail, isMapped, isRoot, maxFileBytes };
+  return modeOf(context) === "in-place" ? openInPlace(paths, place) : openCopy(paths, place);
+}
+
+/** Where the kernel cannot map owners, an agent still reads what everybody may read. */
+async function canMap(
+  { sandbox, settings }: RunnerDeps,
+  { document, lease }: RunContext,
+  { root, owner }: CheckedPaths,
+): Promise<boolean> {
+  const mounts = [{ source: root, target: root, access: "read-only" as const, idmapped: owner }];
+  try {
+    await sandbox.probe({
+      ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
+      mounts,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof SandboxUnavailable && !error.isHostDown) return false;
+    throw error;
+  }
+}
+
+function delegationOf(settings: DelegateSettings, { document }: RunContext): Delegation {
+  const { run } = document;
+  if (run.kind !== "delegate") throw new Error(`the delegate runner was given a job of kind ${run.kind}`);
+  return {
+    settings,
+    chosen: chooseAgent(settings, document, run.agent),
+    prompt: run.prompt,
+    expectedArtifacts: run.expected_artifacts ?? [],
+    idleTimeoutSec: run.idle_timeout_sec ?? idleTimeoutSecDefault,
+    secrets: run.secrets ?? [],
+  };
+}
+
+function modeOf({ document: { run } }: RunContext) {
+  return run.kind === "delegate" ? (run.mode ?? delegateModeDefault) : delegateModeDefault;
+}
+
+function isOutside({ chosen: { entry } }: Delegation): boolean {
+  return entry.command === undefined && entry.builtin === undefined;
+}
+
+/** A program outside the cage works in the repository that it watches, and nowhere else. */
+function refuseMode(delegation: Delegation, context: RunContext): void {
+  const { name } = delegation.chosen.entry;
+  if (!isOutside(delegation)) return;
+  const isPossible = modeOf(context) === "in-place" && context.document.repo_root !== undefined;
+  if (isPossible) return;
+  const reason = `the agent ${name} works in the repository itself; submit the job with mode in-place and a repo_root`;
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+}
+
+/** The hub counts the wait as part of the job's time, so half of it is left for the work. */
+function waitMs({ lease }: RunContext): number {
+  return (lease.timeout_sec * 1000) / 2;
+}
+
+function noSlot(context: RunContext): RunOutcome {
+  if (context.signal.aborted) return stoppedOutcome(stopReasonOf(context.signal), context);
+  const reason = `${notStarted}: the model is busy with as many jobs as max_concurrent allows`;
+  return { kind: "released", reason };
+}

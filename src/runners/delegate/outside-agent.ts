@@ -1,0 +1,181 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCode } from "../../core/errors.ts";
+import { sandboxUnavailable } from "../../core/failure.ts";
+import { openBase, openEntry, pathOf } from "../../runtime/open-beneath.ts";
+import { plainIsolation } from "../../sandbox/plain-sandbox.ts";
+import {
+  type RunContext,
+  RunFailure,
+  type RunnerDeps,
+  type RunOutcome,
+  stoppedOutcome,
+  stopReasonOf,
+} from "../runner.ts";
+import { type CheckedPaths, traversal } from "./check-paths.ts";
+import { collectWork } from "./collect-work.ts";
+import type { AgentEntry } from "./delegate-settings.ts";
+import { openInPlace } from "./open-workspace.ts";
+import type { Delegation } from "./run-agent.ts";
+import { taskText, taskTitle } from "./task-file.ts";
+import { type AgentEnd, watchAgent } from "./watch-agent.ts";
+
+const taskFileDefault = "TASK.md";
+const markerDefault = ".roo_completed";
+
+type OutsideWork = { delegation: Delegation; paths: CheckedPaths; hasJail: boolean; isRoot: boolean };
+
+/**
+ * For an agent that is a program of its own, such as an editor with the repository open: it finds the task file there,
+ * and says with the marker that it is done. Nothing confines it; what it changed is checked afterwards.
+ */
+export async function runOutsideAgent(
+  deps: RunnerDeps,
+  context: RunContext,
+  work: OutsideWork,
+): Promise<RunOutcome> {
+  const { delegation, paths, hasJail, isRoot } = work;
+  const { entry } = delegation.chosen;
+  if (deps.sandbox.level === "strict") {
+    const why = `the agent ${entry.name} runs outside the cage, which isolation strict does not allow`;
+    return { kind: "released", reason: `${sandboxUnavailable}: ${why}` };
+  }
+  const names = namesOf(entry);
+  const hidden = [...paths.hidden, names.task, names.marker];
+  const place = { attemptDir: context.attemptDir, hasJail, isCaged: false, isMapped: isRoot, isRoot };
+  const { maxFileBytes } = delegation.settings;
+  const base = await openBase(paths.root);
+  try {
+    await refuseForeignTask(base, names.task);
+    const workspace = await openInPlace({ ...paths, hidden }, { ...place, maxFileBytes });
+    for (const name of ["stdout.log", "stderr.log"]) await writeFile(join(context.attemptDir, name), "");
+    const isolation = plainIsolation();
+    await context.onStarted(isolation);
+    const end = await withTask(
+      base,
+      names,
+      { text: taskOf(context, work, names), owner: isRoot ? paths.owner : undefined },
+      () =>
+        waitForAgent(deps, context, {
+          marker: join(paths.root, names.marker),
+          delegation,
+          look: workspace.look,
+          dir: paths.root,
+        }),
+    );
+    const outcome = { ...outcomeOf(context, delegation, end), isolation };
+    if (outcome.kind === "released") return outcome;
+    return await collectWork(deps, context, { delegation, workspace, outcome });
+  } finally {
+    await base.close();
+  }
+}
+
+type Names = { task: string; marker: string };
+
+function namesOf({ taskFile = taskFileDefault, completionMarker = markerDefault }: AgentEntry): Names {
+  for (const name of [taskFile, completionMarker])
+    if (name.includes("/"))
+      throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `${name} must be a name in the repository`);
+  return { task: taskFile, marker: completionMarker };
+}
+
+/** A file of that name that Writ did not write is somebody's work. */
+async function refuseForeignTask(base: FileHandle, name: string): Promise<void> {
+  const path = `${pathOf(base)}/${name}`;
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
+    if (hasCode(error, "ENOENT")) return null;
+    if (hasCode(error, "ELOOP")) throw traversal(`the task file ${name} is a symbolic link`);
+    throw error;
+  });
+  if (file === null) return;
+  try {
+    const begin = Buffer.alloc(taskTitle.length);
+    const { bytesRead } = await file.read(begin, 0, begin.length, 0);
+    if (begin.toString("utf8", 0, bytesRead) !== taskTitle)
+      throw new RunFailure(
+        "INVALID_JOB",
+        "JOB_NOT_ACCEPTED",
+        `${name} is already in the repository, and Writ did not write it`,
+      );
+  } finally {
+    await file.close();
+  }
+  await unlink(path);
+}
+
+/** Whatever happens, neither file stays behind. */
+async function withTask<T>(
+  base: FileHandle,
+  { task, marker }: Names,
+  { text, owner }: { text: string; owner: { uid: number; gid: number } | undefined },
+  act: () => Promise<T>,
+): Promise<T> {
+  const at = (name: string): string => `${pathOf(base)}/${name}`;
+  await removeFile(base, marker);
+  const file = await open(at(task), "wx", 0o644);
+  try {
+    await file.writeFile(text);
+    if (owner !== undefined) await file.chown(owner.uid, owner.gid);
+    return await act();
+  } finally {
+    await file.close();
+    for (const name of [task, marker]) await removeFile(base, name);
+  }
+}
+
+async function removeFile(base: FileHandle, name: string): Promise<void> {
+  const entry = await openEntry(base, name).catch(() => null);
+  if (entry === null) return;
+  await entry.close();
+  await unlink(`${pathOf(base)}/${name}`).catch(() => {});
+}
+
+type Waiting = {
+  marker: string;
+  delegation: Delegation;
+  dir: string;
+  look: Parameters<typeof watchAgent>[1]["dirs"][number]["look"];
+};
+
+async function waitForAgent(
+  deps: RunnerDeps,
+  context: RunContext,
+  waiting: Waiting,
+): Promise<AgentEnd | "stopped"> {
+  const { marker, delegation, dir, look } = waiting;
+  const idleMs = delegation.idleTimeoutSec * 1000;
+  const watching = watchAgent(deps.clock, { marker, idleMs, outputs: [], dirs: [{ dir, look }] });
+  try {
+    const over = AbortSignal.any([context.signal, watching.signal]);
+    if (!over.aborted)
+      await new Promise((resolve) => over.addEventListener("abort", resolve, { once: true }));
+    return watching.signal.aborted ? (watching.signal.reason as AgentEnd) : "stopped";
+  } finally {
+    watching.close();
+  }
+}
+
+function outcomeOf(
+  context: RunContext,
+  { idleTimeoutSec }: Delegation,
+  end: AgentEnd | "stopped",
+): RunOutcome {
+  if (end === "finished") return { kind: "succeeded", resultJson: "null", exitCode: 0 };
+  if (end === "stopped") return stoppedOutcome(stopReasonOf(context.signal), context);
+  const reason = `the agent changed no file for ${idleTimeoutSec} s`;
+  return { kind: "failed", code: "TIMEOUT", detail: "IDLE_TIMEOUT", reason };
+}
+
+function taskOf(context: RunContext, { delegation, paths }: OutsideWork, { marker }: Names): string {
+  return taskText({
+    document: context.document,
+    prompt: delegation.prompt,
+    repository: paths.root,
+    completionMarker: join(paths.root, marker),
+    expectedArtifacts: delegation.expectedArtifacts,
+    timeoutSec: context.lease.timeout_sec,
+  });
+}

@@ -1,0 +1,106 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { judgeProcess, type StartedProcess, startProcess, waitForProcess } from "../run-process.ts";
+import type { RunContext, RunnerDeps, RunOutcome, StopReason } from "../runner.ts";
+import {
+  agentCommand,
+  agentEnvironment,
+  agentFiles,
+  markerName,
+  taskName,
+  workerVariables,
+} from "./agent-command.ts";
+import { homeMount } from "./agent-home.ts";
+import type { ChosenAgent } from "./choose-agent.ts";
+import type { DelegateSettings } from "./delegate-settings.ts";
+import { taskText } from "./task-file.ts";
+import { type AgentEnd, watchAgent } from "./watch-agent.ts";
+import type { Workspace } from "./workspace.ts";
+
+export type Delegation = {
+  settings: DelegateSettings;
+  chosen: ChosenAgent;
+  prompt: string;
+  expectedArtifacts: readonly string[];
+  /** 0: none. */
+  idleTimeoutSec: number;
+  secrets: readonly string[];
+};
+
+/** The outcome of the agent's own process; one that was not started has changed nothing. */
+type AgentRun = { outcome: RunOutcome; isStarted: boolean };
+
+/** Starts the agent in its workspace and waits until it says that it is done, ends, or does nothing for too long. */
+export async function runAgent(
+  deps: RunnerDeps,
+  context: RunContext,
+  { delegation, workspace }: { delegation: Delegation; workspace: Workspace },
+): Promise<AgentRun> {
+  const { chosen, settings, idleTimeoutSec } = delegation;
+  const files = agentFiles(deps.sandbox.workDirInside(context.workDir));
+  await writeTask(context, { delegation, workspace, completionMarker: files.completionMarker });
+  const started = await startProcess(deps, context, {
+    argv: agentCommand(chosen.entry.command ?? [], chosen.capability, files),
+    cwd: workspace.cwd,
+    env: agentEnvironment(chosen, files),
+    secretEnv: workerVariables(settings, chosen),
+    secrets: delegation.secrets,
+    mounts: [...workspace.mounts, ...(await homeMount(deps, context, chosen.entry))],
+    input: { prompt: delegation.prompt },
+  });
+  if ("kind" in started) return { outcome: started, isStarted: false };
+
+  const { plan, running } = started;
+  const watching = watchAgent(deps.clock, {
+    marker: join(context.workDir, markerName),
+    idleMs: idleTimeoutSec * 1000,
+    outputs: [plan.stdoutFile, plan.stderrFile],
+    dirs: [
+      { dir: workspace.dir, look: workspace.look },
+      { dir: context.workDir, look: { roots: [""], hidden: [] } },
+    ],
+  });
+  try {
+    const signal = AbortSignal.any([context.signal, watching.signal]);
+    const end = await waitForProcess<StopReason | AgentEnd>(deps, { ...context, signal }, running);
+    return { outcome: await judge(context, started, { ...end, idleTimeoutSec }), isStarted: true };
+  } finally {
+    watching.close();
+  }
+}
+
+type AgentExit = Awaited<ReturnType<typeof waitForProcess<StopReason | AgentEnd>>> & {
+  idleTimeoutSec: number;
+};
+
+async function judge(
+  context: RunContext,
+  started: StartedProcess,
+  { exit, stoppedBy, idleTimeoutSec }: AgentExit,
+): Promise<RunOutcome> {
+  if (stoppedBy === "idle") {
+    const reason = `the agent printed nothing and changed no file for ${idleTimeoutSec} s`;
+    const facts = { usage: exit.usage, isolation: started.running.isolation };
+    return { kind: "failed", code: "TIMEOUT", detail: "IDLE_TIMEOUT", reason, ...facts };
+  }
+  if (stoppedBy !== "finished") return judgeProcess(context, started, { exit, stoppedBy });
+  // It was ended because it said that it is done, so how it ended does not matter.
+  const done = { ...exit, exitCode: 0, signal: null };
+  return judgeProcess(context, started, { exit: done, stoppedBy: undefined });
+}
+
+async function writeTask(
+  context: RunContext,
+  task: { delegation: Delegation; workspace: Workspace; completionMarker: string },
+): Promise<void> {
+  const { prompt, expectedArtifacts } = task.delegation;
+  const text = taskText({
+    document: context.document,
+    prompt,
+    repository: task.workspace.cwd,
+    completionMarker: task.completionMarker,
+    expectedArtifacts,
+    timeoutSec: context.lease.timeout_sec,
+  });
+  await writeFile(join(context.workDir, taskName), text, { mode: 0o600, flag: "wx" });
+}

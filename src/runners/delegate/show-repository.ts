@@ -1,0 +1,115 @@
+import { lstat, mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { hasCode } from "../../core/errors.ts";
+import { isPathIn } from "../../core/path-rules.ts";
+import type { JobMount } from "../../sandbox/sandbox.ts";
+import { RunFailure } from "../runner.ts";
+import type { CheckedPaths } from "./check-paths.ts";
+import { makePlace } from "./copy-tree.ts";
+
+type Shown = {
+  paths: CheckedPaths;
+  /** Whether the kernel maps owners; without, an agent reads what everybody may read. */
+  isMapped: boolean;
+  /** Sources of what may change, by path; the repository itself in place. */
+  writable: readonly { path: string; mount: JobMount }[];
+  /** What git keeps for itself inside of what may change. */
+  gitPaths: readonly string[];
+  /** Paths that are to look empty. */
+  covered: readonly string[];
+  /** A directory of ours, for mount points that the repository does not have. */
+  spareDir: string;
+};
+
+/** Each entry of a directory that has to be rebuilt is a mount, and a job has at most 128. */
+const rebuiltEntriesMax = 90;
+
+/**
+ * The mounts by which an agent sees a repository at its own path: all of it read-only, forbidden paths covered, and what
+ * may change on top. The repository is not touched: where it lacks a directory that may be written, the directory above
+ * is rebuilt from mounts of what is in it.
+ */
+export async function showRepository(shown: Shown): Promise<JobMount[]> {
+  const { writable, gitPaths } = shown;
+  const { root } = shown.paths;
+  const writablePaths = writable.map(({ path }) => path);
+  const rebuilt = await rebuiltDirs(root, writablePaths);
+  const mounts = rebuilt.has("") ? [] : [await readOnlyMount(shown, "")];
+  for (const dir of rebuilt)
+    mounts.push(...(await rebuild(shown, { dir, covered: [...rebuilt, ...writablePaths] })));
+  mounts.push(...writable.map(({ mount }) => mount));
+  for (const path of gitPaths) mounts.push(await readOnlyMount(shown, path));
+  for (const path of shown.covered) mounts.push(...(await cover(shown, path)));
+  // A mount comes after the one that it is in.
+  return mounts.toSorted((left, right) => depth(left.target) - depth(right.target));
+}
+
+/** The nearest directories above paths that the repository does not have. */
+async function rebuiltDirs(root: string, paths: readonly string[]): Promise<Set<string>> {
+  const dirs = new Set<string>();
+  for (const path of paths) {
+    if (await exists(join(root, path))) continue;
+    let dir = path;
+    do dir = dir.includes("/") ? dirname(dir) : "";
+    while (dir !== "" && !(await exists(join(root, dir))));
+    // One that is itself inside of what may change is part of the copy.
+    if (!paths.some((other) => other !== path && dir !== "" && isPathIn(dir, other))) dirs.add(dir);
+  }
+  return dirs;
+}
+
+/** `covered`: what gets a mount of its own, or is rebuilt itself. */
+async function rebuild(
+  shown: Shown,
+  { dir, covered }: { dir: string; covered: readonly string[] },
+): Promise<JobMount[]> {
+  const { root } = shown.paths;
+  const spare = join(shown.spareDir, `rebuilt-${depth(dir)}-${dir.replaceAll("/", "_").slice(0, 100)}`);
+  await mkdir(spare, { recursive: true, mode: 0o755 });
+  const mounts: JobMount[] = [{ source: spare, target: join(root, dir), access: "read-only" }];
+  for (const entry of await readdir(join(root, dir), { withFileTypes: true })) {
+    const path = dir === "" ? entry.name : `${dir}/${entry.name}`;
+    if (entry.isSymbolicLink()) await symlink(await readlink(join(root, path)), join(spare, entry.name));
+    if (!entry.isDirectory() && !entry.isFile()) continue;
+    await makePlace(join(spare, entry.name), entry.isFile() ? "file" : "directory");
+    if (![...covered, ...shown.covered].includes(path)) mounts.push(await readOnlyMount(shown, path));
+  }
+  for (const path of covered.filter((other) => other !== dir && (dir === "" || isPathIn(other, dir))))
+    await makePlace(join(spare, path.slice(dir === "" ? 0 : dir.length + 1)), "directory").catch(unlessThere);
+  if (mounts.length <= rebuiltEntriesMax) return mounts;
+  const reason = `allowed_paths: ${join(root, dir)} lacks a path that may change and has too many entries to be shown without changing it; create the path, allow the directory above it, or use mode in-place`;
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+}
+
+async function readOnlyMount({ paths, isMapped }: Shown, path: string): Promise<JobMount> {
+  const source = join(paths.root, path);
+  const { uid, gid } = await lstat(source);
+  return { source, target: source, access: "read-only", ...(isMapped ? { idmapped: { uid, gid } } : {}) };
+}
+
+/** A forbidden path inside the repository looks empty. */
+async function cover({ paths, spareDir }: Shown, path: string): Promise<JobMount[]> {
+  const target = join(paths.root, path);
+  const found = await lstat(target).catch(() => null);
+  if (found === null || found.isSymbolicLink()) return [];
+  await mkdir(spareDir, { recursive: true });
+  const source = join(spareDir, found.isDirectory() ? "empty" : "empty-file");
+  if (found.isDirectory()) await mkdir(source, { recursive: true, mode: 0o555 });
+  else await writeFile(source, "", { mode: 0o444, flag: "a" });
+  return [{ source, target, access: "read-only" }];
+}
+
+function depth(path: string): number {
+  return path.split("/").length;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function unlessThere(error: unknown): void {
+  if (!hasCode(error, "EEXIST")) throw error;
+}

@@ -1,0 +1,121 @@
+import { type FSWatcher, watch } from "node:fs";
+import { lstat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock, Timer } from "../../runtime/clock.ts";
+import type { Look } from "./read-tree.ts";
+import { walkRoots } from "./read-tree.ts";
+
+/** Why an agent is ended although nobody outside asked for it: it said that it is done, or it did nothing for too long. */
+export type AgentEnd = "finished" | "idle";
+
+type Watched = {
+  /** On the host; a plain file there means that the agent is done. */
+  marker: string;
+  /** 0: it may do nothing for ever. */
+  idleMs: number;
+  /** Their sizes grow while the agent prints something. */
+  outputs: readonly string[];
+  /** Where a changed file is a sign of life. */
+  dirs: readonly { dir: string; look: Look }[];
+};
+
+/** The marker is looked for this often even if no change of its directory is noticed. */
+const lookMsMax = 1_000;
+
+/** Watches an agent until `close`, and aborts the returned signal with an AgentEnd. */
+export function watchAgent(clock: Clock, watched: Watched): { signal: AbortSignal; close(): void } {
+  const end = new AbortController();
+  const life = new SignsOfLife(watched);
+  let lastSignMs = clock.monotonicMs();
+  let isClosed = false;
+  let timer: Timer | undefined;
+  const lookMs = Math.min(lookMsMax, watched.idleMs === 0 ? lookMsMax : watched.idleMs / 4);
+
+  const findMarker = async (): Promise<void> => {
+    if (!isClosed && (await isPlainFile(watched.marker))) end.abort("finished" satisfies AgentEnd);
+  };
+  const known = life.hasChanged();
+  const look = async (): Promise<void> => {
+    await known;
+    await findMarker();
+    const nowMs = clock.monotonicMs();
+    if (await life.hasPrinted()) lastSignMs = nowMs;
+    // Looking through the files takes longer, so it is done only when the time is up.
+    if (watched.idleMs > 0 && nowMs - lastSignMs >= watched.idleMs) {
+      if (await life.hasChanged()) lastSignMs = nowMs;
+      else if (!isClosed) end.abort("idle" satisfies AgentEnd);
+    }
+    if (!isClosed && !end.signal.aborted) timer = clock.setTimer(() => void look().catch(() => {}), lookMs);
+  };
+  const watcher = watchDirectory(dirname(watched.marker), () => void findMarker().catch(() => {}));
+  void look().catch(() => {});
+  return {
+    signal: end.signal,
+    close() {
+      isClosed = true;
+      timer?.cancel();
+      watcher?.close();
+    },
+  };
+}
+
+/** Null where the system has no watches left: then looking from time to time has to do. */
+function watchDirectory(dir: string, onChange: () => void): FSWatcher | null {
+  try {
+    const watcher = watch(dir, { persistent: false }, onChange);
+    watcher.on("error", () => {});
+    return watcher;
+  } catch {
+    return null;
+  }
+}
+
+/** A link or a directory of that name is no marker: only lstat looks at it, so it leads nowhere. */
+async function isPlainFile(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (status) => status.isFile(),
+    () => false,
+  );
+}
+
+class SignsOfLife {
+  readonly #watched: Watched;
+  #printed = -1;
+  #newestNs = 0n;
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+  }
+
+  async hasPrinted(): Promise<boolean> {
+    const sizes = await Promise.all(this.#watched.outputs.map(sizeOf));
+    const printed = sizes.reduce((sum, size) => sum + size, 0);
+    const hasGrown = printed > this.#printed;
+    this.#printed = printed;
+    return hasGrown;
+  }
+
+  async hasChanged(): Promise<boolean> {
+    let newestNs = 0n;
+    for (const { dir, look } of this.#watched.dirs) {
+      await walkRoots(dir, look.roots, {
+        async visit({ path, status }) {
+          if (look.hidden.includes(path)) return "skip";
+          if (status.ctimeNs > newestNs) newestNs = status.ctimeNs;
+          return;
+        },
+        leaveOut: () => {},
+      });
+    }
+    const isNewer = newestNs > this.#newestNs;
+    this.#newestNs = newestNs;
+    return isNewer;
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return lstat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}

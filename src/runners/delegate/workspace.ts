@@ -1,0 +1,24 @@
+import type { JobMount } from "../../sandbox/sandbox.ts";
+import type { Look, Tree } from "./read-tree.ts";
+
+/** Where an agent works, and where its work is found afterwards. */
+export type Workspace = {
+  /** How the repository is kept from changing, as it is told to the user. */
+  kind: "copy" | "in-place" | "private";
+  /** Where the agent starts, as it sees it. */
+  cwd: string;
+  /** What the agent sees of the repository, and what a check of its work sees, which can change nothing. */
+  mounts: readonly JobMount[];
+  readOnlyMounts: readonly JobMount[];
+  /** On the host: the paths that may change as they are now, below one directory. */
+  dir: string;
+  /** On the host: a copy of them as they were, below another; files over the size limit are missing. */
+  beforeDir: string;
+  before: Tree;
+  /** What is compared. Without a cage it is more than what may change. */
+  look: Look;
+  /** What may change. */
+  allowed: readonly string[];
+  /** On the host: what is not below `dir` is there, for files that are expected but were not changed. */
+  restDir: string;
+};

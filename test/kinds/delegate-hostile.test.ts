@@ -1,0 +1,142 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { cageTest } from "../sandbox/cage-stage.ts";
+import { readEvents } from "../support/database.ts";
+import { contentOf, delegateStage, giveTree } from "./delegate-stage.ts";
+
+/**
+ * An agent that wants to reach more than it was given. Each attack is run on a copy and in place; afterwards nothing
+ * outside of what it may change is different, and where it left a trace the job ends as a violation.
+ */
+const stage = delegateStage();
+/** What an agent must not touch: a directory of the same owner, beside the repository. */
+let outside: string;
+
+beforeAll(() => {
+  outside = mkdtempSync(join(stage.dir, "outside-"));
+  writeFileSync(join(outside, "secret"), "secret\n");
+  mkdirSync(join(outside, "dir"));
+  giveTree(outside);
+});
+afterAll(() => rmSync(outside, { recursive: true, force: true }));
+
+type Attack = {
+  script: string;
+  /** Whether it leaves something that only an attacker leaves. */
+  isViolation?: boolean;
+};
+
+const violation = {
+  status: "failed",
+  attempts: 1,
+  fail_code: "SECURITY_VIOLATION",
+  fail_detail: "PATH_TRAVERSAL_ATTEMPT",
+  output_files: [],
+};
+
+const attacks: Record<string, Attack> = {
+  "writes outside of allowed paths, by every way there is": {
+    script: `
+      echo x > README.md; echo x > new.txt; echo x > docs/x; rm docs/guide.md; mkdir made; mv docs moved
+      echo x > src/../README.md; echo x > ../evil; echo x > src/../../evil; echo x > OUTSIDE/secret; echo x > OUTSIDE/new
+      chmod 777 README.md; touch -d yesterday README.md; truncate -s 0 docs/guide.md; true`,
+  },
+  "makes links that lead out (P-04)": {
+    script: `
+      ln -s OUTSIDE/secret src/absolute; ln -s ../../outside src/up; ln -s / src/lib/root; ln -s ../../../no/such src/lib/dangling
+      echo x > src/absolute; echo x > src/lib/dangling; true`,
+    isViolation: true,
+  },
+  "hides the way out in the middle of a link": {
+    script: "mkdir -p src/a/b; ln -s ../.. src/a/b/d; ln -s a/b/d/../../x src/out; true",
+    isViolation: true,
+  },
+  "swaps directories for links while it works": {
+    script:
+      "mv src/lib src/was; ln -s OUTSIDE src/lib; echo x > src/lib/secret; rm src/lib; ln -s ../docs src/lib; echo x > src/lib/guide.md; true",
+  },
+  "replaces a directory that may change": {
+    script: "mv src src2; rm -rf src; ln -s OUTSIDE src; echo x > src/secret; true",
+    isViolation: true,
+  },
+  "makes hard links": {
+    script:
+      "ln README.md src/hard; ln OUTSIDE/secret src/hard2; ln docs/guide.md src/hard3; ln .git/config src/hard4; ln /etc/passwd src/hard5; true",
+  },
+  "uses /proc to get elsewhere": {
+    script: `
+      for pid in /proc/[0-9]*; do echo x > $pid/root/evil; echo x > $pid/cwd/evil; for fd in $pid/fd/*; do echo x > $fd/evil; done; done
+      echo x > /proc/self/root/OUTSIDE/secret; echo x > /proc/1/root/OUTSIDE/secret; ln -s /proc/self/root/OUTSIDE/secret /work/p; echo x > /work/p; true`,
+  },
+  "leaves a link into /proc": { script: "ln -s /proc/self/root/etc/passwd src/p; true", isViolation: true },
+  "makes set-id programs": {
+    script:
+      "cp /bin/true src/tool; chmod u+s src/tool; chmod g+s src/tool; chmod 6755 src/tool; chmod 755 src/tool; true",
+  },
+  "makes device files": {
+    script:
+      "mknod src/null c 1 3; mknod src/disk b 8 0; mknod /work/null c 1 3; mkfifo src/pipe; rm -f src/pipe; true",
+  },
+  "writes hooks and configuration of git": {
+    script: `
+      echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git config core.fsmonitor 'touch OUTSIDE/evil'
+      git config --file .git/config core.hooksPath src; echo '[core]' >> .git/config; rm -rf .git; mv .git gone; git commit -am evil; true`,
+  },
+  "makes a repository of its own inside, with hooks": {
+    script:
+      "cd src && (git init -q . || mkdir -p .git/hooks); mkdir -p .git/hooks; echo 'touch OUTSIDE/evil' > .git/hooks/post-checkout; true",
+    isViolation: true,
+  },
+  "makes another spelling of .git": {
+    script: "mkdir -p src/.GIT/hooks; echo x > src/.GIT/config; true",
+    isViolation: true,
+  },
+  "leads a link into .git": {
+    script: "ln -s ../.git/hooks src/hooks; echo x > src/hooks/pre-commit; true",
+    isViolation: true,
+  },
+  "removes the task file and forges what the worker reads": {
+    script: `
+      rm -f "$JOB_TASK_FILE" /work/input.json; ln -s OUTSIDE/secret "$JOB_TASK_FILE"
+      mkdir -p "$JOB_OUTPUT_DIR/files"; echo forged > "$JOB_OUTPUT_DIR/changes.diff"
+      echo '{"files":[{"local_path":"changes.diff","object_key":"changes.diff"},{"local_path":"/etc/passwd","object_key":"x"}]}' > "$JOB_OUTPUT_DIR/__manifest__.json"
+      rm -rf "$JOB_COMPLETION_MARKER"; mkdir "$JOB_COMPLETION_MARKER"; rmdir "$JOB_COMPLETION_MARKER"; ln -s OUTSIDE/marker "$JOB_COMPLETION_MARKER"; true`,
+  },
+  "reads what it should not see": {
+    script: `cat OUTSIDE/secret && echo SEEN; ls HOME && echo SEEN; cat /etc/shadow && echo SEEN; ls /root && echo SEEN; true`,
+  },
+};
+
+function scriptOf({ script }: Attack): string {
+  return script.replaceAll("OUTSIDE", outside).replaceAll("HOME", stage.hub.home);
+}
+
+/** Everything but what the agent may change, and the directory itself. */
+function restOf(content: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(content).filter(([path]) => !path.startsWith("src/")));
+}
+
+describe.each(["patch", "in-place"])("in mode %s", (mode) => {
+  for (const [name, attack] of Object.entries(attacks)) {
+    cageTest(`an agent that ${name} changes nothing outside`, async () => {
+      const repo = stage.makeRepo();
+      const before = contentOf(repo);
+      const outsideBefore = contentOf(outside);
+      await stage.startAgents({ mallory: scriptOf(attack) });
+      const job = await stage.delegated(repo, { run: { mode } });
+
+      expect(contentOf(outside)).toEqual(outsideBefore);
+      expect(existsSync(join(repo, "..", "evil"))).toBe(false);
+      if (mode === "patch" || attack.isViolation) expect(contentOf(repo)).toEqual(before);
+      else expect(restOf(contentOf(repo))).toEqual(restOf(before));
+      if (attack.isViolation) {
+        expect(job).toMatchObject(violation);
+        expect(job.partial_result).toBeNull();
+        const events = readEvents(stage.hub.home).filter(({ job_id }) => job_id === job.id);
+        expect(events.map(({ event }) => event)).toContain("PATH_TRAVERSAL_ATTEMPT");
+      } else expect(job).toMatchObject({ status: "completed" });
+      expect(await stage.output(job.id)).not.toContain("SEEN");
+    });
+  }
+});

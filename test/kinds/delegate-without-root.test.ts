@@ -1,0 +1,7 @@
+import { describe } from "vitest";
+import { becomeOrdinaryUser } from "../sandbox/cage-stage.ts";
+
+/** The tests of coding agents once more, with a worker that is an ordinary user. */
+becomeOrdinaryUser();
+describe("without root, an agent", () => import("./delegate.test.ts").then(() => {}));
+describe("without root, a hostile agent", () => import("./delegate-hostile.test.ts").then(() => {}));
