@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import type { BenchHub } from "./_hub.ts";
 
 /** The kernel counts in hundredths of a second on every Linux that Node runs on. */
@@ -19,10 +19,34 @@ export async function withCpu<T>(
   return { value, cpu: { hub_cpu_us: used(hub.pid, before[0]), own_cpu_us: used(process.pid, before[1]) } };
 }
 
+/** The CPU time of a process, of everything that it started and of everything below, also of what has ended. */
+export function treeCpuUs(root: number): number {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const stats = new Map(pids.map((pid) => [Number(pid), statOf(Number(pid))]));
+  const isBelow = (pid: number): boolean => {
+    const parent = stats.get(pid)?.parent ?? 0;
+    return pid === root || (parent !== 0 && isBelow(parent));
+  };
+  let sumUs = 0;
+  for (const [pid, stat] of stats) if (isBelow(pid)) sumUs += stat.ownUs + stat.childrenUs;
+  return sumUs;
+}
+
 /** Of all threads, also of those that have ended. */
 function cpuUs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return statOf(pid).ownUs;
+}
+
+/** Zeros if it has just ended: then its parent has its time. */
+function statOf(pid: number): { parent: number; ownUs: number; childrenUs: number } {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return { parent: 0, ownUs: 0, childrenUs: 0 };
+  }
   // The name of the program comes second, in brackets, and may hold anything.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * tickUs;
+  const sumUs = (first: number) => (Number(fields[first]) + Number(fields[first + 1])) * tickUs;
+  return { parent: Number(fields[1]), ownUs: sumUs(11), childrenUs: sumUs(13) };
 }

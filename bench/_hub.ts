@@ -17,12 +17,16 @@ export type BenchHub = {
 const writ = fileURLToPath(new URL("../bin/writ", import.meta.url));
 const startsWithinMs = 30_000;
 
-/** A hub as users run it: a process of its own, durable, on a fresh home unless told, which is removed at the end. */
+/**
+ * A hub as users run it: a process of its own, durable, on a fresh home unless told, which is removed at the end. With
+ * `up` it has a worker too, whose home is the folder `worker` in there.
+ */
 export async function startBenchHub(
   env: Record<string, string> = {},
   home = mkdtempSync(join(tmpdir(), "writ-bench-")),
+  command: "hub" | "up" = "hub",
 ): Promise<BenchHub> {
-  const child = spawn(writ, ["hub", "--home", home, "--port", "0", "--grpc-port", "0"], {
+  const child = spawn(writ, [command, "--home", home, "--port", "0", "--grpc-port", "0"], {
     stdio: ["ignore", "ignore", "inherit"],
     env: { PATH: process.env["PATH"], WRIT_LOG_LEVEL: "warn", ...env },
   });

@@ -3,12 +3,14 @@ import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { WakeUp } from "../runtime/wake-up.ts";
 import { emptyDirectory, type LeftEntry } from "./empty-directory.ts";
 
 type DiscardDeps = { clock: Clock; logger: Logger; launcherFile?: string };
 
-/** One removal serves all jobs that end within this time: each costs a process. */
-const gatherMs = 100;
+/** One removal serves all jobs that end within this time, or so many: each costs a process, whose start holds up all. */
+const gatherMs = 1_000;
+const gatheredMax = 64;
 /** Beyond this many, whoever discards one more waits, so that jobs cannot fill a disk faster than it is emptied. */
 const waitingMax = 256;
 /** A slot is not kept longer than this by what earlier jobs have left. */
@@ -24,6 +26,7 @@ export class DiscardFolder {
   readonly #discardedDir: string;
   readonly #unremovableDir: string;
   readonly #closing = new AbortController();
+  readonly #enough = new WakeUp();
   #rounds: Promise<void> = Promise.resolve();
   #isRoundPlanned = false;
   #count = 0;
@@ -58,6 +61,7 @@ export class DiscardFolder {
       return;
     }
     this.#waiting++;
+    if (this.#waiting >= gatheredMax) this.#enough.wake();
     const round = this.#planRound();
     if (this.#waiting > waitingMax) await this.#waitFor(round);
   }
@@ -85,7 +89,7 @@ export class DiscardFolder {
 
   async #round(): Promise<void> {
     const { signal } = this.#closing;
-    await this.#deps.clock.sleep(gatherMs, signal).catch(() => {});
+    await this.#enough.wait({ signal, timeout: { clock: this.#deps.clock, ms: gatherMs } });
     this.#isRoundPlanned = false;
     this.#waiting = 0;
     if (signal.aborted) return;

@@ -4,6 +4,8 @@ import type { Clock, Timer } from "../../runtime/clock.ts";
 
 export type Call = {
   port: number;
+  /** Whether only 127.0.0.1 is tried, and not ::1. */
+  isIpv4Only?: boolean;
   method: "GET" | "POST" | "DELETE";
   path: string;
   /** JSON text. */
@@ -52,11 +54,10 @@ export function exchange(clock: Clock, call: Call): Promise<Answer> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const request = openRequest({
-      host: "localhost",
+      ...(call.isIpv4Only ? { host: "127.0.0.1" } : { host: "localhost", lookup: lookupLoopback }),
       port: call.port,
       method: call.method,
       path: call.path,
-      lookup: lookupLoopback,
       agent: false,
       headers: {
         connection: "close",

@@ -37,6 +37,8 @@ const requestsMax = 16;
 
 /** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. */
 export class HttpWorkerClient {
+  /** Whether only 127.0.0.1 is asked; else ::1 too, if nobody listens there. */
+  isIpv4Only = false;
   readonly #clock: Clock;
   readonly #port: number;
   readonly #who: string;
@@ -160,16 +162,16 @@ export class HttpWorkerClient {
     return answer;
   }
 
-  #ask(call: Omit<Call, "port">): Promise<Answer | string> {
+  #ask(call: Omit<Call, "port" | "isIpv4Only">): Promise<Answer | string> {
     return untilAborted(
       this.#turns.take(() => this.#exchange(call)),
       call.signal,
     );
   }
 
-  async #exchange(call: Omit<Call, "port">): Promise<Answer | string> {
+  async #exchange(call: Omit<Call, "port" | "isIpv4Only">): Promise<Answer | string> {
     try {
-      const answer = await exchange(this.#clock, { ...call, port: this.#port });
+      const answer = await exchange(this.#clock, { ...call, port: this.#port, isIpv4Only: this.isIpv4Only });
       this.#lastStatus = answer.status;
       return answer;
     } catch (error) {

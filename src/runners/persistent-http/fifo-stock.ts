@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 /** Node cannot make a FIFO, and a program for each would cost more than most jobs. */
-const batchSize = 64;
+const batchSize = 256;
 /** Anybody who can get there may write; who can get there, the directories decide. */
 const mode = "0622";
 

@@ -1,5 +1,8 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
 
+/** The kernel looks for more sockets until so much is full, also when all that listen are already in it. */
+const pieceBytes = 1024;
+
 /** Of the kernel's lines for one socket: its own address, its state, and far behind them its inode. */
 const rowPattern = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]{2}) (?:\S+\s+){5}(\d+)/;
 const listening = "0A";
@@ -8,11 +11,22 @@ const tableBytesMax = 16 * 1024 * 1024;
 
 /** The sockets that listen on a port of this machine, as the kernel numbers them. */
 export function listenersOn(port: number): string[] {
-  return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
-    listeningRows(file)
-      .filter((row) => row.port === port)
-      .map((row) => row.inode),
-  );
+  return [...ipv4ListenersOn(port), ...inodesOn(port, "/proc/net/tcp6")];
+}
+
+/**
+ * Those of IPv4 alone: when there is one, it gets every connection to 127.0.0.1, and the others are of no interest to who
+ * makes no connection to ::1. To list those of IPv6 takes the kernel milliseconds where there are few, because it walks
+ * through the whole table of connections.
+ */
+export function ipv4ListenersOn(port: number): string[] {
+  return inodesOn(port, "/proc/net/tcp");
+}
+
+function inodesOn(port: number, file: string): string[] {
+  return listeningRows(file)
+    .filter((row) => row.port === port)
+    .map((row) => row.inode);
 }
 
 /** Whether each of these sockets is open in one of these processes. */
@@ -60,7 +74,7 @@ function* linesOf(file: string): Generator<string> {
     return;
   }
   try {
-    const buffer = Buffer.allocUnsafe(64 * 1024);
+    const buffer = Buffer.allocUnsafe(pieceBytes);
     let rest = "";
     for (let bytes = 0; bytes < tableBytesMax; ) {
       const length = readSync(fd, buffer);

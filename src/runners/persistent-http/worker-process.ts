@@ -8,7 +8,7 @@ import { HttpWorkerClient } from "../http-worker/http-worker-client.ts";
 import { serverEnvironment } from "../process-environment.ts";
 import { RunFailure, type RunnerDeps } from "../runner.ts";
 import { FifoStock } from "./fifo-stock.ts";
-import { areOpenIn, listenersOn, programWith } from "./listeners.ts";
+import { areOpenIn, ipv4ListenersOn, listenersOn, programWith } from "./listeners.ts";
 import { shareNext } from "./share-next.ts";
 import { rotateLogs, type WorkerLogs, workerLogs } from "./worker-logs.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
@@ -131,7 +131,9 @@ export class WorkerProcess {
     const { port } = this.spec;
     if (this.#isOver || this.#running === undefined)
       return { kind: "lost", problem: `${this.who} has ended` };
-    const listeners = listenersOn(port);
+    const ipv4 = ipv4ListenersOn(port);
+    this.client.isIpv4Only = ipv4.length > 0;
+    const listeners = this.client.isIpv4Only ? ipv4 : listenersOn(port);
     if (listeners.length === 0) return { kind: "lost", problem: `${this.who} does not listen there` };
     if (!areOpenIn(listeners, await this.#running.pids()))
       return { kind: "lost", problem: portInUse(port, listeners) };
