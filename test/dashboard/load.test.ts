@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JobSummary } from "../../src/contract/view-shapes.ts";
 import { eventually } from "../support/eventually.ts";
@@ -47,15 +47,15 @@ suite(name, () => {
       [id, status, status === "completed" ? JSON.stringify(result) : ""].join(" "),
     );
   };
-  const shown = () =>
-    page.evaluate(`[...document.querySelectorAll(".row-window .job-row")].map((row) => {
+  const shown = (tab = page) =>
+    tab.evaluate(`[...document.querySelectorAll(".row-window .job-row")].map((row) => {
       const status = row.querySelector(".cell-state").textContent.toLowerCase();
       const preview = row.querySelector(".cell-preview").textContent;
       return [row.dataset.id, status, status === "completed" ? preview : ""].join(" ");
     })`) as Promise<string[]>;
-  const equalToHub = () =>
+  const equalToHub = (tab = page) =>
     eventually("the table shows what the hub lists", async () => {
-      const rows = await shown();
+      const rows = await shown(tab);
       const expected = (await listed()).slice(0, rows.length);
       return rows.length >= 20 && JSON.stringify(rows) === JSON.stringify(expected);
     });
@@ -73,6 +73,7 @@ suite(name, () => {
     // Of the page's own doing, none; by the clock, less than the machine's other work explains.
     expect(busy.heavyTasks).toBeLessThanOrEqual(1);
     expect(busy.longTaskMs / 1000 / busy.seconds).toBeLessThan(0.6);
+    // One for each frame at most: nothing reads a size that it has just changed.
     expect(busy.layouts / busy.seconds).toBeLessThan(80);
     await equalToHub();
     expect(await readFlicker(page)).toEqual({ remade: 0, undone: [], empty: 0 });
@@ -105,6 +106,67 @@ suite(name, () => {
     await equalToHub();
     const ids = (await shown()).map((row) => row.split(" ")[0]);
     expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("eight tabs in the storm have one stream, and each shows what the hub lists when it is looked at", async () => {
+    const { context, page: leader } = await visit(browser);
+    const streams = new Set<Request>();
+    const isStream = (request: Request) => request.url().endsWith("/jobs/events");
+    let opened = 0;
+    context.on("request", (request) => {
+      if (!isStream(request)) return;
+      opened += 1;
+      streams.add(request);
+    });
+    context.on("requestfinished", (request) => streams.delete(request));
+    context.on("requestfailed", (request) => streams.delete(request));
+    await signIn(leader, hub, hub.token);
+    const tabs = [leader];
+    while (tabs.length < 8) tabs.push((await visit(browser, context)).page);
+    for (const tab of tabs) {
+      await tab.goto(`${hub.url}/jobs`);
+      await tab.locator(".row-window .job-row").first().waitFor();
+    }
+    await expect.poll(() => streams.size).toBe(1);
+    const before = opened;
+    storm.start(changesPerSecond);
+    await expect.poll(() => storm.changes).toBeGreaterThan(1_000);
+    await storm.stop();
+    expect({ opened, open: streams.size }).toEqual({ opened: before, open: 1 });
+    for (const tab of tabs) {
+      await tab.bringToFront();
+      await equalToHub(tab);
+    }
+    await context.close();
+  });
+
+  test("the first load of a page is at most 170 kB, as the browser receives it", async () => {
+    const { context, page: fresh } = await visit(browser);
+    await signIn(fresh, hub, hub.token);
+    for (const path of ["/", "/jobs"]) {
+      const tab = await context.newPage();
+      const session = await context.newCDPSession(tab);
+      await session.send("Network.enable");
+      await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+      const files = new Map<string, string>();
+      let bytes = 0;
+      session.on("Network.responseReceived", ({ requestId, response }) => {
+        const { pathname } = new URL(response.url);
+        if (!pathname.startsWith("/api") && pathname !== "/healthz") files.set(requestId, pathname);
+      });
+      session.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
+        if (files.has(requestId)) bytes += encodedDataLength;
+      });
+      await tab.goto(hub.url + path);
+      await tab.getByRole("heading", { level: 1 }).waitFor();
+      await tab.waitForLoadState("load");
+      console.log(JSON.stringify({ path, files: files.size, bytes }));
+      expect(files.size).toBeGreaterThan(3);
+      expect(bytes).toBeGreaterThan(50_000);
+      expect(bytes).toBeLessThanOrEqual(170_000);
+      await tab.close();
+    }
+    await context.close();
   });
 
   test("nothing that the page did was against its policy", () => {

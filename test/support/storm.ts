@@ -9,8 +9,8 @@ const batchJobs = 1000;
 /** The most that one claim gives. */
 const claimJobs = 256;
 const roundMs = 100;
-/** A round submits, claims and finishes each of its jobs, and starts half of them. */
-const changesPerJob = 3.5;
+/** A round submits, claims and finishes each of its jobs, and starts a quarter of them. */
+const changesPerJob = 3.25;
 
 /** Makes many jobs in a hub and changes them without end, as producers and a worker do, through HTTP. */
 export class Storm {
@@ -49,8 +49,7 @@ export class Storm {
     this.#isOver = false;
     this.changes = 0;
     this.submitMs = [];
-    const jobs = Math.max(1, Math.round((changesPerSecond * roundMs) / 1000 / changesPerJob));
-    this.#done = this.#run(jobs);
+    this.#done = this.#run(changesPerSecond / changesPerJob);
   }
 
   /** Ends when the last round has been answered; what was held then is finished. */
@@ -66,13 +65,17 @@ export class Storm {
     this.#http.close();
   }
 
-  async #run(jobs: number): Promise<void> {
+  /** A round that took longer is followed by a larger one, so that a busy machine changes as many jobs in fewer rounds. */
+  async #run(jobsPerSecond: number): Promise<void> {
+    let lastMs = performance.now();
     while (!this.#isOver) {
-      const startedMs = performance.now();
-      await this.#round(jobs).catch(() => {
+      await pause(Math.max(0, lastMs + roundMs - performance.now()));
+      const nowMs = performance.now();
+      const jobs = Math.round((jobsPerSecond * (nowMs - lastMs)) / 1000);
+      lastMs = nowMs;
+      await this.#round(Math.min(claimJobs, Math.max(1, jobs))).catch(() => {
         this.#held = [];
       });
-      await pause(Math.max(0, startedMs + roundMs - performance.now()));
     }
   }
 
@@ -87,7 +90,7 @@ export class Storm {
       this.#finish(before),
     ]);
     this.#held = await this.#claim(jobs);
-    await Promise.all(this.#held.filter((_, index) => index % 2 === 0).map((job) => this.#begin(job)));
+    await Promise.all(this.#held.filter((_, index) => index % 4 === 0).map((job) => this.#begin(job)));
   }
 
   async #submit(count: number): Promise<void> {

@@ -115,7 +115,7 @@ export class KnownRows {
     const place = this.#places.get(id);
     const shown = place === undefined ? undefined : this.rows[place];
     if (shown !== undefined && seq < (this.#seqs.get(id) ?? 0)) return shown;
-    const isSame = shown !== undefined && event === undefined && !this.#incomplete.has(id);
+    const isSame = shown !== undefined && !this.#incomplete.has(id) && isSameRow(shown, row);
     this.#seqs.set(id, seq);
     this.#incomplete.delete(id);
     this.#wanting.delete(id);
@@ -132,4 +132,22 @@ export class KnownRows {
     this.rows = rows;
     this.#places = new Map(rows.map(({ id }, place) => [id, place]));
   }
+}
+
+/** What changes with every event: a list can be ahead of the events that are still on their way. */
+const changing = [
+  "status",
+  "attempt",
+  "attempts",
+  "worker_id",
+  "progress",
+  "progress_detail",
+  "run_at",
+  "claimed_at",
+  "started_at",
+  "completed_at",
+] as const satisfies readonly (keyof JobSummary)[];
+
+function isSameRow(one: JobSummary, other: JobSummary): boolean {
+  return changing.every((name) => one[name] === other[name]);
 }
