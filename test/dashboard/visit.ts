@@ -12,6 +12,7 @@ export async function visit(browser: Browser, known?: BrowserContext): Promise<V
   const context = known ?? (await browser.newContext({ viewport: { width: 1280, height: 900 } }));
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
+  await collectViolations(page);
   page.on("pageerror", (error) => violations.push(error.message));
   page.on("console", (message) => {
     if (/Content Security Policy|Trusted/i.test(message.text())) violations.push(message.text());
@@ -22,6 +23,15 @@ export async function visit(browser: Browser, known?: BrowserContext): Promise<V
       violations.push(`called ${request.url()}`);
   });
   return { context, page };
+}
+
+/** What the browser would report to a collector, from before the first script of each document on. */
+async function collectViolations(page: Page): Promise<void> {
+  await page.exposeBinding("reportViolation", (_, report: string) => violations.push(report));
+  await page.addInitScript(
+    `document.addEventListener("securitypolicyviolation", (event) =>
+      reportViolation(event.violatedDirective + " refused " + event.blockedURI + " at " + document.URL))`,
+  );
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

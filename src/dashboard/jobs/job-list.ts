@@ -154,7 +154,7 @@ export class JobList {
     const isFirst = this.#begun === 0;
     const entering = page.rows.filter(({ id }) => !this.#known.has(id)).length;
     const mayEnter = isFirst || mustEnter || this.mayInsert();
-    if (!mayEnter || (entering === 0 && this.#hasSameStart(page))) {
+    if (!isFirst && (!mayEnter || (entering === 0 && this.#hasSameStart(page)))) {
       this.#known.update(page.arrived);
       this.#set({ newer: mayEnter ? 0 : Math.max(this.state.get().newer, entering) });
     } else if (page.rows.length < pageRows && page.next !== undefined && !isFirst) {

@@ -1,0 +1,85 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stillEnv } from "../support/hub.ts";
+import { claimJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
+import { appendOutput } from "../support/output.ts";
+import { hubForAll } from "../support/use-hub.ts";
+import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+import { type Visitor, violations, visit } from "./visit.ts";
+
+const suite = hasBrowser ? describe : describe.skip;
+const why = hasBrowser ? "" : " (not capable: no chromium)";
+
+/** What a page that is full of other people's text must never do. */
+const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
+const turned = "invoice\u202egnp.exe";
+
+suite(`text of others in a browser${why}`, () => {
+  const hub = hubForAll(stillEnv);
+  let browser: Browser;
+  let admin: Visitor;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+    admin = await visit(browser);
+    await signIn(admin.page, hub, hub.admin);
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+
+  test("L-01, L-02: output, names, results and errors that are full of markup, escapes and turned text do nothing", async () => {
+    const { page } = admin;
+    const worker = await registerWorker(hub);
+    const type = freshName("hostile");
+    const { id } = await submitJob(hub, {
+      type,
+      run: { kind: "exec", argv: ["sh", "-c", hostile, turned] },
+      metadata: { note: hostile },
+    });
+    const held = await claimJob(hub, { workerId: worker, type });
+    await hub.must("POST", `/jobs/${id}/start`, { token: hub.admin, body: held.fence });
+    const said = `${hostile}\n\x1b]0;owned\x07title\n\x1b[2Jcleared\n${turned}\n\x1b[31mred\x1b[0m\n`;
+    await appendOutput(hub, held, { bytes: Buffer.from(said) });
+    const body = {
+      ...held.fence,
+      code: "INVALID_JOB",
+      reason: `${hostile} ${turned}`,
+      partial_result: { [hostile]: hostile },
+    };
+    await hub.must("POST", `/jobs/${id}/fail`, { token: hub.admin, body });
+    for (const path of [`/jobs?type=${type}`, `/jobs/${id}`]) {
+      await page.goto(hub.url + path);
+      await expect.poll(() => page.getByText("onerror").count()).toBeGreaterThan(0);
+    }
+    await page.locator(".terminal").getByText("cleared").waitFor();
+    const boxes = await page.locator(".terminal .control-text").allTextContents();
+    expect(boxes).toEqual(["ESC]0;owned", "ESC[2J", "U+202E"]);
+    expect(await page.locator(".terminal .red").textContent()).toBe("red");
+    expect(
+      await page.evaluate(
+        "[document.title, window.hacked, document.querySelectorAll('main img, main script').length]",
+      ),
+    ).toEqual(["Writ", undefined, 0]);
+  });
+
+  test("L-02: the collector would have heard of a script or a picture that the policy refuses", async () => {
+    const { page, context } = await visit(browser);
+    await signIn(page, hub, hub.admin);
+    const before = violations.length;
+    await page.evaluate(`(() => {
+      const image = document.createElement("img");
+      image.src = "http://127.0.0.1:9/elsewhere.png";
+      document.body.append(image);
+    })()`);
+    // Once from the event, and once from the browser's console.
+    await expect.poll(() => violations.length).toBe(before + 2);
+    expect(violations.slice(before).join()).toContain("img-src refused");
+    violations.length = before;
+    await context.close();
+  });
+
+  test("nothing else that the page did was against its policy", () => {
+    expect(violations).toEqual([]);
+  });
+});
