@@ -18,6 +18,7 @@ import type { JobState } from "../core/job.ts";
 import type { OutputFile } from "../core/output-file.ts";
 
 export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
+export type { HealthView as Health } from "../contract/probe-routes.ts";
 export type {
   EventView as TimelineEvent,
   JobSummary,

@@ -2,6 +2,7 @@ import { adminRoutes } from "../contract/admin-routes.ts";
 import { auditRoutes } from "../contract/audit-routes.ts";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
+import { type HealthView as Health, probeRoutes } from "../contract/probe-routes.ts";
 import type { ReceiptView } from "../contract/view-shapes.ts";
 import { Files } from "./files.ts";
 import { Fleet } from "./fleet.ts";
@@ -252,6 +253,11 @@ export class Writ {
   /** The settings of the hub, without secrets. */
   async settings(): Promise<ShownSetting[]> {
     return (await this.#hub.call(adminRoutes.listSettings, {})).body;
+  }
+
+  /** Whether the hub works, is locked, and reaches its MQTT broker. */
+  async health(): Promise<Health> {
+    return (await this.#hub.call(probeRoutes.getHealth, {})).body;
   }
 
   async lockdown(): Promise<LockdownState> {

@@ -7,7 +7,13 @@ const healthView = z.object({
   version: z.string(),
   schema_version: z.int().optional(),
   lockdown: z.object({ reason: z.string(), since: z.int() }).optional(),
+  mqtt: z
+    .enum(["connected", "away", "refused"])
+    .optional()
+    .describe("Whether events reach the MQTT broker; only with one"),
 });
+
+export type HealthView = z.infer<typeof healthView>;
 
 const health = {
   200: { description: "The hub answers calls", shape: healthView },

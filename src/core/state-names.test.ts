@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { type JobRecord, type JobState, jobStates } from "./job.ts";
-import { grpcExitCode, grpcFailure, grpcReason, grpcState, statesBehind } from "./state-names.ts";
+import {
+  grpcExitCode,
+  grpcFailure,
+  grpcReason,
+  grpcState,
+  registryState,
+  statesBehind,
+} from "./state-names.ts";
 
 type Ended = Pick<
   JobRecord,
@@ -82,4 +89,16 @@ test.each(cases)("the failure codes of a job that %s are those of its end", (_na
     failCode: hasFailed ? record.failCode : "",
     failDetail: hasFailed ? (record.failDetail ?? "") : "",
   });
+});
+
+test("the registry knows fewer states, and tells a stop from a failure", () => {
+  expect(jobStates.map((status) => [status, registryState(job(status))])).toEqual([
+    ["pending", "pending"],
+    ["assigned", "running"],
+    ["running", "running"],
+    ["completed", "completed"],
+    ["failed", "error"],
+    ["quarantined", "error"],
+  ]);
+  expect(registryState(job("failed", { failCode: "CANCELLED" }))).toBe("cancelled");
 });

@@ -41,6 +41,15 @@ export function grpcState(job: Ended): GrpcState {
   return ranToItsOwnEnd(job) ? "EXITED" : "FAILED";
 }
 
+export type RegistryState = "pending" | "running" | "completed" | "error" | "cancelled";
+
+/** The state in the registry's words, which messages about jobs use too. */
+export function registryState({ status, failCode }: Pick<JobRecord, "status" | "failCode">): RegistryState {
+  if (status === "pending" || status === "running" || status === "completed") return status;
+  if (status === "assigned") return "running";
+  return failCode === "CANCELLED" ? "cancelled" : "error";
+}
+
 /** Why it is in that state, for people; empty if there is nothing to add. */
 export function grpcReason(job: Ended & Pick<JobRecord, "failHistory" | "failReason">): string {
   const state = grpcState(job);

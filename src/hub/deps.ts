@@ -15,6 +15,7 @@ import type { AuditCheck } from "./audit/audit-check.ts";
 import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { HomeAdmins } from "./certs/home-admins.ts";
 import type { RevocationList } from "./certs/revocations.ts";
+import type { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import type { DamageLog } from "./services/damage-log.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
@@ -42,6 +43,8 @@ export type HubDeps = {
   logger: Logger;
   failpoint: Failpoint;
   feed: EventFeed;
+  /** Sends events to a broker, if there is one. */
+  mqtt: MqttPublisher | null;
   dispatcher: Dispatcher;
   limits: RateLimits;
   streamCounts: StreamCounts;

@@ -12,6 +12,8 @@ import { certPaths } from "./certs/cert-paths.ts";
 import { HomeAdmins } from "./certs/home-admins.ts";
 import { RevocationList } from "./certs/revocations.ts";
 import type { HubDeps } from "./deps.ts";
+import { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
+import { mqttSettingsOf } from "./mqtt/mqtt-settings.ts";
 import { openObjects } from "./open-objects.ts";
 import { DamageLog } from "./services/damage-log.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
@@ -45,7 +47,9 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
   const objects = await openObjects(home, settings, clock);
   const dispatcher = new Dispatcher(store);
+  const feed = new EventFeed(store, clock);
   const metrics = createMetrics(version);
+  const mqtt = await mqttSettingsOf(settings);
   const refusals = new RefusalLog(store, clock, (error) =>
     logger.error({ err: error }, "counted refusals could not be recorded"),
   );
@@ -75,7 +79,8 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     refusals,
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
     damage: new DamageLog({ store, clock, logger }),
-    feed: new EventFeed(store, clock),
+    feed,
+    mqtt: mqtt === null ? null : new MqttPublisher({ store, feed, clock, logger, metrics }, mqtt),
     limits: new RateLimits(clock),
     streamCounts: new StreamCounts(),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
+import { brokerUrlHelp, parseBrokerUrl } from "../runtime/mqtt/broker-address.ts";
 import {
   boolean,
   integer,
@@ -17,6 +18,7 @@ import {
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { loadSigningKey } from "../signing/ed25519.ts";
 import { type FileSettings, showFileSettings, takeFileSettings } from "./file-settings.ts";
+import { checkMqttSettings } from "./mqtt/mqtt-settings.ts";
 import { checkS3Settings } from "./s3-settings.ts";
 
 const mailAddresses = text({
@@ -131,6 +133,18 @@ const declarations = {
   s3SecretKeyFile: { name: "WRIT_S3_SECRET_KEY_FILE", parse: text(), default: null },
   s3PathStyle: { name: "WRIT_S3_PATH_STYLE", parse: boolean(), default: true },
   s3Plaintext: { name: "WRIT_S3_PLAINTEXT", parse: boolean(), default: false },
+  mqttUrl: {
+    name: "WRIT_MQTT_URL",
+    parse: parser(brokerUrlHelp, (value) =>
+      typeof value === "string" && parseBrokerUrl(value) !== "not an address" ? value : undefined,
+    ),
+    default: null,
+  },
+  mqttPasswordFile: { name: "WRIT_MQTT_PASSWORD_FILE", parse: text(), default: null },
+  mqttCaFile: { name: "WRIT_MQTT_CA_FILE", parse: text(), default: null },
+  mqttHmacKeyFile: { name: "WRIT_MQTT_HMAC_KEY_FILE", parse: text(), default: null },
+  mqttVersion: { name: "WRIT_MQTT_VERSION", parse: oneOf(["3.1.1", "5"]), default: "3.1.1" },
+  mqttPlaintext: { name: "WRIT_MQTT_PLAINTEXT", parse: boolean(), default: false },
   clientCa: { name: "WRIT_CLIENT_CA", parse: text(), default: null },
   telegramBotToken: {
     name: "WRIT_TELEGRAM_BOT_TOKEN",
@@ -183,8 +197,6 @@ const declarations = {
 /** In a file they are already refused, as unknown keys. */
 const planned = {
   WRIT_DATABASE_URL: "PostgreSQL store",
-  WRIT_MQTT_URL: "MQTT",
-  WRIT_MQTT_HMAC_KEY_FILE: "MQTT",
 } as const;
 
 export type HubSettings = SettingValues<typeof declarations> &
@@ -213,6 +225,7 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   checkAlertSettings(settings);
   checkInactivity(settings);
   checkS3Settings(settings);
+  checkMqttSettings(settings);
   // Secrets from the environment are read once: no process that is started later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];

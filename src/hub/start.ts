@@ -171,6 +171,8 @@ function hubServices(
     // Before anybody can call: its first position in the log is the end of what is there.
     createResponder({ ...deps, channels }),
     ...createSender(deps, channels),
+    // Before anybody can call, for the same reason.
+    ...(deps.mqtt === null ? [] : [deps.mqtt]),
     ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
     // Stops when nobody can be refused any more, and records what it has counted.
     deps.refusals,

@@ -1,3 +1,5 @@
+import type { RegistryState } from "../core/state-names.ts";
+
 /** A job of the registry, as `jobctl registry get` prints it and the history keeps it. */
 export type RegistryJob = {
   schema_version: 1;
@@ -27,8 +29,14 @@ export type Broker = {
   password_env: string | null;
 };
 
-export const registryStatuses = ["pending", "running", "completed", "error", "cancelled"] as const;
-export type RegistryStatus = (typeof registryStatuses)[number];
+export const registryStatuses = [
+  "pending",
+  "running",
+  "completed",
+  "error",
+  "cancelled",
+] as const satisfies RegistryState[];
+export type RegistryStatus = RegistryState;
 
 export function isRegistryStatus(text: string): text is RegistryStatus {
   return (registryStatuses as readonly string[]).includes(text);

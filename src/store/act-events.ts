@@ -1,10 +1,11 @@
-import type { EventKind, NewEvent, Origin } from "../core/events.ts";
+import type { EventKind, JobEvent, NewEvent, Origin } from "../core/events.ts";
+import type { JobRecord } from "../core/job.ts";
 import type { Quota } from "../core/quota.ts";
 import type { NewToken, TokenRecord } from "./access-store.ts";
 import type { Lockdown } from "./response-store.ts";
 import type { WorkerRecord, WorkerRegistration } from "./worker-store.ts";
 
-/** The events of acts that do not concern a job: tokens, workers, queues, quotas, the lockdown. */
+/** The events of acts other than those of a job's life: tokens, workers, queues, quotas, the lockdown, a job's removal. */
 
 /** When an act happened, and where the call came from. */
 type Occasion = { nowMs: number; origin: Origin | null };
@@ -54,6 +55,17 @@ export function workerSetEvents(before: WorkerRecord, after: WorkerRecord, occas
   if (after.blocked !== before.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");
   if (after.draining !== before.draining) events.push(after.draining ? "WORKER_DRAINED" : "WORKER_UNDRAINED");
   return events.map((event) => workerEvent(event, after, occasion));
+}
+
+/** The last event of a job, which is deleted with it. */
+export function jobRemoved(
+  job: Pick<JobRecord, "id" | "tenantId" | "userId" | "type" | "status" | "failCode" | "eventCount">,
+  nowMs: number,
+): JobEvent {
+  const { id: jobId, tenantId, userId: ownerId, type, status, failCode } = job;
+  const details = { type, status, ...(failCode === null ? {} : { fail_code: failCode }) };
+  const jobSeq = job.eventCount + 1;
+  return { event: "JOB_REMOVED", ts: nowMs, tenantId, jobId, ownerId, jobSeq, details, origin: null };
 }
 
 export function quotaChanged(tenantId: string, quota: Quota, occasion: Occasion): NewEvent {

@@ -103,9 +103,14 @@ export type Store = AccessStore &
     getQueuePosition(input: { jobId: string }): Promise<QueuePosition | null>;
     /**
      * Deletes finished jobs, oldest first, but not their receipts; returns their ids so that outputs can be deleted
-     * too. The files that they have stored no longer exist from then on.
+     * too. The files that they have stored no longer exist from then on. The last event of each says so.
      */
-    pruneJobs(input: { endedBefore: number; quarantinedBefore: number; limit: number }): Promise<string[]>;
+    pruneJobs(input: {
+      endedBefore: number;
+      quarantinedBefore: number;
+      limit: number;
+      nowMs: number;
+    }): Promise<string[]>;
 
     getReceiptSignature(input: { id: string }): Promise<ReceiptSignature | null>;
     /** What is left of a deleted job that had a receipt; if several had the same id, the last one. */

@@ -43,7 +43,12 @@ export function describeLife(create: () => StoreUnderTest): void {
       const { seq } = await scene().job(done.job.id);
       await scene().change(done, resultOf("1"));
       const before = scene().nowMs + 1;
-      await scene().store.pruneJobs({ endedBefore: before, quarantinedBefore: before, limit: 9 });
+      await scene().store.pruneJobs({
+        endedBefore: before,
+        quarantinedBefore: before,
+        limit: 9,
+        nowMs: before,
+      });
       await scene().reopen();
       expect((await scene().job(await scene().submit())).seq).toBeGreaterThan(seq);
     });

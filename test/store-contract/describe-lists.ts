@@ -77,7 +77,7 @@ export function describeLists(create: () => StoreUnderTest): void {
       const whole = await store.listJobs({ limit: 2, tenantId, userId });
       expect(whole).toMatchObject({ jobs: { length: 2 }, nextBefore: null });
       const endedBefore = scene().nowMs + 1;
-      await store.pruneJobs({ endedBefore, quarantinedBefore: endedBefore, limit: 9 });
+      await store.pruneJobs({ endedBefore, quarantinedBefore: endedBefore, limit: 9, nowMs: endedBefore });
       expect(await count({ tenantId, userId })).toBe(0);
       expect(await count({ tenantId })).toBe(1);
     });

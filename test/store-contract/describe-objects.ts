@@ -187,7 +187,12 @@ export function describeObjects(create: () => StoreUnderTest): void {
         await scene().change(other, { ...resultOf("1"), outputFiles: files("a") });
         scene().nowMs += hourMs;
         const before = scene().nowMs;
-        await scene().store.pruneJobs({ endedBefore: before, quarantinedBefore: 0, limit: 10 });
+        await scene().store.pruneJobs({
+          endedBefore: before,
+          quarantinedBefore: 0,
+          limit: 10,
+          nowMs: before,
+        });
         expect(await listed(other.job.id)).toEqual([]);
         expect(await expired()).toContain(file);
       });

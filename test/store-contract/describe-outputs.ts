@@ -117,7 +117,12 @@ export function describeOutputs(create: () => StoreUnderTest): void {
     it("is not counted any more when its job is forgotten", async () => {
       await ended(200);
       const before = scene().nowMs + 1;
-      await scene().store.pruneJobs({ endedBefore: before, quarantinedBefore: before, limit: 9 });
+      await scene().store.pruneJobs({
+        endedBefore: before,
+        quarantinedBefore: before,
+        limit: 9,
+        nowMs: before,
+      });
       expect(await keptBytes()).toBe(0);
     });
   });

@@ -170,13 +170,18 @@ export function describeQueues(create: () => StoreUnderTest): void {
       const waiting = await scene().submit();
       const after = scene().nowMs + 1;
       const prune = (endedBefore: number, quarantinedBefore: number, limit = 9) =>
-        scene().store.pruneJobs({ endedBefore, quarantinedBefore, limit });
+        scene().store.pruneJobs({ endedBefore, quarantinedBefore, limit, nowMs: 7 });
       expect(await prune(0, 0)).toEqual([]);
       expect(await prune(0, after)).toEqual([dead.job.id]);
       expect(await prune(after, after, 1)).toEqual([done.job.id]);
       expect(await prune(after, after)).toEqual([]);
       expect(await scene().store.getJob({ jobId: done.job.id })).toBeNull();
-      expect((await scene().eventNames(done.job.id)).at(-1)).toBe("JOB_COMPLETED");
+      expect((await scene().eventNames(done.job.id)).slice(-2)).toEqual(["JOB_COMPLETED", "JOB_REMOVED"]);
+      const [removed] = await scene().store.readEvents({ afterSeq: 0, limit: 1, kinds: ["JOB_REMOVED"] });
+      const told = { type: expect.any(String), status: "quarantined", fail_code: "TIMEOUT" };
+      expect(removed).toMatchObject({ jobId: dead.job.id, ts: 7, details: told });
+      const ofDead = await scene().store.readEvents({ afterSeq: 0, limit: 99, jobId: dead.job.id });
+      expect(ofDead.map(({ jobSeq }) => jobSeq)).toEqual(ofDead.map((_, index) => index + 1));
       expect((await scene().job(waiting)).status).toBe("pending");
       expect((await scene().store.ping()).jobs).toMatchObject({ pending: 1, completed: 0, quarantined: 0 });
     });

@@ -17,7 +17,12 @@ export function describeReceipts(create: () => StoreUnderTest): void {
     };
     const forget = () => {
       const before = scene().nowMs + 1;
-      return scene().store.pruneJobs({ endedBefore: before, quarantinedBefore: before, limit: 9 });
+      return scene().store.pruneJobs({
+        endedBefore: before,
+        quarantinedBefore: before,
+        limit: 9,
+        nowMs: before,
+      });
     };
     const left = (jobId: string) => scene().store.getForgottenJob({ jobId });
 

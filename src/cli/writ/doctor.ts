@@ -86,6 +86,7 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
       ...(await ifAllowed("workers", () => examineWorkers(writ, keys, nowMs))),
       ...(await ifAllowed("files", () => examineFiles(writ))),
       ...(await examineAlerts(writ)),
+      ...(await ifAllowed("mqtt", () => examineMqtt(writ))),
     ];
   } catch (error) {
     return [{ check: "hub", state: "problem", says: (error as Error).message }];
@@ -154,6 +155,20 @@ async function examineFiles(writ: Writ): Promise<Finding[]> {
   const isPlain = bucket !== null && settingOf("WRIT_S3_PLAINTEXT") === true;
   if (!isPlain) return [{ check: "files", state: "ok", says }];
   return [{ check: "files", state: "warning", says: `${says}, unencrypted on the way (WRIT_S3_PLAINTEXT)` }];
+}
+
+/** Whether events reach the broker, if there is one. */
+async function examineMqtt(writ: Writ): Promise<Finding[]> {
+  const { mqtt } = await writ.health();
+  if (mqtt === undefined) return [];
+  const url = (await writ.settings()).find(({ name }) => name === "WRIT_MQTT_URL")?.value;
+  const says = {
+    connected: `events go to ${url}`,
+    away: `${url} cannot be reached; events wait in the database, for WRIT_AUDIT_HOT_DAYS at most`,
+    refused: `${url} refuses the hub, or cannot be trusted; logs/hub.log in the hub's home has the cause`,
+  } as const;
+  const state = ({ connected: "ok", away: "warning", refused: "problem" } as const)[mqtt];
+  return [{ check: "mqtt", state, says: says[mqtt] }];
 }
 
 async function examineAlerts(writ: Writ): Promise<Finding[]> {

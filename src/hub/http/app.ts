@@ -132,7 +132,14 @@ async function health(deps: HttpDeps): Promise<Response> {
     const lockdown = await deps.store.getLockdown();
     const locked = lockdown && { lockdown: { reason: lockdown.reason, since: lockdown.since } };
     const status = lockdown === null ? "ok" : "locked";
-    return Response.json({ status, version: deps.version, schema_version: schemaVersion, ...locked });
+    const mqtt = deps.mqtt && { mqtt: deps.mqtt.state };
+    return Response.json({
+      status,
+      version: deps.version,
+      schema_version: schemaVersion,
+      ...locked,
+      ...mqtt,
+    });
   } catch {
     return Response.json({ status: "store unavailable", version: deps.version }, { status: 503 });
   }

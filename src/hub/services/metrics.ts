@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Store } from "../../store/store.ts";
+import { mqttMetrics } from "../mqtt/mqtt-metrics.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { addFileGauge, uploadCounters } from "./file-metrics.ts";
 import { addQueueGauges, addWorkerGauges } from "./fleet-gauges.ts";
@@ -57,6 +58,7 @@ export function createMetrics(version: string) {
       registers,
     }),
     ...uploadCounters(registers),
+    mqtt: mqttMetrics(registers),
     refused: new Counter({
       name: "writ_refusals_total",
       help: "Requests refused, by error code",

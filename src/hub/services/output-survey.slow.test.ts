@@ -88,6 +88,7 @@ describe("folders of jobs that the store does not know", () => {
     const gone = await scene().store.pruneJobs({
       endedBefore: scene().nowMs + 1,
       quarantinedBefore: 0,
+      nowMs: 0,
       limit: 500,
     });
     expect(gone.sort()).toEqual(forgotten.sort());

@@ -15,7 +15,12 @@ export function createRetention(deps: HubDeps): Service {
     const endedBefore = nowMs - settings.jobRetentionDays * dayMs;
     const quarantinedBefore = nowMs - settings.deadLetterDays * dayMs;
     while (!signal.aborted) {
-      const removed = await deps.store.pruneJobs({ endedBefore, quarantinedBefore, limit: itemsPerTurn });
+      const removed = await deps.store.pruneJobs({
+        endedBefore,
+        quarantinedBefore,
+        limit: itemsPerTurn,
+        nowMs,
+      });
       for (const jobId of removed) await deps.outputs.remove(jobId);
       if (removed.length < itemsPerTurn) break;
     }

@@ -12,7 +12,7 @@ export type MqttOptions = BrokerAddress & {
   protocolVersion: 4 | 5;
 };
 
-type MqttMessage = { topic: string; payload: string; retain: boolean };
+export type MqttMessage = { topic: string; payload: string; retain: boolean };
 
 /**
  * Why a broker cannot be used. `away`: it may be there later. `refused`: it, or its certificate, was there and said no;
@@ -29,9 +29,11 @@ export class MqttFailure extends Error {
 }
 
 /** One connection to a broker. It never connects again by itself: who uses it knows what to send again. */
-type MqttConnection = {
+export type MqttConnection = {
   /** Sends with QoS 1. Resolves when the broker has the message. Messages arrive in the order of these calls. */
   publish(message: MqttMessage): Promise<void>;
+  /** How many messages may wait for the broker's answer at the same time. */
+  readonly inFlightMax: number;
   /** Resolves when the broker has accepted it. */
   subscribe(topic: string, onMessage: (payload: Buffer) => void): Promise<void>;
   /** Resolves with the reason when the connection has ended, for whatever reason. */
@@ -43,6 +45,8 @@ const connectMsMax = 10_000;
 /** A broker that is alive answers within seconds; a connection that hangs is given up. */
 const answerMsMax = 30_000;
 const keepaliveSec = 30;
+/** A broker of MQTT 5 may want fewer. */
+const inFlightMost = 100;
 
 /** Connects to a broker. Rejects with an MqttFailure. */
 export async function connectMqtt(options: MqttOptions, signal: AbortSignal): Promise<MqttConnection> {
@@ -51,21 +55,23 @@ export async function connectMqtt(options: MqttOptions, signal: AbortSignal): Pr
   signal.throwIfAborted();
   const client = connect(clientOptions(options));
   const { promise: ended, resolve: end } = Promise.withResolvers<MqttFailure>();
-  const { promise: connected, resolve: accept } = Promise.withResolvers<null>();
+  const { promise: connected, resolve: accept } = Promise.withResolvers<number>();
   const place = `${options.host}:${options.port}`;
   // An error comes before the close that it causes, and says more.
   client.on("error", (error) => end(failureOf(error, place)));
   client.on("close", () => end(new MqttFailure("away", `the connection to ${place} has ended`)));
-  client.on("connect", () => accept(null));
+  client.on("connect", ({ properties }) => accept(properties?.receiveMaximum ?? inFlightMost));
   const stop = (): void => end(new MqttFailure("away", "stopped"));
   signal.addEventListener("abort", stop, { once: true });
   const late = timeOut(connectMsMax, place);
-  const failure = await Promise.race([connected, ended, late.promise]);
+  const outcome = await Promise.race([connected, ended, late.promise]);
   late.cancel();
   signal.removeEventListener("abort", stop);
-  if (failure === null) return openConnection(client, { ended, end, place });
+  if (typeof outcome === "number") {
+    return openConnection(client, { ended, end, place, inFlightMax: Math.min(outcome, inFlightMost) });
+  }
   client.end(true);
-  throw failure;
+  throw outcome;
 }
 
 function clientOptions({ host, port, tls, username, password, ca, protocolVersion }: MqttOptions) {
@@ -87,9 +93,14 @@ function clientOptions({ host, port, tls, username, password, ca, protocolVersio
   } satisfies IClientOptions;
 }
 
-type Parts = { ended: Promise<MqttFailure>; end(failure: MqttFailure): void; place: string };
+type Parts = {
+  ended: Promise<MqttFailure>;
+  end(failure: MqttFailure): void;
+  place: string;
+  inFlightMax: number;
+};
 
-function openConnection(client: MqttClient, { ended, end, place }: Parts): MqttConnection {
+function openConnection(client: MqttClient, { ended, end, place, inFlightMax }: Parts): MqttConnection {
   const topics = new Map<string, (payload: Buffer) => void>();
   client.on("message", (topic, payload) => topics.get(topic)?.(payload));
   /** The answer of the broker, or the end of the connection, whichever comes first. */
@@ -106,6 +117,7 @@ function openConnection(client: MqttClient, { ended, end, place }: Parts): MqttC
   };
   return {
     ended,
+    inFlightMax,
     publish: ({ topic, payload, retain }) =>
       answered((done) => void client.publish(topic, payload, { qos: 1, retain }, done)),
     async subscribe(topic, onMessage) {

@@ -1,22 +1,26 @@
 import { countMove } from "../../core/effects.ts";
-import type { JobState } from "../../core/job.ts";
+import type { JobRecord } from "../../core/job.ts";
+import { jobRemoved } from "../act-events.ts";
 import type { Queue } from "../queue-book.ts";
 import { countJob } from "./apply-effects.ts";
 import type { Context } from "./context.ts";
+import { appendEvent } from "./event-log.ts";
 import { keepReceipt } from "./kept-receipts.ts";
 import { dropJobObjects } from "./object-acts.ts";
 import { closeEmptyQueue } from "./queue-rows.ts";
 
-type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number };
-type Prunable = {
+type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number; nowMs: number };
+type Prunable = Pick<
+  JobRecord,
+  "id" | "tenantId" | "userId" | "type" | "status" | "failCode" | "eventCount"
+> & {
   seq: number;
-  id: string;
-  tenantId: string;
-  userId: string;
   queue_id: number;
-  status: JobState;
   output_bytes: number;
 };
+
+const columns = `seq, id, queue_id, status, output_bytes, type, tenant_id AS tenantId, user_id AS userId,
+    fail_code AS failCode, event_count AS eventCount`;
 
 /** Deletes finished jobs, oldest first; their events and receipts stay until their own time. */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
@@ -25,6 +29,8 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   for (const job of jobs) {
     keepReceipt(context, job.seq);
     dropJobObjects(context, job.id);
+    appendEvent(context, jobRemoved(job, input.nowMs));
+    context.notice.job(job.id);
     context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
     countJob(context, job, job.status, -1);
     context.tallies.add("output_bytes", -job.output_bytes);
@@ -36,8 +42,6 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   for (const queue of queues) closeEmptyQueue(context, queue);
   return jobs.map((job) => job.id);
 }
-
-const columns = "seq, id, tenant_id AS tenantId, user_id AS userId, queue_id, status, output_bytes";
 
 /** Dead letters have an index of their own, so that the many completed jobs are not read for a few dead letters. */
 function findPrunable(context: Context, input: PruneInput): Prunable[] {

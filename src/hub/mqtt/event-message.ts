@@ -1,0 +1,65 @@
+import { WritError } from "../../core/errors.ts";
+import type { LoggedEvent } from "../../core/events.ts";
+import type { JobRecord, JobState } from "../../core/job.ts";
+import type { JsonObject } from "../../core/json-value.ts";
+import { type RegistryState, registryState } from "../../core/state-names.ts";
+import type { MqttMessage } from "../../runtime/mqtt/connect-mqtt.ts";
+import { buildMessage } from "../../signing/job-message.ts";
+import type { Store } from "../../store/store.ts";
+
+/** An event that has a job, and so a number among the events of that job. */
+export type NumberedEvent = LoggedEvent & { jobId: string; jobSeq: number; tenantId: string };
+
+export function isNumbered(event: LoggedEvent): event is NumberedEvent {
+  return event.jobId !== null && event.jobSeq !== null && event.tenantId !== null;
+}
+
+type Reads = Pick<Store, "getJob">;
+
+/** What is sent about an event. */
+export async function eventMessage(
+  store: Reads,
+  event: NumberedEvent,
+  key: string | null,
+): Promise<MqttMessage> {
+  const fields = {
+    job_id: event.jobId,
+    seq: event.jobSeq,
+    event: event.event,
+    status: await statusAfter(store, event),
+    ts: new Date(event.ts).toISOString(),
+  };
+  const payload = withData(event.details as JsonObject, (data) => buildMessage({ ...fields, data }, key));
+  return { topic: `${topicOf(event)}/events`, payload, retain: false };
+}
+
+/** The last message about a job stays with the broker, until the job is removed: an empty one removes it. */
+export function statusMessage(event: NumberedEvent, { payload }: MqttMessage): MqttMessage {
+  const isOver = event.event === "JOB_REMOVED";
+  return { topic: `${topicOf(event)}/status`, payload: isOver ? "" : payload, retain: true };
+}
+
+/** Tenants' ids and jobs' ids are words, so no tenant can choose a topic of another. */
+function topicOf({ tenantId, jobId }: NumberedEvent): string {
+  return `writ/${tenantId}/jobs/${jobId}`;
+}
+
+/** Most events tell the state of the job after them. */
+async function statusAfter(store: Reads, { jobId, details }: NumberedEvent): Promise<RegistryState | null> {
+  const { status, fail_code: failCode } = details as { status?: JobState; fail_code?: JobRecord["failCode"] };
+  if (status !== undefined && (status !== "failed" || failCode !== undefined))
+    return registryState({ status, failCode: failCode ?? null });
+  const stored = await store.getJob({ jobId });
+  if (stored !== null) return registryState(stored.job);
+  return status === undefined ? null : registryState({ status, failCode: null });
+}
+
+/** Numbers that have no canonical form are possible in old records; the event is worth more than they are. */
+function withData(data: JsonObject, build: (data: JsonObject | null) => string): string {
+  try {
+    return build(data);
+  } catch (error) {
+    if (!(error instanceof WritError)) throw error;
+    return build(null);
+  }
+}

@@ -1,0 +1,188 @@
+import { backOffMs } from "../../runtime/back-off.ts";
+import type { Timer } from "../../runtime/clock.ts";
+import {
+  connectMqtt,
+  type MqttConnection,
+  MqttFailure,
+  type MqttMessage,
+} from "../../runtime/mqtt/connect-mqtt.ts";
+import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
+import type { HubDeps } from "../deps.ts";
+import { eventMessage, isNumbered, type NumberedEvent, statusMessage } from "./event-message.ts";
+import type { MqttSettings } from "./mqtt-settings.ts";
+
+const roundMs = 1_000;
+const gatherMs = 20;
+const eventsPerTurn = 200;
+const retryPause = { firstMs: 1_000, maxMs: 60_000, random: Math.random };
+const readerName = "mqtt";
+
+type PublisherDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "metrics">;
+
+/** A message, and the event that it tells of. */
+type Item = { seq: number; message: MqttMessage; counts: boolean };
+
+/**
+ * Sends the events of jobs to a broker, in the order of the log. The log itself is the outbox: this reader moves on only
+ * past what the broker has acknowledged, and its place is in the database. Nothing waits for it; while the broker is
+ * away it does not even read.
+ */
+export class MqttPublisher implements Service {
+  readonly name = "mqtt publisher";
+  readonly #deps: PublisherDeps;
+  readonly #settings: MqttSettings;
+  readonly #rounds: RepeatedService;
+  #connection: MqttConnection | null = null;
+  #stopListening: () => void = () => {};
+  #wakes: Timer | null = null;
+  /** Everything up to here is with the broker. */
+  #seq = 0;
+  #failures = 0;
+  #retryAtMs = 0;
+  #lastFailure: MqttFailure | null = null;
+
+  constructor(deps: PublisherDeps, settings: MqttSettings) {
+    this.#deps = deps;
+    this.#settings = settings;
+    const onError = (error: unknown) => deps.logger.error({ err: error }, "events could not be sent by MQTT");
+    this.#rounds = repeat({ name: this.name, intervalMs: roundMs, clock: deps.clock, onError }, (signal) =>
+      this.#round(signal),
+    );
+  }
+
+  get state(): "connected" | "away" | "refused" {
+    if (this.#connection !== null) return "connected";
+    return this.#lastFailure?.kind ?? "away";
+  }
+
+  /** Before anybody can call: a new reader begins at the end of the log, and must not begin too late. */
+  async start(): Promise<void> {
+    const { store } = this.#deps;
+    const { seq, memory } = await store.getLogReader({ name: readerName });
+    this.#seq = seq;
+    if (memory === "") await this.#advance(seq);
+    this.#stopListening = store.onCommit(() => this.#wakeSoon());
+    await this.#rounds.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopListening();
+    this.#wakes?.cancel();
+    await this.#rounds.stop();
+    const connection = this.#connection;
+    this.#connection = null;
+    await connection?.close();
+  }
+
+  /** Commits that come close together are read together. */
+  #wakeSoon(): void {
+    if (this.#connection === null || this.#wakes !== null) return;
+    this.#wakes = this.#deps.clock.setTimer(() => {
+      this.#wakes = null;
+      this.#rounds.wake();
+    }, gatherMs);
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    let connection = this.#connection;
+    try {
+      connection ??= await this.#connect(signal);
+      while (connection !== null && !signal.aborted && (await this.#sendPage(connection)));
+    } catch (error) {
+      if (!(error instanceof MqttFailure)) throw error;
+      if (connection !== null) this.#lose(connection, error);
+      else if (!signal.aborted) this.#noteFailure(error);
+    } finally {
+      const { metrics, feed } = this.#deps;
+      metrics.mqtt.connected.set(this.#connection === null ? 0 : 1);
+      metrics.mqtt.lag.set(Math.max(0, feed.lastSeq - this.#seq));
+    }
+  }
+
+  /** Null while it is too early to try again. */
+  async #connect(signal: AbortSignal): Promise<MqttConnection | null> {
+    const { clock, logger } = this.#deps;
+    if (clock.monotonicMs() < this.#retryAtMs) return null;
+    const connection = await connectMqtt(this.#settings.broker, signal);
+    this.#connection = connection;
+    void connection.ended.then((failure) => this.#lose(connection, failure));
+    const { host, port } = this.#settings.broker;
+    logger.info({ host, port, waiting: this.#deps.feed.lastSeq - this.#seq }, "connected to the MQTT broker");
+    return connection;
+  }
+
+  /** Called when it ends, and when it no longer answers; the first of the two counts. */
+  #lose(connection: MqttConnection, failure: MqttFailure): void {
+    if (this.#connection !== connection) return;
+    this.#connection = null;
+    void connection.close();
+    this.#noteFailure(failure);
+  }
+
+  /** Logged once for each outage and each reason, not for each try. */
+  #noteFailure(failure: MqttFailure): void {
+    const { clock, logger } = this.#deps;
+    this.#retryAtMs = clock.monotonicMs() + backOffMs(this.#failures, retryPause);
+    const isNew = this.#failures === 0 || this.#lastFailure?.message !== failure.message;
+    this.#failures++;
+    this.#lastFailure = failure;
+    if (isNew) logger.warn({ why: failure.message }, "events wait for the MQTT broker");
+  }
+
+  /** False if there was nothing more to send. */
+  async #sendPage(connection: MqttConnection): Promise<boolean> {
+    const { store, logger, metrics } = this.#deps;
+    const page = await store.readEvents({ afterSeq: this.#seq, limit: eventsPerTurn });
+    const [oldest, newest] = [page[0], page.at(-1)];
+    this.#failures = 0;
+    if (oldest === undefined || newest === undefined) return false;
+    if (oldest.seq > this.#seq + 1) {
+      const skipped = oldest.seq - this.#seq - 1;
+      metrics.mqtt.skipped.inc(skipped);
+      logger.error(
+        { skipped },
+        "the MQTT broker was away for longer than events are kept; these were not sent",
+      );
+    }
+    const items = await this.#itemsOf(page.filter(isNumbered));
+    for (let at = 0; at < items.length; at += connection.inFlightMax) {
+      await this.#sendItems(connection, items.slice(at, at + connection.inFlightMax));
+    }
+    await this.#advance(newest.seq);
+    return page.length === eventsPerTurn;
+  }
+
+  /** Each event, and after the last one of each job in this page, what stays with the broker. */
+  async #itemsOf(events: readonly NumberedEvent[]): Promise<Item[]> {
+    const last = new Map(events.map((event) => [event.jobId, event.seq]));
+    const items: Item[] = [];
+    for (const event of events) {
+      const message = await eventMessage(this.#deps.store, event, this.#settings.hmacKey);
+      items.push({ seq: event.seq, message, counts: true });
+      if (last.get(event.jobId) === event.seq)
+        items.push({ seq: event.seq, message: statusMessage(event, message), counts: false });
+    }
+    return items;
+  }
+
+  /** If the broker goes away in the middle, what it has acknowledged without a gap need not be sent again. */
+  async #sendItems(connection: MqttConnection, items: readonly Item[]): Promise<void> {
+    const sent = await Promise.allSettled(items.map(({ message }) => connection.publish(message)));
+    const failedAt = sent.findIndex(({ status }) => status === "rejected");
+    const acknowledged = failedAt < 0 ? items : items.slice(0, failedAt);
+    this.#deps.metrics.mqtt.published.inc(acknowledged.filter(({ counts }) => counts).length);
+    const failure = sent[failedAt];
+    if (failure?.status !== "rejected") return;
+    // The event of the first that failed may have been acknowledged without its status.
+    const unsentSeq = items[failedAt]!.seq;
+    if (unsentSeq - 1 > this.#seq) await this.#advance(unsentSeq - 1);
+    throw failure.reason;
+  }
+
+  async #advance(seq: number): Promise<void> {
+    const nowMs = this.#deps.clock.nowMs();
+    const nothing = { messages: [], waitingMax: 0, watch: [] };
+    await this.#deps.store.advanceLogReader({ name: readerName, seq, memory: "begun", nowMs, ...nothing });
+    this.#seq = seq;
+  }
+}

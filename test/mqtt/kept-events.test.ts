@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { NewEvent } from "../../src/core/events.ts";
+import { MqttPublisher } from "../../src/hub/mqtt/mqtt-publisher.ts";
+import { EventFeed } from "../../src/hub/services/event-feed.ts";
+import { createMetrics } from "../../src/hub/services/metrics.ts";
+import { systemClock as clock } from "../../src/runtime/clock.ts";
+import { silentLogger as logger } from "../../src/runtime/logger.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+import { eventually } from "../support/eventually.ts";
+import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
+
+const login: NewEvent = {
+  event: "LOGIN_SUCCESS",
+  ts: 1,
+  tenantId: "acme",
+  jobId: null,
+  ownerId: null,
+  details: {},
+  origin: null,
+};
+
+test.skipIf(noMosquitto !== undefined)(
+  "F-49: what waits is bounded by how long events are kept; what was removed is counted and passed over",
+  async () => {
+    const broker = await Mosquitto.start();
+    const folder = mkdtempSync(join(tmpdir(), "writ-mqtt-"));
+    const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
+    const feed = new EventFeed(store, clock);
+    await feed.start();
+    onTestFinished(async () => {
+      await feed.stop();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const publisher = () => {
+      const metrics = createMetrics("1");
+      const address = { host: "127.0.0.1", port: broker.port, tls: false, username: null, password: null };
+      const settings = { broker: { ...address, ca: null, protocolVersion: 4 as const }, hmacKey: null };
+      return { metrics, service: new MqttPublisher({ store, feed, clock, logger, metrics }, settings) };
+    };
+    const first = publisher();
+    await first.service.start();
+    await first.service.stop();
+    await store.recordEvents({ events: [login, login, login, login] });
+    await store.pruneEvents({ throughSeq: 3, limit: 9 });
+    const { metrics, service } = publisher();
+    await service.start();
+    onTestFinished(() => service.stop());
+    await eventually("it has caught up", async () => (await store.getLogReader({ name: "mqtt" })).seq === 4);
+    const { values } = await metrics.mqtt.skipped.get();
+    expect(values.map(({ value }) => value)).toEqual([3]);
+  },
+);
