@@ -1,11 +1,12 @@
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
 import type { RunOutcome } from "../runners/runner.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type JobFiles, jobFiles } from "./agent-settings.ts";
 import { admitJob, type JobState, writeJobState } from "./job-state.ts";
-import { identityOf, type ProcessIdentity } from "./process-identity.ts";
+import { identityOf } from "./process-identity.ts";
 import type { ReadPayload } from "./read-payload.ts";
 
 /** How a job ended, with what only the agent reports. */
@@ -46,7 +47,7 @@ export class AgentJob {
     const state: JobState = {
       job_id: payload.job_id,
       job_class: payload.job_class,
-      status: "running",
+      status: "pending",
       started_at: new Date(deps.clock.nowMs()).toISOString(),
       completed_at: null,
       worker_kind: payload.interface.kind,
@@ -71,16 +72,17 @@ export class AgentJob {
   }
 
   /** Records which process runs the job, so that `stop-job` can end it even when this agent is gone. */
-  async noteProcess(worker: ProcessIdentity | null): Promise<void> {
-    await this.#write({
-      worker_pid: worker?.pid ?? null,
-      meta: { ...this.#state.meta, worker },
-    });
+  async noteProcess(pid: number): Promise<void> {
+    if (pid === 0) return;
+    // One that has ended by now is nobody that could be stopped.
+    const meta = { ...this.#state.meta, worker: identityOf(pid) };
+    await this.#write({ status: "running", worker_pid: pid, meta });
   }
 
   /** Records which HTTP worker has the job. It outlives the job, so it is not the job's own process. */
   async noteWorker({ pid, port }: { pid: number; port: number }): Promise<void> {
     await this.#write({
+      status: "running",
       worker_pid: pid,
       worker_state_pid: pid,
       meta: { ...this.#state.meta, worker_port: port },
@@ -93,7 +95,7 @@ export class AgentJob {
     nowMs: number,
   ): Promise<void> {
     await this.#write({
-      status: outcome.kind === "succeeded" ? "completed" : "failed",
+      status: outcome.kind === "succeeded" ? "success" : "failed",
       completed_at: new Date(nowMs).toISOString(),
       error,
       meta: { ...this.#state.meta, exit_code: exitCode, http_status: httpStatus ?? null },
@@ -115,15 +117,15 @@ export class AgentJob {
 async function freshFiles(files: JobFiles, inputJson: string): Promise<void> {
   for (const path of [files.dir, files.stdout, files.stderr])
     await rm(path, { recursive: true, force: true });
-  await mkdir(files.output, { recursive: true, mode: 0o700 });
-  await mkdir(dirname(files.stdout), { recursive: true, mode: 0o700 });
+  makeDir(files.output);
+  makeDir(dirname(files.stdout));
   await writeFile(files.input, inputJson, { mode: 0o600 });
   for (const path of [files.stdout, files.stderr]) await writeFile(path, "", { mode: 0o600 });
 }
 
 /** In many images the program is not root, and may not write where the agent keeps its state by default. */
 function unwritable(error: unknown): WritError | undefined {
-  if (!hasCode(error, "EACCES", "EPERM", "EROFS", "ENOTDIR")) return undefined;
+  if (!hasCode(error, "EACCES", "EPERM", "EROFS", "ENOTDIR", "ENOENT", "EEXIST")) return undefined;
   const { path, code } = error as NodeJS.ErrnoException;
   const advice = "set WRIT_AGENT_STATE_DIR and WRIT_AGENT_LOG_DIR to directories that this user may write";
   return new WritError("CONFIG_INVALID", `${path} cannot be written: ${code}; ${advice}`);

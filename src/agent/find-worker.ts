@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
 import { RunFailure } from "../runners/runner.ts";
 import { lockFile } from "../runtime/file-lock.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import { killProcessTree } from "../sandbox/process-tree.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { stopGraceMs } from "./agent-job.ts";
@@ -176,7 +176,7 @@ async function underLock<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   const path = workerFiles(settings, port).lock;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  makeDir(dirname(path));
   const lock = await lockFile(path, { clock, waitMs: 2 * readyMs, signal });
   if (lock === null) throw notReady(`another call has been starting the worker on port ${port} for too long`);
   try {

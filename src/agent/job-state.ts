@@ -1,9 +1,10 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { hasCode, WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { lockFile } from "../runtime/file-lock.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
 import type { AgentSettings, JobFiles } from "./agent-settings.ts";
 import { isAlive } from "./process-identity.ts";
@@ -14,7 +15,8 @@ const process = z.object({ pid: z.int(), start_ticks: z.number() });
 const jobState = z.object({
   job_id: z.string(),
   job_class: z.string(),
-  status: z.enum(["running", "completed", "failed"]),
+  /** Pending until the job has a process, or an HTTP worker that is ready. */
+  status: z.enum(["pending", "running", "success", "failed"]),
   started_at: z.string(),
   completed_at: z.string().nullable(),
   worker_kind: z.enum(["exec_per_job", "persistent_http"]),
@@ -44,6 +46,11 @@ export async function writeJobState({ state }: Pick<JobFiles, "state">, job: Job
   await writePrivateFile(state, `${JSON.stringify(job)}\n`);
 }
 
+/** Whether it has not ended, as far as was recorded. */
+export function isOpen({ status }: JobState): boolean {
+  return status === "pending" || status === "running";
+}
+
 const lockMs = 10_000;
 
 /** Records a new job. Refuses one that is running: two calls with the same id would mix their files. */
@@ -52,13 +59,13 @@ export async function admitJob(
   files: JobFiles,
   job: JobState,
 ): Promise<void> {
-  await mkdir(dirname(files.state), { recursive: true, mode: 0o700 });
+  makeDir(dirname(files.state));
   const lock = await lockFile(join(settings.stateDir, "jobs.lock"), { clock, waitMs: lockMs });
   if (lock === null)
     throw new WritError("STORE_UNAVAILABLE", `jobs.lock in ${settings.stateDir} was not free`);
   try {
     const known = await readJobState(files);
-    if (known?.status === "running" && isAlive(known.meta.agent)) {
+    if (known !== null && isOpen(known) && isAlive(known.meta.agent)) {
       throw new WritError("STATE_CONFLICT", `job ${job.job_id} is already running here`);
     }
     await writeJobState(files, job);

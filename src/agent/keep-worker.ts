@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { secretForms } from "../runners/secret-forms.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import { Masker } from "../sandbox/masker.ts";
 import { killProcessTree, signalProcessGroup } from "../sandbox/process-tree.ts";
 import type { AgentDeps } from "./agent-deps.ts";
@@ -32,7 +32,7 @@ export async function keepWorker(deps: AgentDeps): Promise<number> {
   const ended = endOf(child);
   const closed = new Promise((resolve) => child.once("close", resolve));
   const state = stateOf(deps, wanted, child.pid!);
-  await mkdir(dirname(workerFiles(deps.settings, wanted.port).state), { recursive: true, mode: 0o700 });
+  makeDir(dirname(workerFiles(deps.settings, wanted.port).state));
   await writeWorkerState(deps.settings, state);
   deps.log.info(workerSubject(wanted.port), `started pid=${child.pid}`);
   deps.stdout.write(`${JSON.stringify({ pid: child.pid })}\n`);

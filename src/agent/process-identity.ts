@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { hasCode } from "../core/errors.ts";
 
 /** Which process it is. The kernel gives a number to another process later, but never with the same start. */
-export type ProcessIdentity = {
+type ProcessIdentity = {
   pid: number;
   /** In clock ticks since the machine started. */
   start_ticks: number;

@@ -5,7 +5,8 @@ import type { AgentDeps } from "./agent-deps.ts";
 import { openAgentLog } from "./agent-log.ts";
 import { loadAgentSettings } from "./agent-settings.ts";
 import { keepWorker } from "./keep-worker.ts";
-import { type RunJobOptions, runJobCommand } from "./run-job-command.ts";
+import { agentFailedCode } from "./run-job.ts";
+import { type RunJobOptions, runJobCommand, wrongCallLine } from "./run-job-command.ts";
 import { showAgentLog, showJobLog, showWorkerLog } from "./show-logs.ts";
 import { readStartWords, startAgent } from "./start.ts";
 import { stopJobCommand } from "./stop-job.ts";
@@ -26,10 +27,18 @@ export async function runAgent(host: AgentProcess): Promise<number> {
     await program.parseAsync(host.args, { from: "user" });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageCode;
+    if (error instanceof CommanderError) return wrongCall(host, error);
     host.stderr.write(`writ-agent: ${error instanceof Error ? error.message : codeOf(error)}\n`);
     return error instanceof WritError && error.code === "CONFIG_INVALID" ? usageCode : failedCode;
   }
+}
+
+/** Whoever calls `run-job` reads one line, whatever is wrong. */
+function wrongCall({ args, stdout }: AgentProcess, { exitCode, message }: CommanderError): number {
+  if (exitCode === 0) return 0;
+  if (args[0] !== "run-job") return usageCode;
+  stdout.write(wrongCallLine(message.replace(/^error: /, "")));
+  return agentFailedCode;
 }
 
 /** The commands and their options; also for the reference in the documentation. */
@@ -58,7 +67,7 @@ export function buildAgentProgram(host: AgentProcess, onExitCode: (code: number)
     .option("--payload-file <file>", "the file that holds the payload")
     .option("--relay", "read one line with the payload, write the job's output as frames on standard error")
     .action(async (options: RunJobOptions) =>
-      onExitCode(await runJobCommand(host.stdout, () => openDeps(host), options)),
+      onExitCode(await runJobCommand(host, () => openDeps(host), options)),
     );
   program
     .command("stop-job")

@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { type AgentPayload, agentPayload } from "../contract/agent-shapes.ts";
+import { argumentInputBytesMax } from "../contract/define-kind.ts";
 import { codeOf, invalidArgument, WritError } from "../core/errors.ts";
 import { type JsonValue, toPlain } from "../core/json-value.ts";
 import { canonicalize } from "../signing/canonical.ts";
@@ -20,13 +21,36 @@ export function readPayload(text: string): ReadPayload {
   const parsed = agentPayload.safeParse(toPlain(value));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw invalidArgument({
-      path: `payload.${issue!.path.join(".")}`.replace(/\.$/, ""),
-      message: issue!.message,
-    });
+    const path = `payload.${issue!.path.join(".")}`.replace(/\.$/, "");
+    const message = issue!.code === "invalid_key" ? issue!.issues[0]!.message : issue!.message;
+    throw invalidArgument({ path, message });
   }
   const input = (value as { job_input?: JsonValue }).job_input ?? null;
-  return { ...parsed.data, inputJson: canonicalize(input) };
+  const inputJson = canonicalize(input);
+  if (parsed.data.interface.kind === "exec_per_job") checkArgument(inputJson);
+  return { ...parsed.data, inputJson };
+}
+
+/** The input of such a job is an argument of its process. */
+function checkArgument(inputJson: string): void {
+  const bytes = Buffer.byteLength(inputJson);
+  if (bytes <= argumentInputBytesMax) return;
+  const message = `must be at most ${argumentInputBytesMax} bytes, is ${bytes}; put it into a file`;
+  throw invalidArgument({ path: "payload.job_input", message });
+}
+
+export type JobNames = Pick<AgentPayload, "job_id" | "job_class">;
+
+/** Which job a payload is about that is wrong elsewhere, as far as that can be told. */
+export function namesIn(text: string): Partial<JobNames> {
+  try {
+    const value = toPlain(parseJson(text)) as Partial<Record<keyof JobNames, unknown>> | null;
+    const id = agentPayload.shape.job_id.safeParse(value?.job_id);
+    const type = agentPayload.shape.job_class.safeParse(value?.job_class);
+    return { ...(id.success ? { job_id: id.data } : {}), ...(type.success ? { job_class: type.data } : {}) };
+  } catch {
+    return {};
+  }
 }
 
 function parsePayload(text: string): JsonValue {

@@ -4,32 +4,47 @@ import { exitOutcome } from "../runners/exit-outcome.ts";
 import { maskOutcome } from "../runners/mask-outcome.ts";
 import { processEnvironment } from "../runners/process-environment.ts";
 import { readResult } from "../runners/read-result.ts";
+import type { StopReason } from "../runners/runner.ts";
 import { secretForms } from "../runners/secret-forms.ts";
 import { waitForExit } from "../runners/wait-for-exit.ts";
 import { plainIsolation, startPlain } from "../sandbox/plain-sandbox.ts";
 import type { LaunchPlan, ProcessExit } from "../sandbox/sandbox.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
-import { identityOf } from "./process-identity.ts";
+import { JobLogs } from "./job-logs.ts";
 import { workerEnvironment } from "./worker-environment.ts";
 
-const outputBytesMax = 1024 ** 3;
+const isolation = plainIsolation();
 
 /** Runs `worker_command… <base64 of the input>` without a cage: the container is the cage. */
 export async function runExec(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
-  const plan = planOf(deps, job);
-  const isolation = plainIsolation();
-  const running = await startPlain(plan, isolation);
-  await job.noteProcess(running.pid === 0 ? null : identityOf(running.pid));
-  const onStuck = (): void => deps.log.error({ job: plan.jobId }, "the process of the job cannot be ended");
-  const { exit, stoppedBy } = await waitForExit({ clock: deps.clock, stopGraceMs, onStuck }, job, running);
-  const result = await readResult({ resultFile: job.files.result, stdoutFile: plan.stdoutFile });
+  const masks = secretForms(Object.values(job.payload.secrets ?? {}));
+  const logs = await JobLogs.open(job.files, masks);
+  const plan = planOf(deps, job, logs);
+  const { exit, stoppedBy } = await runPlan(deps, job, { plan, logs }).finally(() => logs.close());
+  logs.check();
+  const result = await readResult({ resultFile: job.files.result, stdoutFile: job.files.stdout });
   const ended = { argv: plan.argv, exit, stoppedBy, result, isolation };
-  const outcome = maskOutcome(exitOutcome(job, ended), plan.masks ?? []);
+  const outcome = maskOutcome(exitOutcome(job, ended), masks);
   return { outcome, exitCode: exitCodeOf(outcome, exit) };
 }
 
-function planOf(deps: AgentDeps, { payload, files }: AgentJob): LaunchPlan {
+async function runPlan(
+  { clock, log }: AgentDeps,
+  job: AgentJob,
+  { plan, logs }: { plan: LaunchPlan; logs: JobLogs },
+): ReturnType<typeof waitForExit<StopReason>> {
+  const running = await startPlain(plan, isolation);
+  await job.noteProcess(running.pid);
+  const stops = {
+    signal: AbortSignal.any([job.signal, logs.trouble]),
+    hurry: AbortSignal.any([job.hurry, logs.trouble]),
+  };
+  const onStuck = (): void => log.error({ job: plan.jobId }, "the process of the job cannot be ended");
+  return waitForExit({ clock, stopGraceMs, onStuck }, stops, running);
+}
+
+function planOf(deps: AgentDeps, { payload, files }: AgentJob, logs: JobLogs): LaunchPlan {
   const { worker_command, secrets = {}, attempt = 1 } = payload;
   return {
     jobId: payload.job_id,
@@ -46,10 +61,10 @@ function planOf(deps: AgentDeps, { payload, files }: AgentJob): LaunchPlan {
       secrets,
     }),
     cwd: deps.cwd,
-    stdoutFile: files.stdout,
-    stderrFile: files.stderr,
-    outputBytesMax,
-    masks: secretForms(Object.values(secrets)),
+    stdoutFile: logs.out,
+    stderrFile: logs.err,
+    // The logs keep to their limit themselves.
+    outputBytesMax: Number.POSITIVE_INFINITY,
     limits: resolveLimits({}),
     asked: [],
     workDir: files.dir,

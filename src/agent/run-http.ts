@@ -11,6 +11,7 @@ import { secretForms } from "../runners/secret-forms.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
 import { endOfWorker, findWorker, stopWorker } from "./find-worker.ts";
+import { JobLogs } from "./job-logs.ts";
 import { isAlive } from "./process-identity.ts";
 import { type WorkerState, wantedWorker, workerSubject } from "./worker-state.ts";
 
@@ -20,29 +21,34 @@ export async function runHttp(deps: AgentDeps, job: AgentJob): Promise<JobEnding
   if (payload.interface.kind !== "persistent_http") throw new Error("the job has no port");
   const wanted = wantedWorker(payload, payload.interface.port);
   const client = new HttpWorkerClient(deps.clock, wanted.port);
+  const masks = secretForms(Object.values(wanted.secrets));
   const outcome = await untilStopped(job, async () => {
     const worker = await findWorker(deps, wanted, signal);
     await job.noteWorker(worker);
     deps.log.info({ job: payload.job_id, ...workerSubject(worker.port) }, `given to pid=${worker.pid}`);
-    return serve(deps, job, { worker, client });
+    const logs = await JobLogs.open(job.files, masks);
+    const end = await serve(deps, job, { worker, client, logs }).finally(() => logs.close());
+    logs.check();
+    return end;
   });
-  const masked = maskOutcome(outcome, secretForms(Object.values(wanted.secrets)));
+  const masked = maskOutcome(outcome, masks);
   return { outcome: masked, exitCode: masked.kind === "succeeded" ? 0 : 1, httpStatus: client.lastStatus };
 }
 
 async function serve(
   deps: AgentDeps,
   job: AgentJob,
-  { worker, client }: { worker: WorkerState; client: HttpWorkerClient },
+  { worker, client, logs }: { worker: WorkerState; client: HttpWorkerClient; logs: JobLogs },
 ): Promise<RunOutcome> {
-  const { payload, files, signal, lease } = job;
+  const { payload, files, lease } = job;
+  const signal = AbortSignal.any([job.signal, logs.trouble]);
   const timeout = lease.timeout_sec === 0 ? {} : { timeoutMs: lease.timeout_sec * 1000 };
   const submission = {
     jobId: payload.job_id,
     jobClass: payload.job_class,
     inputJson: payload.inputJson,
-    logOut: files.stdout,
-    logErr: files.stderr,
+    logOut: logs.out,
+    logErr: logs.err,
     outputDir: files.output,
   };
   try {
@@ -51,6 +57,8 @@ async function serve(
   } catch (error) {
     if (!isAlive(worker) && !signal.aborted) throw await workerGone(deps, worker);
     if (mayBeRunning(error)) await cancelHttpJob(deps, worker, payload.job_id);
+    logs.check();
+    if (logs.trouble.aborted) return stoppedOutcome(stopReasonOf(logs.trouble), job);
     throw error;
   }
 }

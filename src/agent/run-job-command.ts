@@ -1,7 +1,8 @@
-import type { Writable } from "node:stream";
+import type { Readable } from "node:stream";
+import type { AgentReport } from "../contract/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { AgentDeps } from "./agent-deps.ts";
-import { decodePayload, type ReadPayload, readAll, readPayload, readPayloadFile } from "./read-payload.ts";
+import { decodePayload, namesIn, readAll, readPayload, readPayloadFile } from "./read-payload.ts";
 import { RelayCaller } from "./relay-caller.ts";
 import { type FinishedJob, failedReport, runJob } from "./run-job.ts";
 
@@ -9,28 +10,40 @@ export type RunJobOptions = { payloadBase64?: string; payloadFile?: string; rela
 
 /** `run-job`: prints exactly one line, whatever happens; the exit code is the worker's. */
 export async function runJobCommand(
-  stdout: Writable,
+  { stdin, stdout }: Pick<AgentDeps, "stdin" | "stdout">,
   openDeps: () => AgentDeps,
   options: RunJobOptions,
 ): Promise<number> {
-  let deps: AgentDeps | undefined;
-  let payload: ReadPayload | undefined;
+  let text = "";
   try {
-    deps = openDeps();
-    const caller = new RelayCaller(deps.stdin);
-    payload = readPayload(await payloadText(deps, options, caller));
-    const finished = await runJob(deps, payload, options.relay === true ? caller : undefined);
+    // First of all, so that whatever else is wrong is reported with the name of the job.
+    const caller = new RelayCaller(stdin);
+    text = await payloadText(stdin, options, caller);
+    const finished = await runJob(openDeps(), readPayload(text), options.relay === true ? caller : undefined);
     stdout.write(reportLine(finished));
     return finished.report.exit_code;
   } catch (error) {
-    const report = failedReport(error, payload);
-    deps?.log.error({ job: payload?.job_id }, `the agent failed: ${report.error?.message}`);
+    const names = namesIn(text);
+    const report = failedReport(error, names);
+    logFailure(openDeps, { job: names.job_id }, report);
     stdout.write(reportLine({ report, resultJson: undefined }));
     return report.exit_code;
   }
 }
 
-async function payloadText(deps: AgentDeps, options: RunJobOptions, caller: RelayCaller): Promise<string> {
+function logFailure(
+  openDeps: () => AgentDeps,
+  subject: { job?: string | undefined },
+  { error }: AgentReport,
+): void {
+  try {
+    openDeps().log.error(subject, `the agent failed: ${error?.message}`);
+  } catch {
+    // Its settings are wrong, so nobody knows where its log is.
+  }
+}
+
+async function payloadText(stdin: Readable, options: RunJobOptions, caller: RelayCaller): Promise<string> {
   const { payloadBase64, payloadFile, relay } = options;
   if ([payloadBase64, payloadFile, relay || undefined].filter((given) => given !== undefined).length > 1) {
     throw new WritError(
@@ -40,7 +53,13 @@ async function payloadText(deps: AgentDeps, options: RunJobOptions, caller: Rela
   }
   if (payloadBase64 !== undefined) return decodePayload(payloadBase64);
   if (payloadFile !== undefined) return readPayloadFile(payloadFile);
-  return relay ? caller.readPayload() : readAll(deps.stdin);
+  return relay ? caller.readPayload() : readAll(stdin);
+}
+
+/** The line for a call whose options are wrong. */
+export function wrongCallLine(message: string): string {
+  const report = failedReport(new WritError("INVALID_ARGUMENT", message), {});
+  return reportLine({ report, resultJson: undefined });
 }
 
 /** The result stays as the job wrote it. */

@@ -6,14 +6,14 @@ import type { StopReason } from "../runners/runner.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { AgentJob, type JobEnding } from "./agent-job.ts";
 import { Platform } from "./platform.ts";
-import type { ReadPayload } from "./read-payload.ts";
+import type { JobNames, ReadPayload } from "./read-payload.ts";
 import type { RelayCaller } from "./relay-caller.ts";
 import { relayOutput } from "./relay-output.ts";
 import { runExec } from "./run-exec.ts";
 import { runHttp } from "./run-http.ts";
 
 /** The exit code when it was the agent that failed, and not the job. */
-const agentFailed = 125;
+export const agentFailedCode = 125;
 
 export type FinishedJob = { report: AgentReport; resultJson: string | undefined };
 
@@ -92,11 +92,11 @@ function finishedJob(payload: ReadPayload, { outcome, exitCode }: JobEnding): Fi
 }
 
 /** The report when the agent itself failed: nothing is known of the job. */
-export function failedReport(error: unknown, payload?: ReadPayload): AgentReport {
+export function failedReport(error: unknown, names: Partial<JobNames>): AgentReport {
   const code = error instanceof WritError ? error.code : "INTERNAL";
   const message = error instanceof Error ? error.message : String(error);
-  const { job_id = "", job_class = "" } = payload ?? {};
-  return { success: false, job_id, job_class, exit_code: agentFailed, error: { code, message } };
+  const { job_id = "", job_class = "" } = names;
+  return { success: false, job_id, job_class, exit_code: agentFailedCode, error: { code, message } };
 }
 
 function shownError({ error }: AgentReport): string {

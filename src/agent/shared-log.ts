@@ -1,8 +1,9 @@
-import { closeSync, mkdirSync, openSync, renameSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, renameSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { tryLockFile } from "../runtime/file-lock.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import type { LogRotation } from "./agent-settings.ts";
 
 type SharedLogDeps = {
@@ -86,7 +87,7 @@ function openAppending(file: string): number {
     return openSync(file, "a", 0o600);
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makeDir(dirname(file));
     return openSync(file, "a", 0o600);
   }
 }

@@ -5,7 +5,7 @@ import { invalidArgument, WritError } from "../core/errors.ts";
 import { followFile } from "../output/folder/follow-file.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { jobFiles, workerFiles } from "./agent-settings.ts";
-import { readJobState } from "./job-state.ts";
+import { isOpen, readJobState } from "./job-state.ts";
 import { isAlive } from "./process-identity.ts";
 import { lastLines, tailOffset } from "./tail-lines.ts";
 
@@ -60,7 +60,7 @@ export async function showJobLog(deps: AgentDeps, options: JobLogOptions): Promi
 export async function jobEnd({ settings, clock, stop }: AgentDeps, jobId: string): Promise<void> {
   while (true) {
     const state = await readJobState(jobFiles(settings, jobId));
-    if (state?.status !== "running" || !isAlive(state.meta.agent)) return;
+    if (state === null || !isOpen(state) || !isAlive(state.meta.agent)) return;
     await clock.sleep(lookMs, stop);
   }
 }

@@ -1,6 +1,7 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { invalidArgument } from "../core/errors.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { workerLogDir } from "./agent-settings.ts";
 import { findWorker } from "./find-worker.ts";
@@ -15,7 +16,7 @@ const lookMs = 250;
 /** `start`: starts the given workers, then shows the logs of all workers until it is stopped. */
 export async function startAgent(deps: AgentDeps, words: StartWords): Promise<number> {
   const followers = new Map<string, LogFollower>();
-  await mkdir(workerLogDir(deps.settings), { recursive: true, mode: 0o700 });
+  makeDir(workerLogDir(deps.settings));
   if (!words.fromStart) await lookForLogs(deps, followers, { fromStart: false });
   const warmed = Promise.all(words.warmUps.map((warmUp) => warmUpWorker(deps, warmUp)));
   warmed.catch(() => {});

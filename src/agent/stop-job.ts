@@ -2,7 +2,7 @@ import { killProcessTree } from "../sandbox/process-tree.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { stopGraceMs } from "./agent-job.ts";
 import { jobFiles } from "./agent-settings.ts";
-import { type JobState, readJobState, writeJobState } from "./job-state.ts";
+import { isOpen, type JobState, readJobState, writeJobState } from "./job-state.ts";
 import { isAlive, signalProcess } from "./process-identity.ts";
 import { cancelHttpJob } from "./run-http.ts";
 import { checkJobId, jobEnd, unknownJob } from "./show-logs.ts";
@@ -17,14 +17,14 @@ export async function stopJobCommand(deps: AgentDeps, { jobId }: { jobId: string
   const state = await readJobState(files);
   if (state === null) throw unknownJob(jobId);
   const { agent } = state.meta;
-  const wasRunning = state.status === "running";
+  const wasRunning = isOpen(state);
   if (wasRunning && isAlive(agent)) {
     deps.log.info({ job: jobId }, "asked to stop");
     signalProcess(agent, "SIGTERM");
     await endWithin(deps, jobId);
   }
   const after = (await readJobState(files)) ?? state;
-  if (after.status === "running") {
+  if (isOpen(after)) {
     await endOrphan(deps, after);
     await recordEnd(deps, after);
   }
@@ -40,7 +40,7 @@ async function endWithin(deps: AgentDeps, jobId: string): Promise<void> {
   await Promise.race([jobEnd({ ...deps, stop: over.signal }, jobId).catch(() => {}), late]);
   over.abort();
   const state = await readJobState(jobFiles(deps.settings, jobId));
-  if (state?.status === "running") signalProcess(state.meta.agent, "SIGKILL");
+  if (state !== null && isOpen(state)) signalProcess(state.meta.agent, "SIGKILL");
 }
 
 /** The agent was killed, so nobody else ends the job. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { outputLocation } from "./document.ts";
 import { anyJson, folderId, integer, jobType, objectKey, sha256Text, tenantId, text } from "./fields.ts";
-import { command } from "./run-shapes.ts";
+import { command, variables } from "./run-shapes.ts";
 
 /** What `writ-agent run-job` is given and what it answers: between a worker and a container, or by hand. */
 
@@ -39,7 +39,7 @@ export const agentPayload = z.strictObject({
   /** False: start and end are reported by whoever called, and the agent only uploads files. */
   report: z.boolean().optional(),
   /** Further variables of the process; their values are masked in its output. */
-  secrets: z.record(text(1, 200), z.string()).optional(),
+  secrets: variables.optional(),
   /** The authority that signed the certificate of `platform_url`. */
   ca: text(1, 10_000).optional(),
 });

@@ -28,7 +28,8 @@ export const command = z
   .max(argumentsMax, `must have at most ${argumentsMax} words`)
   .refine((words) => words[0] !== "", "must name a command");
 
-export const environment = z
+/** Variables of a process, by their names. */
+export const variables = z
   .record(
     z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "must be a variable name: letters, digits and _"),
     argument,
@@ -36,11 +37,12 @@ export const environment = z
   .refine(
     (env) => Object.keys(env).length <= environmentEntriesMax,
     `must have at most ${environmentEntriesMax} entries`,
-  )
-  .refine(
-    (env) => !Object.keys(env).some((name) => name.startsWith("JOB_")),
-    "names that start with JOB_ are reserved for Writ",
   );
+
+export const environment = variables.refine(
+  (env) => !Object.keys(env).some((name) => name.startsWith("JOB_")),
+  "names that start with JOB_ are reserved for Writ",
+);
 
 /** What the command reads on its standard input, in base64. */
 export const stdin = z

@@ -1,6 +1,7 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { codeOf, WritError } from "../core/errors.ts";
+import { makeDir } from "./make-dir.ts";
 
 type HomeSources = {
   flag?: string | undefined;
@@ -24,7 +25,7 @@ export function resolveHome({ flag, env, checkoutDir, userHome }: HomeSources): 
  */
 export async function ensureHome(dir: string): Promise<void> {
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
+    makeDir(dir);
   } catch (error) {
     throw new WritError("CONFIG_INVALID", `the home ${dir} cannot be created (${codeOf(error)})`);
   }

@@ -4,7 +4,6 @@ import {
   fchmodSync,
   fstatSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   renameSync,
   unlinkSync,
@@ -12,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "../core/errors.ts";
+import { makeDir } from "./make-dir.ts";
 
 type RotatingFileOptions = {
   file: string;
@@ -44,7 +44,7 @@ export class RotatingFile {
 
   constructor(options: RotatingFileOptions) {
     this.#options = options;
-    mkdirSync(dirname(options.file), { recursive: true, mode: 0o700 });
+    makeDir(dirname(options.file));
     this.#fd = this.#open();
     // What was logged last before the process ends is often what matters most.
     process.on("exit", this.#flushAtExit);

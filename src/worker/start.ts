@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { sandboxUnavailable } from "../core/failure.ts";
 import { createRunners, type Runners, type RunnersDeps } from "../runners/create-runners.ts";
@@ -9,6 +8,7 @@ import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { ensureHome } from "../runtime/home.ts";
 import { createHttpClient } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
@@ -141,8 +141,7 @@ async function openResources(
   const { settings, home, logger, signal } = options;
   const dir = join(home, "worker");
   await ensureHome(home);
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  await mkdir(settings.workDir, { recursive: true, mode: 0o700 });
+  for (const path of [dir, settings.workDir]) makeDir(path);
   const closers: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const closeOne of closers.splice(0).reverse()) await closeOne();

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 
 export const checkout = join(import.meta.dirname, "../..");
@@ -27,36 +27,32 @@ export function hasTool(name: string): boolean {
   return spawnSync("which", [name]).status === 0;
 }
 
-/** Test files may make it at the same time; the first one that is complete counts. */
+/** Under a lock, because several test files need it at the same time: one makes it, and the others wait for that. */
+const script = `
+set -e
+[ -e "$root" ] && exit
+rm -rf "$root".draft
+mmdebstrap "$@" "$root".draft $sources
+for dir in proc sys root run tmp usr/local/bin var/lib/writ-agent var/log/writ-agent "$checkout"; do
+  mkdir -p "$root.draft/$dir"
+done
+ln -s "$checkout/bin/writ-agent" "$root.draft/usr/local/bin/writ-agent"
+mv -T "$root.draft" "$root"
+`;
+/** On a machine that does much else. */
+const makeMs = 500_000;
+
 function make(path: string): string | null {
-  const draft = `${path}.${process.pid}`;
   const suite = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "stable";
-  const sources = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"]
-    .filter(existsSync)
-    .slice(0, 1);
-  const args = ["--quiet", "--variant=extract", `--include=${packages.join(",")}`, suite, draft, ...sources];
-  const { status, stderr } = spawnSync("mmdebstrap", args, { encoding: "utf8", timeout: 200_000 });
-  if (status !== 0) {
-    rmSync(draft, { recursive: true, force: true });
-    return `mmdebstrap failed: ${stderr.trim().split("\n").at(-1)}`;
-  }
-  for (const dir of [
-    "proc",
-    "sys",
-    "root",
-    "run",
-    "tmp",
-    "usr/local/bin",
-    "var/lib/writ-agent",
-    "var/log/writ-agent",
-    checkout,
-  ])
-    mkdirSync(join(draft, dir), { recursive: true });
-  symlinkSync(join(checkout, "bin/writ-agent"), join(draft, "usr/local/bin/writ-agent"));
-  try {
-    renameSync(draft, path);
-  } catch {
-    rmSync(draft, { recursive: true, force: true });
-  }
-  return null;
+  const [sources = ""] = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"].filter(
+    existsSync,
+  );
+  const options = ["--quiet", "--variant=extract", `--include=${packages.join(",")}`, suite];
+  const { stderr } = spawnSync("flock", [`${path}.lock`, "sh", "-c", script, "sh", ...options], {
+    env: { ...process.env, root: path, checkout, sources },
+    encoding: "utf8",
+    timeout: makeMs,
+  });
+  if (existsSync(path)) return null;
+  return `mmdebstrap failed: ${stderr.trim().split("\n").at(-1) || "it took too long"}`;
 }

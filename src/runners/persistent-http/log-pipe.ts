@@ -6,7 +6,7 @@ import { Masker } from "../../sandbox/masker.ts";
 type LogPipeOptions = {
   /** The pipe, which others write to. */
   fifo: string;
-  /** Receives what is written there; it must not exist yet. */
+  /** What is written there is added to it; no link is followed. */
   file: string;
   bytesMax: number;
   masks: readonly string[];
@@ -33,7 +33,8 @@ export class LogPipe {
   constructor(options: LogPipeOptions) {
     this.#options = options;
     this.#masker = new Masker(options.masks);
-    this.#file = openSync(options.file, "ax", 0o600);
+    const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
+    this.#file = openSync(options.file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     // Also for writing: otherwise the pipe would be at its end as soon as one writer has closed it.
     this.#pipe = openSync(options.fifo, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     this.#socket = new Socket({

@@ -1,9 +1,10 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { type FileLock, tryLockFile } from "../../runtime/file-lock.ts";
 import type { GuardDeps } from "../../runtime/guarded-fetch/guarded-fetch.ts";
 import type { Logger } from "../../runtime/logger.ts";
+import { makeDir } from "../../runtime/make-dir.ts";
 import { CacheEntries } from "./cache-entries.ts";
 import { copyVerified } from "./copy-verified.ts";
 import { downloadSolver } from "./download-solver.ts";
@@ -91,7 +92,7 @@ export class SolverCache {
 
 /** Whoever can write there could put a link in the place of a folder, and have us write elsewhere. */
 async function makePrivateDir(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  makeDir(dir);
   const { mode } = await stat(dir);
   if ((mode & 0o077) === 0) return;
   throw new WritError(
