@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { delegateModes } from "../core/document.ts";
 import { defineKind, type KindRules } from "./define-kind.ts";
-import { anyJson, containerName, integer, relativePath, sha256Text, text } from "./fields.ts";
+import { anyJson, changeablePath, containerName, integer, sha256Text, text } from "./fields.ts";
 import { storedFile } from "./file-shapes.ts";
 import { command, environment, secrets, stdin } from "./run-shapes.ts";
 
@@ -57,7 +57,7 @@ export const kinds = {
     fields: {
       agent: text(1, 100),
       prompt: text(1, 512 * 1024),
-      expected_artifacts: z.array(relativePath).max(1000).optional(),
+      expected_artifacts: z.array(changeablePath).max(1000).optional(),
       idle_timeout_sec: integer(0, 604_800).optional(),
       mode: z.enum(delegateModes).optional(),
       secrets: secrets.optional(),

@@ -33,6 +33,7 @@ export function absolutePathProblem(path: string): string | null {
 export function changeablePathProblem(path: string): string | null {
   const problem = relativePathProblem(path);
   if (problem !== null) return problem;
+  if (/\p{Cc}/u.test(path)) return "must not contain control characters";
   if (relativePathProblem(decoded(path)) !== null) return "must not contain an encoded .. or /";
   return isGitPath(path) ? "must not be inside .git" : null;
 }

@@ -109,7 +109,7 @@ test("a base that is a link is refused", async () => {
   await expect(openBase(join(dir, "to-base"))).rejects.toMatchObject({ code: "ENOTDIR" });
 });
 
-test("M-01: while another process swaps a directory and a link, no file outside is ever opened", async () => {
+test("M-01, P-05: while another process swaps a directory and a link, no file outside is ever opened", async () => {
   // The directory and the link take turns at base/turn; each of the two leads to a file of the same name.
   mkdirSync(join(dir, "base/real"));
   writeFileSync(join(dir, "base/real/file"), "content");

@@ -31,6 +31,8 @@ function parseDocument(signed: JsonObject): JobDocument {
   const parsed = jobDocument.safeParse(toPlain(signed));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
+  const isPath = issue?.path[0] === "allowed_paths" || issue?.path[0] === "repo_root";
+  if (isPath) throw badPath(`${issue.path.join(".")} ${issue.message}`);
   const place = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")} `;
   throw notAccepted(`this worker cannot read the document: ${place}${issue?.message ?? ""}`);
 }
@@ -39,4 +41,9 @@ const reasonCharsMax = 2000;
 
 function notAccepted(reason: string): RunFailure {
   return new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason.slice(0, reasonCharsMax));
+}
+
+/** The hub lets no such document pass, so whoever signed it wanted something else than a hub does. */
+function badPath(problem: string): RunFailure {
+  return new RunFailure("SECURITY_VIOLATION", "PATH_TRAVERSAL_ATTEMPT", problem.slice(0, reasonCharsMax));
 }

@@ -91,7 +91,7 @@ function entryOf(name: string, given: string | Partial<AgentEntry>): AgentEntry 
   return { name, command: ["sh", "-c", given], envFromWorker: [] };
 }
 
-function makeRepo(repo: string): string {
+export function makeRepo(repo: string): string {
   const files = {
     "README.md": "read me\n",
     "src/main.txt": "one\ntwo\nthree\n",

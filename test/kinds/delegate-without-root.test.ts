@@ -5,3 +5,6 @@ import { becomeOrdinaryUser } from "../sandbox/cage-stage.ts";
 becomeOrdinaryUser();
 describe("without root, an agent", () => import("./delegate.test.ts").then(() => {}));
 describe("without root, a hostile agent", () => import("./delegate-hostile.test.ts").then(() => {}));
+describe("without root, paths", () => import("./delegate-paths.test.ts").then(() => {}));
+describe("without root, an agent outside the cage", () =>
+  import("./delegate-outside.test.ts").then(() => {}));

@@ -67,7 +67,7 @@ prove(`without root, ${whoever}`, [noUser, noStrace, noCompiler], () =>
   expectNoHalfCage(["--user", "EPERM"]),
 );
 
-prove("a million opens in a race with renames never leave their directory", [noCompiler], async () => {
+prove("P-05: a million opens in a race with renames never leave their directory", [noCompiler], async () => {
   const program = await build(compiler, strictFlags, raceSources, "race-open");
   const { status, stdout, stderr } = await run(program, [join(scratch, "tree"), String(racingOpens)]);
   expect(status, stderr).toBe(0);

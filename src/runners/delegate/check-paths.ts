@@ -105,7 +105,9 @@ async function look(base: FileHandle, path: string): Promise<AllowedPath["found"
   for (const kind of ["directory", "file"] as const) {
     try {
       const handle = await openBeneath(base, path, kind);
-      const { uid, gid } = await handle.stat().finally(() => handle.close());
+      const { uid, gid, dev } = await handle.stat().finally(() => handle.close());
+      if (dev !== (await base.stat()).dev)
+        throw traversal(`allowed_paths: ${JSON.stringify(path)} is on another file system`);
       return { isFile: kind === "file", owner: { uid, gid } };
     } catch (error) {
       if (!(error instanceof PathRefused)) throw error;

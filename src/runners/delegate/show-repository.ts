@@ -95,7 +95,7 @@ async function cover({ paths, spareDir }: Shown, path: string): Promise<JobMount
   await mkdir(spareDir, { recursive: true });
   const source = join(spareDir, found.isDirectory() ? "empty" : "empty-file");
   if (found.isDirectory()) await mkdir(source, { recursive: true, mode: 0o555 });
-  else await writeFile(source, "", { mode: 0o444, flag: "a" });
+  else await writeFile(source, "", { mode: 0o444, flag: "wx" }).catch(unlessThere);
   return [{ source, target, access: "read-only" }];
 }
 

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { contentOf, delegateStage } from "./delegate-stage.ts";
+
+/** Agents that are programs of their own, such as an editor: they find their task in the repository. */
+const stage = delegateStage();
+
+test("an agent outside the cage finds the task in the repository, and both files are gone afterwards", async () => {
+  const repo = stage.makeRepo();
+  writeFileSync(join(repo, ".done"), "of an earlier job\n");
+  await stage.startAgents({ roo: { taskFile: "TASK.md", completionMarker: ".done" } });
+  const id = await stage.delegate(repo, { run: { mode: "in-place", prompt: "Mend it." } });
+  await eventually("the task file is there", () => existsSync(join(repo, "TASK.md")));
+  expect(existsSync(join(repo, ".done"))).toBe(false);
+  expect(readFileSync(join(repo, "TASK.md"), "utf8")).toContain("Mend it.");
+  writeFileSync(join(repo, "src/main.txt"), "mended\n");
+  writeFileSync(join(repo, ".done"), "");
+  const job = await stage.ended(id);
+  expect(job).toMatchObject({
+    status: "completed",
+    isolation: { level: "none" },
+    result: { mode: "in-place", changed: [{ path: "src/main.txt", change: "modified" }] },
+  });
+  for (const name of ["TASK.md", ".done"]) expect(existsSync(join(repo, name))).toBe(false);
+});
+
+test("an agent outside the cage that changes something else is a violation, and its work is put back", async () => {
+  const repo = stage.makeRepo();
+  const before = contentOf(repo);
+  await stage.startAgents({ roo: {} });
+  const id = await stage.delegate(repo, { run: { mode: "in-place" } });
+  await eventually("the task file is there", () => existsSync(join(repo, "TASK.md")));
+  writeFileSync(join(repo, "src/main.txt"), "mended\n");
+  writeFileSync(join(repo, "README.md"), "not asked for\n");
+  writeFileSync(join(repo, ".roo_completed"), "");
+  const job = await stage.ended(id);
+  expect(job).toMatchObject({
+    fail_code: "SECURITY_VIOLATION",
+    fail_detail: "PATH_TRAVERSAL_ATTEMPT",
+    output_files: [],
+  });
+  expect(contentOf(repo)).toEqual(before);
+});
+
+test("an agent outside the cage overwrites nobody's file, and needs mode in-place", async () => {
+  const repo = stage.makeRepo();
+  writeFileSync(join(repo, "TASK.md"), "my own list\n");
+  await stage.startAgents({ roo: {} });
+  const taken = await stage.delegated(repo, { run: { mode: "in-place" } });
+  expect(taken).toMatchObject({ status: "failed", fail_code: "INVALID_JOB" });
+  expect(taken.fail_history!.at(-1)!.reason).toContain("Writ did not write it");
+  expect(readFileSync(join(repo, "TASK.md"), "utf8")).toBe("my own list\n");
+  const patch = await stage.delegated(repo);
+  expect(patch.fail_history!.at(-1)!.reason).toContain("submit the job with mode in-place");
+});
+
+test("the task of an agent outside the cage does not stay when nobody takes it, and strict refuses it", async () => {
+  const repo = stage.makeRepo();
+  const before = contentOf(repo);
+  await stage.startAgents({ roo: {} });
+  const job = await stage.delegated(repo, { run: { mode: "in-place", idle_timeout_sec: 1 } });
+  expect(job).toMatchObject({ fail_code: "TIMEOUT", fail_detail: "IDLE_TIMEOUT" });
+  expect(contentOf(repo)).toEqual(before);
+});
