@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { areOpenIn, listenersOn } from "../runners/persistent-http/listeners.ts";
+import { listenersOn, ownsPort } from "../runners/persistent-http/listeners.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
-import { findTree } from "../sandbox/process-tree.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { type AgentSettings, workerFiles, workerIdOf } from "./agent-settings.ts";
 import { readState } from "./job-state.ts";
@@ -68,8 +67,7 @@ export function wantedWorker(payload: ReadPayload, port: number): WantedWorker {
 
 /** Whether whatever listens on the port is this worker or a process that it started. */
 export async function ownsListener({ pid, port }: Pick<WorkerState, "pid" | "port">): Promise<boolean> {
-  const sockets = listenersOn(port);
-  return sockets.length > 0 && areOpenIn(sockets, await findTree(pid));
+  return await ownsPort(pid, port);
 }
 
 export function isPortTaken(port: number): boolean {

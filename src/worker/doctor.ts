@@ -1,6 +1,9 @@
 import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
+import { ownsPort } from "../runners/persistent-http/listeners.ts";
+import { type RunningWorker, readRunningList } from "../runners/persistent-http/running-list.ts";
 import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
 
 export { explainSettings } from "./agents-file/explain-settings.ts";
@@ -23,6 +26,14 @@ export async function probeWorkerHost(input: {
     await probeWorkDir(input.workDir),
     ...(await probeCage(input.workDir)),
   ];
+}
+
+/** The processes that serve jobs over HTTP for the worker of this home, and listen. */
+export async function listHttpWorkers(workerHome: string): Promise<RunningWorker[]> {
+  const listed = await readRunningList(join(workerHome, "logs/http-workers"));
+  // A worker that was killed has left its list behind.
+  const isRunning = await Promise.all(listed.map(({ pid, port }) => ownsPort(pid, port)));
+  return listed.filter((_, index) => isRunning[index]);
 }
 
 function probeNode(version: string): HostFinding {

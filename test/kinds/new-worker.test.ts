@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,25 +7,28 @@ import { freePort, kindStage } from "./stage.ts";
 
 const stage = kindStage();
 
-type Made = { folder: string; next: [copy: string, submit: string] };
+type Made = { folder: string; type: string; next: [copy: string, ...more: string[]]; note?: string };
 
-/** Makes a worker in a folder that jobs see, and gives the words of the second command that it prints. */
+/** Makes a worker in a folder that jobs see, and gives the words of the last command that it prints. */
 async function make(lang: string): Promise<string[]> {
   const cwd = join(stage.programs, lang);
   mkdirSync(cwd);
-  const made = await runCommand("writ", ["new", "worker", "hello", "--lang", lang, "--json"], {
+  const made = await runCommand("writ", ["new", "worker", "greet-me", "--lang", lang, "--json"], {
     home: stage.hub.home,
     cwd,
   });
   expect(made).toMatchObject({ exitCode: 0, stderr: "" });
-  const { next } = JSON.parse(made.stdout) as Made;
-  expect(next[0]).toMatch(/cp -r hello \/opt\/$/);
+  const { type, next, note } = JSON.parse(made.stdout) as Made;
+  expect(type).toBe("greet-me.v1");
+  expect(next[0]).toMatch(/cp -r greet-me \/opt\/$/);
+  expect(note === undefined).toBe(next.length === 2);
+  // Where the machine has no Node for it, the one that runs writ is copied too.
+  const here = (text: string) => text.replaceAll("/opt/", `${cwd}/`);
+  if (next.length === 3) execFileSync("sh", ["-c", here(next[1]!).replace(/^sudo /, "")]);
   const port = String(await freePort());
-  return [...next[1].matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = ""]) => {
+  return [...here(next.at(-1)!).matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = ""]) => {
     if (quoted !== undefined) return quoted;
-    if (plain === "8101") return port;
-    if (plain === "node") return join(stage.programs, "node");
-    return plain.replace("/opt/", `${cwd}/`);
+    return plain === "8101" ? port : plain;
   });
 }
 

@@ -1,9 +1,11 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
+import { openLogger } from "../../src/runtime/logger.ts";
+import { listHttpWorkers } from "../../src/worker/doctor.ts";
 import { eventually } from "../support/eventually.ts";
 import { issueTokens } from "../support/tokens.ts";
 import { freePort, kindStage, processOf } from "./stage.ts";
@@ -77,6 +79,36 @@ test("100 jobs at once on one worker end as they should, each with its own outpu
   expect(new Set(jobs.map(processOf)).size).toBe(1);
   const outputs = await Promise.all(ids.map((id) => stage.output(id)));
   expect(outputs).toEqual(ids.map((_, n) => `shouting job ${n}\n`));
+});
+
+test("an operator sees which processes run: in the worker's list and in its log", async () => {
+  const logFile = join(stage.programs, "../worker.log");
+  const logger = openLogger({ file: logFile, level: "info" });
+  const worker = await stage.startWorker({ logger });
+  const [port, otherPort] = [await freePort(), await freePort()];
+  for (const at of [port, otherPort]) await stage.ended(await stage.submit(shout(at, { text: "x" })));
+  const listed = await listHttpWorkers(worker.home);
+  expect(listed).toMatchObject(
+    [port, otherPort].map((at) => ({
+      tenant_id: "default",
+      port: at,
+      command: shout(at, {}).worker_command,
+      log: join(worker.home, `logs/http-workers/default-${at}.err.log`),
+    })),
+  );
+  process.kill(listed[0]!.pid, "SIGKILL");
+  await eventually("only the other is left", async () => (await listHttpWorkers(worker.home)).length === 1);
+  await worker.stop({ keepHome: true });
+  expect(await listHttpWorkers(worker.home)).toEqual([]);
+  logger.close();
+  const lines = readFileSync(logFile, "utf8").trim().split("\n");
+  const told = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /worker process/.test(msg));
+  expect(told.map(({ msg, port: at }) => [msg, at])).toEqual([
+    ["a worker process has started", port],
+    ["a worker process has started", otherPort],
+    ["a worker process has ended", port],
+    ["a worker process has ended", otherPort],
+  ]);
 });
 
 test("what a job logs can be seen while it runs", async () => {

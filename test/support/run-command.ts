@@ -13,7 +13,8 @@ export async function runCommand(
   const view = {
     argv: ["node", program, "--home", home, ...args],
     env: {},
-    execPath: "",
+    execPath: process.execPath,
+    version: process.version,
     cwd: () => cwd,
     stdin: Readable.from([]),
     stdout: out,

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { SigningKey, Worker, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { probeWorkerHost } from "../../worker/doctor.ts";
+import { listHttpWorkers, probeWorkerHost } from "../../worker/doctor.ts";
 import { withWrit } from "../connection.ts";
 import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
@@ -45,6 +45,7 @@ async function examineAll(context: CliContext, command: Command, writ: Writ): Pr
     ...(await examineHome(home)),
     ...(await examineCerts({ home, env: context.env, nowMs })),
     ...(await examineHub(writ, nowMs)),
+    ...(await examineHttpWorkers(home)),
   ];
 }
 
@@ -189,6 +190,16 @@ async function examineAlerts(writ: Writ): Promise<Finding[]> {
   if (!locked) return [carried, ...ofTenants];
   const why = `the hub is locked: ${reason}; once that is resolved, run: writ lockdown --lift`;
   return [carried, { check: "lockdown", state: "problem", says: why }, ...ofTenants];
+}
+
+/** The processes of `persistent_http` jobs on this machine: of the worker of `writ up`, and of one that has this home. */
+async function examineHttpWorkers(home: string): Promise<Finding[]> {
+  const lists = await Promise.all([join(home, "worker"), home].map((dir) => listHttpWorkers(dir)));
+  return lists.flat().map(({ tenant_id, port, command, pid, started_at, log }) => {
+    const since = new Date(started_at).toISOString();
+    const says = `port ${port}, tenant ${tenant_id}: ${command.join(" ")} (pid ${pid}, since ${since}); its log is ${log}`;
+    return { check: "http worker", state: "ok", says };
+  });
 }
 
 /** One line for each finding, wrapped on a terminal, and a last line that counts them. */

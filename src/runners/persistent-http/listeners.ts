@@ -1,4 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
+import { findTree } from "../../sandbox/process-tree.ts";
 
 /** The kernel looks for more sockets until so much is full, also when all that listen are already in it. */
 const pieceBytes = 1024;
@@ -27,6 +28,12 @@ function inodesOn(port: number, file: string): string[] {
   return listeningRows(file)
     .filter((row) => row.port === port)
     .map((row) => row.inode);
+}
+
+/** Whether everything that listens on a port belongs to a process, or to one that it started. */
+export async function ownsPort(pid: number, port: number): Promise<boolean> {
+  const inodes = listenersOn(port);
+  return inodes.length > 0 && areOpenIn(inodes, await findTree(pid));
 }
 
 /** Whether each of these sockets is open in one of these processes. */

@@ -13,6 +13,7 @@ import {
 } from "../runner.ts";
 import { endOutcome } from "./end-outcome.ts";
 import { findProblem } from "./find-problem.ts";
+import { RunningList } from "./running-list.ts";
 import { serveJob } from "./serve-job.ts";
 import { lastWords } from "./worker-logs.ts";
 import { type PooledWorker, WorkerPool } from "./worker-pool.ts";
@@ -20,13 +21,17 @@ import { notReady, ProcessEnded, type WorkerDeps } from "./worker-process.ts";
 import { type WorkerSpec, workerSpec } from "./worker-spec.ts";
 
 /** Runs jobs in processes that are started once and then serve many jobs over HTTP. */
-export function persistentHttpRunner(deps: WorkerDeps): Runner {
+export function persistentHttpRunner(given: Omit<WorkerDeps, "list">): Runner {
+  const deps = { ...given, list: new RunningList(given.logDir, given.logger) };
   const pool = new WorkerPool(deps);
   return {
     kind: "persistent_http",
     isInProcess: () => false,
     run: (context) => run(deps, pool, context),
-    close: (hurry) => pool.close(hurry),
+    async close(hurry) {
+      await pool.close(hurry);
+      await deps.list.written;
+    },
   };
 }
 

@@ -9,6 +9,7 @@ import { serverEnvironment } from "../process-environment.ts";
 import { RunFailure, type RunnerDeps } from "../runner.ts";
 import { FifoStock } from "./fifo-stock.ts";
 import { areOpenIn, ipv4ListenersOn, listenersOn, programWith } from "./listeners.ts";
+import type { RunningList } from "./running-list.ts";
 import { shareNext } from "./share-next.ts";
 import { rotateLogs, type WorkerLogs, workerLogs } from "./worker-logs.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
@@ -20,6 +21,8 @@ export type WorkerDeps = RunnerDeps & {
   logDir: string;
   discards: Pick<DiscardFolder, "discard">;
   newId(): string;
+  /** Of the processes that run. */
+  list: RunningList;
 };
 
 /** How a process ended. */
@@ -169,11 +172,21 @@ export class WorkerProcess {
     signal.throwIfAborted();
     const running = await sandbox.start(this.#plan());
     this.#running = running;
-    const facts = { worker: this.id, tenant: this.spec.tenantId, port, pid: running.pid, log: this.logs.err };
-    this.#deps.logger.info(facts, "a worker process has started");
+    this.#announce(running.pid);
     this.#terminator = createTerminator(running, clock);
     void running.exited.then((exit) => this.#end(exit));
     return running;
+  }
+
+  #announce(pid: number): void {
+    const { tenantId, command, port } = this.spec;
+    const log = this.logs.err;
+    this.#deps.logger.info(
+      { worker: this.id, tenant: tenantId, port, pid, log },
+      "a worker process has started",
+    );
+    const started = { tenant_id: tenantId, port, command: [...command], pid };
+    this.#deps.list.add(this.id, { ...started, started_at: this.#deps.clock.nowMs(), log });
   }
 
   #plan(): LaunchPlan {
@@ -200,6 +213,7 @@ export class WorkerProcess {
     const { exitCode, signal } = exit ?? {};
     const facts = { worker: this.id, port: this.spec.port, exitCode, signal, because: this.#stoppedBecause };
     this.#deps.logger.info(facts, "a worker process has ended");
+    this.#deps.list.remove(this.id);
   }
 }
 
