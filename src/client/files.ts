@@ -1,9 +1,10 @@
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileRoutes } from "../contract/file-routes.ts";
 import { codeOf, hasCode, WritError } from "../core/errors.ts";
 import type { OutputFile } from "../core/output-file.ts";
 import { createBeneath } from "../runtime/create-beneath.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import { openBase, PathRefused } from "../runtime/open-beneath.ts";
 import { type DownloadTarget, downloadFile } from "../transfer/download-file.ts";
 import { bytesSource, type FileSource, fileSource, hashOf } from "../transfer/file-source.ts";
@@ -92,8 +93,7 @@ export class Files {
     { files, onProgress, ...options }: SaveOptions & { files?: readonly Artifact[] } = {},
   ): Promise<Artifact[]> {
     const wanted = files ?? (await this.artifacts(jobId));
-    await mkdir(dir, { recursive: true });
-    const base = await openBase(dir);
+    const base = await openTarget(dir);
     try {
       for (const file of wanted) {
         const progress = onProgress && ((bytes: number) => onProgress(file, bytes));
@@ -127,17 +127,15 @@ export class Files {
   ): Promise<void> {
     const signal = signalOf(options);
     const created = await createBeneath(base, file.path).catch((error: unknown) => {
-      if (!(error instanceof PathRefused)) throw error;
-      throw new WritError(
-        "INVALID_ARGUMENT",
-        `${file.object_key} is not written to ${dir}: ${error.message}`,
-      );
+      throw notWritten(error, { file, dir });
     });
     try {
       const ask = this.#askArtifact(jobId, file, signal);
       const { sha256 } = file;
       await this.#fetch(file.object_key, { target: created.handle, ask, sha256, ...options, signal });
       await created.keep();
+    } catch (error) {
+      throw notWritten(error, { file, dir });
     } finally {
       await created.discard();
     }
@@ -195,6 +193,32 @@ type Fetching = {
 
 function signalOf({ signal }: { signal?: AbortSignal | undefined }): AbortSignal {
   return signal ?? new AbortController().signal;
+}
+
+/** Opens the directory in which files are saved, and makes it if need be. */
+async function openTarget(dir: string): Promise<FileHandle> {
+  try {
+    makeDir(dir, 0o777);
+    return await openBase(dir);
+  } catch (error) {
+    throw notWritten(error, { dir });
+  }
+}
+
+/** Why a file cannot be saved: a path that leads elsewhere, or what the system says. Other errors stay what they are. */
+function notWritten(error: unknown, { file, dir }: { file?: Artifact; dir: string }): unknown {
+  const what = file === undefined ? "files cannot be saved" : `${file.object_key} is not written`;
+  if (error instanceof PathRefused)
+    return new WritError("INVALID_ARGUMENT", `${what} to ${dir}: ${error.message}`);
+  const code = error instanceof WritError ? undefined : systemCodeOf(error);
+  if (code === undefined) return error;
+  const advice = code === "ENOSPC" || code === "EDQUOT" ? "make room there" : "choose another directory";
+  return new WritError("INVALID_ARGUMENT", `${what} to ${dir} (${code})`, { advice });
+}
+
+/** The code of an error of the file system, such as EACCES; network errors never come here as such. */
+function systemCodeOf(error: unknown): string | undefined {
+  return error instanceof Error && "syscall" in error ? codeOf(error) : undefined;
 }
 
 async function openFile(path: string): Promise<FileHandle> {

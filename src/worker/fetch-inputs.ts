@@ -1,6 +1,7 @@
 import { chmod, mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { JobDocument } from "../contract/document.ts";
+import { codeOf, hasCode } from "../core/errors.ts";
 import { inputBytesMax } from "../core/limits.ts";
 import { RunFailure } from "../runners/runner.ts";
 import { atOnce } from "../transfer/at-once.ts";
@@ -55,12 +56,20 @@ async function fetchFile(deps: FileDeps, attempt: FileAttempt, wanted: Wanted): 
     const askUrl = () => fileUrl(deps, attempt, { folderId, objectKey, method: "GET" });
     await downloadFile(deps.transfer, { target: handle, askUrl, sha256, bytesMax, signal: attempt.signal });
   } catch (error) {
-    if (!(error instanceof TransferFailure)) throw error;
-    throw failureOf(error, wanted);
+    // What is reported of the attempt needs room on the same disk.
+    await handle.truncate(0).catch(() => {});
+    throw failureOf(asTransferFailure(error), wanted);
   } finally {
     await handle.close();
   }
   await chmod(target, inputMode);
+}
+
+/** A disk that is full is a reason to try elsewhere, not to give the job back again and again. */
+function asTransferFailure(error: unknown): TransferFailure {
+  if (error instanceof TransferFailure) return error;
+  if (!hasCode(error, "ENOSPC", "EDQUOT", "EFBIG", "EIO")) throw error;
+  return new TransferFailure("unavailable", `the worker cannot write it (${codeOf(error)})`);
 }
 
 function failureOf({ problem, message }: TransferFailure, { file, name }: Wanted): RunFailure {

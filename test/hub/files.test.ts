@@ -15,6 +15,7 @@ import { jobTokenOf, pathOf, presign, put, storedFile, uploadForJob } from "../s
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimedJob, runningJob } from "../support/jobs.ts";
 import { runCommand } from "../support/run-command.ts";
+import { startTestWorker } from "../support/worker.ts";
 
 const MiB = 1024 ** 2;
 const text = Buffer.from("forty-two");
@@ -244,8 +245,38 @@ const fillDisk = async (): Promise<void> => {
   mount(objects, "remount,size=16m");
   expect(await put(hub, url!, large)).toMatchObject({ status: 201 });
 };
-if (obstacle === null) test(name, fillDisk);
-else test.skip(`${name} (not capable: ${obstacle})`, fillDisk);
+const inputName = "an input that does not fit on a worker's disk fails the job, and says why";
+const fillWorker = async (): Promise<void> => {
+  const workDir = mkdtempSync(join(tmpdir(), "writ-full-worker-"));
+  mount(workDir, "size=2m,mode=0711");
+  hub = await startTestHub(stillEnv);
+  const worker = await startTestWorker(hub, { env: { WRIT_WORK_DIR: workDir } });
+  onTestFinished(async () => {
+    await worker.stop();
+    execFileSync("umount", [workDir]);
+    rmSync(workDir, { recursive: true });
+  });
+  const writ = new Writ({ url: hub.url, token: hub.admin });
+  onTestFinished(() => writ.close());
+  const inputs = [await writ.files.input(Buffer.alloc(4 * MiB, "x"), { path: "large" })];
+  const run = { kind: "exec" as const, argv: ["true"], inputs };
+  const { id } = await writ.submit({ type: "exec", run, max_attempts: 1 });
+  const job = await eventually("the job has ended", async () => {
+    const { status, fail_detail, fail_history } = await writ.get(id);
+    return status === "failed" && { fail_detail, reason: fail_history[0]?.reason };
+  });
+  expect(job).toMatchObject({
+    fail_detail: "INPUT_UNAVAILABLE",
+    reason: expect.stringMatching(/^input large .* the worker cannot write it \(ENOSPC\)$/),
+  });
+};
+for (const [about, fill] of [
+  [name, fillDisk],
+  [inputName, fillWorker],
+] as const) {
+  if (obstacle === null) test(about, fill);
+  else test.skip(`${about} (not capable: ${obstacle})`, fill);
+}
 
 function mount(dir: string, options: string): void {
   execFileSync("mount", ["-t", "tmpfs", "-o", options, "writ-test", dir], { stdio: "pipe" });

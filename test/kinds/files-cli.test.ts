@@ -82,6 +82,18 @@ describe("jobctl run", () => {
     expect(existsSync(join(dir, "outside/x"))).toBe(false);
   });
 
+  test("says which directory cannot be written, also one in which none can ever be made", async () => {
+    writeFileSync(join(dir, "plain"), "");
+    for (const [place, code] of [
+      [join(dir, "plain"), "EEXIST"],
+      ["/proc/nope", "ENOENT"],
+    ] as const) {
+      const run = await jobctl("run", "--output", place, "--", "sh", "-c", "echo x > $JOB_OUTPUT_DIR/x");
+      expect(run.code).toBe(125);
+      expect(run.stderr).toContain(`files cannot be saved to ${place} (${code}); choose another directory`);
+    }
+  });
+
   test("says which input is missing, and starts nothing", async () => {
     const run = await jobctl("run", "--input", "/no/such/file", "--", "true");
     expect(run).toMatchObject({ code: 125, stdout: "" });

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -45,3 +45,15 @@ test("the program of docs/files.md does what the page says", async () => {
   expect(stdout).toMatch(/^sorted\.txt [0-9a-f]{64}\n$/);
   expect(readdirSync(join(dir, "results"))).toEqual(["sorted.txt"]);
 });
+
+/** Debian's own; others may be in the way of the path. */
+const python = "/usr/bin/python3";
+const pythonName = "the Python program of docs/files.md stores a file and gets it back";
+const runPython = async (): Promise<void> => {
+  writeFileSync(join(dir, "fruit.txt"), "pear\n");
+  const env = { WRIT_HUB_URL: stage.hub.url, WRIT_TOKEN: stage.hub.admin };
+  const { stdout } = await run(python, ["-c", codeOf("python")], { cwd: dir, env });
+  expect(stdout).toBe("pear\n");
+};
+if (existsSync(python)) test(pythonName, runPython);
+else test.skip(`${pythonName} (not capable: no ${python})`, runPython);
