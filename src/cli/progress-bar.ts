@@ -37,7 +37,7 @@ export class ProgressBar {
     const percent = `${Math.floor(part * 100)} %`.padStart(5);
     const rate = `${formatBytes((bytes / sinceMs) * 1000)}/s`;
     const facts = `  ${bar} ${percent}  ${formatBytes(bytes)} of ${formatBytes(this.#total)}  ${rate}`;
-    const room = Math.max(10, (stderr.columns ?? columnsWhenUnknown) - facts.length - 1);
+    const room = Math.max(10, (stderr.columns || columnsWhenUnknown) - facts.length - 1);
     stderr.write(`\r\x1b[K${padText(cutText(this.#what, room), Math.min(room, this.#what.length))}${facts}`);
   }
 

@@ -50,6 +50,9 @@ describe("a user's file", () => {
   test("goes to the store and comes from there, and the hub passes on not a byte of it", async () => {
     const [url] = await presign(hub, tokens.alice, { ...key, method: "PUT", ...facts });
     expect(url!.url.startsWith(s3.settings.endpoint)).toBe(true);
+    const { searchParams } = new URL(url!.url);
+    expect(Number(searchParams.get("X-Amz-Expires"))).toBeLessThanOrEqual(15 * 60);
+    expect(searchParams.get("X-Amz-SignedHeaders")).toBe("content-length;host;x-amz-checksum-sha256");
     expect((await put(url!)).status).toBe(200);
     const done = await complete(url!);
     expect(done.json()).toEqual(facts);
