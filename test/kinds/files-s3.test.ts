@@ -1,10 +1,16 @@
+import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
 import type { JobView } from "../../src/contract/view-shapes.ts";
+import { readText } from "../docs/page.ts";
 import type { S3Fault } from "../support/s3-proxy.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { startedForAll } from "../support/use-hub.ts";
@@ -177,3 +183,18 @@ test("a large upload that a program gave up is continued by the next one, part b
   expect(await other.files.upload(bytes)).toEqual(stored);
   expect(put).toHaveLength(3);
 });
+
+const python = "/usr/bin/python3";
+const pythonName = "the Python program of docs/files.md does the same with an object store";
+const runPython = async (): Promise<void> => {
+  const cwd = mkdtempSync(join(tmpdir(), "writ-files-python-"));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  writeFileSync(join(cwd, "fruit.txt"), "pear\n");
+  const [, program = ""] = /```python\n([\s\S]*?)```/.exec(readText("docs/files.md")) ?? [];
+  const env = { WRIT_HUB_URL: hub.url, WRIT_TOKEN: hub.admin };
+  const { stdout } = await promisify(execFile)(python, ["-c", program], { cwd, env });
+  expect(stdout).toBe("pear\n");
+  expect(s3.keys().filter((key) => key.endsWith("/fruit.txt"))).toHaveLength(1);
+};
+if (existsSync(python)) test(pythonName, runPython);
+else test.skip(`${pythonName} (not capable: no ${python})`, runPython);
