@@ -5,6 +5,9 @@ import { anyJson, changeablePath, containerName, integer, sha256Text, text } fro
 import { storedFile } from "./file-shapes.ts";
 import { command, environment, secrets, stdin } from "./run-shapes.ts";
 
+/** What a coding agent is asked to do. */
+export const prompt = text(1, 512 * 1024);
+
 /**
  * Everything that the hub and the workers have to know about a kind of job, one row each. To add a kind, add its row
  * here and its runner in `src/runners/`; CONTRIBUTING.md has the recipe.
@@ -56,7 +59,7 @@ export const kinds = {
   delegate: defineKind("delegate", {
     fields: {
       agent: text(1, 100),
-      prompt: text(1, 512 * 1024),
+      prompt,
       expected_artifacts: z.array(changeablePath).max(1000).optional(),
       idle_timeout_sec: integer(0, 604_800).optional(),
       mode: z.enum(delegateModes).optional(),

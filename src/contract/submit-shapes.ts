@@ -5,11 +5,12 @@ import { jobStates } from "../core/job.ts";
 import { type KindRules, kindFields } from "./define-kind.ts";
 import { jobDocument } from "./document.ts";
 import { integer, jobId, sha256Text, text, timeMs } from "./fields.ts";
-import { kindNames, type RunKind, rulesOf, timeoutSecMax } from "./kinds.ts";
+import { kindNames, prompt, type RunKind, rulesOf, timeoutSecMax } from "./kinds.ts";
 
 /** Required in a document, optional in a submission: the hub fills in the defaults. */
 const filledIn = {
   job_id: true,
+  type: true,
   execution_location: true,
   run: true,
   timeout_sec: true,
@@ -41,22 +42,43 @@ export const jobBatch = z.strictObject({ jobs: z.array(jobSubmission).min(1).max
 
 export const accepted = z.object({ id: jobId, status: z.enum(jobStates) });
 
-/** The runner that a submission is for: by its `run`, else a solver if it names one, else a handler. */
-export function kindOf(job: { run?: { kind: RunKind }; solver_url?: string }): RunKind {
-  return job.run?.kind ?? (job.solver_url === undefined ? "handler" : "solver");
+type Described = Pick<SubmissionFields, "type" | "run" | "solver_url" | "provider" | "model">;
+
+/** The runner that a submission is for: by its `run`, else a solver or a model if it names one, else a handler. */
+export function kindOf(job: Described): RunKind {
+  if (job.run !== undefined) return job.run.kind;
+  if (isPrompt(job)) return "delegate";
+  return job.solver_url === undefined ? "handler" : "solver";
 }
+
+/** A model and a prompt are enough for a coding agent. */
+function isPrompt({ type, run, provider, model }: Described): boolean {
+  return type === undefined && run === undefined && provider !== undefined && model !== undefined;
+}
+
+/** What such a submission means. */
+export const promptJob = { type: "delegate", agent: "default", field: "metadata.input" } as const;
 
 type Problem = { path: string; message: string };
 
 /** Rules that concern several fields: fields that exclude, require or limit one another. */
 function contradictions(job: SubmissionFields): Problem[] {
   return [
+    ...typeProblems(job),
     ...timeProblems(job),
     ...runProblems(job),
     ...kindProblems(job),
     ...storageProblems(job),
     ...fileProblems(job),
   ];
+}
+
+function typeProblems(job: SubmissionFields): Problem[] {
+  if (!isPrompt(job)) return job.type === undefined ? [{ path: "type", message: "is required" }] : [];
+  const isText = prompt.safeParse(job.metadata?.["input"]).success;
+  return isText
+    ? []
+    : [{ path: promptJob.field, message: "must be the prompt, a text of 1 to 524288 characters" }];
 }
 
 function timeProblems(job: SubmissionFields): Problem[] {

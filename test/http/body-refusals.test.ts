@@ -133,6 +133,31 @@ test.each(withBody)("%s takes not one byte more than its limit, announced or not
 
 const delegate = { run: { kind: "delegate", agent: "a", prompt: "p" }, provider: "OLLAMA", model: "m" };
 
+test("a model and a prompt are a delegate job", async () => {
+  const body = {
+    provider: "OLLAMA",
+    model: "m",
+    execution_location: "CLOUD",
+    metadata: { input: "Mend it." },
+  };
+  const answer = await hub.must("POST", "/jobs", { token: hub.admin, body });
+  const job = await hub.must("GET", `/jobs/${answer.json<{ id: string }>().id}`, { token: hub.admin });
+  expect(job.json()).toMatchObject({
+    type: "delegate",
+    run: { kind: "delegate", agent: "default", prompt: "Mend it." },
+  });
+  for (const metadata of [undefined, {}, { input: "" }, { input: 1 }]) {
+    const refused = await hub.call("POST", "/jobs", { token: hub.admin, body: { ...body, metadata } });
+    expect(refused.status).toBe(400);
+    expect(errorOf(refused.text).message).toContain("metadata.input: must be the prompt");
+  }
+  const local = await hub.call("POST", "/jobs", {
+    token: hub.admin,
+    body: { ...body, execution_location: "LOCAL_MACHINE" },
+  });
+  expect(errorOf(local.text).message).toBe("repo_root: is required for delegate jobs at LOCAL_MACHINE");
+});
+
 test("B11: a delegate in the cloud needs no repo_root, one on a local machine does", async () => {
   const submit = (fields: object) =>
     hub.call("POST", "/jobs", {

@@ -2,7 +2,7 @@ import { argumentInputBytesMax } from "../../../contract/define-kind.ts";
 import type { JobDocument } from "../../../contract/document.ts";
 import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
-import { type JobSubmission, kindOf } from "../../../contract/submit-shapes.ts";
+import { type JobSubmission, kindOf, promptJob } from "../../../contract/submit-shapes.ts";
 import { defaultOnDisconnect, delegateModeDefault, documentDefaults } from "../../../core/document.ts";
 import { formatOf } from "../../../core/document-format.ts";
 import { invalidArgument } from "../../../core/errors.ts";
@@ -64,7 +64,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     job_id: jobId,
     tenant_id: author.tenantId,
     user_id: author.userId,
-    type: submission.type,
+    type: submission.type ?? promptJob.type,
     execution_location: submission.execution_location ?? documentDefaults.executionLocation,
     provider: submission.provider,
     model: submission.model,
@@ -98,7 +98,10 @@ function runOf(submission: JobSubmission): RunSpec {
     return takesParams ? ({ ...run, params } as RunSpec) : run;
   }
   const given = params === undefined ? {} : { params };
-  if (kindOf(submission) === "handler") return { kind: "handler", ...given };
+  const kind = kindOf(submission);
+  if (kind === "handler") return { kind, ...given };
+  if (kind === "delegate")
+    return { kind, agent: promptJob.agent, prompt: String(submission.metadata?.["input"]) };
   return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
 }
 
