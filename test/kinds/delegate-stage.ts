@@ -32,10 +32,7 @@ export type DelegateStage = KindStage & {
   /** A repository of somebody else: README.md, src/main.txt, docs/guide.md, and a commit of them. */
   makeRepo(): string;
   /** A worker whose agents are shell scripts. The first is `default`. */
-  startAgents(
-    agents: Record<string, string | Partial<AgentEntry>>,
-    settings?: Partial<DelegateSettings>,
-  ): Promise<void>;
+  startAgents(agents: Agents, settings?: Partial<DelegateSettings>): Promise<void>;
   /** Lets the first agent work in a repository; one that may change src, if nothing else is said. */
   delegate(repo: string, delegated?: Delegated): Promise<string>;
   /** The same, and waits for its end. */
@@ -54,18 +51,8 @@ export function delegateStage(): DelegateStage {
 
   stage.makeRepo = () => makeRepo(join(stage.dir, freshName("repo")));
   stage.startAgents = async (agents, settings = {}) => {
-    const entries = Object.entries(agents).map(([name, given]) => entryOf(name, given));
-    const delegate: DelegateSettings = {
-      agents: entries,
-      capabilities: [{ ...model, timeoutMs: 1000 }],
-      allowedPathPrefixes: ["src/", "docs/", "new/"],
-      forbiddenPaths: ["/etc/", "/proc/", "/root/"],
-      maxFileBytes: 1024 ** 2,
-      maxTotalBytes: 10 * 1024 ** 2,
-      workerEnv: {},
-      ...settings,
-    };
-    const sessions = entries.flatMap(({ session }) => session ?? []);
+    const delegate = delegateSettings(agents, settings);
+    const sessions = delegate.agents.flatMap(({ session }) => session ?? []);
     const { capabilities } = delegate;
     await stage.startWorker({
       settings: { delegate, sessions, capabilities: capabilities.map(() => model) },
@@ -84,6 +71,21 @@ export function delegateStage(): DelegateStage {
     return (await stage.hub.must("GET", new URL(location!).pathname.replace(/^\/api\/v1/, ""))).text;
   };
   return stage;
+}
+
+type Agents = Record<string, string | Partial<AgentEntry>>;
+
+export function delegateSettings(agents: Agents, settings: Partial<DelegateSettings> = {}): DelegateSettings {
+  return {
+    agents: Object.entries(agents).map(([name, given]) => entryOf(name, given)),
+    capabilities: [{ ...model, timeoutMs: 1000 }],
+    allowedPathPrefixes: ["src/", "docs/", "new/"],
+    forbiddenPaths: ["/etc/", "/proc/", "/root/"],
+    maxFileBytes: 1024 ** 2,
+    maxTotalBytes: 10 * 1024 ** 2,
+    workerEnv: {},
+    ...settings,
+  };
 }
 
 function entryOf(name: string, given: string | Partial<AgentEntry>): AgentEntry {

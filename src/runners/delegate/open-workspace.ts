@@ -36,7 +36,8 @@ export async function openCopy(paths: CheckedPaths, place: Place): Promise<Works
   const look: Look = { roots: isCaged ? allowed : [""], hidden: paths.hidden };
   const dir = join(attemptDir, "copy");
   const beforeDir = join(attemptDir, "before");
-  for (const made of [dir, beforeDir]) await mkdir(made, { mode: 0o755 });
+  await mkdir(dir, { mode: 0o755 });
+  await mkdir(beforeDir, { mode: 0o700 });
   const giveTo = isRoot ? cageIds : undefined;
   const readableFor = isRoot ? paths.owner : undefined;
   await copyTree(paths.root, { ...look, to: dir, fileBytesMax: everything, giveTo, readableFor });
