@@ -13,7 +13,7 @@ const suite = hasBrowser ? describe : describe.skip;
 const name = hasBrowser ? "the dashboard under load" : "the dashboard under load (not capable: no chromium)";
 
 const jobs = 5_000;
-const changesPerSecond = 500;
+const changesPerSecond = 1_000;
 const stormMs = 12_000;
 
 suite(name, () => {
@@ -60,16 +60,19 @@ suite(name, () => {
       return rows.length >= 20 && JSON.stringify(rows) === JSON.stringify(expected);
     });
 
-  test("500 changes a second are folded into a few drawings, without a heavy task and without flicker", async () => {
+  test("1,000 changes a second are folded into a few drawings, without a heavy task and without flicker", async () => {
     const idle = await watchWork(page, () => pause(3_000));
     await watchFlicker(page);
     storm.start(changesPerSecond);
-    const busy = await watchWork(page, () => pause(stormMs));
+    let made = 0;
+    const busy = await watchWork(page, async () => {
+      await pause(stormMs);
+      made = storm.changes;
+    });
     await storm.stop();
-    console.log(
-      JSON.stringify({ changesPerSecond: Math.round((storm.changes / stormMs) * 1000), idle, busy }),
-    );
-    expect(storm.changes).toBeGreaterThan(500);
+    const rate = Math.round(made / busy.seconds);
+    console.log(JSON.stringify({ changesPerSecond: rate, idle, busy }));
+    expect(made).toBeGreaterThan(500);
     // Of the page's own doing, none; by the clock, less than the machine's other work explains.
     expect(busy.heavyTasks).toBeLessThanOrEqual(1);
     expect(busy.longTaskMs / 1000 / busy.seconds).toBeLessThan(0.6);
