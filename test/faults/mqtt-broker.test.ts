@@ -93,6 +93,24 @@ test("F-49: jobs take as long with a broker that is away, silent or refusing as 
   for (const ratio of ratios) expect(ratio).toBeLessThan(2);
 });
 
+test("F-49: a hub stops although its broker never answers what it was sent", async () => {
+  const published = Promise.withResolvers<void>();
+  // Accepts the connection, and says nothing more.
+  const mute = await listenOn((near) => {
+    near.once("data", () => {
+      near.write(Buffer.from([0x20, 2, 0, 0]));
+      near.once("data", () => published.resolve());
+    });
+  });
+  const hub = await startTestHub({ ...stillEnv, WRIT_MQTT_URL: `mqtt://127.0.0.1:${mute}` });
+  await completedJob(hub);
+  await published.promise;
+  const startedMs = performance.now();
+  await hub.stop();
+  // Answers are waited for half a minute; the hub must not.
+  expect(performance.now() - startedMs).toBeLessThan(20_000);
+});
+
 /** Runs jobs of one type to their end, some at a time. */
 async function runJobs(
   hub: TestHub,

@@ -68,7 +68,13 @@ export class MqttPublisher implements Service {
   async stop(): Promise<void> {
     this.#stopListening();
     this.#wakes?.cancel();
+    // Ends what waits for an answer of the broker; a round that is just connecting leaves one more to close.
+    await this.#close();
     await this.#rounds.stop();
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
     const connection = this.#connection;
     this.#connection = null;
     await connection?.close();
@@ -134,8 +140,10 @@ export class MqttPublisher implements Service {
     const { store, logger, metrics } = this.#deps;
     const page = await store.readEvents({ afterSeq: this.#seq, limit: eventsPerTurn });
     const [oldest, newest] = [page[0], page.at(-1)];
-    this.#failures = 0;
-    if (oldest === undefined || newest === undefined) return false;
+    if (oldest === undefined || newest === undefined) {
+      this.#failures = 0;
+      return false;
+    }
     if (oldest.seq > this.#seq + 1) {
       const skipped = oldest.seq - this.#seq - 1;
       metrics.mqtt.skipped.inc(skipped);
@@ -147,6 +155,7 @@ export class MqttPublisher implements Service {
     const items = await this.#itemsOf(page.filter(isNumbered));
     for (let at = 0; at < items.length; at += connection.inFlightMax) {
       await this.#sendItems(connection, items.slice(at, at + connection.inFlightMax));
+      this.#failures = 0;
     }
     await this.#advance(newest.seq);
     return page.length === eventsPerTurn;

@@ -44,6 +44,7 @@ export type MqttConnection = {
 const connectMsMax = 10_000;
 /** A broker that is alive answers within seconds; a connection that hangs is given up. */
 const answerMsMax = 30_000;
+const closeMsMax = 1_000;
 const keepaliveSec = 30;
 /** A broker of MQTT 5 may want fewer. */
 const inFlightMost = 100;
@@ -103,17 +104,23 @@ type Parts = {
 function openConnection(client: MqttClient, { ended, end, place, inFlightMax }: Parts): MqttConnection {
   const topics = new Map<string, (payload: Buffer) => void>();
   client.on("message", (topic, payload) => topics.get(topic)?.(payload));
+  let waiting = 0;
   /** The answer of the broker, or the end of the connection, whichever comes first. */
   const answered = async (ask: (done: (error?: Error | null) => void) => void): Promise<void> => {
     const answer = new Promise<MqttFailure | null>((resolve) =>
       ask((error) => resolve(error ? failureOf(error, place) : null)),
     );
+    waiting++;
     const late = timeOut(answerMsMax, place);
     const failure = await Promise.race([answer, ended, late.promise]);
     late.cancel();
-    if (failure === null) return;
+    // What was never answered keeps it from closing gently.
+    if (failure !== null) throw fail(failure);
+    waiting--;
+  };
+  const fail = (failure: MqttFailure): MqttFailure => {
     end(failure);
-    throw failure;
+    return failure;
   };
   return {
     ended,
@@ -126,8 +133,11 @@ function openConnection(client: MqttClient, { ended, end, place, inFlightMax }: 
     },
     async close() {
       end(new MqttFailure("away", "closed"));
-      // By force, because it would otherwise wait for answers that may never come.
-      await client.endAsync(!client.connected);
+      // Without force it waits for answers, and for the other side to close; neither may ever come.
+      const late = timeOut(closeMsMax, place);
+      await Promise.race([client.endAsync(waiting > 0 || !client.connected), late.promise]);
+      late.cancel();
+      client.end(true);
     },
   };
 }
