@@ -14,6 +14,8 @@ import type { ReadPayload } from "./read-payload.ts";
 import type { FinishedJob } from "./run-job.ts";
 
 const callMs = 30_000;
+/** While a hub is away, as long as a worker keeps its jobs; for a job that was stopped, only a few times. */
+const awayMs = 600_000;
 const triesMax = 5;
 const pauses = { firstMs: 200, maxMs: 5_000 };
 
@@ -23,9 +25,14 @@ export class Platform {
   readonly #payload: ReadPayload;
   readonly #url: URL;
   readonly #token: () => string;
+  readonly #stop: AbortSignal;
 
   /** Null for a job that no hub is to be told of. `newest` gives a token that came after the payload. */
-  static of(clock: Clock, payload: ReadPayload, newest: () => string | undefined): Platform | null {
+  static of(
+    clock: Clock,
+    payload: ReadPayload,
+    { newest, stop }: { newest: () => string | undefined; stop: AbortSignal },
+  ): Platform | null {
     const { platform_url: address, job_token: token } = payload;
     if (address === undefined && token === undefined) return null;
     if (address === undefined || token === undefined) {
@@ -34,14 +41,19 @@ export class Platform {
         "payload: platform_url and job_token are given together or not at all",
       );
     }
-    return new Platform(clock, payload, { url: originOf(address), token: () => newest() ?? token });
+    return new Platform(clock, payload, { url: originOf(address), token: () => newest() ?? token, stop });
   }
 
-  private constructor(clock: Clock, payload: ReadPayload, hub: { url: URL; token: () => string }) {
+  private constructor(
+    clock: Clock,
+    payload: ReadPayload,
+    hub: { url: URL; token: () => string; stop: AbortSignal },
+  ) {
     this.#clock = clock;
     this.#payload = payload;
     this.#url = hub.url;
     this.#token = hub.token;
+    this.#stop = hub.stop;
   }
 
   async start(): Promise<void> {
@@ -94,6 +106,9 @@ export class Platform {
       ca,
       allowInsecure: false,
     });
+    const endsAtMs = this.#clock.monotonicMs() + awayMs;
+    const isOver = (tries: number): boolean =>
+      this.#stop.aborted ? tries >= triesMax : this.#clock.monotonicMs() >= endsAtMs;
     try {
       for (let tries = 1; ; tries++) {
         try {
@@ -103,7 +118,7 @@ export class Platform {
             input,
           );
         } catch (error) {
-          if (!isRetryable(error) || tries >= triesMax) throw error;
+          if (!isRetryable(error) || isOver(tries)) throw error;
           await this.#clock.sleep(backOffMs(tries - 1, pauses));
         }
       }

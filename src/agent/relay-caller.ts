@@ -34,7 +34,11 @@ export class RelayCaller {
   /** The first line; those after it are messages. */
   async readPayload(): Promise<string> {
     const { value, done } = await this.#lines.next();
-    if (done) throw new WritError("INVALID_ARGUMENT", "--relay: standard input has no line with a payload");
+    if (done)
+      throw new WritError(
+        "INVALID_ARGUMENT",
+        "--relay: standard input has no line with a payload; docker exec and podman exec pass it on only with -i",
+      );
     void this.#listen();
     return value;
   }

@@ -25,10 +25,11 @@ export async function runJob(
   caller?: RelayCaller,
 ): Promise<FinishedJob> {
   const { clock, log } = deps;
-  const platform = Platform.of(clock, payload, () => caller?.jobToken);
   const stop = new AbortController();
   const end = (reason: StopReason): void => stop.abort(reason);
   const stops = caller === undefined ? [deps.stop] : [deps.stop, caller.gone];
+  const newest = (): string | undefined => caller?.jobToken;
+  const platform = Platform.of(clock, payload, { newest, stop: AbortSignal.any(stops) });
   for (const signal of stops) onAbort(signal, () => end("cancelled"));
   const hurry = caller === undefined ? deps.hurry : AbortSignal.any([deps.hurry, caller.hurry]);
   const job = await AgentJob.begin(deps, payload, { signal: stop.signal, hurry });

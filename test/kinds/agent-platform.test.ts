@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer as createProxy } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { eventually } from "../support/eventually.ts";
@@ -79,6 +81,37 @@ test("a file that leads out of the output directory fails the job, and nothing o
   const report = await stage.runJob(payloadFor(id, { job_token, worker_command }));
   expect(report).toMatchObject({ success: false, code: 1, error: { code: "PATH_TRAVERSAL_ATTEMPT" } });
   expect(report.output_files).toBeUndefined();
+});
+
+test("a hub that is away when the job ends is told when it is back", async () => {
+  let isAway = false;
+  let refused = 0;
+  const line = createProxy((socket) => {
+    socket.on("error", () => {});
+    if (isAway) {
+      refused++;
+      socket.destroy();
+      return;
+    }
+    const onward = connect(Number(new URL(hub.url).port), "127.0.0.1");
+    onward.on("error", () => socket.destroy());
+    socket.pipe(onward).pipe(socket);
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void line.close());
+  await eventually("it listens", () => line.listening);
+  const { id, job_token } = await held();
+  const go = join(stage.dir, "go");
+  const worker_command = ["sh", "-c", `echo begun; until [ -e ${go} ]; do sleep 0.05; done; echo '{"n":1}'`];
+  const platform_url = `http://127.0.0.1:${(line.address() as AddressInfo).port}`;
+  const payload = payloadFor(id, { job_token, platform_url, worker_command });
+  const running = stage.runJob(payload);
+  await eventually("it has begun", async () => (await view(id)).status === "running");
+  isAway = true;
+  writeFileSync(go, "");
+  await eventually("more was tried than for a job that was stopped", () => refused > 6);
+  isAway = false;
+  expect(await running).toMatchObject({ success: true, code: 0 });
+  expect(await view(id)).toMatchObject({ status: "completed", result: { n: 1 } });
 });
 
 test("a job that the hub has given to somebody else is not run", async () => {

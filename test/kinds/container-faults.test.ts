@@ -72,6 +72,15 @@ box("a container without an agent is named", async () => {
   expect(failure.reason).toMatch(/^writ-agent cannot be started in container box: .*exit code 127/);
 });
 
+box("a command that does not pass standard input on is explained", async () => {
+  await startWorker({}, ["sh", "-c", 'exec "$@" < /dev/null', "sh", ...container.exec]);
+  const failure = await failureOf(script("true"));
+  expect(failure).toMatchObject({ code: "EXECUTION_ERROR" });
+  expect(failure.reason).toMatch(
+    /^the agent in container box failed: --relay: standard input has no line .* -i$/,
+  );
+});
+
 box("a job that asks for limits, or for a secret that is not there, is refused", async () => {
   await startWorker();
   const limited = await failureOf(script("true"), { limits: { memory: "64M" } });

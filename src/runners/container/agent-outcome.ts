@@ -26,7 +26,9 @@ export function readReport(line: string, jobId: string): ReadReport | null {
   try {
     const value = parseJson(line);
     const report = agentReport.parse(toPlain(value));
-    if (report.job_id !== jobId) return null;
+    // An agent that was given no payload cannot name the job.
+    const isNameless = report.job_id === "" && report.exit_code === agentFailedCode;
+    if (report.job_id !== jobId && !isNameless) return null;
     const result = (value as { result?: JsonValue }).result;
     return { report, resultJson: result === undefined ? undefined : canonicalize(result) };
   } catch {
