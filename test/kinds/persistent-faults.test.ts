@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
@@ -54,6 +54,17 @@ test("a worker that is slow to start is waited for", async () => {
   await stage.startWorker();
   const run = odd(await freePort(), { act: "echo", value: 1 }, ["--ready-after=1500"]);
   expect(await stage.ended(await stage.submit(run))).toMatchObject({ status: "completed", attempts: 1 });
+});
+
+test("a job whose time passes while its worker is not ready says so", async () => {
+  await stage.startWorker();
+  const port = await freePort();
+  const run = odd(port, { act: "echo" }, ["--ready-after=3600000"]);
+  const job = await stage.ended(await stage.submit(run, { timeout_sec: 3, max_attempts: 1 }));
+  expect(job).toMatchObject({ status: "failed", fail_code: "TIMEOUT" });
+  expect(job.fail_history[0]!.reason).toMatch(
+    /^ran longer than 3 s: the worker ".*" on port \d+ (answered GET \/health\/ready with HTTP 503 instead of 200|does not accept connections)/,
+  );
 });
 
 test("a worker that ends before it is ready is told with its error", async () => {
@@ -280,14 +291,4 @@ test("a secret reaches the worker process, and is masked in output, result, erro
   expect(log).toBe(`odd worker on port ${port}\nmy log: ${stars}\n`);
   const without = await stage.ended(await stage.submit({ ...withKey("tell"), secrets: ["OTHER"] }));
   expect(without).toMatchObject({ status: "failed", fail_detail: "NO_SUCH_SECRET" });
-});
-
-test("nothing of the jobs and of the process is left in the work directory", async () => {
-  const worker = await stage.startWorker();
-  const port = await freePort();
-  await stage.ended(await stage.submit(odd(port, { act: "echo" })));
-  const { workDir } = worker;
-  await eventually("only the process has files", () => readdirSync(join(workDir, "jobs")).length === 1);
-  await worker.stop({ keepHome: true });
-  expect(readdirSync(join(workDir, "jobs"))).toEqual([]);
 });

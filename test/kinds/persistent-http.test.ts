@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -190,4 +190,14 @@ test("a stranger that listens on the port is given no job", async () => {
   );
   expect(seen).toEqual([]);
   await new Promise((resolve) => stranger.close(resolve));
+});
+
+test("nothing of the jobs and of the process is left in the work directory", async () => {
+  const worker = await stage.startWorker();
+  const port = await freePort();
+  await stage.ended(await stage.submit(shout(port, { text: "x" })));
+  const { workDir } = worker;
+  await eventually("only the process has files", () => readdirSync(join(workDir, "jobs")).length === 1);
+  await worker.stop({ keepHome: true });
+  expect(readdirSync(join(workDir, "jobs"))).toEqual([]);
 });

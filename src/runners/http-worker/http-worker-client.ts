@@ -44,6 +44,7 @@ export class HttpWorkerClient {
   readonly #who: string;
   readonly #turns = new Turns(requestsMax);
   #lastStatus: number | undefined;
+  #lastProblem: string | null = null;
 
   /** `who` is the worker in messages. */
   constructor(clock: Clock, port: number, who = `the worker on port ${port}`) {
@@ -57,6 +58,11 @@ export class HttpWorkerClient {
     return this.#lastStatus;
   }
 
+  /** Why the worker was not ready when it was last asked; null if it was, or was never asked. */
+  get lastProblem(): string | null {
+    return this.#lastProblem;
+  }
+
   /** `GET /health/ready`: whether the worker takes jobs now. */
   async isReady(signal?: AbortSignal): Promise<boolean> {
     return (await this.findProblem(signal)) === null;
@@ -64,6 +70,11 @@ export class HttpWorkerClient {
 
   /** Why the worker takes no jobs now; null if it does. */
   async findProblem(signal?: AbortSignal): Promise<string | null> {
+    this.#lastProblem = await this.#askReady(signal);
+    return this.#lastProblem;
+  }
+
+  async #askReady(signal: AbortSignal | undefined): Promise<string | null> {
     const path = "/health/ready";
     const answer = await this.#ask({ method: "GET", path, timeoutMs: statusMs, signal });
     if (typeof answer === "string") return `${this.#who} ${answer}`;

@@ -17,7 +17,7 @@ import { RunningList } from "./running-list.ts";
 import { serveJob } from "./serve-job.ts";
 import { lastWords } from "./worker-logs.ts";
 import { type PooledWorker, WorkerPool } from "./worker-pool.ts";
-import { notReady, ProcessEnded, type WorkerDeps } from "./worker-process.ts";
+import { notReady, ProcessEnded, type WorkerDeps, type WorkerProcess } from "./worker-process.ts";
 import { type WorkerSpec, workerSpec } from "./worker-spec.ts";
 
 /** Runs jobs in processes that are started once and then serve many jobs over HTTP. */
@@ -38,14 +38,11 @@ export function persistentHttpRunner(given: Omit<WorkerDeps, "list">): Runner {
 async function run(deps: WorkerDeps, pool: WorkerPool, context: RunContext): Promise<RunOutcome> {
   const inputJson = canonicalize(jobInputOf(context));
   const spec = await workerSpec(deps.settings, context);
-  const job: Job = { context, spec, inputJson, isGiven: false };
+  const job: Job = { context, spec, inputJson, waitsFor: undefined, isGiven: false };
   try {
     return maskOutcome(await runOnWorker(deps, pool, job), spec.masks);
   } catch (error) {
-    if (context.signal.aborted) {
-      const outcome = stoppedOutcome(stopReasonOf(context.signal), context);
-      return job.isGiven ? outcome : notBegun(outcome);
-    }
+    if (context.signal.aborted) return stopped(job);
     if (!(error instanceof SandboxUnavailable)) throw error;
     return { kind: "released", reason: error.message, isHostDown: error.isHostDown };
   }
@@ -55,9 +52,22 @@ type Job = {
   context: RunContext;
   spec: WorkerSpec;
   inputJson: string;
+  /** The process that it was to be given to. */
+  waitsFor: WorkerProcess | undefined;
   /** Whether a process may have begun with it. */
   isGiven: boolean;
 };
+
+async function stopped({ context, spec, isGiven, waitsFor }: Job): Promise<RunOutcome> {
+  const outcome = stoppedOutcome(stopReasonOf(context.signal), context);
+  if (isGiven) return outcome;
+  const problem = waitsFor?.client.lastProblem ?? null;
+  if (outcome.kind !== "failed" || outcome.code !== "TIMEOUT" || waitsFor === undefined || problem === null)
+    return notBegun(outcome);
+  // The whole time may have passed in waiting for a process that never became ready.
+  const reason = `${outcome.reason}: ${problem}${await lastWords(waitsFor.logs)}`;
+  return maskOutcome({ ...outcome, reason }, spec.masks);
+}
 
 /** A job that was given to no process yet takes another one: a process may be out of order, or end just then. */
 const processesMax = 3;
@@ -67,6 +77,7 @@ async function runOnWorker(deps: WorkerDeps, pool: WorkerPool, job: Job): Promis
   for (let tries = 1; ; tries++) {
     const worker = pool.take(spec);
     const { process } = worker;
+    job.waitsFor = process;
     const isLast = tries >= processesMax;
     try {
       if (tries === 1) await announce(deps, context, { ...spec.asked, jobId: process.id });
