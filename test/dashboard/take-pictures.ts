@@ -49,6 +49,8 @@ const shots: {
   { name: "phone-submit", path: "/submit", theme: "light", size: "phone" },
   { name: "job-failed", path: `/jobs/${stage.jobs.dead}`, theme: "dark", size: "desktop", act: searchMemory },
   { name: "job-running", path: `/jobs/${stage.jobs.running}`, theme: "light", size: "desktop" },
+  { name: "job-files", path: `/jobs/${stage.jobs.charts}`, theme: "light", size: "desktop" },
+  { name: "no-match", path: "/jobs?type=nothing.like.it", theme: "light", size: "desktop" },
   { name: "job-waiting", path: `/jobs/${stage.jobs.waiting}`, theme: "light", size: "desktop" },
   {
     name: "palette",
@@ -126,6 +128,8 @@ try {
       await page.emulateMedia({ colorScheme: shot.theme, reducedMotion: "reduce" });
       await page.goto(stage.hub.url + shot.path);
       await page.waitForTimeout(600);
+      // Signatures are checked, and pictures drawn, after the page itself.
+      if (shot.path.startsWith("/jobs/")) await page.waitForTimeout(2_500);
       await shot.act?.(page);
       await page.waitForTimeout(300);
       await take(page, shot.name);

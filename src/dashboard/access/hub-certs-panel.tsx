@@ -1,6 +1,6 @@
 import { useNow } from "../hub/clock.ts";
 import { useQuery } from "../hub/use-query.ts";
-import { durationText, wholeMomentText } from "../parts/format.ts";
+import { leftText, wholeMomentText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { ErrorBand } from "../parts/notices.tsx";
 import { type Cert, certDueMs, readCerts } from "./certs.ts";
@@ -49,7 +49,7 @@ function newest(certs: readonly Cert[], kind: Cert["kind"]): Cert | undefined {
 
 function Ends({ cert: { expires_at }, now }: { cert: Cert; now: number }) {
   const leftMs = expires_at - now;
-  const text = leftMs <= 0 ? "expired" : `ends in ${durationText(leftMs)}`;
+  const text = leftMs <= 0 ? "expired" : `ends in ${leftText(leftMs)}`;
   const title = wholeMomentText(expires_at);
   if (leftMs >= certDueMs)
     return (

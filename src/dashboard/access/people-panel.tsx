@@ -1,7 +1,7 @@
 import { useNow } from "../hub/clock.ts";
 import { type Person, usePerson } from "../hub/session.ts";
 import { FindField, useWords } from "../parts/find-field.tsx";
-import { ageText, countText, durationText, plural } from "../parts/format.ts";
+import { ageText, countText, leftText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { certDueMs } from "./certs.ts";
@@ -73,7 +73,7 @@ function HolderRow({ holder, person, now, onDone }: RowProps) {
         </span>
         <small className="cut">
           {by}, {ageText(now - since)} old
-          {until === null ? ", does not expire" : `, expires in ${durationText(until - now)}`}
+          {until === null ? ", does not expire" : `, expires in ${leftText(until - now)}`}
         </small>
       </span>
       {by === "certificate" && until !== null && until - now < certDueMs ? (

@@ -52,6 +52,7 @@ export function FilesPanel({ job }: { job: JobView }) {
         </button>
       ) : null}
       <ul className="files">
+        {data === undefined && error === undefined ? <li className="dimmer">Reading the list…</li> : null}
         {files.slice(0, filesShownMax).map((file) => (
           <FileRow key={keyOf(file)} id={id} file={file} />
         ))}

@@ -26,7 +26,7 @@ type Props = {
 /** Text in rows of one height: only those on the screen are in the document, however long the stream is. */
 export function OutputView(props: Props) {
   const { source, isWrapped, isFollowing, onFollow, search } = props;
-  const { buffer, version, prepended, problem } = useStore(source.state);
+  const { buffer, version, prepended, problem, isLive } = useStore(source.state);
   const box = useRef<HTMLDivElement>(null);
   const { scrollTop, height, columns } = useBox(box);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the buffer changes in place, with its version.
@@ -97,7 +97,9 @@ export function OutputView(props: Props) {
         </div>
       </div>
       {buffer.lines.length === 0 ? (
-        <p className="output-note">{problem ?? "Nothing was written here."}</p>
+        <p className="output-note">
+          {problem ?? (version === 0 && !isLive ? "Reading…" : "Nothing was written here.")}
+        </p>
       ) : null}
     </div>
   );

@@ -14,6 +14,14 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / dayMs)}d ${Math.floor((ms % dayMs) / hourMs)}h`;
 }
 
+const longDays = 30;
+
+/** A time for which hours do not matter when it is long. */
+export function leftText(ms: number): string {
+  const days = Math.floor(ms / dayMs);
+  return days < longDays ? durationText(ms) : `${countText(days)} days`;
+}
+
 /** How long ago, in one unit. */
 export function ageText(ms: number): string {
   if (ms < minuteMs) return `${Math.max(0, Math.floor(ms / secondMs))}s`;
