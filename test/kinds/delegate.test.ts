@@ -96,17 +96,19 @@ test("the task file says what the job asked for, and the model is the job's", as
   if (obstacle === null) expect(output).toContain(`${repo}\n.\n..\n.git\nREADME.md\ndocs\nsrc\n`);
 });
 
-test("a marker ends an agent that stays", async () => {
+test("a marker ends an agent that stays, after a grace", async () => {
   const repo = stage.makeRepo();
   await stage.startAgents({
     scribe:
-      'echo more >> src/main.txt; ln -s /etc/passwd "$JOB_COMPLETION_MARKER"; sleep 1; rm "$JOB_COMPLETION_MARKER"; touch "$JOB_COMPLETION_MARKER"; sleep 600',
+      'echo more >> src/main.txt; ln -s /etc/passwd "$JOB_COMPLETION_MARKER"; sleep 1; rm "$JOB_COMPLETION_MARKER"; touch "$JOB_COMPLETION_MARKER"; sleep 0.5; echo summary; sleep 600',
   });
   const job = await stage.delegated(repo);
   expect(job).toMatchObject({
     status: "completed",
     result: { changed: [{ path: "src/main.txt", change: "modified" }] },
   });
+  // It had time for its last words.
+  expect(await stage.output(job.id)).toBe("summary\n");
 });
 
 test("an agent that does nothing is ended, and one that prints or changes a file is not", async () => {

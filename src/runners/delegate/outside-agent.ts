@@ -1,5 +1,6 @@
+import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, open, unlink, writeFile } from "node:fs/promises";
+import { type FileHandle, link, open, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
 import { sandboxUnavailable } from "../../core/failure.ts";
@@ -113,16 +114,31 @@ async function withTask<T>(
   { text, owner }: { text: string; owner: { uid: number; gid: number } | undefined },
   act: () => Promise<T>,
 ): Promise<T> {
-  const at = (name: string): string => `${pathOf(base)}/${name}`;
   await removeFile(base, marker);
-  const file = await open(at(task), "wx", 0o644);
+  await writeWhole(base, task, { text, owner });
+  try {
+    return await act();
+  } finally {
+    for (const name of [task, marker]) await removeFile(base, name);
+  }
+}
+
+/** The program that watches for it must never read half of it; a file that came meanwhile is not replaced. */
+async function writeWhole(
+  base: FileHandle,
+  name: string,
+  { text, owner }: { text: string; owner: { uid: number; gid: number } | undefined },
+): Promise<void> {
+  const at = (file: string): string => `${pathOf(base)}/${file}`;
+  const temporary = `.${randomBytes(8).toString("hex")}.part`;
+  const file = await open(at(temporary), "wx", 0o644);
   try {
     await file.writeFile(text);
     if (owner !== undefined) await file.chown(owner.uid, owner.gid);
-    return await act();
+    await link(at(temporary), at(name));
   } finally {
     await file.close();
-    for (const name of [task, marker]) await removeFile(base, name);
+    await unlink(at(temporary));
   }
 }
 
@@ -147,7 +163,7 @@ async function waitForAgent(
 ): Promise<AgentEnd | "stopped"> {
   const { marker, delegation, dir, look } = waiting;
   const idleMs = delegation.idleTimeoutSec * 1000;
-  const watching = watchAgent(deps.clock, { marker, idleMs, outputs: [], dirs: [{ dir, look }] });
+  const watching = watchAgent(deps.clock, { marker, graceMs: 0, idleMs, outputs: [], dirs: [{ dir, look }] });
   try {
     const over = AbortSignal.any([context.signal, watching.signal]);
     if (!over.aborted)

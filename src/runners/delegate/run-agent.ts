@@ -53,6 +53,7 @@ export async function runAgent(
   const { plan, running } = started;
   const watching = watchAgent(deps.clock, {
     marker: join(context.workDir, markerName),
+    graceMs: deps.settings.stopGraceMs,
     idleMs: idleTimeoutSec * 1000,
     outputs: [plan.stdoutFile, plan.stderrFile],
     dirs: [

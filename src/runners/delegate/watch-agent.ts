@@ -11,6 +11,8 @@ export type AgentEnd = "finished" | "idle";
 type Watched = {
   /** On the host; a plain file there means that the agent is done. */
   marker: string;
+  /** How long an agent that is done may take to end by itself. */
+  graceMs: number;
   /** 0: it may do nothing for ever. */
   idleMs: number;
   /** Their sizes grow while the agent prints something. */
@@ -31,13 +33,22 @@ export function watchAgent(clock: Clock, watched: Watched): { signal: AbortSigna
   let timer: Timer | undefined;
   const lookMs = Math.min(lookMsMax, watched.idleMs === 0 ? lookMsMax : watched.idleMs / 4);
 
+  let isDone = false;
+  const finish = (): void => {
+    if (!isClosed) end.abort("finished" satisfies AgentEnd);
+  };
   const findMarker = async (): Promise<void> => {
-    if (!isClosed && (await isPlainFile(watched.marker))) end.abort("finished" satisfies AgentEnd);
+    if (isClosed || isDone || !(await isPlainFile(watched.marker)) || isDone) return;
+    isDone = true;
+    timer?.cancel();
+    if (watched.graceMs === 0) finish();
+    else timer = clock.setTimer(finish, watched.graceMs);
   };
   const known = life.hasChanged();
   const look = async (): Promise<void> => {
     await known;
     await findMarker();
+    if (isDone) return;
     const nowMs = clock.monotonicMs();
     if (await life.hasPrinted()) lastSignMs = nowMs;
     // Looking through the files takes longer, so it is done only when the time is up.
@@ -45,7 +56,8 @@ export function watchAgent(clock: Clock, watched: Watched): { signal: AbortSigna
       if (await life.hasChanged()) lastSignMs = nowMs;
       else if (!isClosed) end.abort("idle" satisfies AgentEnd);
     }
-    if (!isClosed && !end.signal.aborted) timer = clock.setTimer(() => void look().catch(() => {}), lookMs);
+    if (!isClosed && !isDone && !end.signal.aborted)
+      timer = clock.setTimer(() => void look().catch(() => {}), lookMs);
   };
   const watcher = watchDirectory(dirname(watched.marker), () => void findMarker().catch(() => {}));
   void look().catch(() => {});
@@ -95,7 +107,12 @@ class SignsOfLife {
     return hasGrown;
   }
 
+  /** More files than anybody wants to look at are a sign of life too; other limits end that. */
   async hasChanged(): Promise<boolean> {
+    return this.#findChange().catch(() => true);
+  }
+
+  async #findChange(): Promise<boolean> {
     let newestNs = 0n;
     for (const { dir, look } of this.#watched.dirs) {
       await walkRoots(dir, look.roots, {
