@@ -77,11 +77,13 @@ describe("a job whose solver is being downloaded", () => {
   });
 
   test("does not end the download for another job that waits for it", async () => {
-    const slow = publishSlowly("/two", padded("two", 5000));
+    const slow = publishSlowly("/two", padded("two", 100_000));
     const [first, second] = [await stage.submit(slow.job), await stage.submit(slow.job)];
-    await eventually("both wait", async () => {
+    await eventually("the download has begun", () => slow.isAsked());
+    await eventually("both wait for it", async () => {
+      slow.sendOneByte();
       const jobs = await Promise.all([first, second].map((id) => stage.writ.get(id)));
-      return slow.isAsked() && jobs.every(({ status }) => status === "running");
+      return jobs.every(({ progress_detail }) => progress_detail !== null);
     });
     await stage.writ.cancel(first);
     expect(await stage.endOf(first)).toMatchObject({ fail_code: "CANCELLED" });
