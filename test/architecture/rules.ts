@@ -93,10 +93,7 @@ export const bannedTexts: BannedText[] = [
 ];
 
 /** Exports that nothing but tests uses yet: each is a check that programs of others are described to make. */
-export const testedOnly = [
-  "src/signing/verify-claim.ts verifyClaim",
-  "src/runners/delegate/chat/run-chat.ts runChat",
-];
+export const testedOnly = ["src/signing/verify-claim.ts verifyClaim"];
 
 /** Tests, and what only tests use. */
 export function isForTests(path: string): boolean {
