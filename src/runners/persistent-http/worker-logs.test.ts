@@ -41,7 +41,8 @@ test("without an error the last lines are told, and no line that only logs a req
   const access = '127.0.0.1 - - [16/Nov/2026 17:00:00] "GET /job/1 HTTP/1.1" 200 -';
   writeFileSync(logs.err, `one\ntwo\n${access}\nthree\nfour\n${access}\n`);
   expect(await lastWords(logs)).toBe("; its log default-8101.err.log ends with: two | three | four");
-  writeFileSync(logs.err, `${access}\n`);
+  const refusal = "127.0.0.1 - - [16/Nov/2026 17:00:00] code 404, message File not found";
+  writeFileSync(logs.err, `${access}\n${refusal}\n`);
   writeFileSync(logs.out, "ready\n");
   expect(await lastWords(logs)).toBe("; its log default-8101.out.log ends with: ready");
 });

@@ -7,8 +7,11 @@ const keptMax = 5;
 const tailBytes = 8 * 1024;
 const messageCharsMax = 300;
 const linesMax = 3;
-/** Many servers log each request, as `127.0.0.1 - - [date] "GET /job/1 HTTP/1.1" 200 -`: it tells of nothing else. */
-const accessLine = /"(GET|POST|DELETE) \S+ HTTP\/[\d.]+" \d{3}/;
+/**
+ * Many servers log each request, as `127.0.0.1 - - [date] "GET /job/1 HTTP/1.1" 200 -`, and Python's also
+ * `127.0.0.1 - - [date] code 404, message File not found`: they tell of nothing else.
+ */
+const accessLine = /"(GET|POST|DELETE) \S+ HTTP\/[\d.]+" \d{3}| - - \[[^\]]+\] code \d{3}, message /;
 
 /** The two files into which a worker process writes its own log. */
 export type WorkerLogs = { out: string; err: string };
