@@ -14,7 +14,7 @@ import { appendOutput } from "../support/output.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { hasBrowser, openBrowser, signIn } from "./browser.ts";
-import { seriousFaults, type Visitor, violations, visit } from "./visit.ts";
+import { type Visitor, violations, visit } from "./visit.ts";
 
 const suite = hasBrowser ? describe : describe.skip;
 const name = hasBrowser
@@ -277,33 +277,6 @@ suite(name, () => {
     } finally {
       await context.close();
       await own.remove();
-    }
-  });
-
-  test("axe finds nothing serious on any page, in both themes", async () => {
-    const { page } = admin;
-    const { id } = await runningJob(hub);
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.evaluate("localStorage.removeItem('writ-theme')");
-      const pages = [
-        "/",
-        "/jobs",
-        `/jobs/${id}`,
-        "/submit",
-        "/fleet",
-        "/queues",
-        "/audit",
-        "/access",
-        "/settings",
-      ];
-      for (const path of pages) {
-        await page.goto(hub.url + path);
-        await page.getByRole("heading", { level: 1 }).waitFor();
-        await page.locator(".panel").first().waitFor();
-        const found = await seriousFaults(page);
-        expect(found.map((fault) => `${path} ${colorScheme} ${fault}`)).toEqual([]);
-      }
     }
   });
 

@@ -97,6 +97,20 @@ suite(`what people see${why}`, () => {
     await context.close();
   });
 
+  test("a viewer sees who he is and the keys, and can change nothing", async () => {
+    const { page, context } = await visit(browser);
+    await signIn(page, hub, tokens.viewer);
+    await page.goto(`${hub.url}/access`);
+    await page.getByText("viewer: may see jobs, workers and statistics").waitFor();
+    await page.locator(".keys").getByText("signs now").waitFor();
+    expect(await page.getByRole("button", { name: /Rotate|Revoke|Give access|Lock|Lift/ }).count()).toBe(0);
+    for (const path of ["/queues", "/audit", "/settings"]) {
+      await page.goto(hub.url + path);
+      await page.getByText("There is no such page, or it is not for you").waitFor();
+    }
+    await context.close();
+  });
+
   test("another tenant's jobs do not exist: not in lists, counts, events, links or searches", async () => {
     const type = freshName("foreign");
     const { id } = await submitJob(hub, { token: tokens.alice, type });
