@@ -56,7 +56,7 @@ test("an agent outside the cage overwrites nobody's file, and needs mode in-plac
   expect(patch.fail_history!.at(-1)!.reason).toContain("submit the job with mode in-place");
 });
 
-test("the task of an agent outside the cage does not stay when nobody takes it, and strict refuses it", async () => {
+test("the task of an agent outside the cage does not stay when nobody takes it", async () => {
   const repo = stage.makeRepo();
   const before = contentOf(repo);
   await stage.startAgents({ roo: {} });
