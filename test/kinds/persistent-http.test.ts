@@ -17,6 +17,12 @@ function shout(port: number, input: object) {
   return { kind: "persistent_http", worker_command: command, port, job_input: input };
 }
 
+/** Ends a job that would go on: its worker gives it back, and the worker of the next test would run it. */
+async function cancel(id: string): Promise<void> {
+  await stage.hub.must("DELETE", `/jobs/${id}`, { token: stage.hub.admin });
+  await stage.ended(id);
+}
+
 test("one process serves job after job of every class that it accepts, and its logs are the output of each", async () => {
   await stage.startWorker();
   const port = await freePort();
@@ -116,6 +122,7 @@ test("what a job logs can be seen while it runs", async () => {
   const id = await stage.submit(shout(await freePort(), { text: "live", sleep_ms: 600_000 }));
   await eventually("its output is there", async () => (await stage.output(id)) === "shouting live\n");
   expect(await stage.get(id)).toMatchObject({ status: "running" });
+  await cancel(id);
 });
 
 test("another command of the same tenant takes over the port of a worker that has nothing to do", async () => {
@@ -148,6 +155,7 @@ test("another command, or other secrets, on the port of a worker that is busy is
     detail: "WORKER_NOT_READY",
     reason: `${who}, started with other secrets, still has a job; use another port, or wait until it has none`,
   });
+  await cancel(busy);
 });
 
 test("the port of another tenant's worker is refused without a word about it", async () => {
