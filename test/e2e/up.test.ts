@@ -143,7 +143,7 @@ describe("writ up", () => {
     const [worker] = readFileSync(`/proc/${up.pid}/task/${up.pid}/children`, "utf8").split(" ");
     process.kill(Number(worker), "SIGKILL");
     await eventually("the refusal is told", () => shown.includes("does not accept its settings"));
-    expect(shown).toContain("unknown key nonsense");
+    expect(shown).toContain("nonsense: is not a known key");
     writeFileSync(file, good);
     expect(await run("bin/jobctl", ["run", "echo", "corrected"])).toMatchObject({
       code: 0,
