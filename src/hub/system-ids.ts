@@ -19,6 +19,7 @@ export function systemIds(): Ids {
     jobId: (nowMs) => uuidV7(nowMs, take(16)),
     secret: () => randomBytes(32).toString("base64url"),
     leaseToken: () => take(24).toString("base64url"),
-    recordId: () => take(9).toString("base64url"),
+    // People give ids of tokens to commands, which take a word that begins with - for an option.
+    recordId: () => take(9).toString("base64url").replace(/^-/, "A"),
   };
 }
