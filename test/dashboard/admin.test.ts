@@ -1,41 +1,27 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { issuedCert } from "../support/certs.ts";
 import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, runningJob, submitJob } from "../support/jobs.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
-import { seriousFaults, type Visitor, violations, visit } from "./visit.ts";
+import { signIn } from "./browser.ts";
+import { adminForAll, browserSuite } from "./use-browser.ts";
+import { seriousFaults, violations, visit } from "./visit.ts";
 
-const suite = hasBrowser ? describe : describe.skip;
-const name = hasBrowser
-  ? "the administrators' pages in a browser"
-  : "the administrators' pages in a browser (not capable: no chromium)";
 const webhookSecret = "a secret that no page shows";
 const webhookUrl = "https://alerts.example/<img/src=x/onerror=window.hacked=1>";
 const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const turned = "invoice\u202egnp.exe";
 
-suite(name, () => {
+browserSuite("the administrators' pages in a browser", () => {
   const hub = hubForAll({
     ...stillEnv,
     WRIT_WEBHOOK_URL: webhookUrl,
     WRIT_WEBHOOK_SECRET: webhookSecret,
   });
   const tokens = tokensOf(hub);
-  let browser: Browser;
-  let admin: Visitor;
-
-  beforeAll(async () => {
-    browser = await openBrowser();
-    admin = await visit(browser);
-    await signIn(admin.page, hub, hub.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-  });
+  const admin = adminForAll(hub);
 
   const open = (path: string) => admin.page.goto(hub.url + path);
 
@@ -163,7 +149,7 @@ suite(name, () => {
   });
 
   test("an administrator of a tenant sees that tenant and changes nothing of the hub", async () => {
-    const { page, context } = await visit(browser);
+    const { page, context } = await visit(admin.browser);
     await submitJob(hub, { token: tokens.eve, type: freshName("foreign") });
     await signIn(page, hub, tokens.acmeAdmin);
     await page.goto(`${hub.url}/queues`);
@@ -272,13 +258,13 @@ suite(name, () => {
     const lock =
       "INSERT INTO tenant_lockdowns (tenant_id, reason, since) VALUES ('acme', 'a forged token', 1)";
     expect(editRows(hub.home, lock)).toBe(1);
-    const globex = await visit(browser);
+    const globex = await visit(admin.browser);
     await signIn(globex.page, hub, tokens.globexAdmin);
     await globex.page.goto(`${hub.url}/access`);
     await globex.page.getByText("not active").waitFor();
     expect(await globex.page.getByText("acme").count()).toBe(0);
     await globex.context.close();
-    const { page, context } = await visit(browser);
+    const { page, context } = await visit(admin.browser);
     await signIn(page, hub, tokens.acmeAdmin);
     await page.getByText("Tenant acme is locked").waitFor();
     await page.goto(`${hub.url}/access`);

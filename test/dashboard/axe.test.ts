@@ -1,27 +1,13 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import { runningJob } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
-import { seriousFaults, type Visitor, visit } from "./visit.ts";
+import { adminForAll, browserSuite } from "./use-browser.ts";
+import { seriousFaults } from "./visit.ts";
 
-const suite = hasBrowser ? describe : describe.skip;
-const why = hasBrowser ? "" : " (not capable: no chromium)";
-
-suite(`every page for everybody${why}`, () => {
+browserSuite("every page for everybody", () => {
   const hub = hubForAll(stillEnv);
-  let browser: Browser;
-  let admin: Visitor;
-
-  beforeAll(async () => {
-    browser = await openBrowser();
-    admin = await visit(browser);
-    await signIn(admin.page, hub, hub.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-  });
+  const admin = adminForAll(hub);
 
   test("axe finds nothing serious on any page, in both themes", async () => {
     const { page } = admin;

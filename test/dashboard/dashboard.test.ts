@@ -1,5 +1,5 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import {
@@ -13,31 +13,17 @@ import {
 import { appendOutput } from "../support/output.ts";
 import { receiptFor, signedRunningJob } from "../support/receipts.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
-import { type Visitor, violations, visit } from "./visit.ts";
+import { signIn } from "./browser.ts";
+import { adminForAll, browserSuite } from "./use-browser.ts";
+import { violations, visit } from "./visit.ts";
 
-const suite = hasBrowser ? describe : describe.skip;
-const name = hasBrowser
-  ? "the dashboard in a browser"
-  : "the dashboard in a browser (not capable: no chromium)";
-
-suite(name, () => {
+browserSuite("the dashboard in a browser", () => {
   const hub = hubForAll(stillEnv);
   const tokens = tokensOf(hub);
-  let browser: Browser;
-  let admin: Visitor;
-
-  beforeAll(async () => {
-    browser = await openBrowser();
-    admin = await visit(browser);
-    await signIn(admin.page, hub, hub.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-  });
+  const admin = adminForAll(hub);
 
   test("a wrong token is refused in words, and the right one opens the jobs", async () => {
-    const { page, context } = await visit(browser);
+    const { page, context } = await visit(admin.browser);
     await page.goto(`${hub.url}/jobs`);
     await page.getByLabel("Token").fill("sk_user_wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -54,7 +40,7 @@ suite(name, () => {
   });
 
   test("a link of writ open signs in once, and its code does not stay in the address", async () => {
-    const { page, context } = await visit(browser);
+    const { page, context } = await visit(admin.browser);
     const { code } = (await hub.must("POST", "/session/code", { token: tokens.alice })).json<{
       code: string;
     }>();
@@ -62,7 +48,7 @@ suite(name, () => {
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
     expect(page.url()).toBe(`${hub.url}/jobs`);
     await context.close();
-    const late = await visit(browser);
+    const late = await visit(admin.browser);
     await late.page.goto(`${hub.url}/#login=${code}`);
     await expect.poll(() => late.page.getByRole("alert").textContent()).toContain("no longer valid");
     expect(late.page.url()).not.toContain(code);
@@ -98,7 +84,7 @@ suite(name, () => {
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".row-window .job-row").count()).toBe(1);
     expect(page.url()).toContain(`type=${type}`);
-    const other = await visit(browser, admin.context);
+    const other = await visit(admin.browser, admin.context);
     await other.page.goto(page.url());
     await other.page.locator(`[data-id="${id}"]`).waitFor();
     expect(await other.page.locator(".row-window .job-row").count()).toBe(1);
@@ -222,7 +208,7 @@ suite(name, () => {
   });
 
   test("eight tabs share one stream, and the next one continues when the first is closed", async () => {
-    const { context, page: first } = await visit(browser);
+    const { context, page: first } = await visit(admin.browser);
     let streams = 0;
     context.on("request", (request) => {
       if (request.url().endsWith("/jobs/events")) streams += 1;
@@ -234,7 +220,7 @@ suite(name, () => {
     const before = streams;
     const others: Page[] = [];
     for (let count = 0; count < 7; count++) {
-      const { page } = await visit(browser, context);
+      const { page } = await visit(admin.browser, context);
       await page.goto(`${hub.url}/jobs`);
       others.push(page);
     }
@@ -254,7 +240,7 @@ suite(name, () => {
   test("a lost hub is said, what is shown stays, and nothing is lost or doubled when it is back", async () => {
     const own = new HubProcess();
     await own.start();
-    const { context, page } = await visit(browser);
+    const { context, page } = await visit(admin.browser);
     try {
       const submit = async () => {
         const headers = { Authorization: `Bearer ${own.token}`, "Content-Type": "application/json" };

@@ -1,17 +1,16 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { presignForJob, uploadForJob } from "../support/files.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { runningJob } from "../support/jobs.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { hubForAll, startedForAll } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+import { openBrowser, signIn } from "./browser.ts";
 import { drawPng } from "./draw-png.ts";
+import { browserSuite } from "./use-browser.ts";
 import { violations, visit } from "./visit.ts";
 
-const suite = hasBrowser ? describe : describe.skip;
-const why = hasBrowser ? "" : " (not capable: no chromium)";
 const folderId = "pictures";
 const page = "<!doctype html><script>window.hacked=1</script><h1>hacked</h1>";
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=1"><script>window.hacked=1</script></svg>`;
@@ -51,7 +50,7 @@ const uploadToStore: typeof uploadForJob = async (hub, held, { folderId: folder,
   return { folder_id: folder, object_key: objectKey, ...facts };
 };
 
-suite(`files in a browser${why}`, () => {
+browserSuite("files in a browser", () => {
   const hub = hubForAll(stillEnv);
   const s3 = startedForAll(startS3Server);
   const s3Hub = startedForAll(() => startTestHub({ ...stillEnv, ...s3.env, WRIT_S3_PLAINTEXT: "true" }));

@@ -1,16 +1,14 @@
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { HubProcess } from "../support/hub-process.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+import { openBrowser, signIn } from "./browser.ts";
+import { browserSuite } from "./use-browser.ts";
 import { type Visitor, violations, visit } from "./visit.ts";
 
-const suite = hasBrowser ? describe : describe.skip;
-const why = hasBrowser ? "" : " (not capable: no chromium)";
-
-suite(`a real worker in the fleet${why}`, () => {
+browserSuite("a real worker in the fleet", () => {
   const hub = new HubProcess();
   const worker = new WorkerProcess(hub, "oak-07", { WORKER_SLOTS: "3", PUSH_INTERVAL_MS: "200" });
   let browser: Browser;

@@ -1,32 +1,19 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
 import { hubForAll } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
-import { type Visitor, violations, visit } from "./visit.ts";
-
-const suite = hasBrowser ? describe : describe.skip;
-const why = hasBrowser ? "" : " (not capable: no chromium)";
+import { signIn } from "./browser.ts";
+import { adminForAll, browserSuite } from "./use-browser.ts";
+import { violations, visit } from "./visit.ts";
 
 /** What a page that is full of other people's text must never do. */
 const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const turned = "invoice\u202egnp.exe";
 
-suite(`text of others in a browser${why}`, () => {
+browserSuite("text of others in a browser", () => {
   const hub = hubForAll(stillEnv);
-  let browser: Browser;
-  let admin: Visitor;
-
-  beforeAll(async () => {
-    browser = await openBrowser();
-    admin = await visit(browser);
-    await signIn(admin.page, hub, hub.admin);
-  });
-  afterAll(async () => {
-    await browser?.close();
-  });
+  const admin = adminForAll(hub);
 
   test("L-01, L-02: output, names, results and errors that are full of markup, escapes and turned text do nothing", async () => {
     const { page } = admin;
@@ -64,7 +51,7 @@ suite(`text of others in a browser${why}`, () => {
   });
 
   test("L-02: the collector would have heard of a script or a picture that the policy refuses", async () => {
-    const { page, context } = await visit(browser);
+    const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     const before = violations.length;
     await page.evaluate(`(() => {

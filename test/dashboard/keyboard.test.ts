@@ -1,13 +1,11 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser } from "./browser.ts";
+import { openBrowser } from "./browser.ts";
+import { browserSuite } from "./use-browser.ts";
 import { violations, visit } from "./visit.ts";
-
-const suite = hasBrowser ? describe : describe.skip;
-const why = hasBrowser ? "" : " (not capable: no chromium)";
 
 /** More stops than any page has between two of its controls. */
 const stopsMax = 150;
@@ -28,7 +26,7 @@ async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   throw new Error(`no control ${name} was reached by Tab; seen: ${[...new Set(seen)].join(" | ")}`);
 }
 
-suite(`everything without a mouse${why}`, () => {
+browserSuite("everything without a mouse", () => {
   const hub = hubForAll(stillEnv);
   let browser: Browser;
   let page: Page;

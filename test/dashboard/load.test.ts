@@ -1,22 +1,20 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page, Request } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JobSummary } from "../../src/contract/view-shapes.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { Storm } from "../support/storm.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+import { openBrowser, signIn } from "./browser.ts";
+import { browserSuite } from "./use-browser.ts";
 import { violations, visit } from "./visit.ts";
 import { readFlicker, watchFlicker, watchWork } from "./watch-page.ts";
-
-const suite = hasBrowser ? describe : describe.skip;
-const name = hasBrowser ? "the dashboard under load" : "the dashboard under load (not capable: no chromium)";
 
 const jobs = 5_000;
 const changesPerSecond = 1_000;
 const stormMs = 12_000;
 
-suite(name, () => {
+browserSuite("the dashboard under load", () => {
   const hub = new HubProcess({ WRIT_LEASE_MS: "3600000", WRIT_WORKER_INACTIVE_MS: "86400000" });
   let storm: Storm;
   let browser: Browser;

@@ -1,5 +1,5 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import {
   completedJob,
@@ -11,13 +11,11 @@ import {
 } from "../support/jobs.ts";
 import { runCli } from "../support/run-cli.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
-import { hasBrowser, openBrowser, signIn } from "./browser.ts";
+import { openBrowser, signIn } from "./browser.ts";
+import { browserSuite } from "./use-browser.ts";
 import { type Visitor, violations, visit } from "./visit.ts";
 
-const suite = hasBrowser ? describe : describe.skip;
-const why = hasBrowser ? "" : " (not capable: no chromium)";
-
-suite(`what people see${why}`, () => {
+browserSuite("what people see", () => {
   const hub = hubForAll(stillEnv);
   const tokens = tokensOf(hub);
   let browser: Browser;

@@ -108,6 +108,8 @@ export async function readFlicker(page: Page): Promise<Flicker> {
 
 /** It runs in the page. A job of the storm has one attempt, so that its states have one order. */
 const flickerScript = `(() => {
+  // More than a window of rows and its neighbours: a job that left it long ago does not come back, and what watches must not grow itself.
+  const statesMax = 1000;
   const order = ["Pending", "Assigned", "Running", "Completed", "Failed"];
   const flicker = (window.flicker = { remade: 0, undone: [], empty: 0 });
   const elements = new Map();
@@ -124,7 +126,12 @@ const flickerScript = `(() => {
       const before = states.get(id);
       const isBack = order.indexOf(word) < order.indexOf(before);
       if (isBack || (before === "Completed" && word === "Failed")) flicker.undone.push(id + ": " + before + " to " + word);
+      states.delete(id);
       states.set(id, word);
+    }
+    for (const id of states.keys()) {
+      if (states.size <= statesMax) break;
+      states.delete(id);
     }
     const shown = new Set([...rows].map((row) => row.dataset.id));
     for (const id of elements.keys()) if (!shown.has(id)) elements.delete(id);

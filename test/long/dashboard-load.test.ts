@@ -1,16 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasBrowser, openBrowser, signIn } from "../dashboard/browser.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, signIn } from "../dashboard/browser.ts";
+import { browserSuite } from "../dashboard/use-browser.ts";
 import { visit } from "../dashboard/visit.ts";
 import { heapMib, readFlicker, watchFlicker, watchWork } from "../dashboard/watch-page.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { Storm } from "../support/storm.ts";
-
-const suite = hasBrowser ? describe : describe.skip;
-const name = hasBrowser
-  ? "the dashboard with 100,000 jobs"
-  : "the dashboard with 100,000 jobs (not capable: no chromium)";
 
 const jobs = 100_000;
 const changesPerSecond = 500;
@@ -24,7 +20,7 @@ const comparisonMs = 20_000;
 /** Both are measured in turns, but whatever else the machine does is not the same in both. */
 const latencyRatioMax = 2;
 
-suite(name, () => {
+browserSuite("the dashboard with 100,000 jobs", () => {
   const hub = new HubProcess({ WRIT_LEASE_MS: "3600000", WRIT_WORKER_INACTIVE_MS: "86400000" });
   let storm: Storm;
   let browser: Browser;

@@ -1,15 +1,13 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasBrowser, openBrowser, signIn } from "../dashboard/browser.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, signIn } from "../dashboard/browser.ts";
+import { browserSuite } from "../dashboard/use-browser.ts";
 import { visit } from "../dashboard/visit.ts";
 import { heapMib } from "../dashboard/watch-page.ts";
 import { stillEnv } from "../support/hub.ts";
 import { runningJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
 import { hubForAll } from "../support/use-hub.ts";
-
-const suite = hasBrowser ? describe : describe.skip;
-const name = hasBrowser ? "a large output" : "a large output (not capable: no chromium)";
 
 const mib = 2 ** 20;
 const size = 2 ** 30;
@@ -19,7 +17,7 @@ const readBytesMax = mib;
 /** What is held of an output, in lines with their places. */
 const heapGrowthMibMax = 40;
 
-suite(name, () => {
+browserSuite("a large output", () => {
   const hub = hubForAll({ ...stillEnv, WRIT_MAX_OUTPUT_BYTES: String(2 * size) });
   let browser: Browser;
 
