@@ -1,9 +1,10 @@
-import { mkdir, readlink, realpath } from "node:fs/promises";
+import { readlink, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { cwd as currentDirectory } from "node:process";
 import { codeOf, hasCode, WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { makeDirectoryBeneath } from "../runtime/create-beneath.ts";
+import { makeDir } from "../runtime/make-dir.ts";
 import { openBase, openBeneath, PathRefused, pathOf } from "../runtime/open-beneath.ts";
 
 /** Where a registry is, and what it may use. Every field has a default. */
@@ -50,7 +51,7 @@ async function findDirectory(place: RegistryPlace, { given, name, make }: Wanted
 /** The user has named it, and may go through links. */
 async function givenDirectory(cwd: string, given: string, make: boolean): Promise<string | null> {
   const path = resolve(cwd, given);
-  if (make) await mkdir(path, { recursive: true, mode: 0o700 });
+  if (make) makeDir(path);
   try {
     return await realpath(path);
   } catch (error) {

@@ -259,3 +259,9 @@ test("a registry of a newer version is left alone", async () => {
   database.close();
   await expect(list(place)).rejects.toThrow("was written by a newer version");
 });
+
+test("a directory that cannot be made is refused, also below /proc", async () => {
+  await expect(register({ registryDir: "/proc/writ/jobs" }, job)).rejects.toThrow(
+    "/proc/writ/jobs cannot be used (ENOENT)",
+  );
+});

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Writ } from "../../client/index.ts";
+import { isEnded } from "../../core/job.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
@@ -34,8 +35,9 @@ async function showDiff(writ: Writ, { context, command, id, flags }: Showing): P
   refuseOtherKinds(job);
   const diff = await fetchDiff(writ, jobId, stops.requested);
   if (diff === undefined) {
-    const isOver = !["pending", "assigned", "running"].includes(job.status);
-    const says = isOver ? "the job has left no changes" : "the job has not ended yet; it has no diff so far";
+    const says = isEnded(job.status)
+      ? "the job has left no changes"
+      : "the job has not ended yet; it has no diff so far";
     return void stderr.write(`${program}: ${says}\n`);
   }
   const text = diff.bytes.toString("utf8");

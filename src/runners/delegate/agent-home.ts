@@ -1,4 +1,5 @@
-import { lstat, mkdir, realpath } from "node:fs/promises";
+import { lstat, realpath } from "node:fs/promises";
+import { makeDir } from "../../runtime/make-dir.ts";
 import type { JobMount } from "../../sandbox/sandbox.ts";
 import type { RunContext, RunnerDeps } from "../runner.ts";
 import type { AgentEntry } from "./delegate-settings.ts";
@@ -13,7 +14,7 @@ export async function homeMount(
   { home }: AgentEntry,
 ): Promise<JobMount[]> {
   if (home === undefined) return [];
-  await mkdir(home, { recursive: true, mode: 0o700 });
+  makeDir(home);
   // Without a cage it is simply there.
   if (sandbox.workDirInside(workDir) === workDir) return [];
   const source = await realpath(home);
