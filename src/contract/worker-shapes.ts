@@ -199,6 +199,10 @@ export const outputSizes = z.strictObject({
 export type OutputSizes = z.infer<typeof outputSizes>;
 
 const attemptReport = {
+  started_at: integer(0, Number.MAX_SAFE_INTEGER).optional().meta({
+    description:
+      "When the attempt started, by the worker's clock, if POST /jobs/:id/start was not called: it becomes the event JOB_STARTED, before the end",
+  }),
   exit_code: integer(-1, 255).optional(),
   isolation: isolation.optional(),
   usage: usage.optional(),

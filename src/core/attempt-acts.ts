@@ -120,11 +120,25 @@ export function recall(job: JobRecord, change: { reason: string }, rules: Change
   ]);
 }
 
-export function result(
+/**
+ * The end of an attempt. A short one is not announced before it has ended: then its start, by the worker's clock, is
+ * recorded with its end, and before it.
+ */
+export function endAttempt(
   job: JobRecord,
-  change: Extract<Change, { act: "result" }>,
+  change: Extract<Change, { act: "result" | "fail" }>,
   rules: ChangeRules,
 ): Outcome {
+  const end = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
+  if (end.kind !== "moved" || job.status !== "assigned" || change.startedAt === undefined) return end;
+  // The two clocks may differ, but it cannot have started before it was claimed, or after its end.
+  const startedAt = Math.min(rules.nowMs, Math.max(job.claimedAt ?? rules.nowMs, change.startedAt));
+  const details = { status: "running", worker_id: job.workerId };
+  const begun = { event: "JOB_STARTED", ts: startedAt, details } as const;
+  return moved({ startedAt, queueTtlSec: null, ...end.patch }, [begun, ...end.events]);
+}
+
+function result(job: JobRecord, change: Extract<Change, { act: "result" }>, rules: ChangeRules): Outcome {
   if (job.status === "completed") {
     // The texts and not the hashes: earlier hubs stored any hash that a worker sent.
     if (change.result === job.result) return { kind: "duplicate" };
@@ -150,7 +164,7 @@ export function result(
   );
 }
 
-export function fail(job: JobRecord, change: Extract<Change, { act: "fail" }>, rules: ChangeRules): Outcome {
+function fail(job: JobRecord, change: Extract<Change, { act: "fail" }>, rules: ChangeRules): Outcome {
   const { code, detail, reason, partialResult } = change;
   const patch = { ...reportOf(job, change), partialResult };
   if (job.cancelRequestedAt !== null) return abandon(job, rules, patch);

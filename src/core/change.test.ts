@@ -68,6 +68,51 @@ describe("a recall", () => {
   });
 });
 
+describe("the end of an attempt that was never announced", () => {
+  const claimed = { claimedAt: nowMs - 500, queueTtlSec: 60 };
+  const eventsOf = (outcome: Outcome) => (outcome.kind === "moved" ? outcome.events : []);
+
+  it("has its start before it, at the worker's time", () => {
+    const outcome = decideChange(aJob("assigned", claimed), { ...result, startedAt: nowMs - 40 }, rules);
+    expect(patchOf(outcome)).toMatchObject({
+      status: "completed",
+      startedAt: nowMs - 40,
+      queueTtlSec: null,
+    });
+    expect(eventsOf(outcome)).toMatchObject([
+      { event: "JOB_STARTED", ts: nowMs - 40, details: { status: "running", worker_id: "w1" } },
+      { event: "JOB_COMPLETED" },
+    ]);
+  });
+
+  it("is tried again like any other, and does not expire in the queue meanwhile", () => {
+    const outcome = decideChange(aJob("assigned", claimed), { ...failure, startedAt: nowMs - 40 }, rules);
+    expect(patchOf(outcome)).toMatchObject({ status: "pending", startedAt: null, queueTtlSec: null });
+    expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_STARTED", "JOB_RETRYING"]);
+  });
+
+  it.each([
+    ["before the claim", nowMs - 60_000, nowMs - 500],
+    ["in the future", nowMs + 60_000, nowMs],
+  ])("started between its claim and its end, even if the worker's clock says %s", (_, told, kept) => {
+    const outcome = decideChange(aJob("assigned", claimed), { ...result, startedAt: told }, rules);
+    expect(patchOf(outcome)).toMatchObject({ startedAt: kept });
+  });
+
+  it("keeps the start that was announced", () => {
+    const running = aJob("running", { ...claimed, startedAt: nowMs - 100 });
+    const outcome = decideChange(running, { ...result, startedAt: nowMs - 40 }, rules);
+    expect(patchOf(outcome)).not.toHaveProperty("startedAt");
+    expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_COMPLETED"]);
+  });
+
+  it("has no start if nobody says when that was", () => {
+    const outcome = decideChange(aJob("assigned", claimed), result, rules);
+    expect(patchOf(outcome)).not.toHaveProperty("startedAt");
+    expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_COMPLETED"]);
+  });
+});
+
 describe("A7: a job that is allowed one attempt", () => {
   const once = { maxAttempts: 1 };
   const release = (reason: string) => ({ act: "release", fence, reason }) as const;

@@ -1,4 +1,4 @@
-import { claim, disconnect, fail, recall, release, renewed, result, start } from "./attempt-acts.ts";
+import { claim, disconnect, endAttempt, recall, release, renewed, start } from "./attempt-acts.ts";
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
@@ -17,6 +17,12 @@ export type AttemptReport = {
   receipt: string | null;
 };
 
+type AttemptEnd = AttemptReport & {
+  fence: Fence;
+  /** When it started by its worker's clock, for an attempt whose start may not have been announced. */
+  startedAt?: number;
+};
+
 /** Every change that can be made to a job in the store. JSON is passed as canonical text. */
 export type Change =
   | { act: "claim"; workerId: string; tokenHash: string; keyId?: string | null }
@@ -29,19 +35,17 @@ export type Change =
   | { act: "release"; fence: Fence; reason: string }
   | ({
       act: "result";
-      fence: Fence;
       result: string;
       resultHash: string;
       resultKey: string | null;
-    } & AttemptReport)
+    } & AttemptEnd)
   | ({
       act: "fail";
-      fence: Fence;
       code: FailureClass;
       detail: string | null;
       reason: string;
       partialResult: string | null;
-    } & AttemptReport)
+    } & AttemptEnd)
   | { act: "disconnect" }
   | { act: "recall"; reason: string }
   | { act: "cancel" }
@@ -91,9 +95,8 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
     case "release":
       return release(job, change, rules);
     case "result":
-      return result(job, change, rules);
     case "fail":
-      return fail(job, change, rules);
+      return endAttempt(job, change, rules);
   }
 }
 

@@ -66,7 +66,11 @@ export function decideEffects(
   const after = { ...before, ...patch };
   const readiness = readinessOf(after, nowMs);
   const events = outcome.events.map((happened, index) =>
-    jobEvent(after, happened, { ts: nowMs, jobSeq: before.eventCount + index + 1, origin: context.origin }),
+    jobEvent(after, happened, {
+      ts: happened.ts ?? nowMs,
+      jobSeq: before.eventCount + index + 1,
+      origin: context.origin,
+    }),
   );
   return {
     kind: "moved",

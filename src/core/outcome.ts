@@ -7,7 +7,8 @@ import { decideRetry } from "./retry.ts";
 /** The settings and the time for judging a change. */
 export type ChangeRules = { nowMs: number; leaseMs: number; backoffScale: number };
 
-type Happening = { event: EventKind; details: Record<string, unknown> };
+/** `ts` is when it happened, if that was before the change. */
+type Happening = { event: EventKind; ts?: number; details: Record<string, unknown> };
 
 /** The outcome of a change: a patch with its events, nothing because it was done before, or a refusal. */
 export type Outcome =

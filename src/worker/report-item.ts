@@ -6,8 +6,9 @@ const reasonCharsMax = 4000;
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
-/** What the worker vouches for: the text that it signs, and how much output the hub has accepted. */
-type Reported = { receipt?: string; output?: OutputSizes | undefined };
+/** What else the worker can tell of an attempt: how much output the hub has accepted, and when it started. */
+export type Told = { output?: OutputSizes; started_at?: number };
+type Reported = Told & { receipt?: string };
 
 /** One outcome for the hub, as JSON text: results are included as they were written, to the byte. */
 export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): string {

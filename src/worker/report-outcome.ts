@@ -4,7 +4,7 @@ import type { AttemptOutput } from "./attempt-output.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { receiptOf } from "./receipt.ts";
 import { type ReleaseDeps, releaseLease } from "./release-lease.ts";
-import { reportItem } from "./report-item.ts";
+import { reportItem, type Told } from "./report-item.ts";
 import type { Reported, ResultReporter } from "./report-results.ts";
 
 type OutcomeDeps = ReleaseDeps & {
@@ -15,6 +15,8 @@ type OutcomeDeps = ReleaseDeps & {
 
 type EndFacts = {
   startedAtMs: number | null;
+  /** The hub does not know yet that a process has started. */
+  isUnannounced?: boolean;
   endedAtMs: number;
   output: Pick<AttemptOutput, "sizes" | "shipAgain" | "hashOf">;
 };
@@ -56,7 +58,8 @@ export async function reportOutcome(
 
 /**
  * The report contains how much output the hub has accepted, so that a hub that has lost some of it says so before it
- * accepts the end. It then gets the rest from our copy, and the end again.
+ * accepts the end. It then gets the rest from our copy, and the end again. A hub that is older than this worker accepts
+ * only the fields that it knows, and gets the end without the others.
  */
 async function reportEnd(
   deps: OutcomeDeps,
@@ -65,42 +68,46 @@ async function reportEnd(
   facts: EndFacts,
 ): Promise<Reported> {
   const { output } = facts;
-  let tellsSizes = true;
+  const leftOut = new Set<string>();
+  // Each turn leaves out one more field, or sends the output once more.
   for (let shipped = 0; ; ) {
-    const sizes = tellsSizes ? output.sizes : undefined;
-    const reported = await sendEnd(deps, held, outcome, { ...facts, sizes });
-    if (reported.kind !== "refused" || sizes === undefined) return reported;
-    if (reported.code === "OUTPUT_INCOMPLETE") {
-      await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
-      tellsSizes = ++shipped < shipAgainMax;
-    } else if (isUnknownField(reported)) {
-      tellsSizes = false;
-    } else {
-      return reported;
-    }
+    const told = Object.fromEntries(Object.entries(toldOf(facts)).filter(([name]) => !leftOut.has(name)));
+    const reported = await sendEnd(deps, held, outcome, { ...facts, told });
+    if (reported.kind !== "refused") return reported;
+    const unknown = unknownFields(reported).filter((name) => name in told);
+    for (const name of unknown) leftOut.add(name);
+    if (unknown.length > 0) continue;
+    if (reported.code !== "OUTPUT_INCOMPLETE" || !("output" in told)) return reported;
+    await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
+    if (++shipped === shipAgainMax) leftOut.add("output");
   }
+}
+
+/** What may be left out of a report. */
+function toldOf({ output, startedAtMs, isUnannounced }: EndFacts): Told {
+  return {
+    ...(output.sizes === undefined ? {} : { output: output.sizes }),
+    ...(isUnannounced && startedAtMs !== null ? { started_at: startedAtMs } : {}),
+  };
 }
 
 async function sendEnd(
   { reporter }: OutcomeDeps,
   { lease, claim, gone }: HeldJob,
   outcome: Ended,
-  facts: EndFacts & { sizes: EndFacts["output"]["sizes"] },
+  { startedAtMs, endedAtMs, output, told }: EndFacts & { told: Told },
 ): Promise<Reported> {
-  const { startedAtMs, endedAtMs, sizes, output } = facts;
   const receipt = receiptOf(claim, outcome, {
     startedAtMs,
     endedAtMs,
     stdoutSha256: await output.hashOf("stdout"),
     stderrSha256: await output.hashOf("stderr"),
   });
-  return reporter.report(reportItem(lease, outcome, { receipt, output: sizes }), gone.signal, receipt);
+  return reporter.report(reportItem(lease, outcome, { receipt, ...told }), gone.signal, receipt);
 }
 
-/** A hub that is older than this worker accepts only the fields that it knows. */
-function isUnknownField({ code, details }: Extract<Reported, { kind: "refused" }>): boolean {
+function unknownFields({ code, details }: Extract<Reported, { kind: "refused" }>): string[] {
   const issues = details?.["issues"];
-  return (
-    code === "INVALID_ARGUMENT" && Array.isArray(issues) && issues.some((issue) => issue?.path === "output")
-  );
+  if (code !== "INVALID_ARGUMENT" || !Array.isArray(issues)) return [];
+  return issues.map((issue) => String(issue?.path));
 }

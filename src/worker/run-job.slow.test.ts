@@ -112,13 +112,13 @@ test("a kind that the worker cannot run is an invalid job", async () => {
   });
 });
 
-test("nothing is executed when the hub refuses the start", async () => {
+test("nothing of a job that is allowed one attempt is executed when the hub refuses the start", async () => {
   const marker = join(stage.home, "ran");
   stage.hub.intercept = ({ path }) =>
     path.endsWith("/start")
       ? { status: 409, body: { error: { code: "LEASE_LOST", message: "", request_id: "" } } }
       : undefined;
-  stage.hub.queue = [exec(1, ["touch", marker])];
+  stage.hub.queue = [exec(1, ["touch", marker], { document: { max_attempts: 1 } })];
   await start(stage);
   await stage.hub.until(() => stage.hub.pathsOf(/\/start$/).length === 1);
   await stage.worker!.stop();
@@ -126,7 +126,33 @@ test("nothing is executed when the hub refuses the start", async () => {
   expect(stage.hub.endings).toEqual([]);
 });
 
-test("a process job is announced, its output arrives before its result, and its files go", async () => {
+test("a job that still runs when the hub refuses its late start is ended and not reported", async () => {
+  stage.hub.intercept = ({ path }) =>
+    path.endsWith("/start")
+      ? { status: 409, body: { error: { code: "LEASE_LOST", message: "", request_id: "" } } }
+      : undefined;
+  stage.hub.queue = [exec(1, ["sleep", "60"])];
+  await start(stage);
+  await stage.hub.until(() => stage.hub.pathsOf(/\/start$/).length === 1);
+  await expect.poll(() => readdirSync(join(stage.home, "work", "jobs")), { timeout: 60_000 }).toEqual([]);
+  expect(stage.hub.endings).toEqual([]);
+});
+
+test("the hub learns of every start: from a call, or from the end of a job that was over before it", async () => {
+  stage.hub.queue = [exec(1, ["true"]), exec(2, ["sleep", "1"])];
+  await start(stage);
+  const before = Date.now();
+  for (const number of [1, 2]) {
+    const ending = await endingOf(stage, number);
+    const isAnnounced = stage.hub.pathsOf(new RegExp(`${testJobId(number)}/start$`)).length === 1;
+    const receipt = JSON.parse(ending["receipt"] as string);
+    expect(receipt.started_at).toBeGreaterThan(before - 60_000);
+    expect(ending["started_at"]).toBe(isAnnounced ? undefined : receipt.started_at);
+  }
+  expect(stage.hub.pathsOf(new RegExp(`${testJobId(2)}/start$`))).toHaveLength(1);
+});
+
+test("a process job's output arrives before its result, and its files go", async () => {
   stage.hub.queue = [exec(1, ["sh", "-c", "echo hello; echo oops >&2; echo '{\"n\":1.0}'"])];
   await start(stage);
   const ending = await endingOf(stage, 1);
@@ -137,10 +163,7 @@ test("a process job is announced, its output arrives before its result, and its 
   });
   expect(output(stage, 1)).toBe('hello\n{"n":1.0}\n');
   expect(output(stage, 1, "stderr")).toBe("oops\n");
-  const order = stage.hub
-    .pathsOf(/start|output|results/)
-    .map((path) => path.split("/").at(-1)?.split("?")[0]);
-  expect(order[0]).toBe("start");
+  const order = stage.hub.pathsOf(/output|results/).map((path) => path.split("/").at(-1)?.split("?")[0]);
   expect(order.at(-1)).toBe("results");
   await stage.worker!.stop();
   expect(readdirSync(join(stage.home, "work", "jobs"))).toEqual([]);

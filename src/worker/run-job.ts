@@ -15,17 +15,17 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
-import type { Isolation } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
 import type { TransferDeps } from "../transfer/transfer-deps.ts";
+import { Announcement, announceAfterMs, mayStartUnannounced } from "./announcement.ts";
 import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
 import { fetchInputs } from "./fetch-inputs.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import { giveUpJob, type HeldJob, type HeldJobs, loseJob, loseOlderAttempts, stopJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
-import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
+import type { RetryDeps } from "./hub-presence.ts";
 import { jobTokenSource } from "./job-token-source.ts";
 import { keepOutputs } from "./keep-outputs.ts";
 import type { Ledger, LedgerEntry } from "./ledger.ts";
@@ -65,12 +65,6 @@ export type RunDeps = RetryDeps & {
 };
 
 /**
- * A job that ends before this never needs to be announced: its result is enough. The shortest timeout of a job is a
- * second, so its time need not be watched sooner either.
- */
-const announceAfterMs = 20;
-
-/**
  * The first half of a job's path, for a whole batch at once: verify → ledger. Nothing in a claim is trusted before its
  * signature has been checked. Nothing is executed before its attempt is safely recorded, unless its lease is bound to
  * this process, so that no later process would run it.
@@ -106,9 +100,11 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   const { lease } = held;
   const dir = attemptDirOf(deps.settings.workDir, lease);
   const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax });
+  const announcement = new Announcement(deps, held);
   try {
     held.phase = "running";
-    const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, { dir, output });
+    const place = { dir, output, announcement };
+    const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, place);
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
     held.phase = "ending";
@@ -118,8 +114,13 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
 
     await deps.failpoint("worker.afterRun");
     await output.finish();
+    await announcement.settle();
+    // A job whose process has begun does not expire in the queue, and the hub cannot know that otherwise.
+    if (outcome.kind === "released" && !isInProcess && startedAtMs !== null)
+      await announcement.make().catch(() => {});
     await deps.failpoint("worker.beforeReport");
-    await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output });
+    const isUnannounced = !isInProcess && !announcement.isAccepted;
+    await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output, isUnannounced });
     if (!isInProcess || output.hasFiles) await removeAttemptDir(deps.discards, dir);
   } catch (error) {
     deps.logger.error(
@@ -134,12 +135,13 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
 }
 
 type AttemptFiles = { dir: string; output: AttemptOutput };
+type AttemptPlace = AttemptFiles & { announcement: Announcement };
 type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: number | null };
 
-async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Promise<CarriedOut> {
+async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Promise<CarriedOut> {
   const timers: Timer[] = [];
-  const announce = announceOnce(deps, held);
-  const progress = new ProgressReporter(deps, held, announce);
+  const { announcement } = place;
+  const progress = new ProgressReporter(deps, held, () => announcement.make());
   let isInProcess = false;
   let startedAtMs: number | null = null;
   try {
@@ -150,7 +152,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
     isInProcess = runner.isInProcess(document);
     if (isInProcess) refuseFiles(document);
     if (isInProcess) startedAtMs = deps.clock.nowMs();
-    if (isInProcess) timers.push(watchFunction(deps, held, announce));
+    if (isInProcess) timers.push(watchFunction(deps, held, announcement));
     else await makeAttemptDir(place.dir);
     const jobToken = storagePolicyOf(document) === null ? undefined : jobTokenSource(deps, held);
     const attempt = jobToken && {
@@ -166,7 +168,8 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptFiles): Prom
       jobToken,
       reportProgress: (percent, detail) => progress.report(percent, detail),
       async onStarted(isolation) {
-        await announce(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
+        if (mayStartUnannounced(document)) timers.push(announcement.makeLater(isolation));
+        else await announcement.make(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
         startedAtMs = deps.clock.nowMs();
         await deps.failpoint("worker.started");
         timers.push(armTimeout(deps, held));
@@ -215,26 +218,16 @@ function armTimeout({ clock }: RunDeps, held: HeldJob, runningMs = 0): Timer {
 }
 
 /** A function that has run for a while is announced, and from then on its time is watched. */
-function watchFunction(deps: RunDeps, held: HeldJob, announce: Announce): Timer {
-  let timer = deps.clock.setTimer(() => {
-    timer = armTimeout(deps, held, announceAfterMs);
-    announce().catch((error: unknown) => {
-      if (hasCode(error, "LEASE_LOST") && held.phase === "running") loseJob(held, "hub");
-    });
-  }, announceAfterMs);
-  return { cancel: () => timer.cancel() };
-}
-
-type Announce = (isolation?: Isolation, signal?: AbortSignal) => Promise<void>;
-
-/** Tells the hub that the attempt has started: once, however many wait for it. */
-function announceOnce(deps: RunDeps, held: HeldJob): Announce {
-  let announced: Promise<void> | undefined;
-  return (isolation, signal = held.gone.signal) => {
-    announced ??= retryWhileAway(deps, signal, (callSignal) =>
-      deps.calls.start(held.lease, isolation, callSignal),
-    );
-    return announced;
+function watchFunction(deps: RunDeps, held: HeldJob, announcement: Announcement): Timer {
+  let timeout: Timer | undefined;
+  const timer = announcement.makeLater(undefined, () => {
+    timeout = armTimeout(deps, held, announceAfterMs);
+  });
+  return {
+    cancel: () => {
+      timer.cancel();
+      timeout?.cancel();
+    },
   };
 }
 

@@ -91,6 +91,19 @@ export function describeAttempts(create: () => StoreUnderTest): void {
       ]);
     });
 
+    it("that ends before anybody heard of its start has both in its history, in order", async () => {
+      const claimed = await scene().submitAndClaim();
+      const startedAt = scene().nowMs + 5;
+      scene().nowMs += 10;
+      await scene().change(claimed, { ...resultOf("1"), startedAt });
+      expect(await scene().job(claimed.job.id)).toMatchObject({ status: "completed", startedAt });
+      const events = await scene().events(claimed.job.id);
+      expect(events.slice(-2)).toMatchObject([
+        { event: "JOB_STARTED", ts: startedAt, details: { status: "running", worker_id: "w1" } },
+        { event: "JOB_COMPLETED", ts: startedAt + 5, details: { status: "completed" } },
+      ]);
+    });
+
     it("renews its lease without an event and tells its progress with one", async () => {
       const claimed = await scene().submitAndStart();
       scene().nowMs += 30_000;

@@ -243,11 +243,15 @@ function failChange(identity: Identity, body: FailFields): FailChange {
   };
 }
 
-type ReportFields = Pick<z.infer<typeof resultItem>, "exit_code" | "isolation" | "usage" | "output_files"> &
+type ReportFields = Pick<
+  z.infer<typeof resultItem>,
+  "started_at" | "exit_code" | "isolation" | "usage" | "output_files"
+> &
   Kept;
 
-function reportOf(body: ReportFields): AttemptReport {
+function reportOf(body: ReportFields): AttemptReport & Pick<ResultChange, "startedAt"> {
   return {
+    ...(body.started_at === undefined ? {} : { startedAt: body.started_at }),
     exitCode: body.exit_code ?? null,
     isolation: textOf(body.isolation),
     usage: textOf(body.usage),
