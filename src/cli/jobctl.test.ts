@@ -83,7 +83,10 @@ test.each([
   [["start", "--env", "NOWHERE", "ls"]],
   [["stream", "--attempt", "0", "12345678"]],
   [["--grpc", "nowhere", "list"]],
+  [["submit"]],
   [["submit", "t", "--priority", "11"]],
+  [["submit", "--file", "/nowhere.yaml"]],
+  [["submit", "--file", "-", "--params", "-"]],
   [["submit", "t", "--timeout", "soon"]],
   [["submit", "t", "--params", "{"]],
   [["submit", "t", "--params", "@/nowhere.json"]],
@@ -235,6 +238,71 @@ test("submit describes a worker, with its input as it was written and its secret
     },
     { kind: "persistent_http", port: 8101, worker_command: ["node", "worker.js"] },
   ]);
+});
+
+test.each([
+  ["a list", "[1, 2]", /--file -:1: must be a mapping/],
+  ["broken JSON", '{"type": ', /--file -: not valid JSON/],
+  ["broken YAML", "type: a\ntype: b\n", /--file -:2: .*unique/],
+  ["a number that JSON does not have", "type: a\nparams: {x: 0x1F}\n", /0x1F/],
+  ["an alias", "type: &a x\nparams: *a\n", /alias/],
+])("submit --file refuses %s", async (_, input, message) => {
+  const { hub, run } = await withHub((_, response) => sendJson(response, 201, {}));
+  const { exitCode, stderr } = await run(["submit", "--file", "-"], { input });
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(message);
+  expect(stderr).toMatch(oneLine);
+  expect(hub.seen).toEqual([]);
+});
+
+test("submit --file sends every field of the file, and what the flags say instead of it", async () => {
+  const { hub, run } = await withHub((_, response) =>
+    sendJson(response, 201, { id: jobIdNumber(1), status: "pending" }),
+  );
+  const yaml = `
+type: report
+timeout_sec: 60
+queue_ttl_sec: 30
+limits: { cpu: 500m, memory: 64M }
+params: { x: 1.0, y: [12345678901234567890], country: no }
+run: { kind: exec, argv: [ls, -lah] }
+`;
+  expect((await run(["submit", "--file", "-"], { input: yaml })).exitCode).toBe(0);
+  expect(hub.seen[0]!.body).toContain('"params":{"x":1.0,"y":[12345678901234567890],"country":"no"}');
+  expect(JSON.parse(hub.seen[0]!.body)).toMatchObject({
+    type: "report",
+    timeout_sec: 60,
+    queue_ttl_sec: 30,
+    run: { kind: "exec", argv: ["ls", "-lah"] },
+  });
+
+  const flags = ["--mem", "1G", "--timeout", "1500ms", "--tag", "gpu", "--params", "2.0"];
+  const json = JSON.stringify({ type: "report", timeout_sec: 60, limits: { cpu: "2", memory: "64M" } });
+  await run(["submit", "digest", "--file", "-", ...flags], { input: json });
+  const { job_id: _, ...sent } = JSON.parse(hub.seen[1]!.body);
+  expect(sent).toEqual({
+    type: "digest",
+    max_runtime_ms: 1500,
+    limits: { cpu: "2", memory: "1G" },
+    requires: { tags: ["gpu"] },
+    params: 2,
+  });
+});
+
+test("submit --wait shows the result beside the ending, and only the id on stdout", async () => {
+  let result: unknown = { sum: 5 };
+  const { run } = await withHub(({ method }, response) => {
+    if (method === "POST") return sendJson(response, 201, { id: jobIdNumber(1), status: "pending" });
+    sendJson(response, 200, jobView({ status: "completed", result }));
+  });
+  const short = await run(["submit", "t", "--wait"]);
+  expect(short).toMatchObject({ exitCode: 0, stdout: `${jobIdNumber(1)}\n` });
+  expect(short.stderr).toContain('result {"sum":5}');
+
+  result = "x".repeat(10_000);
+  const long = await run(["submit", "t", "--wait"]);
+  expect(long.stderr).toContain("`jobctl result ID` prints");
+  expect(long.stderr.length).toBeLessThan(300);
 });
 
 test("submit --wait is exit code 1 when the job failed", async () => {

@@ -32,10 +32,15 @@ export async function loadYamlFile(path: string, rules: { mustBePrivate: boolean
   return parseYaml(path, text);
 }
 
-export function parseYaml(path: string, text: string): YamlFile {
+/** With `numberOf`, a number becomes what that makes of its text, for whoever needs it as it was written. */
+export function parseYaml(
+  path: string,
+  text: string,
+  { numberOf }: { numberOf?: (source: string) => unknown } = {},
+): YamlFile {
   const lines = new LineCounter();
   const document = compose(path, text, lines);
-  const reading: YamlReading = { path, lines, found: new Map() };
+  const reading: YamlReading = { path, lines, numberOf, found: new Map() };
   refuseBrokenDocument(reading, document);
   const root = document.contents as ParsedNode | null;
   const isEmpty = root === null || (isScalar(root) && root.value === null);
@@ -48,7 +53,12 @@ export function parseYaml(path: string, text: string): YamlFile {
   };
 }
 
-type YamlReading = { path: string; lines: LineCounter; found: Map<string, number> };
+type YamlReading = {
+  path: string;
+  lines: LineCounter;
+  numberOf: ((source: string) => unknown) | undefined;
+  found: Map<string, number>;
+};
 
 // No setting is nested deeper; the bound keeps the recursion below from overflowing the stack.
 const depthMax = 32;
@@ -90,6 +100,8 @@ function visitNode(reading: YamlReading, node: Node, path: YamlPath): void {
   if (isAlias(node))
     throw refusal(reading, node, `alias *${node.source} is not allowed; write the value out`);
   if (node.tag !== undefined) throw refusal(reading, node, `tag ${node.tag} is not allowed`);
+  if (isScalar(node) && typeof node.value === "number" && reading.numberOf !== undefined)
+    node.value = reading.numberOf(node.source ?? String(node.value));
   if (isSeq(node)) {
     node.items.forEach((item, index) => {
       note(reading, item as Node, [...path, index]);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { bodyBytes } from "../../contract/route.ts";
-import { codeOf, WritError } from "../../core/errors.ts";
+import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
 import { collectInput } from "./collect-input.ts";
 
@@ -10,16 +10,54 @@ export async function readJson(
   flag: string,
   given: string,
 ): Promise<unknown> {
-  if (given === "-") return parseValue(await readAll(stdin, flag), `${flag} -`);
-  if (given.startsWith("@")) return parseValue(await readNamed(given.slice(1), flag), `${flag} ${given}`);
-  return parseValue(given, flag);
+  if (given === "-") return parseJson(await readStdin(stdin, flag), `${flag} -`);
+  if (given.startsWith("@"))
+    return parseJson(await readNamed(given.slice(1), `${flag} @`), `${flag} ${given}`);
+  return parseJson(given, flag);
+}
+
+/**
+ * Reads a whole job: JSON if the file is called .json or begins with a brace, else YAML, in which numbers are kept as they
+ * were written too.
+ */
+export async function readJobFile(
+  { stdin }: Pick<CliContext, "stdin">,
+  path: string,
+): Promise<Record<string, unknown>> {
+  const where = `--file ${path}`;
+  const text = path === "-" ? await readStdin(stdin, "--file") : await readNamed(path, "--file ");
+  const isJson = path.endsWith(".json") || (!/\.ya?ml$/.test(path) && /^\s*\{/.test(text));
+  const job = isJson ? parseJson(text, where) : await parseYamlJob(text, where);
+  if (typeof job === "object" && job !== null && !Array.isArray(job)) return job as Record<string, unknown>;
+  throw new WritError("INVALID_ARGUMENT", `${where}: not a job; write one object with the fields of a job`);
+}
+
+/** YAML is loaded only when it is needed: jobctl has to start quickly. */
+async function parseYamlJob(text: string, where: string): Promise<unknown> {
+  const { parseYaml } = await import("../../runtime/yaml-file.ts");
+  try {
+    return parseYaml(where, text, { numberOf: (source) => numberAsWritten(source, where) }).data;
+  } catch (error) {
+    if (hasCode(error, "CONFIG_INVALID"))
+      throw new WritError("INVALID_ARGUMENT", (error as WritError).message);
+    throw error;
+  }
+}
+
+/** YAML has numbers that JSON does not have, such as 0x1F and .inf. */
+function numberAsWritten(source: string, where: string): unknown {
+  if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return rawJson(source);
+  throw new WritError(
+    "INVALID_ARGUMENT",
+    `${where}: ${source} is not a number of JSON; write it as 31, 0.5 or 1e6`,
+  );
 }
 
 /**
  * Keeps numbers as they were written, because the hub signs what the user wrote: parsing would turn 1.0 into 1 and
  * round 12345678901234567890.
  */
-function parseValue(text: string, where: string): unknown {
+function parseJson(text: string, where: string): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
       typeof value === "number" && context?.source !== undefined ? rawJson(context.source) : value,
@@ -32,15 +70,15 @@ function parseValue(text: string, where: string): unknown {
 /** Part of JavaScript since ES2026; the declarations do not know it yet. */
 const rawJson = (JSON as typeof JSON & { rawJSON(text: string): unknown }).rawJSON;
 
-async function readNamed(path: string, flag: string): Promise<string> {
+async function readNamed(path: string, before: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new WritError("INVALID_ARGUMENT", `${flag} @${path}: the file cannot be read (${codeOf(error)})`);
+    throw new WritError("INVALID_ARGUMENT", `${before}${path}: the file cannot be read (${codeOf(error)})`);
   }
 }
 
-async function readAll(input: AsyncIterable<Buffer | string>, flag: string): Promise<string> {
+async function readStdin(input: AsyncIterable<Buffer | string>, flag: string): Promise<string> {
   // The hub accepts no larger job.
   const bytes = await collectInput(input, bodyBytes.ordinary);
   if (bytes === null) throw new WritError("TOO_LARGE", `${flag} -: more than ${bodyBytes.ordinary} bytes`);

@@ -17,13 +17,14 @@ import {
   uploadInputs,
 } from "./file-options.ts";
 import { addCwdOption, addEnvOption, addLimitOptions, type LimitFlags, limitsOf } from "./process-options.ts";
-import { readJson } from "./read-json.ts";
+import { readJobFile, readJson } from "./read-json.ts";
 import { saveArtifacts } from "./save-artifacts.ts";
 import { watchJob } from "./watch-job.ts";
 
 type SubmitFlags = RunFlags &
   LimitFlags &
   FileFlags & {
+    file?: string;
     params?: string;
     priority?: number;
     attempts?: number;
@@ -38,8 +39,15 @@ const noLimit = { cpu: "no limit", memory: "no limit", io: "high" };
 
 export function define(command: Command, context: CliContext): void {
   command
-    .argument("<type>", "the type of the job, such as image.resize; workers are matched by it")
+    .argument(
+      "[type]",
+      "the type of the job, such as image.resize; workers are matched by it; required without --file",
+    )
     .argument("[command...]", "the command to run, after --exec or --kind, and --")
+    .option(
+      "--file <file>",
+      "a job with any field of POST /jobs, as YAML or JSON, or - to read standard input; other options replace its fields",
+    )
     .option("--params <json>", "parameters as JSON, @FILE to read a file, or - to read standard input")
     .option("--priority <n>", "1 (lowest) to 10 (highest) (default: 5)", wholeNumber(1, 10))
     .option(
@@ -81,20 +89,33 @@ export function define(command: Command, context: CliContext): void {
     .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
     .option("--wait", "wait until the job has ended; exit with 1 if it did not complete");
   addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
-  addOutputOption(addFileOptions(command)).action((type: string, words: string[], flags: SubmitFlags) => {
-    if (flags.output !== undefined && !flags.wait)
-      throw new WritError(
-        "INVALID_ARGUMENT",
-        "--output: needs --wait, because the files come when the job has ended",
-      );
-    return withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags }));
-  });
+  addOutputOption(addFileOptions(command)).action(
+    (type: string | undefined, words: string[], flags: SubmitFlags) => {
+      refuseIncomplete(type, flags);
+      return withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags }));
+    },
+  );
+}
+
+function refuseIncomplete(
+  type: string | undefined,
+  { file, params, inputJson, output, wait }: SubmitFlags,
+): void {
+  if (type === undefined && file === undefined)
+    throw new WritError("INVALID_ARGUMENT", "no type given; name one, or give a job with --file");
+  if (file === "-" && (params === "-" || inputJson === "-"))
+    throw new WritError("INVALID_ARGUMENT", "--file -: standard input can be read only once");
+  if (output !== undefined && !wait)
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      "--output: needs --wait, because the files come when the job has ended",
+    );
 }
 
 type SubmitInput = {
   context: CliContext;
   command: Command;
-  type: string;
+  type: string | undefined;
   words: string[];
   flags: SubmitFlags;
 };
@@ -121,29 +142,42 @@ async function stateOf(writ: Writ, { id, status }: Accepted): Promise<Pick<RpcJo
   return { job_id: id, state };
 }
 
+/** The job of --file, with what the flags say in place of its fields. */
 async function describeJob(
   context: CliContext,
   writ: Writ,
   { type, words, flags }: Omit<SubmitInput, "context" | "command">,
 ): Promise<JobInput> {
-  const run = await describeRun(context, words, flags);
-  const params = flags.params === undefined ? undefined : await readJson(context, "--params", flags.params);
-  // Last, because it may take long: what is wrong with the other flags has been said by then.
-  const files = { inputs: await uploadInputs(context, writ.files, flags), collect: collectedBy(flags) };
-  const hasFiles = files.inputs !== undefined || files.collect !== undefined;
-  const limits = limitsOf(flags);
-  return {
+  const file: Record<string, unknown> =
+    flags.file === undefined ? {} : await readJobFile(context, flags.file);
+  if (flags.timeout !== undefined) for (const name of ["timeout_sec", "max_runtime_ms"]) delete file[name];
+  const run = (await describeRun(context, words, flags)) ?? file["run"];
+  const limits = given(limitsOf(flags));
+  const ofFlags = {
     type,
-    run: hasFiles ? { ...(run ?? { kind: "handler" }), ...files } : run,
-    params,
-    limits: Object.values(limits).every((limit) => limit === undefined) ? undefined : limits,
+    params: flags.params === undefined ? undefined : await readJson(context, "--params", flags.params),
+    limits: limits === undefined ? undefined : { ...(file["limits"] as object), ...limits },
     priority: flags.priority,
     max_attempts: flags.attempts,
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,
     idempotency_key: flags.idempotencyKey,
-    requires: flags.tag === undefined ? undefined : { tags: flags.tag },
+    requires: flags.tag === undefined ? undefined : { ...(file["requires"] as object), tags: flags.tag },
   };
+  // Last, because it may take long: what is wrong with the other flags has been said by then.
+  const files = given({
+    inputs: await uploadInputs(context, writ.files, flags),
+    collect: collectedBy(flags),
+  });
+  const whole = files === undefined ? run : { ...((run as object) ?? { kind: "handler" }), ...files };
+  // What the file holds is checked by the hub, which names the field.
+  return { ...file, ...given(ofFlags), ...given({ run: whole }) } as JobInput;
+}
+
+/** The members that have a value; undefined if none has. */
+function given<T extends object>(members: T): Partial<T> | undefined {
+  const known = Object.entries(members).filter(([, value]) => value !== undefined);
+  return known.length === 0 ? undefined : (Object.fromEntries(known) as Partial<T>);
 }
 
 function describeTimeout(ms: number | undefined): Pick<JobInput, "timeout_sec" | "max_runtime_ms"> {

@@ -21,7 +21,7 @@ export async function watchJob(
   line.clear();
   const job = jobOfView(ended);
   if (isJson) context.stdout.write(`${safeJson({ ...job, result: ended.result })}\n`);
-  else context.stderr.write(`${ending(context, job)}\n`);
+  else context.stderr.write(`${ending(context, job)}${shownResult(ended.result)}\n`);
   if (!hasSucceeded(job)) context.exitCode = 1;
 }
 
@@ -57,6 +57,18 @@ function ending(context: CliContext, job: RpcJob): string {
   const took = formatDuration((job.ended_at ?? job.created_at) - job.created_at);
   if (hasSucceeded(job)) return `${paint.green(job.state)} after ${took}`;
   return `${paint.red(job.state)} after ${took}: ${neutraliseLine(job.reason || "no reason was given")}`;
+}
+
+// Longer ones would bury the line; `jobctl result` prints them whole.
+const resultCharactersMax = 500;
+
+/** The result stands beside the ending, and not on stdout: scripts read the id there. */
+function shownResult(result: unknown): string {
+  if (result === null || result === undefined) return "";
+  const text = neutraliseLine(safeJson(result));
+  return text.length <= resultCharactersMax
+    ? `, result ${text}`
+    : ", with a result that `jobctl result ID` prints";
 }
 
 /** One line on the terminal that is overwritten with each change. Nothing is written when stderr is no terminal. */
