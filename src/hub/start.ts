@@ -18,7 +18,7 @@ import { lockDatabase } from "./database-lock.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
-import { createApp } from "./http/app.ts";
+import { createListener } from "./http/listener.ts";
 import { OpenBodies } from "./http/open-bodies.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { HttpServer } from "./http/server.ts";
@@ -142,7 +142,7 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
   const bodies = new OpenBodies(deps.clock, (error) =>
     deps.logger.error({ err: error }, "an unfinished body could not be checked"),
   );
-  const http = new HttpServer(createApp({ ...deps, streams, bodies }), deps, given ?? own);
+  const http = new HttpServer(createListener({ ...deps, streams, bodies }), deps, given ?? own);
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
   return { http, rpc, streams, bodies };
 }

@@ -2,9 +2,8 @@ import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { getRequestListener } from "@hono/node-server";
 import { applyQuotas, ensureAdminToken, prepareHome } from "../../src/hub/first-start.ts";
-import { createApp } from "../../src/hub/http/app.ts";
+import { createListener } from "../../src/hub/http/listener.ts";
 import { OpenBodies } from "../../src/hub/http/open-bodies.ts";
 import { OpenStreams } from "../../src/hub/http/open-streams.ts";
 import { openDeps } from "../../src/hub/open-deps.ts";
@@ -42,8 +41,7 @@ export async function startMemoryHub(
   });
   const services = [deps.feed, deps.receipts, bodies, streams, deps.dispatcher];
   await startAll(services);
-  const { fetch } = createApp({ ...deps, streams, bodies });
-  const server = createServer(getRequestListener(fetch, { overrideGlobalObjects: false }));
+  const server = createServer(createListener({ ...deps, streams, bodies }));
   const hub = testHub({
     url: "http://127.0.0.1:3000",
     port: 3000,

@@ -41,7 +41,7 @@ export const adminHandlers: Handlers<
     return done;
   },
 
-  async createSession({ deps, credentials, body, context, origin }) {
+  async createSession({ deps, credentials, body, exchange, origin }) {
     if (body.code !== undefined && body.token !== undefined) {
       throw invalidArgument({ path: "code", message: "must not be given with a token" });
     }
@@ -52,7 +52,7 @@ export const adminHandlers: Handlers<
         : await redeemLoginCode(deps, body.code, origin);
     const known = { ...origin, userId: identity.userId };
     const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known });
-    const isSecure = isTls(context.env.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
+    const isSecure = isTls(exchange.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
     const secure = isSecure ? "; Secure" : "";
     const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
     return { status: 200, body: identityView(identity), headers: { "Set-Cookie": cookie } };

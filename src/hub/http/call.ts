@@ -8,10 +8,14 @@ import type { Identity } from "../../core/identity.ts";
 import type { JobToken } from "../../signing/job-token.ts";
 import type { HubDeps } from "../deps.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
+import type { Exchange } from "./exchange.ts";
 import type { OpenBodies } from "./open-bodies.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
-export type HttpEnv = { Bindings: { incoming: IncomingMessage; outgoing: ServerResponse } };
+export type HttpEnv = {
+  Bindings: { incoming: IncomingMessage; outgoing: ServerResponse };
+  Variables: { exchange: Exchange };
+};
 export type HttpContext = Context<HttpEnv>;
 
 /** What the transport itself depends on, beside the use cases. */
@@ -22,7 +26,7 @@ type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;
 /** A checked request: who is calling, from where, and data in the shapes of its route. */
 export type Call<N extends RouteName> = {
   deps: HttpDeps;
-  context: HttpContext;
+  exchange: Exchange;
   identity: Identity;
   credentials: Credentials;
   /** The attempt of a job that calls with its own token; null for everybody else. */

@@ -4,13 +4,14 @@ import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { HubSettings } from "../settings.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
+import { headerValues } from "./exchange.ts";
 
 export const sessionCookie = "writ_session";
 
 /** The caller's credentials. A header that is not clearly one bearer token counts as a wrong token, never as none. */
 export function credentialsOf(incoming: IncomingMessage): Credentials {
-  const given = incoming.headersDistinct["authorization"];
-  if (given === undefined) return { bearer: null, session: cookieOf(incoming) };
+  const given = headerValues(incoming, "authorization");
+  if (given.length === 0) return { bearer: null, session: cookieOf(incoming) };
   const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,8192})$/.exec(given[0]!) : null;
   return { bearer: match?.[1] ?? "", session: null };
 }

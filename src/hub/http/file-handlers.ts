@@ -11,8 +11,8 @@ import { putObject } from "./take-object.ts";
 import { ticketOf } from "./ticket-of.ts";
 
 export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
-  async presignFiles({ deps, identity, origin, body, context }) {
-    const hubUrl = hubUrlOf(context.env.incoming, deps.settings);
+  async presignFiles({ deps, identity, origin, body, exchange }) {
+    const hubUrl = hubUrlOf(exchange.incoming, deps.settings);
     const owner = ownerOf(identity);
     const urls = await presignFiles(deps, { owner, identity, origin, requests: body, hubUrl });
     return { status: 200, body: { urls } };
@@ -23,11 +23,11 @@ export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
     return { status: 200, body: { files } };
   },
 
-  async getArtifact({ deps, identity, origin, params, query, context }) {
+  async getArtifact({ deps, identity, origin, params, query, exchange }) {
     const asked = { identity, origin, jobId: params.id, key: params.key, folderId: query.folder_id };
     const isPreview = query.preview ?? false;
     // A page shows pictures of its own origin only, whatever the hub's public address is.
-    const hubUrl = isPreview ? "" : hubUrlOf(context.env.incoming, deps.settings);
+    const hubUrl = isPreview ? "" : hubUrlOf(exchange.incoming, deps.settings);
     const location = await artifactUrl(deps, { ...asked, hubUrl, isPreview });
     return { status: 302, headers: { Location: location, "Cache-Control": "no-store" } };
   },
@@ -38,8 +38,8 @@ export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
   },
 
   async presignByToken(call) {
-    const { deps, body, context } = call;
-    const hubUrl = hubUrlOf(context.env.incoming, deps.settings);
+    const { deps, body, exchange } = call;
+    const hubUrl = hubUrlOf(exchange.incoming, deps.settings);
     const urls = await presignByToken(deps, { ...tokenCall(call), requests: body, hubUrl });
     return { status: 200, body: { urls } };
   },

@@ -1,6 +1,7 @@
 import { openObject, type ReadableObject } from "../use-cases/files/read-object.ts";
 import { uploadProgress } from "../use-cases/files/receive-upload.ts";
-import { type Answer, type Call, type HttpContext, written } from "./call.ts";
+import { type Answer, type Call, written } from "./call.ts";
+import { type Exchange, headerOf } from "./exchange.ts";
 import { drained, parseRange } from "./stream-output.ts";
 import { ticketOf } from "./ticket-of.ts";
 
@@ -9,18 +10,18 @@ const stuckMs = 120_000;
 
 /** The bytes of a file for a signed URL, all or a range of them. HEAD answers without them, also for an upload. */
 export async function getObject(call: Call<"getObject">): Promise<Answer<"getObject">> {
-  const { deps, context } = call;
+  const { deps, exchange } = call;
   const ticket = ticketOf(call);
   if (ticket.method === "PUT") {
     const { size, isComplete } = await uploadProgress(deps, ticket);
-    return head(context, 200, {
+    return head(exchange, 200, {
       "Upload-Offset": String(size),
       "Upload-Complete": isComplete ? "?1" : "?0",
       "Content-Length": "0",
     });
   }
   const object = await openObject(deps, ticket);
-  const range = parseRange(context.req.header("range"), object.size, "file");
+  const range = parseRange(headerOf(exchange, "range"), object.size, "file");
   const { start, end } = range ?? { start: 0, end: object.size };
   const status = range === null ? 200 : 206;
   const headers = {
@@ -28,12 +29,12 @@ export async function getObject(call: Call<"getObject">): Promise<Answer<"getObj
     "Content-Length": String(end - start),
     ...(range === null ? {} : { "Content-Range": `bytes ${start}-${end - 1}/${object.size}` }),
   };
-  if (context.req.method === "HEAD") return head(context, status, headers);
-  return send(context, object, { start, end, status, headers });
+  if (exchange.incoming.method === "HEAD") return head(exchange, status, headers);
+  return send(exchange, object, { start, end, status, headers });
 }
 
 async function send(
-  context: HttpContext,
+  { outgoing }: Exchange,
   object: ReadableObject,
   {
     start,
@@ -42,7 +43,6 @@ async function send(
     headers,
   }: { start: number; end: number; status: 200 | 206; headers: Record<string, string> },
 ): Promise<Answer<"getObject">> {
-  const { outgoing } = context.env;
   outgoing.writeHead(status, headers);
   try {
     for await (const piece of object.read(start, end)) {
@@ -58,14 +58,17 @@ async function send(
   return { status, body: written };
 }
 
-async function takenBy(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {
+async function takenBy(outgoing: Exchange["outgoing"]): Promise<void> {
   const stuck = setTimeout(() => outgoing.destroy(), stuckMs);
   await drained(outgoing);
   clearTimeout(stuck);
 }
 
-function head(context: HttpContext, status: 200 | 206, headers: Record<string, string>): Answer<"getObject"> {
-  const { outgoing } = context.env;
+function head(
+  { outgoing }: Exchange,
+  status: 200 | 206,
+  headers: Record<string, string>,
+): Answer<"getObject"> {
   outgoing.writeHead(status, { "Content-Type": "application/octet-stream", ...headers });
   outgoing.end();
   return { status, body: written };

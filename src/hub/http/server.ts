@@ -1,8 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
-import type { Hono } from "hono";
 import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
@@ -10,8 +8,8 @@ import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import type { HubSettings } from "../settings.ts";
-import type { HttpEnv } from "./call.ts";
 import { LateRequests } from "./late-requests.ts";
+import type { Listener } from "./listener.ts";
 
 /** The headers of a request must arrive within ten seconds; `LateRequests` says how long the rest may take. */
 const headersTimeoutMs = 10_000;
@@ -35,18 +33,13 @@ export class HttpServer implements Service {
   /** The same server, if it uses TLS. */
   readonly #tlsServer: TlsServer | null;
 
-  constructor(
-    app: Hono<HttpEnv>,
-    { settings, clock }: { settings: HubSettings; clock: Clock },
-    pair: KeyPair,
-  ) {
+  constructor(answer: Listener, { settings, clock }: { settings: HubSettings; clock: Clock }, pair: KeyPair) {
     this.#late = new LateRequests(clock);
-    const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-    const listener: typeof answer = (incoming, outgoing) => {
+    const listener: Listener = (incoming, outgoing) => {
       // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
-      if (!this.#server.listening) (outgoing as ServerResponse).shouldKeepAlive = false;
-      this.#late.watch(incoming as IncomingMessage);
-      return answer(incoming, outgoing);
+      if (!this.#server.listening) outgoing.shouldKeepAlive = false;
+      this.#late.watch(incoming);
+      answer(incoming, outgoing);
     };
     const options = {
       requestTimeout: 0,

@@ -7,6 +7,7 @@ import { findJob } from "../use-cases/jobs/find-job.ts";
 import { visibleTo } from "../use-cases/jobs/list-jobs.ts";
 import { liveEvent } from "../views/event-view.ts";
 import { type Answer, type Call, written } from "./call.ts";
+import { headerOf } from "./exchange.ts";
 
 export const sseHeaders = {
   "Content-Type": "text/event-stream; charset=utf-8",
@@ -19,12 +20,12 @@ export const ssePing = ": still here\n\n";
 
 /** Live events of the jobs that the caller may see, from Last-Event-ID on or from now. */
 export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"streamEvents">> {
-  const { deps, identity, origin, query, context } = call;
+  const { deps, identity, origin, query, exchange } = call;
   if (query.job_id !== undefined) await findJob(deps, { identity, origin, jobId: query.job_id, to: "read" });
-  const lastEventId = parseLastEventId(context.req.header("last-event-id"));
+  const lastEventId = parseLastEventId(headerOf(exchange, "last-event-id"));
   const canResume = lastEventId === null || (await deps.feed.canResume(lastEventId));
   const onEnd = await admitEventStream(deps, { identity, origin });
-  const stream = deps.streams.open(context.env.outgoing, {
+  const stream = deps.streams.open(exchange.outgoing, {
     headers: sseHeaders,
     onEnd,
     ping: ssePing,

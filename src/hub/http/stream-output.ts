@@ -1,20 +1,21 @@
 import { WritError } from "../../core/errors.ts";
 import { admitOutputStream } from "../use-cases/access/admit-stream.ts";
 import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
-import { type Answer, type Call, type HttpContext, written } from "./call.ts";
+import { type Answer, type Call, written } from "./call.ts";
+import { type Exchange, headerOf } from "./exchange.ts";
 import { stillAllowed } from "./stream-events.ts";
 
 /** The bytes of one stream of one attempt: what exists, a range of it, or all of it as it is written. */
 export async function readOutput(call: Call<"readOutput">): Promise<Answer<"readOutput">> {
-  const { deps, identity, origin, params, query, context } = call;
+  const { deps, identity, origin, params, query, exchange } = call;
   const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
   const output = await openOutput(deps, request);
   const offset = query.offset ?? 0;
   if (query.follow === true) return follow(call, output, offset);
-  const range = parseRange(context.req.header("range"), output.size, "output");
-  if (range !== null) return send(context, output, { ...range, isPart: true });
+  const range = parseRange(headerOf(exchange, "range"), output.size, "output");
+  if (range !== null) return send(exchange, output, { ...range, isPart: true });
   if (offset > output.size) throw unsatisfiable(output.size, "output");
-  return send(context, output, { start: offset, end: output.size, isPart: false });
+  return send(exchange, output, { start: offset, end: output.size, isPart: false });
 }
 
 async function follow(
@@ -22,9 +23,9 @@ async function follow(
   output: Output,
   offset: number,
 ): Promise<Answer<"readOutput">> {
-  const { deps, context, identity, origin } = call;
+  const { deps, exchange, identity, origin } = call;
   const onEnd = await admitOutputStream(deps, { identity, origin });
-  const stream = deps.streams.open(context.env.outgoing, {
+  const stream = deps.streams.open(exchange.outgoing, {
     headers: headersOf(output),
     onEnd,
     isStillAllowed: stillAllowed(call),
@@ -37,7 +38,7 @@ async function follow(
       if (stream.signal.aborted) return;
       deps.logger.warn({ err: error }, "following an output failed");
       // A normal end would look as if this had been everything.
-      context.env.outgoing.destroy();
+      exchange.outgoing.destroy();
     }
   };
   void pump();
@@ -45,7 +46,7 @@ async function follow(
 }
 
 async function send(
-  context: HttpContext,
+  { outgoing }: Exchange,
   output: Output,
   part: { start: number; end: number; isPart: boolean },
 ): Promise<Answer<"readOutput">> {
@@ -56,7 +57,6 @@ async function send(
     "Content-Length": String(end - start),
   };
   if (isPart) headers["Content-Range"] = `bytes ${start}-${end - 1}/${output.size}`;
-  const { outgoing } = context.env;
   const status = isPart ? 206 : 200;
   outgoing.writeHead(status, headers);
   for await (const chunk of output.read(start, end)) {
@@ -67,7 +67,7 @@ async function send(
   return { status, body: written };
 }
 
-export function drained(outgoing: HttpContext["env"]["outgoing"]): Promise<void> {
+export function drained(outgoing: Exchange["outgoing"]): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       outgoing.off("drain", done);

@@ -8,8 +8,8 @@ import { ticketOf } from "./ticket-of.ts";
 
 /** Bytes of a file for a signed URL, whole or from where an earlier request ended. They are never all in memory. */
 export async function putObject(call: Call<"putObject">): Promise<Answer<"putObject">> {
-  const { deps, identity, origin, context } = call;
-  const { incoming } = context.env;
+  const { deps, identity, origin, exchange } = call;
+  const { incoming } = exchange;
   const ticket = ticketOf(call);
   const encoding = incoming.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {

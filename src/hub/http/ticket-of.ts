@@ -4,7 +4,7 @@ import type { Call } from "./call.ts";
 type TicketCall = Call<"putObject" | "getObject" | "removeObject" | "completeUpload">;
 
 /** What the URL of this request allows, for its method. */
-export function ticketOf({ deps, params, context }: TicketCall): FileTicket {
+export function ticketOf({ deps, params, exchange }: TicketCall): FileTicket {
   const { macKey } = deps.keys;
-  return readTicket(macKey, params.ticket, { method: context.req.method, nowMs: deps.clock.nowMs() });
+  return readTicket(macKey, params.ticket, { method: exchange.incoming.method!, nowMs: deps.clock.nowMs() });
 }

@@ -12,7 +12,8 @@ import { failJob, finishJob, finishJobs } from "../use-cases/workers/finish-jobs
 import { issueJobToken } from "../use-cases/workers/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/workers/manage-workers.ts";
 import { signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
-import { type Call, done, type Handlers, type HttpContext, written } from "./call.ts";
+import { type Call, done, type Handlers, written } from "./call.ts";
+import { type Exchange, headerOf } from "./exchange.ts";
 import { sseHeaders, ssePing, stillAllowed } from "./stream-events.ts";
 
 export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
@@ -41,11 +42,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   },
 
   async streamCommands(call) {
-    const { deps, identity, origin, params, context } = call;
+    const { deps, identity, origin, params, exchange } = call;
     await findActingWorker(deps, { identity, workerId: params.id });
     const isAllowed = stillAllowed(call);
     const onEnd = await admitCommandStream(deps, { identity, origin, workerId: params.id });
-    const stream = deps.streams.open(context.env.outgoing, {
+    const stream = deps.streams.open(exchange.outgoing, {
       headers: sseHeaders,
       ping: ssePing,
       onEnd,
@@ -115,15 +116,15 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     return { status: 200, body: { job_token: token, expires_at: expiresAt } };
   },
 
-  async appendOutput({ deps, identity, origin, params, query, body, context }) {
+  async appendOutput({ deps, identity, origin, params, query, body, exchange }) {
     const { id: jobId, stream } = params;
-    const attempt = { ...fenceHeaders(context), identity, origin, jobId };
+    const attempt = { ...fenceHeaders(exchange), identity, origin, jobId };
     const { size } = await appendOutput(deps, { ...attempt, stream, offset: query.offset, bytes: body });
     return { status: 200, body: { size } };
   },
 
-  async finishJob({ deps, identity, origin, params, body, context }) {
-    const idempotencyKey = context.req.header("x-idempotency-key") ?? null;
+  async finishJob({ deps, identity, origin, params, body, exchange }) {
+    const idempotencyKey = headerOf(exchange, "x-idempotency-key") ?? null;
     const call = { identity, origin, jobId: params.id, body, idempotencyKey };
     const { job, duplicate } = await finishJob(deps, call);
     return { status: 200, body: { status: job.status, ...(duplicate ? { duplicate } : {}) } };
@@ -193,15 +194,15 @@ function claimOf(body: Call<"claimJob">["body"]) {
 }
 
 /** Output is raw bytes, so the attempt is named in headers; a missing header is refused like a missing field. */
-function fenceHeaders(context: HttpContext): { worker_id: string; attempt?: number; token?: string } {
-  const workerId = context.req.header("x-worker-id");
+function fenceHeaders(exchange: Exchange): { worker_id: string; attempt?: number; token?: string } {
+  const workerId = headerOf(exchange, "x-worker-id");
   if (workerId === undefined) throw invalidArgument({ path: "X-Worker-Id", message: "is required" });
-  const attempt = context.req.header("x-job-attempt");
+  const attempt = headerOf(exchange, "x-job-attempt");
   if (attempt !== undefined && !/^[1-9]\d{0,14}$/.test(attempt))
     throw invalidArgument({ path: "X-Job-Attempt", message: "must be a whole number" });
   return {
     worker_id: workerId,
     attempt: attempt === undefined ? undefined : Number(attempt),
-    token: context.req.header("x-lease-token"),
+    token: headerOf(exchange, "x-lease-token"),
   };
 }

@@ -1,9 +1,10 @@
 import { type ErrorCode, errorTable, WritError } from "../../core/errors.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { redactText } from "../../runtime/redact.ts";
+import { jsonReply, type Reply } from "./reply.ts";
 
-/** The one place where an error becomes a response. Unexpected errors are logged and tell strangers nothing. */
-export function errorResponse(error: unknown, requestId: string, logger: Logger): Response {
+/** The one place where an error becomes a reply. Unexpected errors are logged and tell strangers nothing. */
+export function errorReply(error: unknown, requestId: string, logger: Logger): Reply {
   const known = error instanceof WritError ? error : unforeseen(error, requestId, logger);
   const { http } = errorTable[known.code];
   const { retry_after_sec: _, ...details } = http < 500 ? (known.details ?? {}) : {};
@@ -20,10 +21,7 @@ export function errorResponse(error: unknown, requestId: string, logger: Logger)
     },
   };
   // A message or the name of a field may contain what the caller sent, and callers send tokens to the wrong places.
-  return new Response(redactText(JSON.stringify(body)), {
-    status: http,
-    headers: { "Content-Type": "application/json", ...headersFor(known.code, known.details) },
-  });
+  return jsonReply(http, redactText(JSON.stringify(body)), headersFor(known.code, known.details));
 }
 
 function headersFor(code: ErrorCode, details: WritError["details"] = {}): Record<string, string> {

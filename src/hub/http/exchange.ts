@@ -1,0 +1,37 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RouteName } from "../../contract/routes.ts";
+import type { Identity } from "../../core/identity.ts";
+
+/** A request and its response while they are served, and what the log will say about them. */
+export type Exchange = {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  /** Without the query. */
+  readonly path: string;
+  /** Null until a route was found. */
+  route: RouteName | null;
+  /** Null until the caller is known. */
+  identity: Identity | null;
+  /** Null if nothing was refused. */
+  requestId: string | null;
+};
+
+export function openExchange(incoming: IncomingMessage, outgoing: ServerResponse, path: string): Exchange {
+  return { incoming, outgoing, path, route: null, identity: null, requestId: null };
+}
+
+/** Every value of a header, in order: where only one may be given, a second one must not be overlooked. */
+export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const values: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const given = rawHeaders[index]!;
+    if (given.length === name.length && given.toLowerCase() === name) values.push(rawHeaders[index + 1]!);
+  }
+  return values;
+}
+
+/** The value of a header; several are joined with commas. */
+export function headerOf({ incoming }: Pick<Exchange, "incoming">, name: string): string | undefined {
+  const given = incoming.headers[name];
+  return Array.isArray(given) ? given.join(", ") : given;
+}

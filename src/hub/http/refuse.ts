@@ -1,0 +1,23 @@
+import type { IncomingMessage } from "node:http";
+import { invalidArgument, WritError } from "../../core/errors.ts";
+import type { HttpDeps } from "./call.ts";
+import { discardBody } from "./discard-body.ts";
+import { errorReply } from "./error-reply.ts";
+import { type Exchange, headerValues } from "./exchange.ts";
+import type { Reply } from "./reply.ts";
+
+/** Counts a refusal and gives it the id under which the log mentions it. */
+export async function refuse(deps: HttpDeps, exchange: Exchange, error: unknown): Promise<Reply> {
+  const requestId = deps.ids.recordId();
+  exchange.requestId = requestId;
+  if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
+  await discardBody(exchange.incoming, deps.clock, error);
+  return errorReply(error, requestId, deps.logger);
+}
+
+/** Two proxies may each believe another one of two hosts, so a request with two is meant for nobody. */
+export function checkHost(incoming: IncomingMessage): void {
+  if (headerValues(incoming, "host").length > 1) {
+    throw invalidArgument({ path: "Host", message: "must be given once" });
+  }
+}

@@ -1,0 +1,46 @@
+import type { ServerResponse } from "node:http";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { answerRow, type Route } from "../../contract/route.ts";
+import { type AnyAnswer, written } from "./call.ts";
+
+/** What goes back to the caller; the body is null if there is none, or `written` if the handler has sent it. */
+export type Reply = {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: string | null | typeof written;
+};
+
+const json = { "Content-Type": "application/json" } as const;
+
+/** The one place where the answer of a handler becomes a reply. */
+export function replyTo(route: Route, { status, headers = {}, body }: AnyAnswer): Reply {
+  if (body === written) return { status, headers, body };
+  if (body === undefined) return { status, headers, body: null };
+  const type = answerRow(route, status)?.type;
+  if (type === undefined) return jsonReply(status, JSON.stringify(body), headers);
+  return { status, headers: { "Content-Type": type, ...headers }, body: body as string };
+}
+
+export function jsonReply(status: number, body: string, headers: Readonly<Record<string, string>>): Reply {
+  return { status, headers: { ...json, ...headers }, body };
+}
+
+/** For calls that came through Hono. */
+export function responseOf({ status, headers, body }: Reply): Response {
+  return body === written ? RESPONSE_ALREADY_SENT : new Response(body, { status, headers });
+}
+
+/** For calls that did not: no `Response` is made, which would cost more than a small call. */
+export function sendReply(outgoing: ServerResponse, { status, headers, body }: Reply): void {
+  if (body === written || outgoing.destroyed) return;
+  if (outgoing.headersSent) {
+    // What was sent before the error looks like a good answer as long as it can end.
+    outgoing.destroy();
+    return;
+  }
+  if (body === null) {
+    outgoing.writeHead(status, headers).end();
+    return;
+  }
+  outgoing.writeHead(status, { ...headers, "Content-Length": Buffer.byteLength(body) }).end(body);
+}

@@ -1,0 +1,144 @@
+import type { IncomingMessage } from "node:http";
+import { bodyBytes, type Route } from "../../contract/route.ts";
+import { type RouteName, routes } from "../../contract/routes.ts";
+import { invalidArgument, WritError } from "../../core/errors.ts";
+import type { Origin } from "../../core/events.ts";
+import type { Identity } from "../../core/identity.ts";
+import type { JobToken } from "../../signing/job-token.ts";
+import { authenticate, type Credentials } from "../use-cases/access/authenticate.ts";
+import { callerOf } from "../use-cases/access/caller-of.ts";
+import { parseShape } from "../use-cases/access/parse-shape.ts";
+import { recordDenial } from "../use-cases/access/record-denial.ts";
+import { recordRequest } from "../use-cases/audit/record-request.ts";
+import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
+import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
+import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
+import type { Exchange } from "./exchange.ts";
+import { handlers } from "./handlers.ts";
+import { hungUp, readBytes, readJson } from "./read-body.ts";
+import { type Reply, replyTo } from "./reply.ts";
+
+/** A request whose route is known, with the parts of its address as they were sent. */
+type Served = {
+  name: RouteName;
+  exchange: Exchange;
+  params: Record<string, string>;
+  queries: Record<string, string[]>;
+};
+
+/**
+ * Serves one call of a route, however the route was found. The checks come in this order: who is calling, may they, and
+ * what did they send.
+ */
+export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply> {
+  const { name, exchange } = served;
+  const { incoming } = exchange;
+  const route: Route = routes[name];
+  const startedAt = deps.clock.monotonicMs();
+  exchange.route = name;
+  const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
+  const credentials = credentialsOf(incoming);
+  const caller = { identity: nobody, origin };
+  let request: { params?: unknown; query?: unknown; body?: unknown } = {};
+  try {
+    const { identity, jobToken } = await admit(deps, served, { credentials, origin });
+    caller.identity = identity;
+    caller.origin = { ...origin, userId: caller.identity.userId };
+    exchange.identity = identity;
+    if (jobToken === null) checkRole(route, caller.identity);
+    request = {
+      params: route.params && parseShape(route.params, served.params),
+      query: route.query && parseShape(route.query, queryOf(served.queries)),
+      body: await bodyOf(deps, { route, incoming, caller }),
+    };
+    const call = {
+      deps,
+      exchange,
+      ...caller,
+      credentials,
+      jobToken,
+      ...request,
+      // Created only for calls that wait: an abort at the end of every small call would cost more than the call.
+      get signal() {
+        return hangUpSignal(exchange);
+      },
+    };
+    const handler = handlers[name] as (call: Call<RouteName>) => Promise<AnyAnswer>;
+    const answer = await handler(call as Call<RouteName>);
+    await recordRequest(deps, { ...request, ...caller, outcome: String(answer.status) });
+    return replyTo(route, answer);
+  } catch (thrown) {
+    const error = await recordDenial(deps, caller, thrown);
+    await recordRequest(deps, { ...request, ...caller, outcome: outcomeOf(error) });
+    throw error;
+  } finally {
+    const labels = { method: route.method, route: route.path };
+    deps.metrics.requestSeconds.observe(labels, (deps.clock.monotonicMs() - startedAt) / 1000);
+  }
+}
+
+function outcomeOf(error: unknown): string {
+  return error instanceof WritError ? error.code : "INTERNAL";
+}
+
+const nobody: Identity = { tokenId: "", role: "viewer", tenantId: null, userId: "anonymous", workerId: null };
+
+async function admit(
+  deps: HttpDeps,
+  { name, exchange }: Served,
+  { credentials, origin }: { credentials: Credentials; origin: Origin },
+): Promise<{ identity: Identity; jobToken: JobToken | null }> {
+  const route: Route = routes[name];
+  const isAnonymous = credentials.bearer === null && credentials.session === null;
+  const stranger = { identity: nobody, jobToken: null };
+  if (route.who === "open" || route.who === "signed URL") return stranger;
+  if (name === "streamEvents" && deps.settings.publicEvents && isAnonymous) return stranger;
+  if (route.who === "job token" && isJobToken(credentials.bearer)) {
+    return authenticateJob(deps, credentials.bearer, origin);
+  }
+  // The page asks before anybody has signed in; that is a question, not an attempt to get in.
+  if (name === "getSession" && isAnonymous) throw new WritError("UNAUTHENTICATED", "nobody is signed in");
+  if (credentials.session !== null) checkBrowser(exchange.incoming, deps.settings);
+  return { identity: await authenticate(deps, credentials, origin), jobToken: null };
+}
+
+function checkRole({ who }: Route, { role }: Identity): void {
+  if (who === "open" || who === "signed URL" || role === "admin") return;
+  if (who !== "job token" && who.includes(role)) return;
+  throw new WritError("PERMISSION_DENIED", `a ${role} token may not do this`);
+}
+
+/** Each name only once, because with two values it would be unclear which one is meant. */
+function queryOf(queries: Record<string, string[]>): Record<string, string> {
+  const query: Record<string, string> = Object.create(null);
+  for (const [name, values] of Object.entries(queries)) {
+    if (values.length > 1) {
+      throw invalidArgument({ path: name, message: `must be given once, not ${values.length} times` });
+    }
+    query[name] = values[0]!;
+  }
+  return query;
+}
+
+async function bodyOf(
+  { bodies }: HttpDeps,
+  request: { route: Route; incoming: IncomingMessage; caller: { identity: Identity; origin: Origin } },
+): Promise<unknown> {
+  const { route, incoming, caller } = request;
+  const limits = {
+    bytesMax: route.bodyBytesMax ?? bodyBytes.ordinary,
+    bodies,
+    caller: callerOf(caller),
+  };
+  if (route.bodyKind === "bytes") return readBytes(incoming, limits);
+  if (route.body === undefined) return undefined;
+  const json = await readJson(incoming, limits);
+  return parseShape(route.body, json);
+}
+
+function hangUpSignal({ outgoing }: Exchange): AbortSignal {
+  const abort = new AbortController();
+  if (outgoing.destroyed) abort.abort(hungUp);
+  outgoing.once("close", () => abort.abort(hungUp));
+  return abort.signal;
+}
