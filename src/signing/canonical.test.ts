@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Decimal, type JsonValue } from "../core/json-value.ts";
-import { canonicalize, isCanonical, pythonFloatRepr } from "./canonical.ts";
+import { Decimal, type JsonValue, toPlain } from "../core/json-value.ts";
+import { canonicalize, isCanonical, pythonFloatRepr, readPlainly } from "./canonical.ts";
 import { parseJson } from "./parse-json.ts";
 
 describe("canonicalize refuses", () => {
@@ -75,6 +75,37 @@ describe("isCanonical refuses", () => {
     '{"a":1,"a":1}',
     "{}\n",
   ])("%s", (text) => expect(isCanonical(text)).toBe(false));
+});
+
+describe("readPlainly", () => {
+  test("reads a text only if the strict parser would read it, and as the same data", () => {
+    const property = fc.property(fc.json({ maxDepth: 4 }), (json) => {
+      const plain = readPlainly(json);
+      if (plain === null) return;
+      expect(isCanonical(json)).toBe(true);
+      expect(plain).toEqual(toPlain(parseJson(json)));
+    });
+    fc.assert(property, { numRuns: 1000 });
+  });
+
+  test.each([
+    '{"a":1,"a":1}',
+    '{"__proto__":1}',
+    '"\\ud800"',
+    "1.0",
+    "-0",
+    "1e400",
+    "9007199254740993",
+    "[1,]",
+    "",
+  ])("leaves %s to the strict parser", (text) => expect(readPlainly(text)).toBe(null));
+
+  test("reads no text that is nested deeper than the strict parser allows", () => {
+    const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(readPlainly(nested(64))).not.toBe(null);
+    expect(readPlainly(nested(65))).toBe(null);
+    expect(() => parseJson(nested(65))).toThrow();
+  });
 });
 
 test.each([

@@ -1,13 +1,27 @@
 import { WritError } from "../core/errors.ts";
 import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
-import { depthCeiling, parseJson } from "./parse-json.ts";
+import { depthCeiling, depthMaxDefault, parseJson } from "./parse-json.ts";
 
 /**
  * The one spelling that is signed: byte for byte what Python's `json.dumps(value, sort_keys=True, separators=(",",
  * ":"))` writes. `parseJson` reads back everything that it writes.
  */
-export function canonicalize(value: JsonValue): string {
-  return writeValue(value, 0);
+export function canonicalize(value: JsonValue, depthMax = depthCeiling): string {
+  return writeValue(value, depthCeiling - depthMax);
+}
+
+/**
+ * What a text in canonical form means, by the plain parser, which is three times as fast as the strict one. If
+ * serialising its result gives the same bytes, the text has no duplicate key and no other spelling of a number, and the
+ * value contains no Decimal. Null for any other text: the strict parser then reads it, or reports what is wrong.
+ */
+export function readPlainly(text: string): JsonValue | null {
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return canonicalize(value, depthMaxDefault) === text ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 /** True if the text is strict JSON in canonical form. */

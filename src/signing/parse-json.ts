@@ -3,7 +3,7 @@ import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts"
 import { type JsonStep, jsonPath } from "./json-path.ts";
 
 /** Deeper than any genuine document. A caller may choose another limit, up to the ceiling. */
-const depthMaxDefault = 64;
+export const depthMaxDefault = 64;
 
 /** The parser recurses once per level; this many levels fit into the stack of any thread. */
 export const depthCeiling = 512;

@@ -167,7 +167,13 @@ describe("verifyClaim refuses a signed document", () => {
 test("verifyClaim answers with what was signed and ignores what stands beside it", () => {
   const claim = { ...buildClaim(), timeout_sec: 9, env: { A: "b" }, repo_root: "/" };
   const verified = verifyClaim({ trusted, workerId, nowMs, claim });
-  expect(Object.keys(verified).sort()).toEqual(["document", "documentSha256", "documentText", "lease"]);
+  expect(Object.keys(verified).sort()).toEqual([
+    "document",
+    "documentSha256",
+    "documentText",
+    "isPlain",
+    "lease",
+  ]);
   expect(verified.documentText).toBe(claim.document);
   expect(verified.documentSha256).toBe(sha256Hex(claim.document));
   expect(canonicalize(verified.document)).toBe(claim.document);

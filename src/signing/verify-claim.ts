@@ -1,6 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import type { JsonObject, JsonValue } from "../core/json-value.ts";
-import { canonicalize } from "./canonical.ts";
+import { canonicalize, readPlainly } from "./canonical.ts";
 import { type VerifyingKey, verifyText } from "./ed25519.ts";
 import { batchText, type Lease, parseLease } from "./lease.ts";
 import { sha256Hex } from "./mac.ts";
@@ -9,6 +9,8 @@ import { parseJson } from "./parse-json.ts";
 /** What a worker may act on: everything here comes from bytes whose signature was checked. */
 export type VerifiedClaim = {
   document: JsonObject;
+  /** It contains no Decimal, so it is already what `toPlain` would make of it. */
+  isPlain: boolean;
   documentText: string;
   documentSha256: string;
   lease: Lease;
@@ -108,9 +110,9 @@ function checkContents(
 ): VerifiedClaim {
   const lease = parseLease(signed.lease);
   checkLease(verifier, lease, documentSha256);
-  const document = readDocument(signed.document);
+  const { document, isPlain } = readDocument(signed.document);
   if (document["job_id"] !== lease.job_id) throw leaseInvalid("it names another job than the document");
-  return { document, documentText: signed.document, documentSha256, lease };
+  return { document, isPlain, documentText: signed.document, documentSha256, lease };
 }
 
 function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): void {
@@ -121,7 +123,13 @@ function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): v
   if (lease.issued_at_ts * 1000 - skewMs > verifier.nowMs) throw leaseInvalid("it was issued in the future");
 }
 
-function readDocument(text: string): JsonObject {
+function readDocument(text: string): Pick<VerifiedClaim, "document" | "isPlain"> {
+  const plain = text.startsWith("{") ? readPlainly(text) : null;
+  if (plain !== null) return { document: plain as JsonObject, isPlain: true };
+  return { document: readStrictly(text), isPlain: false };
+}
+
+function readStrictly(text: string): JsonObject {
   let value: JsonValue;
   let canonical: string;
   try {

@@ -12,7 +12,13 @@ import type { KindOfWorker } from "./waiting-queues.ts";
 export type TenantInLine = { tenant: Tenant; queues: Queue[] };
 
 /** A pending job as it is stored; without a document it has no seal either. */
-export type SealedJob = { job: JobRecord; document: string; mac: Uint8Array | null };
+export type SealedJob = {
+  job: JobRecord;
+  document: string;
+  mac: Uint8Array | null;
+  /** It was sealed in this process and has not left its memory since. */
+  isFresh?: boolean;
+};
 
 /** The claimable jobs of one tenant, best first. `take` moves on to the next one. */
 export type TenantJobs = { peek(): SealedJob | null; take(): void };
@@ -90,8 +96,8 @@ function takeBest(deal: Deal, jobs: TenantJobs): "taken" | "none" | "full" {
   return "none";
 }
 
-function isGenuine(macKey: Buffer, { job, document, mac }: SealedJob): boolean {
-  return mac !== null && isSealed(macKey, job, document, mac);
+function isGenuine(macKey: Buffer, { job, document, mac, isFresh = false }: SealedJob): boolean {
+  return isFresh || (mac !== null && isSealed(macKey, job, document, mac));
 }
 
 /** False if the job is not due after all: it waits again, and the next one is tried. */

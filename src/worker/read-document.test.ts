@@ -24,7 +24,7 @@ const document = {
 
 function refusalOf(changes: object): unknown {
   try {
-    return readDocument({ ...document, ...changes } as never, worker);
+    return readDocument({ document: { ...document, ...changes } as never, isPlain: true }, worker);
   } catch (error) {
     return error instanceof RunFailure ? [error.code, error.detail] : error;
   }

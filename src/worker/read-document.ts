@@ -1,15 +1,18 @@
 import { type JobDocument, jobDocument } from "../contract/document.ts";
-import { type JsonObject, toPlain } from "../core/json-value.ts";
+import { toPlain } from "../core/json-value.ts";
 import { RunFailure } from "../runners/runner.ts";
+import type { VerifiedClaim } from "../signing/verify-claim.ts";
 
 type Accepting = {
   location: string;
   capabilities: readonly { provider: string; model: string }[];
 };
 
+type SignedDocument = Pick<VerifiedClaim, "document" | "isPlain">;
+
 /** Reads a document whose signature has been checked; one that this worker cannot run is an INVALID_JOB. */
-export function readDocument(signed: JsonObject, worker: Accepting): JobDocument {
-  const document = parseDocument(signed);
+export function readDocument(claim: SignedDocument, worker: Accepting): JobDocument {
+  const document = parseDocument(claim);
   if (document.execution_location !== worker.location) {
     throw notAccepted(
       `the job is for ${document.execution_location}, but this worker is at ${worker.location}`,
@@ -27,8 +30,8 @@ export function readDocument(signed: JsonObject, worker: Accepting): JobDocument
   return document;
 }
 
-function parseDocument(signed: JsonObject): JobDocument {
-  const parsed = jobDocument.safeParse(toPlain(signed));
+function parseDocument({ document, isPlain }: SignedDocument): JobDocument {
+  const parsed = jobDocument.safeParse(isPlain ? document : toPlain(document));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const isPath = issue?.path[0] === "allowed_paths" || issue?.path[0] === "repo_root";

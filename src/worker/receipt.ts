@@ -40,8 +40,12 @@ export function receiptOf(
   });
 }
 
+/** What a function that returns nothing has as its result. */
+const nullSha256 = sha256Hex("null");
+
 /** A result that cannot be parsed has no canonical form; the hub will refuse it, and its hash with it. */
 function resultHash(json: string): string {
+  if (json === "null") return nullSha256;
   try {
     return sha256Hex(canonicalize(parseJson(json)));
   } catch (error) {

@@ -147,7 +147,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
   try {
     if (held.stop.signal.aborted)
       return { outcome: stoppedOutcome(stopReasonOf(held.stop.signal), held), isInProcess, startedAtMs };
-    const document = readDocument(held.claim.document, deps.settings);
+    const document = readDocument(held.claim, deps.settings);
     const runner = deps.runners.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
     if (isInProcess) refuseFiles(document);

@@ -42,6 +42,18 @@ export function describeEvents(create: () => StoreUnderTest): void {
       expect(all.filter(({ jobSeq }) => jobSeq === null)).toHaveLength(1);
     });
 
+    it("goes on with the numbers of a job that something was recorded about before it was claimed", async () => {
+      const jobId = await scene().submit();
+      await scene().store.recordEvents({ events: [stale(jobId)] });
+      await scene().claim();
+      const events = await scene().events(jobId);
+      expect(events.map(({ event, jobSeq }) => [jobSeq, event])).toEqual([
+        [1, "JOB_CREATED"],
+        [2, "STALE_RESULT_REJECTED"],
+        [3, "JOB_ASSIGNED"],
+      ]);
+    });
+
     it("says in each event what the job was after it", async () => {
       const claimed = await scene().submitAndStart();
       const [, assigned, started] = await scene().events(claimed.job.id);

@@ -28,7 +28,10 @@ export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
         const answer = writeJob(context, job, change, { rules, origin: null });
         return answer.kind === "moved" ? answer.job : null;
       },
-      delay: ({ seq }) => sql.run("UPDATE jobs SET ready = 0 WHERE seq = ? AND ready = 1", seq),
+      delay: ({ seq }) => {
+        context.fresh.forget(seq);
+        sql.run("UPDATE jobs SET ready = 0 WHERE seq = ? AND ready = 1", seq);
+      },
       nextTurn: () => tallies.add("turn", 1),
     },
     input,
@@ -50,7 +53,7 @@ function tenantJobs(context: Context, { queues }: TenantInLine, max: number): Te
   return {
     peek: () => {
       for (let candidate = candidates.peek(); candidate !== null; candidate = candidates.peek()) {
-        const sealed = loadSealed(context, candidate);
+        const sealed = context.fresh.get(candidate.seq) ?? loadSealed(context, candidate);
         if (sealed !== null) return sealed;
         unreadable.add(candidate.seq);
         candidates.take();

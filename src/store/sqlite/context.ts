@@ -2,6 +2,7 @@ import type { JobRecord } from "../../core/job.ts";
 import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
 import type { QueueBook } from "../queue-book.ts";
 import type { Connection } from "./connection.ts";
+import { FreshJobs } from "./fresh-jobs.ts";
 import { OwnerCounts } from "./owner-counts.ts";
 import { loadBook, writeBook } from "./queue-rows.ts";
 import { Tallies, type TallyMark } from "./tallies.ts";
@@ -18,6 +19,8 @@ export type Context = {
   readonly macKey: Buffer;
   /** Records of jobs that workers hold, so that a result need not read its job again. The fence protects them. */
   readonly held: Map<string, JobRecord>;
+  /** Jobs that can be claimed without reading their rows. */
+  readonly fresh: FreshJobs;
   /** The numbers of claimable jobs that cannot be read, because their pages are broken. */
   readonly unreadable: Set<number>;
   /** True after a failed commit: the next ping tries a write. */
@@ -34,6 +37,7 @@ export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<n
     owners: new OwnerCounts(sql),
     notice: new NoticeBuilder(),
     held: new Map(),
+    fresh: new FreshJobs(),
     unreadable,
     writeFailed: false,
   };
@@ -58,7 +62,13 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
   context.workers.backTo(mark.workers);
   context.owners.backTo(mark.owners);
   context.notice.backTo(mark.notice);
-  context.held.clear();
+  forgetJobs(context);
+}
+
+/** Rows were changed that memory may hold: the next act reads them. */
+export function forgetJobs({ held, fresh }: Context): void {
+  held.clear();
+  fresh.clear();
 }
 
 /** Writes what memory has counted; the last step before a commit. */

@@ -38,10 +38,11 @@ export function recordEvents(context: Context, input: { events: NewEvent[] }): v
 
 function nextJobSeq(context: Context, jobId: string): number | null {
   context.held.delete(jobId);
-  const row = context.sql.first<{ event_count: number }>(
-    "UPDATE jobs SET event_count = event_count + 1 WHERE id = ? RETURNING event_count",
+  const row = context.sql.first<{ seq: number; event_count: number }>(
+    "UPDATE jobs SET event_count = event_count + 1 WHERE id = ? RETURNING seq, event_count",
     jobId,
   );
+  if (row !== null) context.fresh.forget(row.seq);
   return row?.event_count ?? null;
 }
 

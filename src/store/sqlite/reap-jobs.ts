@@ -1,6 +1,6 @@
 import { dueAt, graced } from "../../core/due.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
-import type { Context } from "./context.ts";
+import { type Context, forgetJobs } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
 import { writeJob } from "./write-job.ts";
 
@@ -47,6 +47,6 @@ export function graceLeases(
     input.nowMs,
   );
   sql.run("UPDATE workers SET last_heartbeat = ?1 WHERE last_heartbeat > ?1", input.nowMs);
-  context.held.clear();
+  forgetJobs(context);
   return { extended: held.map(({ id }) => id) };
 }

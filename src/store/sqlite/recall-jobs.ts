@@ -1,5 +1,5 @@
 import type { RecallInput } from "../store.ts";
-import type { Context } from "./context.ts";
+import { type Context, forgetJobs } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
 import { writeJob } from "./write-job.ts";
 
@@ -19,5 +19,6 @@ export function recallJobs(context: Context, input: RecallInput): { recalled: nu
 
 /** Raises the fence of jobs that nobody holds, so that no future attempt has the number of an earlier one. */
 export function raiseAttempts(context: Context, { by }: { by: number }): { raised: number } {
+  forgetJobs(context);
   return { raised: context.sql.run("UPDATE jobs SET attempt = attempt + ? WHERE status = 'pending'", by) };
 }

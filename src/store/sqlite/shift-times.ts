@@ -1,4 +1,4 @@
-import type { Context } from "./context.ts";
+import { type Context, forgetJobs } from "./context.ts";
 
 /** Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays. */
 export function shiftTimes(context: Context, { byMs }: { byMs: number }): { shifted: number } {
@@ -13,6 +13,6 @@ export function shiftTimes(context: Context, { byMs }: { byMs: number }): { shif
   // After an attempt, run_at is the end of the delay before the next one.
   context.sql.run("UPDATE jobs SET run_at = run_at + ? WHERE ready = 0 AND attempt > 0", byMs);
   context.sql.run("UPDATE workers SET last_heartbeat = last_heartbeat + ?", byMs);
-  context.held.clear();
+  forgetJobs(context);
   return { shifted };
 }

@@ -72,5 +72,6 @@ function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
     );
   }
   applyEffects(context, effects);
+  if (effects.readiness === "now") context.fresh.remember(effects.after, job.document);
   return true;
 }

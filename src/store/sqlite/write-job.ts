@@ -37,6 +37,7 @@ export function writeJob(context: Context, job: JobRecord, change: Change, how: 
     }
     // Either the row differs from memory, or memory is about to cause a refusal: read the row.
     context.held.delete(before.id);
+    context.fresh.forget(before.seq);
     const stored = loadJob(context, before.id);
     if (stored === null) return { kind: "unknown" };
     before = stored;
@@ -48,6 +49,7 @@ export function writeJob(context: Context, job: JobRecord, change: Change, how: 
 const heldMax = 20_000;
 
 function hold(context: Context, job: JobRecord): void {
+  context.fresh.forget(job.seq);
   if (!isActive(job.status)) context.held.delete(job.id);
   else if (context.held.size < heldMax || context.held.has(job.id)) context.held.set(job.id, job);
 }
