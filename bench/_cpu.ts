@@ -37,16 +37,41 @@ function cpuUs(pid: number): number {
   return statOf(pid).ownUs;
 }
 
+type Stat = { name: string; parent: number; ownUs: number; childrenUs: number };
+
+function statOf(pid: number): Stat {
+  return statAt(`/proc/${pid}/stat`);
+}
+
 /** Zeros if it has just ended: then its parent has its time. */
-function statOf(pid: number): { parent: number; ownUs: number; childrenUs: number } {
+function statAt(path: string): Stat {
   let stat: string;
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    stat = readFileSync(path, "utf8");
   } catch {
-    return { parent: 0, ownUs: 0, childrenUs: 0 };
+    return { name: "", parent: 0, ownUs: 0, childrenUs: 0 };
   }
+  const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
   // The name of the program comes second, in brackets, and may hold anything.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const sumUs = (first: number) => (Number(fields[first]) + Number(fields[first + 1])) * tickUs;
-  return { parent: Number(fields[1]), ownUs: sumUs(11), childrenUs: sumUs(13) };
+  return { name, parent: Number(fields[1]), ownUs: sumUs(11), childrenUs: sumUs(13) };
+}
+
+/** The CPU time of each kind of thread in a process, by the names that Node gives them. */
+export function cpuByThread(pid: number): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const task of threadsOf(pid)) {
+    const { name, ownUs } = statAt(`/proc/${pid}/task/${task}/stat`);
+    if (name !== "") sums[name] = (sums[name] ?? 0) + ownUs;
+  }
+  return sums;
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }

@@ -3,17 +3,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writ } from "../src/client/index.ts";
 import { treeCpuUs } from "./_cpu.ts";
-import { figure } from "./_figures.ts";
+import { figure, median } from "./_figures.ts";
 import { startBenchHub } from "./_hub.ts";
+import { readOptions } from "./_options.ts";
+import { compareProcesses } from "./peers/exec.ts";
 
 /**
  * Caged process jobs end to end: submitted, signed, claimed, verified, run in a cage where the machine can do that, their
  * output kept, their end receipted. Hub and worker are processes as users run them. Beside jobs per second stands the
  * CPU time of a job in hub, worker, launcher and process together, which other work on the machine changes least.
  * Usage: npm run bench -- exec [jobs] [slots]
+ *
+ * With --peers it is measured beside BullMQ with child_process.spawn and with bubblewrap instead, in turns:
+ * npm run bench -- exec --peers [--rounds N] [--jobs N] [--json] [--save]
  */
-const jobs = Number(process.argv[2] ?? 1_000);
-const slots = Number(process.argv[3] ?? 32);
+const options = readOptions();
+const jobs = Number(options.positionals[0] ?? 1_000);
+const slots = Number(options.positionals[1] ?? 32);
 const rounds = 3;
 const warmUpJobs = 200;
 const lookMs = 50;
@@ -24,40 +30,41 @@ const commands = {
   "caged exec, silent": ["/bin/true"],
 } as const;
 
-const home = prepareHome();
-const hub = await startBenchHub({}, home, "up");
-const writ = new Writ({ url: hub.url, token: hub.token });
-try {
-  for (const argv of Object.values(commands)) await drained(argv, warmUpJobs);
-  const found = new Map<string, { jobsPerSecond: number[]; cpuUs: number[] }>();
-  // In turns, so that whatever else the machine does falls on both alike.
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, argv] of Object.entries(commands)) {
-      const beforeUs = treeCpuUs(hub.pid);
-      const jobsPerSecond = await drained(argv, jobs);
-      const all = found.get(name) ?? { jobsPerSecond: [], cpuUs: [] };
-      all.jobsPerSecond.push(jobsPerSecond);
-      all.cpuUs.push((treeCpuUs(hub.pid) - beforeUs) / jobs);
-      found.set(name, all);
-    }
-  }
-  for (const [name, { jobsPerSecond, cpuUs }] of found) {
-    const spread = [Math.min(...jobsPerSecond), Math.max(...jobsPerSecond)].map(Math.round);
-    figure(name, median(jobsPerSecond), "jobs/s", {
-      jobs,
-      slots,
-      rounds,
-      spread,
-      cpu_us: Math.round(median(cpuUs)),
-    });
-  }
-} finally {
-  writ.close();
-  await hub.stop();
-}
+if (options.peers) await compareProcesses(options);
+else await measureAlone();
 
-function median(values: number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)]!;
+async function measureAlone(): Promise<void> {
+  const home = prepareHome();
+  const hub = await startBenchHub({}, home, "up");
+  const writ = new Writ({ url: hub.url, token: hub.token });
+  try {
+    for (const argv of Object.values(commands)) await drained(writ, argv, warmUpJobs);
+    const found = new Map<string, { jobsPerSecond: number[]; cpuUs: number[] }>();
+    // In turns, so that whatever else the machine does falls on both alike.
+    for (let round = 0; round < rounds; round++) {
+      for (const [name, argv] of Object.entries(commands)) {
+        const beforeUs = treeCpuUs(hub.pid);
+        const jobsPerSecond = await drained(writ, argv, jobs);
+        const all = found.get(name) ?? { jobsPerSecond: [], cpuUs: [] };
+        all.jobsPerSecond.push(jobsPerSecond);
+        all.cpuUs.push((treeCpuUs(hub.pid) - beforeUs) / jobs);
+        found.set(name, all);
+      }
+    }
+    for (const [name, { jobsPerSecond, cpuUs }] of found) {
+      const spread = [Math.min(...jobsPerSecond), Math.max(...jobsPerSecond)].map(Math.round);
+      figure(name, median(jobsPerSecond), "jobs/s", {
+        jobs,
+        slots,
+        rounds,
+        spread,
+        cpu_us: Math.round(median(cpuUs)),
+      });
+    }
+  } finally {
+    writ.close();
+    await hub.stop();
+  }
 }
 
 function prepareHome(): string {
@@ -69,14 +76,14 @@ function prepareHome(): string {
 }
 
 /** How many jobs each second have ended, from the submission of the first to the end of the last. */
-async function drained(argv: readonly string[], count: number): Promise<number> {
+async function drained(writ: Writ, argv: readonly string[], count: number): Promise<number> {
   const job = { type: "exec", run: { kind: "exec" as const, argv: [...argv] } };
   const startedAt = performance.now();
   const accepted: { id: string }[] = [];
   while (accepted.length < count) {
     accepted.push(...(await writ.submitBatch(Array(Math.min(500, count - accepted.length)).fill(job))));
   }
-  while (await isUnderWay()) await new Promise((resolve) => setTimeout(resolve, lookMs));
+  while (await isUnderWay(writ)) await new Promise((resolve) => setTimeout(resolve, lookMs));
   const seconds = (performance.now() - startedAt) / 1000;
   for (const { id } of [accepted[0]!, accepted.at(-1)!]) {
     const { status, fail_reason: reason, output } = await writ.get(id);
@@ -86,7 +93,7 @@ async function drained(argv: readonly string[], count: number): Promise<number> 
   return count / seconds;
 }
 
-async function isUnderWay(): Promise<boolean> {
+async function isUnderWay(writ: Writ): Promise<boolean> {
   const { jobs } = await writ.listPage({ status: ["pending", "assigned", "running"] }, { limit: 1 });
   return jobs.length > 0;
 }

@@ -4,29 +4,41 @@ import { type Calls, type ClaimedJob, connect } from "./_calls.ts";
 import { withCpu } from "./_cpu.ts";
 import { figure, perSecond } from "./_figures.ts";
 import { type BenchHub, startBenchHub } from "./_hub.ts";
+import { readOptions } from "./_options.ts";
+import { compareQueues } from "./peers/queue.ts";
 
 /**
  * How fast the queue is through HTTP: enqueue, claim and complete, singly and in batches of 100, and drained by
  * the SDK's worker with verified signatures. Every accepted job is on disk before the answer (synchronous FULL).
  * Beside the SDK's figures stands the CPU time of each job, which other work on the machine changes least.
  * Usage: npm run bench -- queue [jobs]
+ *
+ * With --peers it is measured beside BullMQ, pg-boss and graphile-worker instead, in turns:
+ * npm run bench -- queue --peers [--rounds N] [--jobs N] [--figures enqueue,bulk,drain,posts] [--rivals writ,bullmq,...]
+ *   [--json] [--save]
  */
-const jobs = Number(process.argv[2] ?? 10_000);
+const options = readOptions();
+const jobs = Number(options.positionals[0] ?? 10_000);
 const batchJobs = 100;
 const producers = 16;
 const workerId = "bench";
 const job = { type: "noop", params: { text: "x".repeat(200) } };
 
-const hub = await startBenchHub();
-const calls = connect(hub);
-try {
-  await calls.register({ worker_id: workerId, cores: 2, ram_gb: 4, tags: [], types: ["noop"] });
-  await singly(calls);
-  await inBatches(calls);
-  await throughSdk(hub);
-} finally {
-  calls.close();
-  await hub.stop();
+if (options.peers) await compareQueues(options);
+else await measureAlone();
+
+async function measureAlone(): Promise<void> {
+  const hub = await startBenchHub();
+  const calls = connect(hub);
+  try {
+    await calls.register({ worker_id: workerId, cores: 2, ram_gb: 4, tags: [], types: ["noop"] });
+    await singly(calls);
+    await inBatches(calls);
+    await throughSdk(hub);
+  } finally {
+    calls.close();
+    await hub.stop();
+  }
 }
 
 async function singly(calls: Calls): Promise<void> {
