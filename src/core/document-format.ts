@@ -17,20 +17,28 @@ export const fieldFormats: Readonly<Record<string, number>> = {
 /** The newest format: this version writes and reads all formats up to it. */
 export const documentFormat = Math.max(1, ...Object.values(fieldFormats));
 
+type FieldPath = { steps: readonly string[]; since: number };
+
+const fieldPaths = pathsOf(fieldFormats);
+
 /** The format of a document is that of its newest field. */
 export function formatOf(document: object, formats = fieldFormats): number {
   let format = 1;
-  for (const [path, since] of Object.entries(formats)) {
-    if (since > format && has(document, path.split("."))) format = since;
+  for (const { steps, since } of formats === fieldFormats ? fieldPaths : pathsOf(formats)) {
+    if (since > format && has(document, steps)) format = since;
   }
   return format;
 }
 
-function has(value: unknown, path: string[]): boolean {
-  const found = path.reduce(
-    (at: unknown, name) =>
-      typeof at === "object" && at !== null ? (at as Record<string, unknown>)[name] : undefined,
-    value,
-  );
-  return found !== undefined;
+function pathsOf(formats: Readonly<Record<string, number>>): FieldPath[] {
+  return Object.entries(formats).map(([path, since]) => ({ steps: path.split("."), since }));
+}
+
+function has(value: unknown, steps: readonly string[]): boolean {
+  let at = value;
+  for (const step of steps) {
+    if (typeof at !== "object" || at === null) return false;
+    at = (at as Record<string, unknown>)[step];
+  }
+  return at !== undefined;
 }

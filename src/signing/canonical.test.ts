@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Decimal, type JsonValue, toPlain } from "../core/json-value.ts";
-import { canonicalize, isCanonical, pythonFloatRepr, readPlainly } from "./canonical.ts";
+import { canonicalize, canonicalWriter, isCanonical, pythonFloatRepr, readPlainly } from "./canonical.ts";
 import { parseJson } from "./parse-json.ts";
 
 describe("canonicalize refuses", () => {
@@ -105,6 +105,36 @@ describe("readPlainly", () => {
     expect(readPlainly(nested(64))).not.toBe(null);
     expect(readPlainly(nested(65))).toBe(null);
     expect(() => parseJson(nested(65))).toThrow();
+  });
+});
+
+describe("canonicalWriter", () => {
+  test("refuses what has no canonical form", () => {
+    const write = canonicalWriter(["a"]);
+    expect(() => write({ a: Number.NaN })).toThrow(expect.objectContaining({ code: "INVALID_JSON" }));
+    expect(() => write({ a: { b: undefined } })).toThrow(expect.objectContaining({ code: "INVALID_JSON" }));
+  });
+
+  test("writes what canonicalize writes, and leaves out what is undefined", () => {
+    const names = ["z", "ä", "a", "\ue000", "\u{1f600}", 'q"'];
+    const fields = fc.record(Object.fromEntries(names.map((name) => [name, fc.integer()])), {
+      requiredKeys: [],
+    });
+    fc.assert(
+      fc.property(fields, (some) => {
+        expect(canonicalWriter(names)({ ...some, absent: 1 })).toBe(canonicalize(some as JsonValue));
+        expect(canonicalWriter(names)({ ...some, a: undefined })).not.toContain('"a"');
+      }),
+    );
+  });
+
+  test("takes the text of the known part wherever that very part occurs, and of no other", () => {
+    const part = { b: 1 };
+    const known = { value: part, text: "KNOWN" };
+    expect(canonicalWriter(["a", "c"])({ a: [part], c: { d: part } }, known)).toBe(
+      '{"a":[KNOWN],"c":{"d":KNOWN}}',
+    );
+    expect(canonicalWriter(["a"])({ a: { b: 1 } }, known)).toBe('{"a":{"b":1}}');
   });
 });
 

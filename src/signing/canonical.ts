@@ -24,6 +24,30 @@ export function readPlainly(text: string): JsonValue | null {
   }
 }
 
+/** A part of a value whose canonical form was already made. The part is recognised by identity. */
+export type KnownPart = { value: unknown; text: string };
+
+/**
+ * Writes objects that have some of these fields, as `canonicalize` would; a field that is undefined is left out. The names
+ * are sorted and quoted once, and not for each object.
+ */
+export function canonicalWriter(
+  names: readonly string[],
+): (fields: Readonly<Record<string, unknown>>, known?: KnownPart) => string {
+  const sorted = [...names].sort(compareCodePoints);
+  const prefixes = sorted.map((name) => `${canonicalString(name)}:`);
+  return (fields, known) => {
+    let text = "{";
+    for (let index = 0; index < sorted.length; index++) {
+      const value = fields[sorted[index]!] as JsonValue | undefined;
+      if (value === undefined) continue;
+      if (text.length > 1) text += ",";
+      text += prefixes[index]! + writeValue(value, 1, known);
+    }
+    return `${text}}`;
+  };
+}
+
 /** True if the text is strict JSON in canonical form. */
 export function isCanonical(text: string): boolean {
   try {
@@ -34,7 +58,7 @@ export function isCanonical(text: string): boolean {
   }
 }
 
-function writeValue(value: JsonValue, depth: number): string {
+function writeValue(value: JsonValue, depth: number, known?: KnownPart): string {
   if (typeof value === "string") return canonicalString(value);
   if (typeof value === "number") return writeNumber(value);
   if (value === true) return "true";
@@ -42,22 +66,23 @@ function writeValue(value: JsonValue, depth: number): string {
   if (value === null) return "null";
   if (typeof value !== "object") throw refusal(`a ${typeof value} has no canonical form`);
   if (value instanceof Decimal) return pythonFloatRepr(value.valueOf());
+  if (known !== undefined && value === known.value) return known.text;
   // A parsed value cannot be this deep, but a value that contains itself can.
   if (depth >= depthCeiling)
     throw new WritError("TOO_DEEP", `the value is nested more than ${depthCeiling} levels`);
-  return Array.isArray(value) ? writeArray(value, depth + 1) : writeObject(value, depth + 1);
+  return Array.isArray(value) ? writeArray(value, depth + 1, known) : writeObject(value, depth + 1, known);
 }
 
-function writeArray(array: JsonValue[], depth: number): string {
+function writeArray(array: JsonValue[], depth: number, known?: KnownPart): string {
   let text = "[";
   for (let index = 0; index < array.length; index++) {
     if (index > 0) text += ",";
-    text += writeValue(array[index] as JsonValue, depth);
+    text += writeValue(array[index] as JsonValue, depth, known);
   }
   return `${text}]`;
 }
 
-function writeObject(object: JsonObject, depth: number): string {
+function writeObject(object: JsonObject, depth: number, known?: KnownPart): string {
   const prototype = Object.getPrototypeOf(object);
   if (prototype !== null && prototype !== Object.prototype)
     throw refusal("only plain objects have a canonical form");
@@ -65,7 +90,7 @@ function writeObject(object: JsonObject, depth: number): string {
   for (const key of sortedKeys(object)) {
     if (key === "__proto__") throw refusal('The key "__proto__" is refused.');
     if (text.length > 1) text += ",";
-    text += `${canonicalString(key)}:${writeValue(object[key] as JsonValue, depth)}`;
+    text += `${canonicalString(key)}:${writeValue(object[key] as JsonValue, depth, known)}`;
   }
   return `${text}}`;
 }

@@ -11,11 +11,16 @@ export type ChainSeal = { seq: number; severity: Severity; hash: string };
 export function chainEvents(last: ChainSeal | null, events: StoredEvent[]): ChainSeal[] {
   let prevHash = last?.hash ?? firstHash;
   return events.map((event) => {
-    const { severity } = eventTable[event.event];
-    const hash = sha256Hex(sealText(event, { severity, prevHash }));
-    prevHash = hash;
-    return { seq: event.seq, severity, hash };
+    const seal = sealEvent(event, prevHash);
+    prevHash = seal.hash;
+    return seal;
   });
+}
+
+/** The seal of an event that follows the record with this hash. */
+export function sealEvent(event: StoredEvent, prevHash: string): ChainSeal {
+  const { severity } = eventTable[event.event];
+  return { seq: event.seq, severity, hash: sha256Hex(sealText(event, { severity, prevHash })) };
 }
 
 /** An event and its seal as one record of the audit trail; the very first record has no seal before it. */

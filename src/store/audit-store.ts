@@ -3,7 +3,10 @@ import type { SealedRecord } from "./audit-record.ts";
 
 /** The part of the store that keeps the audit trail: the event log with its hash chain. */
 export type AuditStore = {
-  /** Chains the oldest events that are not sealed yet. `head` is the newest seal afterwards. */
+  /**
+   * Events are sealed in the transaction that writes them, once all older ones are. This chains the oldest events that an
+   * earlier version left unsealed. `head` is the newest seal afterwards.
+   */
   sealEvents(input: {
     limit: number;
   }): Promise<{ sealed: number; head: { seq: number; hash: string } | null; more: boolean }>;

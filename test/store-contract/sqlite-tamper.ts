@@ -32,6 +32,7 @@ export function sqliteTamper(path: string): Tamper {
     },
     editEvent: (seq, details) => run("UPDATE events SET details = ? WHERE seq = ?", details, seq),
     removeEvent: (seq) => run("DELETE FROM events WHERE seq = ?", seq),
+    removeSeals: (afterSeq) => run("DELETE FROM audit_seals WHERE seq > ?", afterSeq),
   };
 }
 

@@ -29,6 +29,8 @@ export type Tamper = {
   editEvent(seq: number, details: string): Promise<void>;
   /** Takes an event away and leaves its seal. */
   removeEvent(seq: number): Promise<void>;
+  /** Takes away the seals after this one, as if an earlier version had not come to them. */
+  removeSeals(afterSeq: number): Promise<void>;
 };
 
 export const tamperVerbs = [
@@ -41,6 +43,7 @@ export const tamperVerbs = [
   "editReceipt",
   "editEvent",
   "removeEvent",
+  "removeSeals",
 ] as const satisfies (keyof Tamper)[];
 
 /** The fields of a record that its seal covers beside the document, but for the queue. */

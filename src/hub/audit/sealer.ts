@@ -17,7 +17,10 @@ const headMs = 60_000;
 
 export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "logger" | "feed"> & { home: string };
 
-/** Seals new records of the log every second, and signs the head of the chain. */
+/**
+ * Signs the head of the chain. The store seals each event where it writes it; every second this asks for the head, and
+ * seals what an earlier version left.
+ */
 export function createSealer(deps: SealerDeps): Service {
   const { clock, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "the event log could not be sealed");

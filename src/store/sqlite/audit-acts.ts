@@ -6,9 +6,9 @@ import type { StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
-import { eventColumns } from "./event-log.ts";
+import { eventColumns, insertSeal } from "./event-log.ts";
 
-/** Chains the oldest events that are not sealed yet, in order. */
+/** Chains the oldest events that are not sealed yet, in order: `appendEvent` leaves none once these are sealed. */
 export function sealEvents(
   context: Context,
   { limit }: { limit: number },
@@ -20,9 +20,8 @@ export function sealEvents(
     limit,
   );
   const seals = chainEvents(last, events);
-  for (const { seq, severity, hash } of seals) {
-    context.sql.run("INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)", seq, severity, hash);
-  }
+  for (const seal of seals) insertSeal(context, seal);
+  if (seals.length > 0) context.chain.forget();
   const head = seals.at(-1) ?? last;
   return {
     sealed: seals.length,

@@ -2,6 +2,7 @@ import type { JobRecord } from "../../core/job.ts";
 import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
 import type { QueueBook } from "../queue-book.ts";
 import type { Connection } from "./connection.ts";
+import { type ChainEnd, EventChain } from "./event-chain.ts";
 import { FreshJobs } from "./fresh-jobs.ts";
 import { OwnerCounts } from "./owner-counts.ts";
 import { loadBook, writeBook } from "./queue-rows.ts";
@@ -16,6 +17,7 @@ export type Context = {
   readonly workers: WorkerCounts;
   readonly owners: OwnerCounts;
   readonly notice: NoticeBuilder;
+  readonly chain: EventChain;
   readonly macKey: Buffer;
   /** Records of jobs that workers hold, so that a result need not read its job again. The fence protects them. */
   readonly held: Map<string, JobRecord>;
@@ -36,6 +38,7 @@ export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<n
     workers: new WorkerCounts(sql),
     owners: new OwnerCounts(sql),
     notice: new NoticeBuilder(),
+    chain: new EventChain(),
     held: new Map(),
     fresh: new FreshJobs(),
     unreadable,
@@ -43,7 +46,14 @@ export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<n
   };
 }
 
-type ContextMark = { book: number; tallies: TallyMark; workers: number; owners: number; notice: NoticeMark };
+type ContextMark = {
+  book: number;
+  tallies: TallyMark;
+  workers: number;
+  owners: number;
+  notice: NoticeMark;
+  chain: ChainEnd;
+};
 
 export function markContext(context: Context): ContextMark {
   return {
@@ -52,6 +62,7 @@ export function markContext(context: Context): ContextMark {
     workers: context.workers.mark(),
     owners: context.owners.mark(),
     notice: context.notice.mark(),
+    chain: context.chain.mark(),
   };
 }
 
@@ -62,6 +73,7 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
   context.workers.backTo(mark.workers);
   context.owners.backTo(mark.owners);
   context.notice.backTo(mark.notice);
+  context.chain.backTo(mark.chain);
   forgetJobs(context);
 }
 

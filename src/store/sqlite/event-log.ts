@@ -1,4 +1,5 @@
-import type { LoggedEvent, NewEvent } from "../../core/events.ts";
+import type { LoggedEvent, NewEvent, Origin } from "../../core/events.ts";
+import { type ChainSeal, sealEvent } from "../audit-chain.ts";
 import type { EventFilter } from "../store.ts";
 import { readEvent, type StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
@@ -8,22 +9,48 @@ const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /**
- * Adds one event to the log, in the transaction of the change that it describes. An event without a job has no number
- * within a job.
+ * Adds one event to the log and its seal to the chain, in the transaction of the change that it describes. An event
+ * without a job has no number within a job.
  */
 export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
-  context.sql.run(
-    insertText,
-    context.tallies.add("event_seq", 1),
-    event.ts,
-    event.event,
-    event.tenantId,
-    event.jobId,
-    event.ownerId,
-    event.jobSeq ?? null,
-    JSON.stringify(event.details),
-    event.origin === null ? null : JSON.stringify(event.origin),
-  );
+  const prevHash = context.chain.end(context.sql);
+  const stored: StoredEvent = {
+    seq: context.tallies.add("event_seq", 1),
+    jobSeq: event.jobSeq ?? null,
+    event: event.event,
+    ts: event.ts,
+    tenantId: event.tenantId,
+    jobId: event.jobId,
+    ownerId: event.ownerId,
+    details: JSON.stringify(event.details),
+    origin: event.origin === null ? null : originText(event.origin),
+  };
+  insertEvent(context, stored);
+  if (prevHash === null) return;
+  const seal = sealEvent(stored, prevHash);
+  insertSeal(context, seal);
+  context.chain.moveTo(seal.hash);
+}
+
+function insertEvent({ sql }: Context, event: StoredEvent): void {
+  const { seq, ts, tenantId, jobId, ownerId, jobSeq, details, origin } = event;
+  sql.run(insertText, seq, ts, event.event, tenantId, jobId, ownerId, jobSeq, details, origin);
+}
+
+export function insertSeal({ sql }: Context, { seq, severity, hash }: ChainSeal): void {
+  sql.run("INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)", seq, severity, hash);
+}
+
+/** The events of one act come from one place. */
+const originTexts = new WeakMap<Origin, string>();
+
+function originText(origin: Origin): string {
+  let text = originTexts.get(origin);
+  if (text === undefined) {
+    text = JSON.stringify(origin);
+    originTexts.set(origin, text);
+  }
+  return text;
 }
 
 /** Events from outside a change. An event of a known job takes that job's next number. */

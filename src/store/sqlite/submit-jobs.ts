@@ -13,7 +13,9 @@ import { openQueue } from "./queue-rows.ts";
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
 
 export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
-  refuseBeyondQuota(context, input);
+  // Returned and not thrown: nothing was written yet, so there is nothing to roll back.
+  const refusal = refusalByQuota(context, input);
+  if (refusal !== null) return refusal;
   const jobs = input.jobs.map((job, index) => {
     if (accept(context, job, input.origin)) return { id: job.id, status: "pending" as const, existed: false };
     const answer = answerRepeat(job, index, findKnown(context, job));
@@ -23,20 +25,20 @@ export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome 
   return { kind: "accepted", jobs };
 }
 
-function refuseBeyondQuota(context: Context, { jobs, maxPending }: SubmitInput): void {
+function refusalByQuota(context: Context, { jobs, maxPending }: SubmitInput): SubmitOutcome | null {
   const { book } = context;
   const isKnown = (job: NewJob): boolean => findKnown(context, job) !== null;
   const pendingOf = (tenantId: string): number => book.tenant(tenantId).pending;
   const overPending = maxPending === null ? null : checkPending(jobs, maxPending, { pendingOf, isKnown });
-  const refusal =
+  return (
     overPending ??
     checkQueues(jobs, {
       waitingOf: (tenantId) => book.tenant(tenantId).waiting.size,
       isWaiting: (queueKey) => (book.byKey(queueKey)?.pending ?? 0) > 0,
       allowed: (tenantId) => queuesAllowed(book.quota(tenantId)),
       isKnown,
-    });
-  if (refusal !== null) throw new RefusedAct(refusal);
+    })
+  );
 }
 
 /** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. */

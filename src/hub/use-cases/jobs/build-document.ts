@@ -1,8 +1,8 @@
 import { argumentInputBytesMax } from "../../../contract/define-kind.ts";
-import type { JobDocument } from "../../../contract/document.ts";
+import { type JobDocument, jobDocument } from "../../../contract/document.ts";
 import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
-import { type JobSubmission, kindOf, promptJob } from "../../../contract/submit-shapes.ts";
+import { type JobSubmission, jobSubmission, kindOf, promptJob } from "../../../contract/submit-shapes.ts";
 import { defaultOnDisconnect, delegateModeDefault, documentDefaults } from "../../../core/document.ts";
 import { formatOf } from "../../../core/document-format.ts";
 import { invalidArgument } from "../../../core/errors.ts";
@@ -11,7 +11,7 @@ import type { JsonValue } from "../../../core/json-value.ts";
 import type { LimitsText } from "../../../core/limits.ts";
 import { queueKey } from "../../../core/queue-key.ts";
 import { outputFolderDefault } from "../../../core/storage-policy.ts";
-import { canonicalize } from "../../../signing/canonical.ts";
+import { canonicalize, canonicalWriter, type KnownPart } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
 type Author = { tenantId: string; userId: string };
@@ -23,8 +23,9 @@ type Making = { jobId: string; nowMs: number; defaulted?: Defaulted | undefined 
 
 /** Turns a submission into the document that will be signed, and the record that the store keeps beside it. */
 export function buildDocument(submission: JobSubmission, author: Author, made: Making): NewJob {
+  const known = sharedPart(submission);
   const document = describe(submission, author, made);
-  const text = canonicalize(document as unknown as JsonValue);
+  const text = writeDocument(document, known);
   const isNamed = submission.idempotency_key !== undefined || submission.job_id !== undefined;
   return {
     id: document.job_id,
@@ -38,7 +39,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     documentSha256: sha256Hex(text),
     idempotencyKey: document.idempotency_key,
     isKeyChosen: submission.idempotency_key !== undefined,
-    requestHash: isNamed ? sha256Hex(canonicalize(submission as unknown as JsonValue)) : null,
+    requestHash: isNamed ? sha256Hex(writeSubmission(submission, known)) : null,
     maxAttempts: document.max_attempts,
     attemptsChosen: submission.max_attempts !== undefined && made.defaulted?.maxAttempts !== true,
     limitsDefaulted: made.defaulted?.limits.join(",") || null,
@@ -47,6 +48,15 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     createdAt: made.nowMs,
     runAt: Math.max(made.nowMs, submission.run_at ?? 0),
   };
+}
+
+const writeDocument = canonicalWriter(Object.keys(jobDocument.shape));
+const writeSubmission = canonicalWriter(Object.keys(jobSubmission.shape));
+
+/** The bulk of most jobs is in the document and in the request that is hashed; its text is made once for both. */
+function sharedPart({ params, run }: JobSubmission): KnownPart | undefined {
+  const value = typeof params === "object" && params !== null ? params : run;
+  return value === undefined ? undefined : { value, text: canonicalize(value as JsonValue) };
 }
 
 /** A list reads documents up to this size whole; that costs less than keeping a summary of each beside it. */
@@ -60,7 +70,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
   const jobId = submission.job_id ?? made.jobId;
   const run = runOf(submission);
   checkInputSize(run);
-  return withoutUndefined({
+  return {
     job_id: jobId,
     tenant_id: author.tenantId,
     user_id: author.userId,
@@ -87,7 +97,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     params: rulesOf(run.kind).takesParams ? undefined : submission.params,
     output_location: outputLocationIn(submission, run, jobId),
     storage_access_policy: submission.storage_access_policy,
-  });
+  };
 }
 
 function runOf(submission: JobSubmission): RunSpec {
@@ -162,8 +172,4 @@ function keyOf(document: JobDocument): string {
     container: "container" in run ? (run.container ?? null) : null,
     document_format: formatOf(document),
   });
-}
-
-function withoutUndefined<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
