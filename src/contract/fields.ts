@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { isJobId } from "../core/ids.ts";
 import { Decimal } from "../core/json-value.ts";
-import { absolutePathProblem, changeablePathProblem, relativePathProblem } from "../core/path-rules.ts";
+import {
+  absolutePathProblem,
+  changeablePathProblem,
+  goesUp,
+  relativePathProblem,
+} from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
 import { timeMsMax } from "../core/time-text.ts";
 
@@ -95,6 +100,7 @@ function pattern(regex: RegExp, allowed: string) {
 function pathText(problemOf: (path: string) => string | null) {
   return z.string().superRefine((path, context) => {
     const problem = problemOf(path);
-    if (problem !== null) context.addIssue({ code: "custom", message: problem });
+    if (problem === null) return;
+    context.addIssue({ code: "custom", message: problem, params: { isTraversal: goesUp(path) } });
   });
 }

@@ -38,6 +38,11 @@ export function changeablePathProblem(path: string): string | null {
   return isGitPath(path) ? "must not be inside .git" : null;
 }
 
+/** Whether a path goes up, in any way that a careless reader might decode. Every such path is refused; this says why it matters. */
+export function goesUp(path: string): boolean {
+  return components(decoded(path).replaceAll("\\", "/")).includes("..");
+}
+
 /** Whether the path is, or is inside, a directory that git keeps for itself; some disks do not tell case apart. */
 export function isGitPath(path: string): boolean {
   return components(path).some((name) => name.toLowerCase() === ".git");

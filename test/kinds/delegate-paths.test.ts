@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
+import { eventTable } from "../../src/core/events.ts";
 import { checkPaths } from "../../src/runners/delegate/check-paths.ts";
 import { cageTest, rootTest } from "../sandbox/cage-stage.ts";
 import { readEvents } from "../support/database.ts";
+import { issueToken } from "../support/tokens.ts";
 import { contentOf, delegateStage, giveTree, model } from "./delegate-stage.ts";
 
 /** Group P: what a job may name as a path, what the hub refuses of it, and what the worker refuses. */
@@ -69,6 +71,43 @@ test("P-01: a path that goes up, however it is written, is refused by the hub an
       path,
       "PATH_TRAVERSAL_ATTEMPT",
     ]);
+});
+
+test("P-01: the audit trail has who asked for such a path, once for many, and nobody is blocked", async () => {
+  const { token, id } = await issueToken(stage.hub, { role: "user", tenant_id: "climbers" });
+  const asked = {
+    token,
+    body: { type: "paths.v1", run: { kind: "delegate", agent: "a", prompt: "p" }, ...model },
+  };
+  const before = readEvents(stage.hub.home).at(-1)!.seq;
+  const answers = [];
+  for (const path of [...traversals, "/srv/etc"]) {
+    const body = { ...asked.body, repo_root: "/srv/repo", allowed_paths: [path] };
+    answers.push(await stage.hub.call("POST", "/jobs", { token, body }));
+  }
+  answers.push(
+    await stage.hub.call("POST", "/jobs", { token, body: { ...asked.body, repo_root: "/srv/../etc" } }),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400));
+  const isNamed = answers.map(({ text }) => text.includes("PATH_TRAVERSAL_ATTEMPT"));
+  // An absolute path is wrong, but does not go up.
+  expect(isNamed).toEqual([...traversals.map(() => true), false, true]);
+
+  const events = readEvents(stage.hub.home, before);
+  expect(events.filter(({ event }) => event === "PATH_TRAVERSAL_ATTEMPT")).toMatchObject([
+    {
+      tenant_id: "climbers",
+      job_id: null,
+      origin: { endpoint: "/jobs", method: "POST" },
+      details: {
+        token_id: id,
+        role: "user",
+        error: expect.stringContaining("allowed_paths[0]: must not contain .."),
+      },
+    },
+  ]);
+  expect(events.filter(({ details }) => "evidence_against" in details)).toEqual([]);
+  expect(eventTable.PATH_TRAVERSAL_ATTEMPT.severity).toBe("HIGH");
 });
 
 test("P-02: an absolute path, and a repository in a forbidden place, are refused", async () => {

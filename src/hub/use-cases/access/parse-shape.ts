@@ -1,18 +1,30 @@
 import type { z } from "zod";
-import { type FieldIssue, invalidArgument } from "../../../core/errors.ts";
+import { type FieldIssue, invalidArgument, WritError } from "../../../core/errors.ts";
 import { Decimal } from "../../../core/json-value.ts";
 import { plainIssue } from "./plain-issue.ts";
+
+/** The `violation_type` of an error about a path that goes up. */
+export const traversalAttempt = "PATH_TRAVERSAL_ATTEMPT";
 
 /** More would not help the reader, and a hostile body could cause many. */
 const issuesMax = 20;
 
-/** Parses outside data by its shape, or throws INVALID_ARGUMENT with every wrong field and what is allowed. */
+/**
+ * Parses outside data by its shape, or throws INVALID_ARGUMENT with every wrong field and what is allowed. The error of a
+ * path that goes up says so in `violation_type`.
+ */
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
   const parsed = shape.safeParse(value, { error: plainIssue });
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.slice(0, issuesMax);
   const [first, ...others] = issues.flatMap((issue) => issuesOf(issue, value));
-  throw invalidArgument(first!, ...others);
+  const error = invalidArgument(first!, ...others);
+  if (!parsed.error.issues.some(isTraversal)) throw error;
+  throw new WritError(error.code, error.message, { ...error.details, violation_type: traversalAttempt });
+}
+
+function isTraversal(issue: z.core.$ZodIssue): boolean {
+  return issue.code === "custom" && issue.params?.["isTraversal"] === true;
 }
 
 function issuesOf(issue: z.core.$ZodIssue, value: unknown): FieldIssue[] {

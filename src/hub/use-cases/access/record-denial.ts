@@ -4,6 +4,7 @@ import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
 import { callerOf } from "./caller-of.ts";
 import { checkRate } from "./check-rate.ts";
+import { traversalAttempt } from "./parse-shape.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock" | "limits" | "refusals">;
 type Caller = { identity: Identity; origin: Origin };
@@ -12,18 +13,34 @@ type Caller = { identity: Identity; origin: Origin };
 const denialsPerMinute = 100;
 
 /**
- * Records every denial in the audit trail once: a transport calls this where errors pass. Returns the error to answer
- * with, which is RATE_LIMITED once this caller has been denied too often.
+ * Records every denial in the audit trail once, and every path that tried to go up: a transport calls this where errors
+ * pass. Returns the error to answer with, which is RATE_LIMITED once this caller has been denied too often.
  */
 export async function recordDenial(deps: Deps, call: Caller, error: unknown): Promise<unknown> {
-  if (!(error instanceof WritError) || error.code !== "PERMISSION_DENIED") return error;
+  if (!(error instanceof WritError)) return error;
+  const isTraversal = error.details?.["violation_type"] === traversalAttempt;
+  if (error.code !== "PERMISSION_DENIED" && !isTraversal) return error;
   try {
     await checkDenials(deps, call);
   } catch (limited) {
     return limited;
   }
-  await write(deps, call, error);
+  await (isTraversal ? recordTraversal(deps, call, error.message) : write(deps, call, error));
   return error;
+}
+
+/**
+ * The caller is named and nobody is blocked: a path that goes up may be a slip of a person, and there was no job yet that
+ * a worker could have done anything with. All of one caller in a minute are one subject, however many paths it tries.
+ */
+async function recordTraversal(deps: Deps, call: Caller, error: string): Promise<void> {
+  const { role, tokenId } = call.identity;
+  await deps.refusals.record({
+    event: traversalAttempt,
+    ...whose(call, []),
+    jobId: null,
+    details: { violation_type: traversalAttempt, role, token_id: tokenId, error },
+  });
 }
 
 function checkDenials(deps: Deps, { identity, origin }: Caller): Promise<void> {
