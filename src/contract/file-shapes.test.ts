@@ -63,3 +63,14 @@ test("a job in a container fetches and lists its files itself", () => {
   const refused = jobSubmission.safeParse({ type: "t", run });
   expect(refused.error?.issues[0]).toMatchObject({ path: ["run.collect"] });
 });
+
+test("a job for a coding agent collects nothing: what the agent changes is kept", () => {
+  const run = { kind: "delegate", agent: "a", prompt: "p", collect: ["src/**"] };
+  const model = { provider: "OLLAMA", model: "m", repo_root: "/srv/repo", allowed_paths: ["src"] };
+  const refused = jobSubmission.safeParse({ type: "t", run, ...model });
+  expect(refused.error?.issues).toMatchObject([
+    { path: ["run.collect"], message: expect.stringContaining("every file that the agent changes is kept") },
+  ]);
+  const { collect: _, ...accepted } = run;
+  expect(jobSubmission.safeParse({ type: "t", run: accepted, ...model }).success).toBe(true);
+});

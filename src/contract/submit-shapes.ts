@@ -160,6 +160,13 @@ function storageProblems(job: SubmissionFields): Problem[] {
 /** A container has its own directories, which the worker does not reach. */
 function fileProblems({ run }: SubmissionFields): Problem[] {
   if (run === undefined) return [];
+  if (run.kind === "delegate" && run.collect !== undefined)
+    return [
+      {
+        path: "run.collect",
+        message: "is not possible for delegate jobs; every file that the agent changes is kept",
+      },
+    ];
   if (run.kind === "exec" && run.stdin !== undefined && run.stdin_from !== undefined)
     return [{ path: "run.stdin_from", message: "give run.stdin or run.stdin_from, not both" }];
   const isInContainer = "container" in run && run.container !== undefined;
