@@ -23,12 +23,12 @@ export function registrationOf(
   sandboxProblem: string | null,
 ): Registration {
   const { functionTypes } = facts;
-  // Functions of this program need no cage; configured handlers are processes.
+  // Configured handlers are processes.
   const canRun =
     sandboxProblem === null
       ? { kinds: [...facts.kinds], handler_types: [...Object.keys(settings.handlers), ...functionTypes] }
       : {
-          kinds: functionTypes.length > 0 ? ["handler"] : [],
+          kinds: kindsWithoutCage(settings, functionTypes),
           handler_types: [...functionTypes],
           sandbox_problem: shortened(sandboxProblem),
         };
@@ -57,4 +57,17 @@ export function registrationOf(
 
 function shortened(reason: string): string {
   return reason.slice(0, problemCharsMax).toWellFormed();
+}
+
+/**
+ * The kinds that need no process here: functions of this program, and coding agents if none of them is a process. Which
+ * agent a job wants is not part of its route, so a worker that also has others would be given jobs only to give them back.
+ */
+export function kindsWithoutCage(
+  { delegate }: Pick<WorkerSettings, "delegate">,
+  functionTypes: readonly string[],
+): string[] {
+  const agents = delegate?.agents ?? [];
+  const areBuiltIn = agents.length > 0 && agents.every(({ builtin }) => builtin !== undefined);
+  return [...(functionTypes.length > 0 ? ["handler"] : []), ...(areBuiltIn ? ["delegate"] : [])];
 }

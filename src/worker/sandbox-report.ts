@@ -6,6 +6,8 @@ type ReportDeps = {
   claims: Pick<ClaimLoop, "onlyTypes">;
   /** Types that functions of this program handle: they need no cage. */
   functionTypes: readonly string[];
+  /** Whether kinds of any type need none: then the hub, which knows the kinds, decides alone what is claimed. */
+  hasOtherKinds: boolean;
   /** An administrator's drain, which a registration would end. */
   isToldToDrain(): boolean;
 };
@@ -35,12 +37,12 @@ export class SandboxReport {
 
   /** Call it again when a drain is over: until then the hub is not told. */
   send(): void {
-    const { link, claims, isToldToDrain } = this.#deps;
+    const { link, claims, isToldToDrain, hasOtherKinds } = this.#deps;
     if (this.#isTold || isToldToDrain()) return;
     this.#isTold = true;
     void link.registerAgain().then(() => {
       // Only then: a claim that comes before the registration is given nothing.
-      if (this.#problem === null) claims.onlyTypes = undefined;
+      if (this.#problem === null || hasOtherKinds) claims.onlyTypes = undefined;
     });
   }
 }

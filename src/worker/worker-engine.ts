@@ -20,7 +20,7 @@ import { HubOrders } from "./hub-orders.ts";
 import { HubPresence, type RetryDeps } from "./hub-presence.ts";
 import type { Ledger } from "./ledger.ts";
 import { pushMetrics } from "./push-metrics.ts";
-import { registrationOf } from "./registration.ts";
+import { kindsWithoutCage, registrationOf } from "./registration.ts";
 import { ResultReporter } from "./report-results.ts";
 import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
 import { SandboxReport } from "./sandbox-report.ts";
@@ -110,6 +110,7 @@ export class WorkerEngine {
       link: this.#link,
       claims: this.#claims,
       functionTypes: [...parts.handlers.keys()],
+      hasOtherKinds: kindsWithoutCage(parts.settings, []).length > 0,
       isToldToDrain: () => this.#orders.isToldToDrain,
     });
     const onChange = (problem: string | null) => this.#sandboxReport.change(problem);
