@@ -16,8 +16,10 @@ export type WalkedEntry = {
 };
 
 type Walk = {
-  /** Called in the order of names, a directory before what is in it. `skip` leaves its content out. */
+  /** A directory is visited before what is in it. `skip` leaves its content out. */
   visit(found: WalkedEntry): Promise<"skip" | undefined>;
+  /** How many visits of one directory's files may be under way; by default one, in the order of names. */
+  atOnce?: number;
   /** Called for names that are not UTF-8, directories that may not be read, and mount points. */
   leaveOut(path: string, why: string): void;
 };
@@ -62,18 +64,46 @@ class Walker {
   }
 
   async descend(dir: FileHandle, at: string): Promise<void> {
-    for (const name of await this.#namesIn(dir, at)) await this.enter(dir, name, joined(at, name));
+    const names = await this.#namesIn(dir, at);
+    const { atOnce = 1 } = this.#walk;
+    const left = atOnce === 1 ? names : await this.#visitFiles(dir, at, { names, atOnce });
+    for (const name of left) await this.enter(dir, name, joined(at, name));
   }
 
-  async enter(dir: FileHandle, name: string, path: string): Promise<void> {
-    if (this.#entriesLeft-- === 0) throw new TooManyEntries();
+  /** Visits the files among these names, several at once. Returns the directories, which are entered one after the other. */
+  async #visitFiles(
+    dir: FileHandle,
+    at: string,
+    { names, atOnce }: { names: readonly string[]; atOnce: number },
+  ): Promise<string[]> {
+    const directories: string[] = [];
+    const rest = names.values();
+    const lane = async (): Promise<void> => {
+      for (const name of rest)
+        if (await this.enter(dir, name, joined(at, name), "file")) directories.push(name);
+    };
+    // Every lane ends before the directory is closed, also when one of them fails.
+    const ends = await Promise.allSettled(Array.from({ length: Math.min(atOnce, names.length) }, lane));
+    const failed = ends.find((end) => end.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    return directories.sort();
+  }
+
+  /** With `only`, a directory is left for later; returns whether it was. */
+  async enter(dir: FileHandle, name: string, path: string, only?: "file"): Promise<boolean> {
     const entry = await openEntry(dir, name).catch(unlessGone);
-    if (entry === undefined) return;
+    if (entry === undefined) return false;
     try {
       const status = await entry.stat({ bigint: true });
-      if (status.dev !== this.#dev) return this.#walk.leaveOut(path, "is on another file system");
+      if (only === "file" && status.isDirectory()) return true;
+      if (this.#entriesLeft-- === 0) throw new TooManyEntries();
+      if (status.dev !== this.#dev) {
+        this.#walk.leaveOut(path, "is on another file system");
+        return false;
+      }
       const way = await this.#walk.visit({ path, name, dir, entry, status });
       if (way !== "skip" && status.isDirectory()) await this.descend(entry, path);
+      return false;
     } finally {
       await entry.close();
     }

@@ -15,6 +15,8 @@ export type TreeFile = {
   sha256: string;
   /** Where a link points. */
   target?: string;
+  /** When it was last changed in any way; nobody can set this time. */
+  ctimeMs: number;
   /** How many names outside of what was looked at lead to the same file. */
   otherNames: number;
 };
@@ -45,6 +47,9 @@ export async function readTree(baseDir: string, { roots, hidden }: Look): Promis
   return tree;
 }
 
+/** As many as keep Node's four file threads busy while others are answered. */
+const atOnce = 16;
+
 /** Walks several paths below one directory. Throws a RunFailure if there is too much in them. */
 export async function walkRoots(
   baseDir: string,
@@ -53,7 +58,7 @@ export async function walkRoots(
 ): Promise<void> {
   const base = await openBase(baseDir);
   try {
-    for (const root of roots) await walkBeneath(base, root, walk);
+    for (const root of roots) await walkBeneath(base, root, { atOnce, ...walk });
   } catch (error) {
     if (!(error instanceof TooManyEntries)) throw error;
     throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `in the paths that may change, ${error.message}`);
@@ -74,7 +79,8 @@ async function readEntry(found: WalkedEntry, { tree, inodes }: Reading): Promise
   const kind = status.isFile() ? "file" : "link";
   const content = kind === "file" ? await hashFile(entry) : await hashLink(found);
   if (content === null) return void tree.leftOut.set(path, "may not be read");
-  tree.files.set(path, { kind, mode: Number(status.mode) & 0o7777, otherNames: 0, ...content });
+  const ctimeMs = Number(status.ctimeMs);
+  tree.files.set(path, { kind, mode: Number(status.mode) & 0o7777, ctimeMs, otherNames: 0, ...content });
   if (kind === "link") return;
   const inode = inodes.get(status.ino) ?? { links: Number(status.nlink), paths: [] };
   inode.paths.push(path);
