@@ -1,5 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { undoLeft } from "../runners/delegate/undo-left.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { isTemporaryFile } from "../runtime/private-file.ts";
@@ -32,6 +33,8 @@ export async function recover(deps: RecoverDeps): Promise<Ledger> {
   // The launcher dies with its worker, and cages with the launcher; their cgroups are left, perhaps with a process that
   // has not ended yet. Processes are ended before the directories that they write to are removed.
   await sandbox.sweep(await readdir(jobsDir).catch(() => []));
+  // No agent of theirs works any more, and the copies of what it changed are still there.
+  await undoLeft(jobsDir, logger);
   // A tree that cannot be removed is no reason not to start.
   await discards.discardAllIn(jobsDir);
   await mkdir(jobsDir, { recursive: true, mode: 0o700 });

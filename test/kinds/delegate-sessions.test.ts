@@ -1,10 +1,11 @@
-import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
-import { WorkerProcess } from "../support/worker-process.ts";
+import type { WorkerProcess } from "../support/worker-process.ts";
+import { agentWorkers } from "./agent-worker.ts";
 import { makeRepo, model } from "./delegate-stage.ts";
 
 /** A session is a worker that names it. The hub and the workers are processes, so that one of them can be killed. */
@@ -14,7 +15,6 @@ const hub = new HubProcess({
   WRIT_REAPER_INTERVAL_MS: "200",
   WRIT_LOG_LEVEL: "warn",
 });
-const workers: WorkerProcess[] = [];
 let writ: Writ;
 let dir: string;
 
@@ -23,26 +23,16 @@ beforeAll(async () => {
   writ = new Writ({ url: hub.url, token: hub.token });
   dir = mkdtempSync("/var/tmp/writ-sessions-");
 });
-afterEach(async () => {
-  for (const worker of workers.splice(0)) await worker.remove();
-});
 afterAll(async () => {
   writ.close();
   await hub.remove();
   rmSync(dir, { recursive: true, force: true });
 });
 
-async function startSession(id: string, session: string, script: string): Promise<WorkerProcess> {
-  const worker = new WorkerProcess(hub, id);
-  workers.push(worker);
-  await worker.enrol();
-  const agent = { name: id, command: ["sh", "-c", script], session };
-  const sections = { capabilities: [model], execution: { agents: [agent] } };
-  // JSON is YAML too.
-  for (const [name, content] of Object.entries(sections))
-    appendFileSync(join(worker.home, "agents.yaml"), `${name}: ${JSON.stringify(content)}\n`);
-  worker.start();
-  return worker;
+const startWorker = agentWorkers(hub);
+
+function startSession(id: string, session: string, script: string): Promise<WorkerProcess> {
+  return startWorker(id, { agent: { command: ["sh", "-c", script], session } });
 }
 
 test("a job goes to the worker of its session, and comes back to that session when the worker is killed", async () => {

@@ -8,7 +8,7 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runner.ts";
-import { type Changes, findChanges } from "./find-changes.ts";
+import { type Changes, findChanges, listOf } from "./find-changes.ts";
 import { keepChanges } from "./keep-changes.ts";
 import { putBack } from "./put-back.ts";
 import { readTree, type Tree } from "./read-tree.ts";
@@ -52,7 +52,6 @@ function failedBy(error: RunFailure, outcome: EndedOutcome, partialResultJson: s
   return { ...failedOutcome(outcome, message), ...failure, partialResultJson };
 }
 
-const namedMax = 5;
 const reasonCharsMax = 1500;
 
 /** Nothing of such an agent's work is offered. What it did to a repository is undone, as far as there are copies. */
@@ -67,11 +66,6 @@ async function violation(workspace: Workspace, outcome: EndedOutcome, changes: C
     detail: "PATH_TRAVERSAL_ATTEMPT",
     reason: reason.slice(0, reasonCharsMax).toWellFormed(),
   };
-}
-
-function listOf(texts: readonly string[]): string {
-  const more = texts.length > namedMax ? `; and ${texts.length - namedMax} more` : "";
-  return texts.slice(0, namedMax).join("; ") + more;
 }
 
 /** The result of the job: what changed, and what the agent itself answered, if it did. */

@@ -20,7 +20,10 @@ import type { DelegateSettings } from "./delegate-settings.ts";
 import { ModelSlots } from "./model-slots.ts";
 import { openCopy, openInPlace, openPrivate } from "./open-workspace.ts";
 import { runOutsideAgent } from "./outside-agent.ts";
+import { Repositories } from "./repositories.ts";
 import { type Delegation, runAgent } from "./run-agent.ts";
+import { keepUndo } from "./undo-record.ts";
+import { undoReleased } from "./undo-released.ts";
 import type { Workspace } from "./workspace.ts";
 
 const idleTimeoutSecDefault = 120;
@@ -28,6 +31,7 @@ const idleTimeoutSecDefault = 120;
 /** Hands a job to a coding agent in somebody's repository, and keeps what it changed. */
 export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Runner {
   const slots = new ModelSlots(deps.clock);
+  const repositories = new Repositories();
   return {
     kind: "delegate",
     // A model is asked by the worker itself; every other agent is a process.
@@ -42,7 +46,7 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
       try {
         const { entry, capability } = delegation.chosen;
         if (entry.builtin === "chat") return await runChat(deps, context, capability);
-        return await delegate(deps, context, { delegation, paths });
+        return await delegate(deps, context, { delegation, paths, repositories });
       } finally {
         free();
       }
@@ -61,29 +65,48 @@ function isBuiltIn(settings: DelegateSettings, document: JobDocument): boolean {
   }
 }
 
-type Work = { delegation: Delegation; paths: CheckedPaths | null };
+type Work = { delegation: Delegation; paths: CheckedPaths | null; repositories: Repositories };
 
 /** The story of one delegation: open a workspace, run the agent in it, keep what it changed. */
 async function delegate(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, paths }: Work,
+  { delegation, paths, repositories }: Work,
 ): Promise<RunOutcome> {
   const { sandbox } = deps;
   const hasJail = sandbox.workDirInside(context.workDir) !== context.workDir;
   const isRoot = process.getuid?.() === 0;
   if (paths !== null && isOutside(delegation))
     return runOutsideAgent(deps, context, { delegation, paths, hasJail, isRoot });
-  const workspace = await openWorkspace(deps, context, { delegation, paths, hasJail, isRoot });
+  const open = () => openWorkspace(deps, context, { delegation, paths, hasJail, isRoot });
+  if (paths === null || modeOf(context) !== "in-place")
+    return carryOut(deps, context, { delegation, workspace: await open() });
+  return repositories.use(paths.root, context.signal, async () => {
+    const workspace = await open();
+    const kept = await keepUndo(deps.clock, context.attemptDir, workspace);
+    try {
+      return await carryOut(deps, context, { delegation, workspace });
+    } finally {
+      await kept.forget();
+    }
+  });
+}
+
+async function carryOut(
+  deps: RunnerDeps,
+  context: RunContext,
+  { delegation, workspace }: { delegation: Delegation; workspace: Workspace },
+): Promise<RunOutcome> {
   const { outcome, isStarted } = await runAgent(deps, context, { delegation, workspace });
-  if (!isStarted || outcome.kind === "released") return outcome;
+  if (!isStarted) return outcome;
+  if (outcome.kind === "released") return undoReleased(deps, workspace, outcome);
   return collectWork(deps, context, { delegation, workspace, outcome });
 }
 
 async function openWorkspace(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, paths, hasJail, isRoot }: Work & { hasJail: boolean; isRoot: boolean },
+  { delegation, paths, hasJail, isRoot }: Omit<Work, "repositories"> & { hasJail: boolean; isRoot: boolean },
 ): Promise<Workspace> {
   const { attemptDir, workDir } = context;
   if (paths === null)

@@ -81,3 +81,11 @@ function linkProblem(path: string, target: string): string | null {
 export function shown(path: string): string {
   return JSON.stringify(path.length <= 200 ? path : `${path.slice(0, 200)}…`);
 }
+
+const namedMax = 5;
+
+/** The first few of a list, for a sentence. */
+export function listOf(texts: readonly string[]): string {
+  const more = texts.length > namedMax ? `; and ${texts.length - namedMax} more` : "";
+  return texts.slice(0, namedMax).join("; ") + more;
+}

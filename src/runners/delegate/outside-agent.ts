@@ -18,8 +18,10 @@ import { type CheckedPaths, traversal } from "./check-paths.ts";
 import { collectWork } from "./collect-work.ts";
 import type { AgentEntry } from "./delegate-settings.ts";
 import { openInPlace } from "./open-workspace.ts";
+import { changedIn } from "./put-back.ts";
 import type { Delegation } from "./run-agent.ts";
 import { taskText, taskTitle } from "./task-file.ts";
+import { stillChanged } from "./undo-released.ts";
 import { type AgentEnd, watchAgent } from "./watch-agent.ts";
 
 const taskFileDefault = "TASK.md";
@@ -66,7 +68,8 @@ export async function runOutsideAgent(
         }),
     );
     const outcome = { ...outcomeOf(context, delegation, end), isolation };
-    if (outcome.kind === "released") return outcome;
+    // The program is not ours to stop and may still be writing, so nothing is put back.
+    if (outcome.kind === "released") return stillChanged(outcome, await changedIn(workspace));
     return await collectWork(deps, context, { delegation, workspace, outcome });
   } finally {
     await base.close();

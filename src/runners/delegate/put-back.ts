@@ -1,38 +1,81 @@
-import { type FileHandle, symlink, unlink } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { type FileHandle, rmdir, symlink, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { createBeneath } from "../../runtime/create-beneath.ts";
-import { openBase, openBeneath, pathOf } from "../../runtime/open-beneath.ts";
+import { hasCode } from "../../core/errors.ts";
+import { createBeneath, makeDirectoryBeneath } from "../../runtime/create-beneath.ts";
+import { openBase, openBeneath, PathRefused, pathOf } from "../../runtime/open-beneath.ts";
 import { removeBeneath } from "../../runtime/remove-beneath.ts";
-import type { Change, Changes } from "./find-changes.ts";
-import type { TreeFile } from "./read-tree.ts";
-import type { Workspace } from "./workspace.ts";
+import { type Change, type Changes, findChanges } from "./find-changes.ts";
+import { readTree, type TreeFile } from "./read-tree.ts";
+import type { Undo } from "./undo-record.ts";
 
 /**
  * Puts the files of a repository back as they were before the agent came, from the copies that were taken then. Returns
  * the paths that are still changed, because they were too large to be copied or cannot be written.
  */
-export async function putBack(workspace: Workspace, { changed, newDirs }: Changes): Promise<string[]> {
-  const left: string[] = [];
-  const base = await openBase(workspace.dir);
-  try {
-    for (const { path, before, after } of changed) {
-      const isBack = await putOneBack(workspace, base, { path, before, after }).catch(() => false);
-      if (!isBack) left.push(path);
-    }
+export async function putBack(undo: Undo, { changed, newDirs }: Changes): Promise<string[]> {
+  return withBase(undo, async (base) => {
+    const left: string[] = [];
+    // First, because such a directory may be where a file was.
     for (const dir of newDirs) await removeBeneath(base, dir).catch(() => left.push(dir));
+    return [...left, ...(await putFilesBack(undo, base, changed))];
+  });
+}
+
+/**
+ * The same for an agent that ended some time ago. What changed after `untilMs` is somebody else's work and stays; so does a
+ * new directory that is not empty.
+ */
+export async function putBackLater(undo: Undo, untilMs: number): Promise<string[]> {
+  const after = await readTree(undo.dir, undo.look);
+  const { changed, newDirs } = findChanges(undo.before, after, undo.allowed);
+  const isAgents = ({ after: now }: Change): boolean => now === undefined || now.ctimeMs <= untilMs;
+  return withBase(undo, async (base) => {
+    const left = await putFilesBack(undo, base, changed.filter(isAgents));
+    const deepestFirst = [...newDirs].sort().reverse();
+    for (const dir of deepestFirst) await inParent(base, dir, rmdir).catch(() => left.push(dir));
+    return [...changed.filter((change) => !isAgents(change)).map(({ path }) => path), ...left];
+  });
+}
+
+/** The paths that are not as they were before the agent came. */
+export async function changedIn({ dir, look, before, allowed }: Undo): Promise<string[]> {
+  return findChanges(before, await readTree(dir, look), allowed).changed.map(({ path }) => path);
+}
+
+/** Undoes what an agent did whose attempt does not count. Returns the paths that are still changed. */
+export async function undoWork(undo: Undo): Promise<string[]> {
+  const after = await readTree(undo.dir, undo.look);
+  return putBack(undo, findChanges(undo.before, after, undo.allowed));
+}
+
+async function withBase<T>({ dir }: Undo, act: (base: FileHandle) => Promise<T>): Promise<T> {
+  const base = await openBase(dir);
+  try {
+    return await act(base);
   } finally {
     await base.close();
+  }
+}
+
+async function putFilesBack(undo: Undo, base: FileHandle, changed: readonly Change[]): Promise<string[]> {
+  const left: string[] = [];
+  for (const change of changed) {
+    const isBack = await putOneBack(undo, base, change).catch(() => false);
+    if (!isBack) left.push(change.path);
   }
   return left;
 }
 
 async function putOneBack(
-  { beforeDir }: Workspace,
+  { beforeDir }: Undo,
   base: FileHandle,
-  { path, before, after }: Pick<Change, "path" | "before" | "after">,
+  { path, before, after }: Change,
 ): Promise<boolean> {
-  if (before === undefined || before.kind !== after?.kind) await remove(base, path, after);
-  if (before === undefined) return true;
+  if (before === undefined) {
+    await remove(base, path, after);
+    return true;
+  }
   const owner = await base.stat();
   if (before.kind === "link") {
     await remove(base, path, after);
@@ -41,15 +84,19 @@ async function putOneBack(
   }
   const from = await openBase(beforeDir);
   try {
-    const copy = await openBeneath(from, path);
+    const bytes = await readCopy(from, path);
+    // A machine that lost its power may have lost the copy too.
+    if (createHash("sha256").update(bytes).digest("hex") !== before.sha256) return false;
+    if (before.kind !== after?.kind) await remove(base, path, after);
+    const dirs = path.split("/").slice(0, -1);
+    if (dirs.length > 0) await (await makeDirectoryBeneath(base, dirs, { owner })).close();
     const file = await createBeneath(base, path);
     try {
-      await file.handle.writeFile(await copy.readFile());
+      await file.handle.writeFile(bytes);
       await file.handle.chmod(before.mode & 0o777);
       await file.handle.chown(owner.uid, owner.gid);
       await file.keep();
     } finally {
-      await copy.close();
       await file.discard();
     }
   } finally {
@@ -58,8 +105,21 @@ async function putOneBack(
   return true;
 }
 
+async function readCopy(from: FileHandle, path: string): Promise<Buffer> {
+  const copy = await openBeneath(from, path);
+  try {
+    return await copy.readFile();
+  } finally {
+    await copy.close();
+  }
+}
+
 async function remove(base: FileHandle, path: string, after: TreeFile | undefined): Promise<void> {
-  if (after !== undefined) await inParent(base, path, unlink);
+  if (after === undefined) return;
+  await inParent(base, path, unlink).catch((error: unknown) => {
+    const isGone = hasCode(error, "ENOENT") || (error instanceof PathRefused && error.refusal === "missing");
+    if (!isGone) throw error;
+  });
 }
 
 /** Acts on one name in its directory, which is reached without a link. */
