@@ -24,6 +24,11 @@ export function typecheckDashboard() {
   ]);
 }
 
+/** What a job costs in statements, syncs, messages and bytes, against the committed values. */
+export function guard() {
+  return wholeStep("costs of a job", ["bench/guard.ts"]);
+}
+
 /** Runs vitest; the counts come from its JSON report, not from its terminal output. */
 export function runTests(args) {
   announce("tests");

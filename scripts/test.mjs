@@ -1,4 +1,4 @@
-import { conclude, lint, runTests, typecheck, typecheckDashboard } from "./checks.mjs";
+import { conclude, guard, lint, runTests, typecheck, typecheckDashboard } from "./checks.mjs";
 import { kernelTests } from "./kernel-tests.mjs";
 import { setup } from "./setup.mjs";
 
@@ -8,5 +8,12 @@ const filters = process.argv.slice(2);
 if (filters.length > 0) conclude([runTests(filters)]);
 else {
   const isRequired = process.env.CI === "true";
-  conclude([typecheck(), typecheckDashboard(), lint(), runTests([]), await kernelTests({ isRequired })]);
+  conclude([
+    typecheck(),
+    typecheckDashboard(),
+    lint(),
+    guard(),
+    runTests([]),
+    await kernelTests({ isRequired }),
+  ]);
 }

@@ -1,0 +1,142 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startBenchHub } from "./_hub.ts";
+import type { Counts } from "./guard/count.ts";
+import {
+  type FigureName,
+  type Figures,
+  type Limits,
+  readLimits,
+  riseOf,
+  writeLimits,
+} from "./guard/limits.ts";
+import { difference, readCounts, readSettled, statementCount } from "./guard/read-counts.ts";
+import { countSyscalls } from "./guard/syscalls.ts";
+import { openWorkloads, type Workload } from "./guard/workloads.ts";
+
+/**
+ * What a job costs in figures that are the same on every machine: SQL statements, syncs, messages between threads, and
+ * bytes on the wire. It fails if one of them has risen above what bench/guard.json says. System calls and allocated
+ * memory are shown beside them and not checked.
+ * Usage: npm run bench -- guard [--update] [--statements]
+ */
+const actsMin = 15;
+const actsMax = 200;
+const actsOfUpdate = 60;
+const update = process.argv.includes("--update");
+const showStatements = process.argv.includes("--statements");
+const names: FigureName[] = ["sql statements", "syncs", "messages between threads", "bytes on the wire"];
+
+type Found = { figures: Figures; least: Counts };
+
+const dir = mkdtempSync(join(tmpdir(), "writ-bench-counts-"));
+const rises: string[] = [];
+const limits: Limits = update ? {} : readLimits();
+const ends: (() => Promise<void>)[] = [];
+try {
+  const hub = await startCountedHub();
+  ends.push(hub.stop);
+  const { workloads, close } = await openWorkloads(hub);
+  ends.push(close);
+  for (const workload of workloads) {
+    const found = await measure(workload);
+    tell(workload, found, [await allocated(workload), await countSyscalls(hub.pid, workload)]);
+    if (update) limits[workload.name] = found.figures;
+    else rises.push(...risesOf(workload.name, found.figures));
+  }
+} finally {
+  for (const end of ends.reverse()) await end();
+  rmSync(dir, { recursive: true, force: true });
+}
+if (update) writeLimits(limits);
+for (const rise of rises) console.error(`guard: ${rise}`);
+if (rises.length > 0) {
+  console.error("guard: `npm run bench -- guard --statements` shows the statements of each job.");
+  console.error(
+    "guard: If it has to be so, `npm run bench -- guard --update` writes the new values; say why in the commit.",
+  );
+  process.exitCode = 1;
+}
+
+/** Processes run by the hub's own worker, so that its share is counted too. */
+function startCountedHub() {
+  const sockets = join(dir, "sockets");
+  const home = join(dir, "home");
+  mkdirSync(sockets);
+  mkdirSync(join(home, "worker"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(home, "worker/agents.yaml"), "execution:\n  slots: 2\n", { mode: 0o600 });
+  const count = new URL("guard/count.ts", import.meta.url);
+  return startBenchHub({ NODE_OPTIONS: `--import=${count}`, WRIT_BENCH_COUNTS: sockets }, home, "up");
+}
+
+/**
+ * The least that any act costs, for each figure: what the hub does meanwhile for itself, and the longer way that a job
+ * takes on a slow machine, only ever add to it. So one quick act is enough, and the rest need not be made.
+ */
+async function measure(workload: Workload): Promise<Found> {
+  let found: Found | undefined;
+  let before = await readSettled(join(dir, "sockets"));
+  for (let act = 0; act < actsMax; act++) {
+    await workload.act();
+    const after = await readSettled(join(dir, "sockets"));
+    found = lesser(found, figuresOf(difference(after, before), workload.jobs));
+    before = after;
+    const isEnough = update ? act >= actsOfUpdate : risesOf(workload.name, found.figures).length === 0;
+    if (act >= actsMin && isEnough) break;
+  }
+  return found!;
+}
+
+/** Memory that the hub allocates for a job, less what a look at the counts takes. */
+async function allocated({ act, jobs }: Workload): Promise<string> {
+  const acts = 5;
+  const read = async () => (await readCounts(join(dir, "sockets"))).allocatedBytes;
+  const [first, second] = [await read(), await read()];
+  for (let n = 0; n < acts; n++) await act();
+  const bytes = (await read()) - second - (second - first);
+  return `${Math.max(0, Math.round(bytes / acts / jobs / 1024))} KiB allocated`;
+}
+
+function figuresOf(counts: Counts, jobs: number): Found {
+  const perJob = (count: number) => Number((count / jobs).toFixed(3));
+  const commits = Object.entries(counts.statements).filter(([text]) => /^\s*COMMIT/i.test(text));
+  const syncs = commits.reduce((total, [, count]) => total + count, counts.fileSyncs);
+  return {
+    figures: {
+      "sql statements": perJob(statementCount(counts)),
+      syncs: perJob(syncs),
+      "messages between threads": perJob(counts.messages),
+      "bytes on the wire": perJob(counts.bytes),
+    },
+    least: counts,
+  };
+}
+
+function lesser(old: Found | undefined, found: Found): Found {
+  if (old === undefined) return found;
+  const isLess = found.figures["sql statements"] < old.figures["sql statements"];
+  const entries = names.map((name) => [name, Math.min(old.figures[name], found.figures[name])]);
+  return {
+    figures: Object.fromEntries(entries) as Figures,
+    least: isLess ? found.least : old.least,
+  };
+}
+
+function risesOf(workload: string, figures: Figures): string[] {
+  return names
+    .map((name) => riseOf(workload, name, figures[name], limits))
+    .filter((rise) => rise !== undefined);
+}
+
+function tell({ name, jobs }: Workload, { figures, least }: Found, more: string[]): void {
+  const committed = limits[name];
+  const shown = names.map((figure) => {
+    const fell = committed !== undefined && figures[figure] < committed[figure] * 0.98;
+    return `${figures[figure]} ${figure}${fell ? ` (${committed[figure]} committed)` : ""}`;
+  });
+  console.log(`${name}, per job: ${[shown.join(", "), ...more].join("; ")}`);
+  if (!showStatements) return;
+  const sorted = Object.entries(least.statements).sort(([, left], [, right]) => right - left);
+  for (const [text, count] of sorted) console.log(`  ${count / jobs} × ${text.replace(/\s+/g, " ").trim()}`);
+}

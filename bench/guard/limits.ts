@@ -1,0 +1,47 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export type FigureName = "sql statements" | "syncs" | "messages between threads" | "bytes on the wire";
+export type Figures = Record<FigureName, number>;
+export type Limits = Record<string, Figures>;
+
+const path = join(import.meta.dirname, "../guard.json");
+
+/**
+ * How far a figure may lie above the committed one. Bytes vary by a few digits. A drain makes larger or smaller batches,
+ * as fast as the machine happens to be, so what a batch costs varies for each job. A worker that runs processes says how
+ * it isolates them, which differs between machines.
+ */
+const tolerances: Record<string, Partial<Figures>> = {
+  "": { "bytes on the wire": 0.02 },
+  "drain by SDK worker": {
+    "sql statements": 0.1,
+    syncs: 0.5,
+    "messages between threads": 0.5,
+    "bytes on the wire": 0.1,
+  },
+  "exec job with output": { "bytes on the wire": 0.15 },
+};
+
+export function readLimits(): Limits {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+export function writeLimits(limits: Limits): void {
+  writeFileSync(path, `${JSON.stringify(limits, null, 2)}\n`);
+}
+
+/** Undefined if the figure is not above the committed one; else what to say about it. */
+export function riseOf(
+  workload: string,
+  name: FigureName,
+  found: number,
+  limits: Limits,
+): string | undefined {
+  const committed = limits[workload]?.[name];
+  if (committed === undefined) return `${workload}: ${name}: there is no committed value, ${found} was found`;
+  const tolerance = tolerances[workload]?.[name] ?? tolerances[""]![name] ?? 0;
+  if (found <= committed * (1 + tolerance)) return undefined;
+  const allowed = tolerance === 0 ? "" : ` (${tolerance * 100} % more is allowed)`;
+  return `${workload}: ${name} per job rose from ${committed} to ${found}${allowed}`;
+}

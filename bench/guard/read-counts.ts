@@ -1,0 +1,69 @@
+import { readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { type Counts, snapshot } from "./count.ts";
+
+const settleMs = 5;
+const looksMax = 40;
+
+/** The counts of all processes that tell them in this folder, and of this one. */
+export async function readCounts(folder: string): Promise<Counts> {
+  const told = await Promise.all(readdirSync(folder).map((name) => ask(join(folder, name))));
+  // Of this process only what its worker does counts: it reads the database to know when an act has ended.
+  return sum([...told.flat(), { ...snapshot(), statements: {}, bytes: 0, allocatedBytes: 0 }]);
+}
+
+/** The counts once nothing more is counted: what an act leaves for later belongs to it. */
+export async function readSettled(folder: string): Promise<Counts> {
+  let last = await readCounts(folder);
+  for (let look = 0; look < looksMax; look++) {
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+    const next = await readCounts(folder);
+    if (workOf(next) === workOf(last)) return next;
+    last = next;
+  }
+  return last;
+}
+
+export function difference(after: Counts, before: Counts): Counts {
+  const statements: Record<string, number> = {};
+  for (const [text, count] of Object.entries(after.statements)) {
+    const more = count - (before.statements[text] ?? 0);
+    if (more > 0) statements[text] = more;
+  }
+  return {
+    statements,
+    fileSyncs: after.fileSyncs - before.fileSyncs,
+    messages: after.messages - before.messages,
+    bytes: after.bytes - before.bytes,
+    allocatedBytes: after.allocatedBytes - before.allocatedBytes,
+  };
+}
+
+export function statementCount({ statements }: Counts): number {
+  return Object.values(statements).reduce((total, count) => total + count, 0);
+}
+
+function workOf(counts: Counts): string {
+  return [statementCount(counts), counts.fileSyncs, counts.messages, counts.bytes].join();
+}
+
+function sum(all: readonly Counts[]): Counts {
+  const total: Counts = { statements: {}, fileSyncs: 0, messages: 0, bytes: 0, allocatedBytes: 0 };
+  for (const counts of all) {
+    for (const [text, count] of Object.entries(counts.statements))
+      total.statements[text] = (total.statements[text] ?? 0) + count;
+    total.fileSyncs += counts.fileSyncs;
+    total.messages += counts.messages;
+    total.bytes += counts.bytes;
+    total.allocatedBytes += counts.allocatedBytes;
+  }
+  return total;
+}
+
+async function ask(path: string): Promise<Counts[]> {
+  const chunks: Buffer[] = [];
+  const socket = connect(path);
+  for await (const chunk of socket) chunks.push(chunk as Buffer);
+  return JSON.parse(Buffer.concat(chunks).toString());
+}

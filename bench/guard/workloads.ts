@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Writ } from "../../src/client/index.ts";
+import { Worker } from "../../src/worker/index.ts";
+import { connect } from "../_calls.ts";
+import type { BenchHub } from "../_hub.ts";
+import { paramsOf } from "../peers/rival.ts";
+
+export type Workload = {
+  name: string;
+  /** How many jobs one act has. */
+  jobs: number;
+  act(): Promise<unknown>;
+};
+
+const job = (index: number, type = "kept") => ({ type, params: paramsOf(index) });
+const many = (count: number, type?: string) =>
+  Array.from({ length: count }, (_, index) => job(100 + index, type));
+const bulkJobs = 200;
+const drainJobs = 100;
+const sdkJobs = 16;
+const lookMs = 2;
+const endsWithinMs = 60_000;
+
+/** One act after the other, never two at once: what an act costs must not depend on how fast the machine is. */
+export async function openWorkloads(
+  hub: BenchHub,
+): Promise<{ workloads: Workload[]; close(): Promise<void> }> {
+  const writ = new Writ({ url: hub.url, token: hub.token });
+  const calls = connect(hub);
+  const dir = mkdtempSync(join(tmpdir(), "writ-bench-guard-"));
+  const worker = new Worker({
+    url: hub.url,
+    token: hub.token,
+    workerId: "guard",
+    concurrency: 50,
+    dataDir: dir,
+  });
+  // Read beside the hub, because a question to it would be counted.
+  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true });
+  const last = database.prepare("SELECT coalesce(max(seq), 0) AS seq FROM jobs");
+  const lastSeq = () => (last.get() as { seq: number }).seq;
+  let onDone = () => {};
+  worker.handle("drained", async () => {
+    onDone();
+    return null;
+  });
+  await worker.start();
+
+  const drained = async () => {
+    const seq = lastSeq();
+    const all = Promise.withResolvers<void>();
+    let done = 0;
+    onDone = () => {
+      if (++done === drainJobs) all.resolve();
+    };
+    await writ.submitBatch(many(drainJobs, "drained"));
+    await all.promise;
+    await untilEnded(database, seq);
+  };
+  const executed = async () => {
+    const seq = lastSeq();
+    const run = { kind: "exec" as const, argv: ["/bin/echo", "x".repeat(200)] };
+    await writ.submit({ type: "exec", run });
+    await untilEnded(database, seq);
+  };
+  const close = async () => {
+    database.close();
+    await worker.stop();
+    writ.close();
+    calls.close();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  const workloads = [
+    { name: "single submit", jobs: 1, act: () => calls.submit(job(100)) },
+    {
+      name: "SDK enqueue",
+      jobs: sdkJobs,
+      act: () => Promise.all(many(sdkJobs).map((each) => writ.submit(each))),
+    },
+    { name: "bulk", jobs: bulkJobs, act: () => writ.submitBatch(many(bulkJobs)) },
+    { name: "drain by SDK worker", jobs: drainJobs, act: drained },
+    { name: "exec job with output", jobs: 1, act: executed },
+  ];
+  return { workloads, close };
+}
+
+/** Until every job after this one has completed. */
+async function untilEnded(database: DatabaseSync, lastSeq: number): Promise<void> {
+  const counted = database.prepare(
+    "SELECT status, count(*) AS jobs FROM jobs WHERE seq > ? AND status <> 'completed' GROUP BY status",
+  );
+  const giveUpAt = Date.now() + endsWithinMs;
+  for (;;) {
+    const left = counted.all(lastSeq) as { status: string; jobs: number }[];
+    if (left.length === 0) return;
+    if (left.some(({ status }) => status === "failed") || Date.now() > giveUpAt)
+      throw new Error(`the jobs did not complete: ${JSON.stringify(left)}`);
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
