@@ -6,7 +6,11 @@ import { describeSource } from "./is-fresh.mjs";
 import { bundleDir, manifestOf, programs, root, sourceOf } from "./paths.mjs";
 
 // Bundles each program, and each thread that it starts, into one file. Set-up runs this on the pinned Node.
-const threadSources = ["src/store/sqlite/thread.ts", "src/worker/heartbeat-thread.ts"];
+const threadSources = [
+  "src/store/sqlite/thread.ts",
+  "src/store/sqlite/reader-thread.ts",
+  "src/worker/heartbeat-thread.ts",
+];
 // Needed by few commands, which load them from node_modules.
 const leftOut = ["@peculiar/x509", "mqtt", "nodemailer"];
 // A program that was started from an earlier bundle may still start a thread from it.

@@ -2,7 +2,11 @@ import type { Store } from "./store.ts";
 
 export type ActName = Exclude<keyof Store, "onCommit" | "close">;
 
-/** Which methods change something. The proxy needs only these names; the acts are in the thread. */
+/**
+ * Where a method is done. `write`: it changes something. `ordered`: it reads a few rows in turn with the writes, because
+ * requests wait for it. `read`: it may take long, or is asked for often, and is done beside the writes on a connection of
+ * its own. It shows everything that was answered before it was called, as all of them do.
+ */
 const actKinds = {
   submitJobs: "write",
   claimJobs: "write",
@@ -56,13 +60,13 @@ const actKinds = {
   addStatistics: "write",
   skipEvents: "write",
   ping: "write",
-  getDatabase: "read",
-  getJob: "read",
-  getOutputNotes: "read",
-  getObject: "read",
-  findObject: "read",
-  listUploads: "read",
-  listJobObjects: "read",
+  getDatabase: "ordered",
+  getJob: "ordered",
+  getOutputNotes: "ordered",
+  getObject: "ordered",
+  findObject: "ordered",
+  listUploads: "ordered",
+  listJobObjects: "ordered",
   listObjectUsage: "read",
   getReceiptSignature: "read",
   getForgottenJob: "read",
@@ -70,31 +74,37 @@ const actKinds = {
   listJobIds: "read",
   countJobs: "read",
   getQueuePosition: "read",
-  getWorker: "read",
-  getWorkerOwner: "read",
+  getWorker: "ordered",
+  getWorkerOwner: "ordered",
   listWorkers: "read",
   listWorkerMetrics: "read",
-  findToken: "read",
+  findToken: "ordered",
   listTokens: "read",
-  findSession: "read",
-  getQuota: "read",
-  listQuotas: "read",
+  findSession: "ordered",
+  getQuota: "ordered",
+  listQuotas: "ordered",
   listQueues: "read",
   surveyQueues: "read",
   readEvents: "read",
-  eventRange: "read",
+  eventRange: "ordered",
   readSealed: "read",
   searchAudit: "read",
   countEvents: "read",
-  findAuditMark: "read",
-  getLockdown: "read",
-  listLockedTenants: "read",
-  getLogReader: "read",
-  nextMessage: "read",
+  findAuditMark: "ordered",
+  getLockdown: "ordered",
+  listLockedTenants: "ordered",
+  getLogReader: "ordered",
+  nextMessage: "ordered",
   readStatistics: "read",
-} as const satisfies Record<ActName, "read" | "write">;
+} as const satisfies Record<ActName, "write" | "ordered" | "read">;
+
+export type ReadName = { [Name in ActName]: (typeof actKinds)[Name] extends "read" ? Name : never }[ActName];
 
 export const actNames = Object.keys(actKinds) as ActName[];
+
+export function isRead(name: ActName): name is ReadName {
+  return actKinds[name] === "read";
+}
 
 /**
  * A ping writes only after a failed write, but it always asks for the lock, so a database that does not answer is

@@ -63,8 +63,8 @@ describe("a page of the database that is broken", () => {
     const { scene, path } = await openScene();
     const broken = await scene.submit({ document: longText("broken..") });
     await breakPage(scene, path, "broken..");
-    const [page, submitted] = await Promise.all([scene.store.listJobs({ limit: 10 }), scene.submit()]);
-    expect(page.jobs.map(({ job }) => job.id)).toEqual([broken]);
+    const [read, submitted] = await Promise.all([scene.store.getJob({ jobId: broken }), scene.submit()]);
+    expect(read).toMatchObject({ job: { id: broken }, damaged: ["document"] });
     expect(await scene.job(submitted)).toMatchObject({ status: "pending" });
   });
 

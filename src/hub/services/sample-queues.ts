@@ -13,9 +13,9 @@ export async function sampleQueues({
   store: Pick<Store, "listQuotas" | "surveyQueues">;
   clock: Clock;
 }): Promise<Sample[]> {
-  const [tenants, lines] = await Promise.all([store.listQuotas(), store.surveyQueues()]);
-  const waiting = tenants.filter(({ pending }) => pending > 0);
+  const waiting = (await store.listQuotas()).filter(({ pending }) => pending > 0);
   if (waiting.length === 0) return [];
+  const lines = await store.surveyQueues();
   const nowMs = clock.nowMs();
   const waited = (oldestAt: number | null) => (oldestAt === null ? 0 : Math.max(0, nowMs - oldestAt));
   const oldest = (of: typeof lines) => Math.max(0, ...of.map(({ oldestAt }) => waited(oldestAt)));

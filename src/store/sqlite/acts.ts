@@ -1,21 +1,13 @@
-import type { ActName } from "../act-names.ts";
+import type { ActName, ReadName } from "../act-names.ts";
 import type { Store } from "../store.ts";
 import { advanceLogReader, finishMessage, getLogReader, listWatched, nextMessage } from "./alert-acts.ts";
-import {
-  countEvents,
-  findAuditMark,
-  readSealed,
-  saveAuditMark,
-  sealEvents,
-  searchAudit,
-} from "./audit-acts.ts";
+import { findAuditMark, saveAuditMark, sealEvents } from "./audit-acts.ts";
 import { changeJobs } from "./change-jobs.ts";
 import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
-import { eventRange, pruneEvents, readEvents, recordEvents } from "./event-log.ts";
+import { eventRange, pruneEvents, recordEvents } from "./event-log.ts";
 import { getDatabase } from "./identity.ts";
-import { getForgottenJob, pruneReceipts } from "./kept-receipts.ts";
-import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
+import { pruneReceipts } from "./kept-receipts.ts";
 import {
   getLockdown,
   liftLockdown,
@@ -33,7 +25,6 @@ import {
   getObject,
   listExpired,
   listJobObjects,
-  listObjectUsage,
   listUploads,
   noteStoreUpload,
   openUploads,
@@ -42,25 +33,17 @@ import {
 import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
 import { promoteJobs } from "./promote-jobs.ts";
 import { pruneJobs } from "./prune-jobs.ts";
-import {
-  getQuota,
-  listQueues,
-  listQuotas,
-  ping,
-  putQuota,
-  setQueuePaused,
-  surveyQueues,
-} from "./queue-acts.ts";
-import { getJob, getQueuePosition } from "./read-jobs.ts";
+import { getQuota, listQuotas, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
+import { getJob } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
-import { getReceiptSignature, pruneReceiptSignatures } from "./receipt-signatures.ts";
+import { pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
 import { skipEvents } from "./skip-events.ts";
-import { addStatistics, readStatistics } from "./statistics-acts.ts";
+import { addStatistics } from "./statistics-acts.ts";
 import { submitJobs } from "./submit-jobs.ts";
-import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
+import { createToken, findToken, refreshToken, revokeToken } from "./token-acts.ts";
 import {
   blockWorker,
   heartbeatWorker,
@@ -69,17 +52,19 @@ import {
   retireSilentWorkers,
   setWorker,
 } from "./worker-acts.ts";
-import { listWorkerMetrics, saveWorkerMetrics } from "./worker-metrics.ts";
+import { saveWorkerMetrics } from "./worker-metrics.ts";
 import { getWorkerOwner } from "./worker-owner.ts";
-import { getWorker, listWorkers } from "./worker-row.ts";
+import { getWorker } from "./worker-row.ts";
 
+type TurnName = Exclude<ActName, ReadName>;
 type Acts = {
-  [Name in ActName]: (
+  [Name in TurnName]: (
     context: Context,
     input: Parameters<Store[Name]>[0] & object,
   ) => Awaited<ReturnType<Store[Name]>>;
 };
 
+/** What is done in the writing thread, one after the other. */
 const acts: Acts = {
   submitJobs,
   claimJobs,
@@ -90,15 +75,9 @@ const acts: Acts = {
   shiftTimes,
   recallJobs,
   raiseAttempts,
-  getReceiptSignature,
   pruneReceiptSignatures,
-  getForgottenJob,
   pruneReceipts,
   getJob,
-  listJobs,
-  listJobIds,
-  countJobs,
-  getQueuePosition,
   pruneJobs,
   noteOutputs,
   dropOutputs,
@@ -115,21 +94,17 @@ const acts: Acts = {
   dropObject,
   listExpired,
   forgetObjects,
-  listObjectUsage,
   registerWorker,
   heartbeatWorker,
   getWorker,
-  listWorkers,
   getWorkerOwner,
   setWorker,
   blockWorker,
   removeWorker,
   retireSilentWorkers,
   saveWorkerMetrics,
-  listWorkerMetrics,
   createToken,
   findToken,
-  listTokens,
   revokeToken,
   refreshToken,
   createSession,
@@ -139,20 +114,14 @@ const acts: Acts = {
   takeLoginCode,
   getQuota,
   putQuota,
-  listQueues,
-  surveyQueues,
   listQuotas,
   setQueuePaused,
   recordEvents,
-  readEvents,
   eventRange,
   pruneEvents,
   sealEvents,
   saveAuditMark,
   findAuditMark,
-  readSealed,
-  searchAudit,
-  countEvents,
   lockDown,
   getLockdown,
   liftLockdown,
@@ -165,13 +134,12 @@ const acts: Acts = {
   finishMessage,
   listWatched,
   addStatistics,
-  readStatistics,
   skipEvents,
   getDatabase,
   ping,
 };
 
 export function runAct(context: Context, name: ActName, input: unknown): unknown {
-  const act = acts[name] as (context: Context, input: unknown) => unknown;
+  const act = acts[name as TurnName] as (context: Context, input: unknown) => unknown;
   return act(context, input);
 }

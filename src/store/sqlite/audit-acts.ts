@@ -7,6 +7,7 @@ import { Conditions } from "./conditions.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
 import { eventColumns, insertSeal } from "./event-log.ts";
+import type { ReadContext } from "./read-context.ts";
 
 /** Chains the oldest events that are not sealed yet, in order: `appendEvent` leaves none once these are sealed. */
 export function sealEvents(
@@ -72,7 +73,7 @@ const sealedText = `SELECT ${eventColumns}, audit_seals.severity, audit_seals.ha
     (SELECT hash FROM audit_seals AS before WHERE before.seq = events.seq - 1) AS prevHash
   FROM events JOIN audit_seals USING (seq)`;
 
-function readSealedRows(context: Context, condition: string, ...values: SqlValue[]): SealedRecord[] {
+function readSealedRows(context: ReadContext, condition: string, ...values: SqlValue[]): SealedRecord[] {
   return context.sql
     .all<SealedRow>(`${sealedText} ${condition}`, ...values)
     .map((row) => sealedRecord(row, row));
@@ -80,7 +81,7 @@ function readSealedRows(context: Context, condition: string, ...values: SqlValue
 
 /** Sealed records in order, to be moved elsewhere. */
 export function readSealed(
-  context: Context,
+  context: ReadContext,
   { afterSeq, limit }: { afterSeq: number; limit: number },
 ): SealedRecord[] {
   return readSealedRows(context, "WHERE events.seq > ? ORDER BY events.seq LIMIT ?", afterSeq, limit);
@@ -90,7 +91,7 @@ export function readSealed(
  * Examines at most `window` records, newest first, and returns those that match. A search for something rare takes many
  * short acts instead of one that would make everybody wait.
  */
-export function searchAudit(context: Context, filter: AuditFilter): AuditPage {
+export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPage {
   const range = context.sql.first<{ last: number | null }>(
     "SELECT max(seq) AS last FROM audit_seals WHERE seq < ?",
     filter.before,
@@ -114,7 +115,7 @@ export function searchAudit(context: Context, filter: AuditFilter): AuditPage {
 
 /** Counts the events of these kinds in a range of the log; a daily digest needs no more. */
 export function countEvents(
-  context: Context,
+  context: ReadContext,
   input: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
 ): { event: EventKind; tenantId: string | null; userId: string | null; count: number }[] {
   return context.sql.all(

@@ -10,16 +10,17 @@ export class Connection {
   readonly #statements = new Map<string, StatementSync>();
   readonly #rowStatements = new Map<string, StatementSync>();
 
-  constructor(path: string, busyTimeoutMs: number) {
-    makePrivate(path);
+  constructor(path: string, busyTimeoutMs: number, { isReader = false } = {}) {
+    if (!isReader) makePrivate(path);
     this.#database = new DatabaseSync(path, {
       timeout: busyTimeoutMs,
+      readOnly: isReader,
       enableForeignKeyConstraints: true,
       enableDoubleQuotedStringLiterals: false,
     });
     try {
       refuseUnsafeSqlite(this.first<{ version: string }>("SELECT sqlite_version() AS version")!.version);
-      this.#database.exec(settings);
+      this.#database.exec(isReader ? readerSettings : settings);
     } catch (error) {
       this.#database.close();
       throw error;
@@ -84,6 +85,12 @@ const settings = `
   PRAGMA wal_autocheckpoint = 4000;
   PRAGMA journal_size_limit = 67108864;
   PRAGMA cache_size = -32768;
+  PRAGMA temp_store = MEMORY;
+`;
+
+/** A page of a list is some hundred pages of the file. The kernel keeps what is read often. */
+const readerSettings = `
+  PRAGMA cache_size = -4096;
   PRAGMA temp_store = MEMORY;
 `;
 

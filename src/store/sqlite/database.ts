@@ -64,6 +64,11 @@ export class Database {
     this.#drop();
   }
 
+  /** The file that was opened, for others who must use the same. */
+  get file(): string | null {
+    return this.#guard!.opened;
+  }
+
   /** Throws if the files are no longer those that were opened. */
   checkFiles(): void {
     this.#guard?.check();

@@ -4,6 +4,7 @@ import type { EventFilter } from "../store.ts";
 import { readEvent, type StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
 import type { Context } from "./context.ts";
+import type { ReadContext } from "./read-context.ts";
 
 const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner_id, job_seq, details, origin)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -77,7 +78,7 @@ function nextJobSeq(context: Context, jobId: string): number | null {
 export const eventColumns = `seq, ts, event, tenant_id AS tenantId, job_id AS jobId, owner_id AS ownerId,
     job_seq AS jobSeq, details, origin`;
 
-export function readEvents(context: Context, filter: EventFilter): LoggedEvent[] {
+export function readEvents(context: ReadContext, filter: EventFilter): LoggedEvent[] {
   const conditions = new Conditions().add("seq > ?", filter.afterSeq);
   conditions.add("tenant_id = ?", filter.tenantId);
   conditions.add("owner_id = ?", filter.ownerId);

@@ -11,15 +11,16 @@ const goodMs = 100;
 export class FileGuard {
   readonly #path: string;
   readonly #walPath: string;
-  readonly #opened: string | null;
+  /** Which file was opened. */
+  readonly opened: string | null;
   #openedWal: string | null = null;
   #goodUntilMs = 0;
 
-  /** To be made as soon as the database is open. */
-  constructor(path: string) {
+  /** To be made as soon as the database is open; or with the file that another guard found. */
+  constructor(path: string, opened = fileAt(path)) {
     this.#path = path;
     this.#walPath = `${path}-wal`;
-    this.#opened = fileAt(path);
+    this.opened = opened;
     this.noteLog();
   }
 
@@ -30,7 +31,7 @@ export class FileGuard {
 
   /** Whether the database may be opened again. Opening it would create a file that is missing. */
   checkDatabase(): void {
-    if (fileAt(this.#path) !== this.#opened) throw lost(this.#path);
+    if (fileAt(this.#path) !== this.opened) throw lost(this.#path);
   }
 
   /** Throws if a file is no longer the one that was opened. */

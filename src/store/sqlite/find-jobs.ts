@@ -1,19 +1,18 @@
-import { type JobState, jobStates } from "../../core/job.ts";
 import { canonicalize } from "../../signing/canonical.ts";
-import { idEndCharsMin, idStartCharsMin, type JobFilter, lookedJobsMax } from "../job-list.ts";
+import { type JobFilter, lookedJobsMax } from "../job-list.ts";
 import type { SqlValue } from "./connection.ts";
-import type { Context } from "./context.ts";
-
-/** An index that has jobs in the order of seq, if some columns are fixed. */
-type Path = { from: string; fixed: string };
-/** Together they meet every job that fits. Their values begin with ?16. */
-type Paths = { paths: Path[]; values: SqlValue[] };
+import { type Path, pathsOf } from "./job-paths.ts";
+import { knownCount } from "./owner-totals.ts";
+import type { ReadContext } from "./read-context.ts";
 
 /**
  * Finds the jobs that a filter fits, newest first. SQLite reads the paths side by side and merges them, so that only the
  * newest jobs of all of them are looked at. `nextBefore` is the job at which it stopped; null after the last.
  */
-export function findJobs(context: Context, filter: JobFilter): { seqs: number[]; nextBefore: number | null } {
+export function findJobs(
+  context: ReadContext,
+  filter: JobFilter,
+): { seqs: number[]; nextBefore: number | null } {
   const { offset = 0, limit } = filter;
   const { paths, values: pathValues } = pathsOf(context, filter);
   const { limit: _, offset: __, ...wish } = filter;
@@ -38,99 +37,8 @@ export function findJobs(context: Context, filter: JobFilter): { seqs: number[];
   return { seqs, nextBefore: last?.seq ?? null };
 }
 
-/** How many jobs fit, if that is known without looking: for filters by state, tenant and user only. */
-export function knownCount(
-  { tallies, owners }: Context,
-  { statuses = jobStates, tenantId, userId, ...others }: Omit<JobFilter, "limit">,
-): number | null {
-  if (Object.values(others).some((value) => value !== undefined)) return null;
-  const states = new Set(statuses);
-  if (tenantId !== undefined) return owners.total(tenantId, userId, states);
-  if (userId !== undefined) return null;
-  return [...states].reduce((sum, state) => sum + tallies.get(`jobs.${state}`), 0);
-}
-
 function textOf({ from, fixed }: Path): string {
   return `SELECT seq FROM ${from} WHERE ${fixed} AND seq < ?13 AND seq >= ?14`;
-}
-
-/** Beyond this many users, most jobs of the hub are of this tenant, and reading all of them takes no longer. */
-const usersMax = 30;
-
-function pathsOf(context: Context, filter: JobFilter): Paths {
-  const { tenantId, userId, statuses, idPart, ids } = filter;
-  if (ids !== undefined) return { paths: [byIds], values: [JSON.stringify(ids)] };
-  if (idPart !== undefined) return idPaths(idPart);
-  if (statuses?.every(isUnsuccessful)) {
-    const from = "jobs INDEXED BY jobs_unsuccessful";
-    const paths = [...new Set(statuses)].map((status) => ({
-      from,
-      fixed: `status = '${status}' AND ${unsuccessful}`,
-    }));
-    return { paths, values: [] };
-  }
-  const everything = { paths: [{ from: "jobs NOT INDEXED", fixed: "TRUE" }], values: [] };
-  if (tenantId === undefined) return everything;
-  const users = userId === undefined ? usersOf(context, tenantId) : [userId];
-  if (users.length > usersMax) return everything;
-  const from = "jobs INDEXED BY jobs_by_user";
-  const paths = users.map((_, index) => ({ from, fixed: `tenant_id = ?1 AND user_id = ?${16 + index}` }));
-  return { paths, values: users };
-}
-
-const byIds: Path = {
-  from: "jobs INDEXED BY sqlite_autoindex_jobs_1",
-  fixed: "id IN (SELECT value FROM json_each(?16))",
-};
-
-/** The parts of the index `jobs_by_id_end`, from the first job to the last. */
-const parts = `(WITH RECURSIVE parts (part) AS (
-    SELECT min(seq) >> 10 FROM jobs
-    UNION ALL
-    SELECT part + 1 FROM parts WHERE part < (SELECT max(seq) >> 10 FROM jobs)
-  ) SELECT part FROM parts)`;
-
-function idPaths(idPart: string): Paths {
-  const byStart = {
-    from: "jobs INDEXED BY sqlite_autoindex_jobs_1",
-    fixed: "id >= ?16 AND id < ?16 || 'g'",
-  };
-  const byEnd = {
-    from: `${parts} CROSS JOIN jobs INDEXED BY jobs_by_id_end`,
-    fixed: `seq >> 10 = part AND substr(id, -6) = substr(?16, -6) AND substr(id, -length(?16)) = ?16`,
-  };
-  // A whole id is its own beginning and end.
-  const isWhole = idPart.length >= idCharsMax;
-  const paths = [
-    ...(idPart.length >= idStartCharsMin ? [byStart] : []),
-    ...(idPart.length >= idEndCharsMin && !isWhole ? [byEnd] : []),
-  ];
-  return { paths, values: [idPart] };
-}
-
-const idCharsMax = 36;
-
-/** One seek for each user. */
-function usersOf(context: Context, tenantId: string): string[] {
-  const rows = context.sql.all<{ userId: string }>(
-    `WITH RECURSIVE users (id) AS (
-      SELECT min(user_id) FROM jobs WHERE tenant_id = ?1
-      UNION ALL
-      SELECT (SELECT min(user_id) FROM jobs WHERE tenant_id = ?1 AND user_id > users.id) FROM users
-        WHERE users.id IS NOT NULL LIMIT ?2
-    ) SELECT id AS userId FROM users WHERE id IS NOT NULL`,
-    tenantId,
-    usersMax + 2,
-  );
-  return rows.map(({ userId }) => userId);
-}
-
-/** SQLite uses a partial index only if the query repeats the condition of the index. */
-const unsuccessful = "status IN ('failed', 'quarantined')";
-
-/** The statuses of the index `jobs_unsuccessful`; the only ones that become part of a statement's text. */
-function isUnsuccessful(status: JobState): boolean {
-  return status === "failed" || status === "quarantined";
 }
 
 type Bounds = { first: number; before: number };
@@ -139,7 +47,7 @@ type Bounds = { first: number; before: number };
 const clockSlackMs = 3_600_000;
 
 /** Jobs are numbered in the order of their creation, so times can be looked up like numbers. */
-function boundsOf(context: Context, { since, until, before }: JobFilter): Bounds {
+function boundsOf(context: ReadContext, { since, until, before }: JobFilter): Bounds {
   const last = before ?? Number.MAX_SAFE_INTEGER;
   return {
     first: since === undefined ? 0 : firstSince(context, since - clockSlackMs),
@@ -147,7 +55,7 @@ function boundsOf(context: Context, { since, until, before }: JobFilter): Bounds
   };
 }
 
-function firstSince(context: Context, timeMs: number): number {
+function firstSince(context: ReadContext, timeMs: number): number {
   let low = 0;
   let high = context.tallies.get("job_seq") + 1;
   while (low < high) {

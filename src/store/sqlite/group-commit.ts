@@ -1,6 +1,7 @@
-import { WritError } from "../../core/errors.ts";
+import type { WritError } from "../../core/errors.ts";
 import { isWrite } from "../act-names.ts";
 import { runAct } from "./acts.ts";
+import { describeError } from "./answer-error.ts";
 import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "./context.ts";
 import type { Database } from "./database.ts";
 import { blame, isDamage, storeUnavailable } from "./sqlite-error.ts";
@@ -127,7 +128,7 @@ function runAlone(context: Context, request: Request, hasNeighbours: boolean): A
     if (hasNeighbours) context.sql.script("ROLLBACK TO act; RELEASE act");
     else context.sql.script("ROLLBACK; BEGIN IMMEDIATE");
     rollBackContext(context, mark);
-    return error instanceof RefusedAct ? { id, value: error.answer } : { id, error: describe(error) };
+    return error instanceof RefusedAct ? { id, value: error.answer } : { id, error: describeError(error) };
   }
 }
 
@@ -142,14 +143,14 @@ function readAll(database: Database, group: Request[]): Batch {
 }
 
 function refuseAll(group: Request[], error: unknown): Batch {
-  return { answers: group.map(({ id }) => ({ id, error: describe(error) })), notice: null, writes: 0 };
+  return { answers: group.map(({ id }) => ({ id, error: describeError(error) })), notice: null, writes: 0 };
 }
 
 function readOne(context: Context, { id, act, input }: Request): Answer {
   try {
     return { id, value: runAct(context, act, input) };
   } catch (error) {
-    return { id, error: describe(blame(error) === "act" ? error : storeUnavailable(error)) };
+    return { id, error: describeError(blame(error) === "act" ? error : storeUnavailable(error)) };
   }
 }
 
@@ -159,18 +160,8 @@ function refuseWrites(database: Database, group: Request[], error: WritError): B
   const refused = group.filter((request) => isWrite(request.act));
   const { answers } = readAll(database, reads);
   return {
-    answers: [...answers, ...refused.map(({ id }) => ({ id, error: describe(error) }))],
+    answers: [...answers, ...refused.map(({ id }) => ({ id, error: describeError(error) }))],
     notice: null,
     writes: 0,
-  };
-}
-
-function describe(error: unknown): Extract<Answer, { error: object }>["error"] {
-  if (error instanceof WritError) return { code: error.code, message: error.message, details: error.details };
-  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return {
-    code: "INTERNAL",
-    message: "the store failed; nothing was changed",
-    details: { reason },
   };
 }

@@ -1,7 +1,8 @@
 import type { Effects, Readiness } from "../../core/effects.ts";
 import type { JobRecord } from "../../core/job.ts";
-import type { SqlValue } from "./connection.ts";
+import type { Connection, SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
+import type { QueueKeys } from "./read-context.ts";
 
 type Column = Exclude<keyof JobRecord, "queueKey">;
 
@@ -72,8 +73,11 @@ export const jobWidth = fields.length + 1;
 
 export type Row = SqlValue[];
 
+/** Where the key of a record's queue is found. */
+export type QueueContext = { sql: Connection; book: QueueKeys };
+
 /** The record in a row that was selected with `jobColumns`. */
-export function readJob(context: Context, row: Row): JobRecord {
+export function readJob(context: QueueContext, row: Row): JobRecord {
   const record: Record<string, unknown> = {};
   for (let index = 0; index < fields.length; index++) record[fields[index]!] = row[index];
   const job = record as JobRecord;
@@ -205,13 +209,13 @@ function toSql(value: JobRecord[Column]): SqlValue {
 
 const byIdText = `SELECT ${jobColumns} FROM jobs WHERE id = ?`;
 
-export function loadJob(context: Context, jobId: string): JobRecord | null {
+export function loadJob(context: QueueContext, jobId: string): JobRecord | null {
   const row = context.sql.rowStatement(byIdText).get(jobId) as Row | undefined;
   return row === undefined ? null : readJob(context, row);
 }
 
 /** The records of all rows that a condition selects. */
-export function loadJobs(context: Context, condition: string, ...values: SqlValue[]): JobRecord[] {
+export function loadJobs(context: QueueContext, condition: string, ...values: SqlValue[]): JobRecord[] {
   const rows = context.sql.rowStatement(`SELECT ${jobColumns} FROM jobs ${condition}`).all(...values);
   return (rows as unknown as Row[]).map((row) => readJob(context, row));
 }

@@ -2,6 +2,7 @@ import { findRouting, isReceiptSealed, readRouting } from "../job-seal.ts";
 import type { ForgottenJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJobs } from "./job-row.ts";
+import type { ReadContext } from "./read-context.ts";
 import { loadSealed } from "./reseal-job.ts";
 
 /** Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it. */
@@ -27,7 +28,7 @@ export function keepReceipt(context: Context, jobSeq: number): void {
 
 type Row = { document: string; routing: string; mac: Uint8Array; receipt: string };
 
-export function getForgottenJob(context: Context, { jobId }: { jobId: string }): ForgottenJob | null {
+export function getForgottenJob(context: ReadContext, { jobId }: { jobId: string }): ForgottenJob | null {
   const row = context.sql.first<Row>(
     "SELECT document, routing, mac, receipt FROM receipts WHERE job_id = ? ORDER BY job_seq DESC LIMIT 1",
     jobId,

@@ -8,14 +8,15 @@ import {
   listedBytesMax,
   pageBytesMax,
 } from "../job-list.ts";
-import type { Context } from "./context.ts";
-import { findJobs, knownCount } from "./find-jobs.ts";
-import { columnOf, jobColumnsWith, jobWidth, type Row } from "./job-row.ts";
+import { findJobs } from "./find-jobs.ts";
+import { columnOf, jobColumnsWith, jobWidth, type QueueContext, type Row } from "./job-row.ts";
+import { knownCount } from "./owner-totals.ts";
+import type { ReadContext } from "./read-context.ts";
 import { isDamage } from "./sqlite-error.ts";
 import { readSizes, readSound, readUnreadable } from "./stored-row.ts";
 
 /** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. */
-export function listJobs(context: Context, filter: JobFilter): JobPage {
+export function listJobs(context: ReadContext, filter: JobFilter): JobPage {
   const { seqs, nextBefore } = findJobs(context, filter);
   const lastEventSeq = context.tallies.get("event_seq");
   const jobs: ListedJob[] = [];
@@ -33,13 +34,13 @@ export function listJobs(context: Context, filter: JobFilter): JobPage {
 type Found = { listed: ListedJob; bytes: number };
 
 /** A job that SQLite cannot read is listed with what is left of it, and the others all the same. */
-function readOne(context: Context, seq: number): Found | null {
+function readOne(context: ReadContext, seq: number): Found | null {
   try {
     const row = context.sql.rowStatement(listedText).get(seq) as Row | undefined;
     return row === undefined ? null : { listed: readListed(context, row), bytes: bytesOf(row) };
   } catch (error) {
     if (!isDamage(error)) throw error;
-    const stored = readUnreadable(context, seq);
+    const stored = readUnreadable(named(context), seq);
     if (stored === null) return null;
     const { job, damaged } = stored;
     const nothing = { cut: [], summary: null, document: null, output: { throughAttempt: 0, sizes: {} } };
@@ -48,17 +49,17 @@ function readOne(context: Context, seq: number): Found | null {
 }
 
 /** The same jobs, by their ids alone. */
-export function listJobIds(context: Context, filter: JobFilter): JobIdPage {
+export function listJobIds(context: ReadContext, filter: JobFilter): JobIdPage {
   const { seqs, nextBefore } = findJobs(context, filter);
   const rows = context.sql.all<{ id: string }>(
-    "SELECT jobs.id FROM json_each(?) AS found JOIN jobs ON jobs.seq = found.value ORDER BY jobs.seq DESC",
+    "SELECT jobs.id FROM json_each(?) AS found CROSS JOIN jobs ON jobs.seq = found.value",
     JSON.stringify(seqs),
   );
   return { ids: rows.map(({ id }) => id), nextBefore };
 }
 
 export function countJobs(
-  context: Context,
+  context: ReadContext,
   filter: Omit<JobFilter, "limit">,
 ): { count: number; isMore: boolean } {
   const count = knownCount(context, filter);
@@ -96,7 +97,7 @@ const listedText = `SELECT ${listedColumns}, ${cutFields.map(isLarge).join(", ")
     LEFT JOIN document_summaries ON document_summaries.job_seq = jobs.seq
   WHERE jobs.seq = ?`;
 
-function readListed(context: Context, row: Row): ListedJob {
+function readListed(context: ReadContext, row: Row): ListedJob {
   const flags = row.slice(jobWidth, jobWidth + cutFields.length);
   const [summary, document, throughAttempt, sizes] = row.slice(jobWidth + cutFields.length) as [
     string | null,
@@ -105,12 +106,17 @@ function readListed(context: Context, row: Row): ListedJob {
     string | null,
   ];
   return {
-    ...readSound(context, row),
+    ...readSound(named(context), row),
     cut: cutFields.filter((_, index) => flags[index] === 1),
     summary,
     document,
     output: { throughAttempt, sizes: readSizes(sizes) },
   };
+}
+
+/** Lists need the names of a few queues, and not the book of all of them. */
+function named({ sql, queueKeys }: ReadContext): QueueContext {
+  return { sql, book: queueKeys };
 }
 
 function bytesOf(row: Row): number {

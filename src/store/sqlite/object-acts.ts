@@ -9,6 +9,7 @@ import {
   unfinishedMax,
 } from "../object-store.ts";
 import { type Context, RefusedAct } from "./context.ts";
+import type { ReadContext } from "./read-context.ts";
 
 const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,
   job_id AS jobId, attempt, state, size, sha256, created_at AS createdAt, expires_at AS expiresAt,
@@ -229,7 +230,7 @@ export function forgetObjects(context: Context, { ids }: { ids: string[] }): voi
   }
 }
 
-export function listObjectUsage({ sql }: Context): { tenantId: string; bytes: number }[] {
+export function listObjectUsage({ sql }: ReadContext): { tenantId: string; bytes: number }[] {
   return sql.all("SELECT tenant_id AS tenantId, bytes FROM object_usage");
 }
 

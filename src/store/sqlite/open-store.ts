@@ -1,7 +1,8 @@
 import { Worker } from "node:worker_threads";
 import type { Store } from "../store.ts";
+import { ReadProxy } from "./read-proxy.ts";
 import { StoreProxy } from "./store-proxy.ts";
-import type { FromThread, ThreadSettings } from "./wire.ts";
+import type { FromThread, ReaderSettings, ThreadSettings } from "./wire.ts";
 
 export type SqliteSettings = {
   path: string;
@@ -17,20 +18,29 @@ export type SqliteSettings = {
 
 const busyTimeoutMsDefault = 5_000;
 
-/** Opens the database in a thread of its own; the calls of one tick are sent there as one message. */
+/**
+ * Opens the database in a thread of its own; the calls of one tick are sent there as one message. Reads are done in a
+ * second thread, which is started when it is first needed.
+ */
 export async function openSqliteStore(settings: SqliteSettings): Promise<Store> {
-  const worker = new Worker(new URL("./thread.ts", import.meta.url), {
-    workerData: {
-      path: settings.path,
-      macKey: settings.macKey,
-      busyTimeoutMs: settings.busyTimeoutMs ?? busyTimeoutMsDefault,
-      failpointModule: settings.failpointModule ?? null,
-    } satisfies ThreadSettings,
-  });
-  const proxy = new StoreProxy((message) => worker.postMessage(message), settings.onTransaction);
+  const { path, macKey, busyTimeoutMs = busyTimeoutMsDefault } = settings;
+  const failpointModule = settings.failpointModule ?? null;
+  const ofBoth: ThreadSettings = { path, macKey, busyTimeoutMs, failpointModule };
+  const writer = startThread(new URL("./thread.ts", import.meta.url), ofBoth, settings.onTransaction);
+  const ofReader: ReaderSettings = { ...ofBoth, file: await writer.opened };
+  const reads = new ReadProxy(() => startThread(new URL("./reader-thread.ts", import.meta.url), ofReader));
+  return writer.store(reads);
+}
+
+function startThread(
+  program: URL,
+  workerData: object,
+  onTransaction?: SqliteSettings["onTransaction"],
+): StoreProxy {
+  const worker = new Worker(program, { workerData });
+  const proxy = new StoreProxy((message) => worker.postMessage(message), onTransaction);
   worker.on("message", (message: FromThread) => proxy.receive(message));
   worker.on("error", (error) => proxy.end(String(error)));
   worker.on("exit", () => proxy.end("the database thread has ended"));
-  await proxy.opened;
-  return proxy.store();
+  return proxy;
 }

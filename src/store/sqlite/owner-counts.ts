@@ -28,15 +28,6 @@ export class OwnerCounts {
     });
   }
 
-  /** How many jobs of a user, or of all users of a tenant, are in one of these states. */
-  total(tenantId: string, userId: string | undefined, states: Iterable<JobState>): number {
-    const users = this.#tenants.get(tenantId) ?? new Map<string, Counts>();
-    const owners = userId === undefined ? [...users.values()] : [users.get(userId)];
-    let total = 0;
-    for (const state of states) for (const counts of owners) total += counts?.[state] ?? 0;
-    return total;
-  }
-
   mark(): number {
     return this.#undo.length;
   }

@@ -46,14 +46,14 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
 /** Dead letters have an index of their own, so that the many completed jobs are not read for a few dead letters. */
 function findPrunable(context: Context, input: PruneInput): Prunable[] {
   const ended = context.sql.all<Prunable>(
-    `SELECT ${columns} FROM jobs
+    `SELECT ${columns} FROM jobs INDEXED BY jobs_ended
       WHERE completed_at < ? AND status IN ('completed', 'failed') ORDER BY completed_at LIMIT ?`,
     input.endedBefore,
     input.limit,
   );
   const quarantined = context.sql.all<Prunable>(
-    `SELECT ${columns} FROM jobs
-      WHERE status = 'quarantined' AND completed_at < ? ORDER BY seq LIMIT ?`,
+    `SELECT ${columns} FROM jobs INDEXED BY jobs_quarantined
+      WHERE status = 'quarantined' AND completed_at < ? ORDER BY completed_at LIMIT ?`,
     input.quarantinedBefore,
     input.limit - ended.length,
   );

@@ -8,6 +8,7 @@ import { type QueueSurveyLine, surveyQueues as survey } from "../survey-queues.t
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { schemaVersion } from "./migrate.ts";
+import type { ReadContext } from "./read-context.ts";
 
 export function getQuota(context: Context, { tenantId }: { tenantId: string }): Quota {
   return context.book.quota(tenantId);
@@ -33,7 +34,7 @@ export function listQuotas({ book }: Context): TenantUsage[] {
   return book.usages();
 }
 
-export function listQueues(context: Context): QueueSummary[] {
+export function listQueues(context: ReadContext): QueueSummary[] {
   return summarizeQueues(context.book);
 }
 
@@ -44,7 +45,7 @@ const oldestText = `WITH priorities (priority) AS (VALUES (1), (2), (3), (4), (5
       WHERE queue_id = ?1 AND ready = 1 AND jobs.priority = priorities.priority ORDER BY seq LIMIT 1
   )) AS at FROM priorities`;
 
-export function surveyQueues({ book, sql }: Context): QueueSurveyLine[] {
+export function surveyQueues({ book, sql }: ReadContext): QueueSurveyLine[] {
   return survey(book, ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at);
 }
 

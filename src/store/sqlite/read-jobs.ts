@@ -1,6 +1,7 @@
 import type { QueuePosition, StoredJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJob, type Row } from "./job-row.ts";
+import type { ReadContext } from "./read-context.ts";
 import { isDamage } from "./sqlite-error.ts";
 import { readStored, readUnreadable, storedText } from "./stored-row.ts";
 
@@ -25,7 +26,7 @@ export function getJob(
 const aheadMax = 100_000;
 
 /** How many claimable jobs of the same queue are ahead; null if the job is not pending. */
-export function getQueuePosition(context: Context, { jobId }: { jobId: string }): QueuePosition | null {
+export function getQueuePosition(context: ReadContext, { jobId }: { jobId: string }): QueuePosition | null {
   const job = loadJob(context, jobId);
   const queue = job === null ? undefined : context.book.byKey(job.queueKey);
   if (job === null || queue === undefined || job.status !== "pending") return null;

@@ -1,5 +1,6 @@
 import type { ReceiptSignature } from "../store.ts";
 import type { Context } from "./context.ts";
+import type { ReadContext } from "./read-context.ts";
 
 /** Storing the same signature again changes nothing. */
 export function saveReceiptSignature(context: Context, signed: ReceiptSignature): void {
@@ -15,7 +16,7 @@ export function saveReceiptSignature(context: Context, signed: ReceiptSignature)
   );
 }
 
-export function getReceiptSignature(context: Context, { id }: { id: string }): ReceiptSignature | null {
+export function getReceiptSignature(context: ReadContext, { id }: { id: string }): ReceiptSignature | null {
   return context.sql.first<ReceiptSignature>(
     `SELECT id, text, signature, worker_id AS workerId, public_key AS publicKey, created_at AS createdAt
       FROM receipt_signatures WHERE id = ?`,

@@ -1,6 +1,7 @@
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { WritError } from "../../core/errors.ts";
 import { Database } from "./database.ts";
+import { drainPort } from "./drain-port.ts";
 import { loadFailpoint } from "./failpoint.ts";
 import { commitGroup } from "./group-commit.ts";
 import { storeUnavailable } from "./sqlite-error.ts";
@@ -18,26 +19,16 @@ export async function serve(port: MessagePort, settings: ThreadSettings): Promis
     port.close();
     return;
   }
-  post({ kind: "opened", schemaVersion: database.schemaVersion });
+  post({ kind: "opened", file: database.file });
   port.on("message", (message: ToThread) => {
-    const { requests, isClosing } = drain(port, message);
+    // Everything that arrives while one group is being committed becomes part of the next one.
+    const { requests, isClosing } = drainPort(port, message);
     answerAll(database, requests, post);
     if (!isClosing) return;
     database.close();
     post({ kind: "closed" });
     port.close();
   });
-}
-
-/** Everything that arrives while one group is being committed becomes part of the next one. */
-function drain(port: MessagePort, first: ToThread): { requests: Request[]; isClosing: boolean } {
-  const requests: Request[] = [];
-  let message: ToThread | undefined = first;
-  while (message?.kind === "requests") {
-    requests.push(...message.requests);
-    message = receiveMessageOnPort(port)?.message as ToThread | undefined;
-  }
-  return { requests, isClosing: message?.kind === "close" };
 }
 
 /** The proxy limits how many calls can wait, and so how long this list can be. */

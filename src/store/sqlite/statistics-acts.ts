@@ -2,6 +2,7 @@ import { Period } from "../../core/statistics/period.ts";
 import { periodStart, resolutions } from "../../core/statistics/ranges.ts";
 import type { StatisticsFilter, StoredPeriod } from "../statistics-store.ts";
 import type { Context } from "./context.ts";
+import type { ReadContext } from "./read-context.ts";
 
 type Key = { tenantId: string | null; lengthMs: number; start: number };
 
@@ -41,7 +42,7 @@ function sumOf(a: string, b: string): string {
 }
 
 export function readStatistics(
-  context: Context,
+  context: ReadContext,
   { tenantId, lengthMs, from, until }: StatisticsFilter,
 ): { start: number; period: string }[] {
   return context.sql

@@ -1,45 +1,58 @@
 import { WritError } from "../../core/errors.ts";
-import { type ActName, actNames } from "../act-names.ts";
+import { type ActName, actNames, isRead } from "../act-names.ts";
 import type { CommitNotice, Store } from "../store.ts";
 import type { ErrorText, FromThread, Request, ToThread } from "./wire.ts";
 
 /** Beyond this many waiting callers, further ones are told at once to try again. */
 const waitingMax = 100_000;
 
+/** Where reads are done. */
+export type Reads = Pick<StoreProxy, "call" | "close">;
+
 type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
 
-/** The hub's side of the database thread. The code that starts the thread connects the two. */
+/** The hub's side of a thread of the database. The code that starts the thread connects the two. */
 export class StoreProxy {
-  readonly opened: Promise<void>;
+  /** Which file was opened. */
+  readonly opened: Promise<string | null>;
   readonly #post: (message: ToThread) => void;
   readonly #onTransaction: (acts: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(notice: CommitNotice) => void>();
-  readonly #opening = Promise.withResolvers<void>();
+  readonly #opening = Promise.withResolvers<string | null>();
   readonly #ended = Promise.withResolvers<void>();
   #outbox: Request[] = [];
   #lastId = 0;
   #isClosed = false;
+  /** The thread is gone. */
+  isEnded = false;
 
   constructor(post: (message: ToThread) => void, onTransaction: (acts: number) => void = () => {}) {
     this.#post = post;
     this.#onTransaction = onTransaction;
     this.opened = this.#opening.promise;
+    // A thread that only reads is not waited for; its calls fail if it does not start.
+    this.opened.catch(() => {});
   }
 
-  store(): Store {
+  /** The whole store: its reads go to the other thread, everything else to this one. */
+  store(reads: Reads): Store {
     const acts = Object.fromEntries(
-      actNames.map((name) => [name, (input?: unknown) => this.#call(name, input)]),
+      actNames.map((name) => {
+        const thread = isRead(name) ? reads : this;
+        return [name, (input?: unknown) => thread.call(name, input)];
+      }),
     ) as unknown as Pick<Store, ActName>;
     return {
       ...acts,
       onCommit: (listener) => this.#listen(listener),
-      close: () => this.#close(),
+      // The last connection to be closed puts the log into the database, which a connection that reads cannot.
+      close: () => reads.close().finally(() => this.close()),
     };
   }
 
   receive(message: FromThread): void {
-    if (message.kind === "opened") this.#opening.resolve();
+    if (message.kind === "opened") this.#opening.resolve(message.file);
     if (message.kind === "failed") this.#opening.reject(toError(message.error));
     if (message.kind !== "batch") return;
     for (const answer of message.answers) {
@@ -56,6 +69,7 @@ export class StoreProxy {
   /** The thread is gone, for this reason: the calls that wait reject with it. */
   end(reason: string): void {
     this.#isClosed = true;
+    this.isEnded = true;
     this.#outbox = [];
     const error = unavailable(reason);
     this.#opening.reject(error);
@@ -64,7 +78,7 @@ export class StoreProxy {
     this.#ended.resolve();
   }
 
-  #call(act: ActName, input: unknown): Promise<unknown> {
+  call(act: ActName, input: unknown): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(unavailable("the store is closed"));
     if (this.#waiting.size >= waitingMax) {
       return Promise.reject(unavailable(`${waitingMax} calls are already waiting`));
@@ -81,7 +95,7 @@ export class StoreProxy {
   }
 
   /** Earlier calls are still answered. */
-  async #close(): Promise<void> {
+  async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true;
       this.#send();

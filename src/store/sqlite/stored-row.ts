@@ -3,7 +3,7 @@ import { type DamagedPart, findDamage } from "../find-damage.ts";
 import type { DroppedSizes } from "../output-store.ts";
 import type { StoredJob } from "../store.ts";
 import type { Context } from "./context.ts";
-import { isHistoryLost, jobColumns, jobWidth, type Row, readJob } from "./job-row.ts";
+import { isHistoryLost, jobColumns, jobWidth, type QueueContext, type Row, readJob } from "./job-row.ts";
 import { soundJob } from "./sound-job.ts";
 import { isDamage } from "./sqlite-error.ts";
 
@@ -28,7 +28,7 @@ export function readStored(context: Context, row: Row): StoredJob {
 type Sound = { job: JobRecord; damaged: DamagedPart[] };
 
 /** The record in a row that was selected with `jobColumns`, with what of it cannot be read. */
-export function readSound(context: Context, row: Row): Sound {
+export function readSound(context: QueueContext, row: Row): Sound {
   const { job, damaged } = soundJob(readJob(context, row));
   return { job, damaged: isHistoryLost(row) ? [...damaged, "fail_history"] : damaged };
 }
@@ -46,7 +46,7 @@ export function readSizes(text: string | null): DroppedSizes["sizes"] {
  * A job that cannot be read as a whole, because one of its pages is broken: as much of it as can be read. Null if not
  * even its owner is known.
  */
-export function readUnreadable(context: Context, seq: number): StoredJob | null {
+export function readUnreadable(context: QueueContext, seq: number): StoredJob | null {
   try {
     const row = context.sql
       .rowStatement(`SELECT ${jobColumns} FROM jobs WHERE jobs.seq = ?`)
@@ -61,7 +61,7 @@ export function readUnreadable(context: Context, seq: number): StoredJob | null 
 type Owner = Pick<JobRecord, "id" | "tenantId" | "userId" | "type">;
 
 /** The first columns of a row are on its first page, so they may be readable if the rest is not. */
-function readOwner(context: Context, seq: number): StoredJob | null {
+function readOwner(context: QueueContext, seq: number): StoredJob | null {
   try {
     const owner = context.sql.first<Owner>(
       "SELECT id, tenant_id AS tenantId, user_id AS userId, type FROM jobs WHERE seq = ?",

@@ -4,6 +4,7 @@ import type { NewToken, TokenRecord } from "../access-store.ts";
 import { tokenIssued, tokenRefreshed, tokenRevoked } from "../act-events.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
+import type { ReadContext } from "./read-context.ts";
 import { getWorkerOwner, moveWorker } from "./worker-owner.ts";
 
 export function createToken(
@@ -53,7 +54,7 @@ function getToken(context: Context, tokenId: string): TokenRecord | null {
   return context.sql.first<TokenRecord>(`${tokenText} WHERE id = ?`, tokenId);
 }
 
-export function listTokens(context: Context): TokenRecord[] {
+export function listTokens(context: ReadContext): TokenRecord[] {
   return context.sql.all<TokenRecord>(`${tokenText} ORDER BY created_at, id`);
 }
 

@@ -2,7 +2,7 @@ import type { ErrorCode } from "../../core/errors.ts";
 import type { ActName } from "../act-names.ts";
 import type { CommitNotice } from "../store.ts";
 
-/** The messages between the hub's thread and the database thread. */
+/** The messages between the hub's thread and a thread of the database. */
 
 export type ThreadSettings = {
   path: string;
@@ -10,6 +10,9 @@ export type ThreadSettings = {
   busyTimeoutMs: number;
   failpointModule: string | null;
 };
+
+/** `file` is the database that the writing thread has opened, as in FileGuard. */
+export type ReaderSettings = ThreadSettings & { file: string | null };
 
 export type Request = { id: number; act: ActName; input: unknown };
 
@@ -24,7 +27,7 @@ export type Answer = { id: number; value: unknown } | { id: number; error: Error
 export type Batch = { answers: Answer[]; notice: CommitNotice | null; writes: number };
 
 export type FromThread =
-  | { kind: "opened"; schemaVersion: number }
+  | { kind: "opened"; file: string | null }
   | { kind: "failed"; error: ErrorText }
   | ({ kind: "batch" } & Batch)
   | { kind: "closed" };

@@ -1,5 +1,6 @@
 import type { WorkerStore } from "../worker-store.ts";
 import type { Context } from "./context.ts";
+import type { ReadContext } from "./read-context.ts";
 
 type MetricsInput = Parameters<WorkerStore["saveWorkerMetrics"]>[0];
 
@@ -25,7 +26,7 @@ export function saveWorkerMetrics(context: Context, input: MetricsInput): boolea
 }
 
 export function listWorkerMetrics(
-  context: Context,
+  context: ReadContext,
   { workerId }: { workerId: string },
 ): { ts: number; metrics: string }[] {
   return context.sql

@@ -1,5 +1,6 @@
 import type { WorkerRecord } from "../worker-store.ts";
 import type { Context } from "./context.ts";
+import type { ReadContext } from "./read-context.ts";
 
 type WorkerRow = {
   id: string;
@@ -23,12 +24,12 @@ export function getWorker(context: Context, { workerId }: { workerId: string }):
   return row && readWorker(context, row);
 }
 
-export function listWorkers(context: Context): WorkerRecord[] {
+export function listWorkers(context: ReadContext): WorkerRecord[] {
   const rows = context.sql.all<WorkerRow>("SELECT * FROM workers ORDER BY id");
   return rows.map((row) => readWorker(context, row));
 }
 
-function readWorker(context: Context, row: WorkerRow): WorkerRecord {
+function readWorker(context: Pick<Context, "workers">, row: WorkerRow): WorkerRecord {
   const { active, completed, failed } = context.workers.of(row.id);
   return {
     id: row.id,

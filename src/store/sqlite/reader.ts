@@ -1,0 +1,82 @@
+import type { ReadName } from "../act-names.ts";
+import { describeError } from "./answer-error.ts";
+import { Connection } from "./connection.ts";
+import type { Failpoint } from "./failpoint.ts";
+import { FileGuard } from "./file-guard.ts";
+import { runReadAct } from "./read-acts.ts";
+import { ReadContext } from "./read-context.ts";
+import { blame, storeUnavailable } from "./sqlite-error.ts";
+import type { Answer, ReaderSettings, Request } from "./wire.ts";
+
+/** Holds a connection that only reads. In WAL mode it waits for no write, and no write waits for it. */
+export class Reader {
+  readonly #settings: ReaderSettings;
+  readonly #macKey: Buffer;
+  readonly #guard: FileGuard;
+  readonly #failpoint: Failpoint;
+  #context: ReadContext | null = null;
+  #dataVersion = 0;
+
+  constructor(settings: ReaderSettings, failpoint: Failpoint) {
+    this.#settings = settings;
+    this.#failpoint = failpoint;
+    this.#macKey = Buffer.from(settings.macKey);
+    this.#guard = new FileGuard(settings.path, settings.file);
+  }
+
+  /** Each act sees one moment of the database: what is committed while it runs is seen by the next. */
+  answer({ id, act, input }: Request): Answer {
+    try {
+      this.#guard.checkSometimes();
+      const context = this.#begin();
+      this.#failpoint(`${act}.beforeRead`);
+      return { id, value: runReadAct(context, act as ReadName, input) };
+    } catch (error) {
+      if (blame(error) === "connection") this.close();
+      return { id, error: describeError(blame(error) === "act" ? error : storeUnavailable(error)) };
+    } finally {
+      this.#end();
+    }
+  }
+
+  close(): void {
+    const sql = this.#context?.sql;
+    this.#context = null;
+    try {
+      sql?.close();
+    } catch {
+      // Given up either way; the next act opens another one, or reports why it cannot.
+    }
+  }
+
+  #begin(): ReadContext {
+    const sql = this.#context?.sql ?? this.#open();
+    sql.script("BEGIN");
+    const { data_version: dataVersion } = sql.first<{ data_version: number }>("PRAGMA data_version")!;
+    if (this.#context === null || dataVersion !== this.#dataVersion) {
+      this.#context = new ReadContext(sql, this.#macKey);
+      this.#dataVersion = dataVersion;
+    }
+    return this.#context;
+  }
+
+  #open(): Connection {
+    this.#guard.checkDatabase();
+    const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs, { isReader: true });
+    this.#guard.noteLog();
+    this.#context = new ReadContext(sql, this.#macKey);
+    this.#dataVersion = -1;
+    return sql;
+  }
+
+  /** A transaction that stays open would keep the log from being reused. SQLite may have ended it by itself. */
+  #end(): void {
+    const sql = this.#context?.sql;
+    if (sql === undefined || !sql.inTransaction) return;
+    try {
+      sql.script("ROLLBACK");
+    } catch {
+      this.close();
+    }
+  }
+}

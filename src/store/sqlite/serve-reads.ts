@@ -1,0 +1,20 @@
+import type { MessagePort } from "node:worker_threads";
+import { drainPort } from "./drain-port.ts";
+import { loadFailpoint } from "./failpoint.ts";
+import { Reader } from "./reader.ts";
+import type { FromThread, ReaderSettings, ToThread } from "./wire.ts";
+
+/** Answers the reads that come through a port, each as soon as it is done, until it is told to close. */
+export async function serveReads(port: MessagePort, settings: ReaderSettings): Promise<void> {
+  const post = (message: FromThread): void => port.postMessage(message);
+  const reader = new Reader(settings, await loadFailpoint(settings.failpointModule));
+  port.on("message", (message: ToThread) => {
+    const { requests, isClosing } = drainPort(port, message);
+    for (const request of requests) {
+      post({ kind: "batch", answers: [reader.answer(request)], notice: null, writes: 0 });
+    }
+    if (!isClosing) return;
+    reader.close();
+    port.close();
+  });
+}
