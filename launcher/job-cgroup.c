@@ -33,6 +33,8 @@ void job_cgroup_end(struct job_cgroup *cgroup, struct wire *wire) {
   reply_file(cgroup, wire, TAG_CGROUP_CPU_STAT, "cpu.stat");
   reply_file(cgroup, wire, TAG_CGROUP_MEMORY_PEAK, "memory.peak");
   reply_file(cgroup, wire, TAG_CGROUP_MEMORY_EVENTS, "memory.events");
+  reply_file(cgroup, wire, TAG_CGROUP_PIDS_PEAK, "pids.peak");
+  reply_file(cgroup, wire, TAG_CGROUP_IO_STAT, "io.stat");
   bool is_removed = lift_io(cgroup) && rmdir(cgroup->path) == 0;
   reply_u32(wire, TAG_CGROUP_REMOVED, is_removed ? 1 : 0);
 }

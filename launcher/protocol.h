@@ -131,6 +131,8 @@ enum field_tag {
   TAG_CGROUP_MEMORY_EVENTS = 82,
   TAG_CGROUP_REMOVED = 83, /* u32: 1 when it is gone, 0 when that is left to the worker, which may have to wait */
   TAG_RIGHTS = 84,         /* u32: RIGHTS_… */
+  TAG_CGROUP_PIDS_PEAK = 85, /* as 80 to 82 */
+  TAG_CGROUP_IO_STAT = 86,   /* as 80 to 82 */
 };
 
 /* By which right the launcher builds cages. A plan is the same for all of them. */

@@ -31,7 +31,15 @@ export const mountKind = {
 export const mountFlag = { skipMissing: 1, perJob: 2, writable: 4, noexec: 8, oneFile: 16, idmap: 32 };
 export const openHow = { read: 1, create: 2, directory: 4, sameMount: 8 };
 
-const textTags = { 66: "step", 68: "message", 80: "cpuStat", 81: "memoryPeak", 82: "memoryEvents" };
+const textTags = {
+  66: "step",
+  68: "message",
+  80: "cpuStat",
+  81: "memoryPeak",
+  82: "memoryEvents",
+  85: "pidsPeak",
+  86: "ioStat",
+};
 const numberTags = { 36: "fd", 64: "version", 65: "pid", 67: "errno", 69: "exitCode", 70: "exitSignal" };
 Object.assign(numberTags, { 83: "cgroupRemoved" });
 const longTags = { 71: "cpuUserUs", 72: "cpuSystemUs", 73: "rssBytesMax", 74: "startUs", 75: "endUs" };

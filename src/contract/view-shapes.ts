@@ -51,10 +51,16 @@ const isolationView = z.object({
   cgroup: z.string().optional().meta({ description: "Its path on the worker, while the job runs" }),
 });
 
+/** As its worker reported it: what its host does not count is missing. */
 const usageView = z.object({
   cpu_ms: z.int().optional(),
+  memory_bytes: z.int().optional().meta({ description: "At the last report; only while it runs" }),
   memory_peak_bytes: z.int().optional(),
   oom: z.boolean().optional(),
+  pids: z.int().optional().meta({ description: "Processes at the last report; only while it runs" }),
+  pids_peak: z.int().optional(),
+  io_read_bytes: z.int().optional().meta({ description: "From disks" }),
+  io_write_bytes: z.int().optional(),
 });
 
 /** Hash and size are as the worker reported them; an older worker reports only the key. */

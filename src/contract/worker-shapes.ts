@@ -70,10 +70,16 @@ const fence = {
   token: leaseToken.optional(),
 };
 
+const used = integer(0, Number.MAX_SAFE_INTEGER).optional();
 const usage = z.strictObject({
-  cpu_ms: integer(0, Number.MAX_SAFE_INTEGER).optional(),
-  memory_peak_bytes: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  cpu_ms: used,
+  memory_bytes: used,
+  memory_peak_bytes: used,
   oom: z.boolean().optional(),
+  pids: used,
+  pids_peak: used,
+  io_read_bytes: used,
+  io_write_bytes: used,
 });
 
 export const workerHeartbeat = z.strictObject({

@@ -68,7 +68,16 @@ function usageOf(report: ExitReport | null, counted: CgroupCounts | undefined): 
     ...(cpuUs === undefined ? {} : { cpu_ms: Math.round(cpuUs / 1000) }),
     ...(peakBytes === undefined ? {} : { memory_peak_bytes: peakBytes }),
     ...(counted !== undefined && counted.oomKills > 0 ? { oom: true } : {}),
+    ...known("memory_bytes", counted?.memoryBytes),
+    ...known("pids", counted?.pids),
+    ...known("pids_peak", counted?.pidsPeak),
+    ...known("io_read_bytes", counted?.ioReadBytes),
+    ...known("io_write_bytes", counted?.ioWriteBytes),
   };
+}
+
+function known(name: keyof Usage, value: number | null | undefined): Usage {
+  return value === null || value === undefined ? {} : { [name]: value };
 }
 
 async function removeCgroup(logger: Logger, cgroup: JobCgroup | null): Promise<void> {

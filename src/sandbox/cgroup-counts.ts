@@ -1,21 +1,50 @@
 import { countIn } from "./cgroup-files.ts";
 
-/** What the kernel counts for a cgroup. "Out of memory" is what it counted, not what an exit code suggests. */
-export type CgroupCounts = { cpuUs: number | null; memoryPeakBytes: number | null; oomKills: number };
+/** What the kernel counts for a cgroup; null where it does not. */
+export type CgroupCounts = {
+  cpuUs: number | null;
+  memoryBytes: number | null;
+  memoryPeakBytes: number | null;
+  /** "Out of memory" is what the kernel counted, not what an exit code suggests. */
+  oomKills: number;
+  pids: number | null;
+  pidsPeak: number | null;
+  ioReadBytes: number | null;
+  ioWriteBytes: number | null;
+};
 
-/** From the files as they were read; null for those that the kernel does not have. */
-export function cgroupCounts(texts: {
+/** A file that the kernel does not have is null; one that matters only while the cgroup is in use can be left out. */
+type CgroupTexts = {
   cpuStat: string | null;
+  memoryCurrent?: string | null;
   memoryPeak: string | null;
   memoryEvents: string | null;
-}): CgroupCounts {
+  pidsCurrent?: string | null;
+  pidsPeak: string | null;
+  ioStat: string | null;
+};
+
+/** From the files as they were read. */
+export function cgroupCounts(texts: CgroupTexts): CgroupCounts {
   return {
     cpuUs: countIn(texts.cpuStat, "usage_usec"),
+    memoryBytes: numberOrNull(texts.memoryCurrent),
     memoryPeakBytes: numberOrNull(texts.memoryPeak),
     oomKills: countIn(texts.memoryEvents, "oom_kill") ?? 0,
+    pids: numberOrNull(texts.pidsCurrent),
+    pidsPeak: numberOrNull(texts.pidsPeak),
+    ioReadBytes: sumOfDisks(texts.ioStat, "rbytes"),
+    ioWriteBytes: sumOfDisks(texts.ioStat, "wbytes"),
   };
 }
 
-function numberOrNull(text: string | null): number | null {
-  return text !== null && /^\d+\n?$/.test(text) ? Number(text) : null;
+function numberOrNull(text: string | null | undefined): number | null {
+  return typeof text === "string" && /^\d+\n?$/.test(text) ? Number(text) : null;
+}
+
+/** io.stat has a line for each disk that was used, and is empty before the first. */
+function sumOfDisks(text: string | null, name: string): number | null {
+  if (text === null) return null;
+  const counts = [...text.matchAll(new RegExp(`\\b${name}=(\\d+)`, "g"))].map(([, count]) => Number(count));
+  return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -40,6 +40,8 @@ function countsOf(one: Frame): CgroupCounts | null {
     cpuStat: text(tag.CGROUP_CPU_STAT),
     memoryPeak: text(tag.CGROUP_MEMORY_PEAK),
     memoryEvents: text(tag.CGROUP_MEMORY_EVENTS),
+    pidsPeak: text(tag.CGROUP_PIDS_PEAK),
+    ioStat: text(tag.CGROUP_IO_STAT),
   });
 }
 

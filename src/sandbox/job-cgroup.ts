@@ -62,8 +62,12 @@ export class JobCgroup {
   counts(): CgroupCounts {
     return cgroupCounts({
       cpuStat: tryReadCgroupFile(this.path, "cpu.stat"),
+      memoryCurrent: tryReadCgroupFile(this.path, "memory.current"),
       memoryPeak: tryReadCgroupFile(this.path, "memory.peak"),
       memoryEvents: tryReadCgroupFile(this.path, "memory.events"),
+      pidsCurrent: tryReadCgroupFile(this.path, "pids.current"),
+      pidsPeak: tryReadCgroupFile(this.path, "pids.peak"),
+      ioStat: tryReadCgroupFile(this.path, "io.stat"),
     });
   }
 

@@ -85,6 +85,8 @@ export const tag = {
   CGROUP_MEMORY_EVENTS: 82,
   CGROUP_REMOVED: 83,
   RIGHTS: 84,
+  CGROUP_PIDS_PEAK: 85,
+  CGROUP_IO_STAT: 86,
 } as const;
 
 export const rights = { OWN: 0, USER_NAMESPACE: 1, NONE: 2 } as const;

@@ -69,7 +69,19 @@ export type LaunchPlan = Asked & {
   workDir: string;
 };
 
-export type Usage = { cpu_ms?: number; memory_peak_bytes?: number; oom?: boolean };
+/** As far as the kernel counts it. What is there "now" is only known of a process that runs. */
+export type Usage = {
+  cpu_ms?: number;
+  /** Now. */
+  memory_bytes?: number;
+  memory_peak_bytes?: number;
+  oom?: boolean;
+  /** Now, threads included: what the limit on processes counts. */
+  pids?: number;
+  pids_peak?: number;
+  io_read_bytes?: number;
+  io_write_bytes?: number;
+};
 
 export type SpawnError = {
   /** ENOENT, EACCES … as reported by the kernel. */

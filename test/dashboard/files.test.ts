@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { presignForJob, uploadForJob } from "../support/files.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
-import { runningJob } from "../support/jobs.ts";
+import { type HeldJob, runningJob } from "../support/jobs.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { hubForAll, startedForAll } from "../support/use-hub.ts";
 import { openBrowser, signIn } from "./browser.ts";
@@ -134,17 +134,20 @@ browserSuite("files in a browser", () => {
     }
   });
 
+  /** What the worker of a job says about it with its next heartbeat. */
+  const beatOf = (held: HeldJob) => (usage: object) =>
+    hub.must("POST", "/workers/heartbeat", {
+      token: hub.admin,
+      body: {
+        worker_id: held.fence.worker_id,
+        current_jobs: [{ job_id: held.id, attempt: held.fence.attempt, token: held.fence.token, usage }],
+      },
+    });
+
   test("the meters of a running job follow what it reports", async () => {
     const held = await runningJob(hub, { limits: { cpu: "2", memory: "2G" } });
     const { page: tab, context } = await visit(browser);
-    const beat = (usage: object) =>
-      hub.must("POST", "/workers/heartbeat", {
-        token: hub.admin,
-        body: {
-          worker_id: held.fence.worker_id,
-          current_jobs: [{ job_id: held.id, attempt: held.fence.attempt, token: held.fence.token, usage }],
-        },
-      });
+    const beat = beatOf(held);
     await beat({ cpu_ms: 1, memory_peak_bytes: 512 * 2 ** 20 });
     await signIn(tab, hub, hub.admin);
     await tab.goto(`${hub.url}/jobs/${held.id}`);
@@ -160,6 +163,33 @@ browserSuite("files in a browser", () => {
     await expect
       .poll(() => tab.getByRole("meter", { name: "CPU" }).getAttribute("aria-valuenow"))
       .toBe("100");
+    await context.close();
+  });
+
+  test("processes and disk stand beside their limits, and what the host does not count is said", async () => {
+    const held = await runningJob(hub, { limits: { io: "low", pids: 64 } });
+    const { page: tab, context } = await visit(browser);
+    const beat = beatOf(held);
+    await beat({ cpu_ms: 1 });
+    await signIn(tab, hub, hub.admin);
+    await tab.goto(`${hub.url}/jobs/${held.id}`);
+    const meters = tab.locator(".meters > div");
+    const text = (name: string) => meters.filter({ hasText: name }).textContent();
+    await tab.getByText("now, limit").waitFor();
+    expect(await text("Processes")).toContain("not measured, up to 64");
+    expect(await text("Disk")).toContain("not measured, up to 1 MiB/s");
+    expect(await text("Memory")).toContain("not measured");
+    const used = { memory_bytes: 2 ** 20, pids: 16, io_read_bytes: 0 };
+    await beat({ ...used, cpu_ms: 2, io_write_bytes: 0 });
+    await expect
+      .poll(() => tab.getByRole("meter", { name: "Processes" }).getAttribute("aria-valuenow"))
+      .toBe("25");
+    expect(await text("Processes")).toContain("16 of 64");
+    await beat({ ...used, cpu_ms: 3, io_write_bytes: 2 ** 40 });
+    await expect
+      .poll(() => tab.getByRole("meter", { name: "Disk" }).getAttribute("aria-valuenow"))
+      .toBe("100");
+    expect(await text("Disk")).toContain("of 1 MiB/s");
     await context.close();
   });
 

@@ -1,20 +1,27 @@
-import { useState } from "react";
 import type { JobView } from "../../contract/view-shapes.ts";
 import { isEnded } from "../../core/job.ts";
+import { type LimitsText, resolveLimits } from "../../core/limits.ts";
 import { ranMs } from "../jobs/row-text.tsx";
-import { bytesText, durationText } from "../parts/format.ts";
+import { bytesText, countText, durationText } from "../parts/format.ts";
+import { Meter, type MeterProps } from "./meter.tsx";
+import { useRates } from "./use-rates.ts";
 
 /** What was used, beside what may be used. */
 export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
   const { usage, limits } = job;
   const ran = ranMs(job, now);
   const isLive = !isEnded(job.status) && usage !== null;
-  const coresNow = useCoresNow(job);
-  const memory = usage?.memory_peak_bytes;
-  const memoryMax = bytesIn(limits?.memory);
-  const cores = coresUsed(usage?.cpu_ms, ran, isLive ? coresNow : null);
-  const cpuMax = coresIn(limits?.cpu);
-  if (ran === null && memory === undefined && limits === null) return null;
+  const rates = useRates(job);
+  if (ran === null && usage === null && limits === null) return null;
+  const used: Used = {
+    usage,
+    ranMs: ran,
+    rates: isLive ? rates : null,
+    // Its worker may set limits of its own; only those that were asked for are known here.
+    limits: { ...resolveLimits((limits ?? {}) as LimitsText), pidsMax: limits?.pids ?? null },
+    isProcess: usage !== null || limits !== null,
+  };
+  const meters = [cpuMeter(used), memoryMeter(used), diskMeter(used), processesMeter(used)];
   return (
     <section className="panel">
       <header>
@@ -25,34 +32,7 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
         </span>
       </header>
       <div className="meters">
-        {memory === undefined && memoryMax === null ? null : (
-          <Meter
-            name="Memory"
-            used={memory}
-            max={memoryMax}
-            isFull={usage?.oom === true}
-            text={
-              memory === undefined
-                ? `up to ${bytesText(memoryMax ?? 0)}`
-                : `peak ${bytesText(memory)}${memoryMax === null ? "" : ` of ${bytesText(memoryMax)}`}`
-            }
-          />
-        )}
-        {cores === undefined && cpuMax === null ? null : (
-          <Meter
-            name="CPU"
-            used={cores}
-            max={cpuMax}
-            text={
-              cores === undefined
-                ? `up to ${limits?.cpu} cores`
-                : `${cores.toFixed(2)} ${cpuMax === null ? "cores" : `of ${cpuMax} cores`}`
-            }
-          />
-        )}
-        {limits?.pids === undefined ? null : (
-          <Meter name="Processes" used={undefined} max={null} text={`up to ${limits.pids}`} />
-        )}
+        {meters.map((meter) => (meter === null ? null : <Meter key={meter.name} {...meter} />))}
         {ran === null ? null : (
           <Meter
             name="Time"
@@ -67,69 +47,65 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
   );
 }
 
-type Sample = { attempt: number; cpuMs: number; at: number };
-
-/** How many cores it has used between its last two reports; null before the second. */
-function useCoresNow({ attempt, usage, heartbeat_at }: JobView): number | null {
-  const [samples, setSamples] = useState<Sample[]>([]);
-  const last = samples.at(-1);
-  if (usage?.cpu_ms !== undefined && heartbeat_at !== null) {
-    const sample = { attempt, cpuMs: usage.cpu_ms, at: heartbeat_at };
-    const isSame = last?.attempt === attempt;
-    if (!isSame || (last.at < sample.at && last.cpuMs !== sample.cpuMs))
-      setSamples(isSame ? [last, sample] : [sample]);
-  }
-  const [first, second] = samples;
-  if (first === undefined || second === undefined || second.attempt !== attempt) return null;
-  return Math.max(0, second.cpuMs - first.cpuMs) / (second.at - first.at);
-}
-
-/** At present if that is known, else on average. */
-function coresUsed(cpuMs: number | undefined, ran: number | null, now: number | null): number | undefined {
-  if (now !== null) return now;
-  return cpuMs === undefined || ran === null || ran === 0 ? undefined : cpuMs / ran;
-}
-
-type MeterProps = {
-  name: string;
-  text: string;
-  used: number | undefined;
-  max: number | null;
-  isFull?: boolean;
-  isPlain?: boolean;
+type Used = {
+  usage: JobView["usage"];
+  ranMs: number | null;
+  rates: ReturnType<typeof useRates>;
+  limits: ReturnType<typeof resolveLimits>;
+  isProcess: boolean;
 };
 
-function Meter({ name, text, used, max, isFull = false, isPlain = false }: MeterProps) {
-  const percent =
-    used === undefined || max === null || max === 0 ? null : Math.min(100, Math.round((used / max) * 100));
-  return (
-    <div className={isFull ? "full" : undefined}>
-      <span className="dim">{name}</span>
-      <span className="num">{isFull ? <b className="strong alarm-text">{text}, full</b> : text}</span>
-      {percent === null ? null : (
-        <span
-          className={isPlain ? "meter plain-meter" : "meter"}
-          role="meter"
-          aria-label={name}
-          aria-valuenow={percent}
-          aria-valuemin={0}
-          aria-valuemax={100}
-        >
-          <i style={{ width: `${percent}%` }} />
-        </span>
-      )}
-    </div>
-  );
+function cpuMeter({ usage, ranMs, rates, limits }: Used): MeterProps | null {
+  const max = limits.cpuMillis === null ? null : limits.cpuMillis / 1000;
+  const average =
+    usage?.cpu_ms === undefined || ranMs === null || ranMs === 0 ? undefined : usage.cpu_ms / ranMs;
+  const cores = rates?.cores ?? average;
+  if (cores === undefined) return unmeasured("CPU", usage, max === null ? null : `${max} cores`);
+  const text = `${cores.toFixed(2)} ${max === null ? "cores" : `of ${max} cores`}`;
+  return { name: "CPU", used: cores, max, text };
 }
 
-const unitBytes: Record<string, number> = { K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 };
-
-function bytesIn(limit: string | undefined): number | null {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)([KMGT]?)i?B?$/.exec(limit ?? "") ?? [];
-  return number === undefined ? null : Number(number) * (unitBytes[unit ?? ""] ?? 1);
+function memoryMeter({ usage, limits }: Used): MeterProps | null {
+  const { memoryBytes: max } = limits;
+  const of = max === null ? "" : ` of ${bytesText(max)}`;
+  const { memory_bytes: now, memory_peak_bytes: peak, oom: isFull = false } = usage ?? {};
+  if (now !== undefined && !isFull) {
+    const most = peak === undefined ? "" : `, peak ${bytesText(peak)}`;
+    return { name: "Memory", used: now, max, peak, text: `${bytesText(now)}${of}${most}` };
+  }
+  if (peak === undefined) return unmeasured("Memory", usage, max === null ? null : bytesText(max));
+  return { name: "Memory", used: peak, max, isFull, text: `peak ${bytesText(peak)}${of}` };
 }
 
-function coresIn(limit: string | undefined): number | null {
-  if (limit === undefined || limit === "max") return null;
-  return limit.endsWith("m") ? Number(limit.slice(0, -1)) / 1000 : Number(limit);
+/** Reading and writing are limited each by itself, so the faster of the two is nearer to the limit. */
+function diskMeter({ usage, rates, limits, isProcess }: Used): MeterProps | null {
+  const { ioBytesPerSec: max } = limits;
+  const { io_read_bytes: read, io_write_bytes: written } = usage ?? {};
+  if (read === undefined || written === undefined) {
+    return isProcess ? unmeasured("Disk", usage, max === null ? null : `${bytesText(max)}/s`) : null;
+  }
+  const total = `${bytesText(read)} read, ${bytesText(written)} written`;
+  if (rates === null) return { name: "Disk", used: undefined, max, text: total };
+  const rate = Math.max(rates.readBytesPerSec, rates.writeBytesPerSec);
+  const of = max === null ? "" : ` of ${bytesText(max)}/s`;
+  return { name: "Disk", used: rate, max, text: `${bytesText(Math.round(rate))}/s${of}` };
+}
+
+function processesMeter({ usage, limits, isProcess }: Used): MeterProps | null {
+  if (!isProcess) return null;
+  const { pidsMax: max } = limits;
+  const of = max === null ? "" : ` of ${countText(max)}`;
+  const { pids, pids_peak: peak } = usage ?? {};
+  if (pids !== undefined)
+    return { name: "Processes", used: pids, max, peak, text: `${countText(pids)}${of}` };
+  if (peak === undefined) return unmeasured("Processes", usage, max === null ? null : countText(max));
+  return { name: "Processes", used: peak, max, text: `at most ${countText(peak)}${of}` };
+}
+
+/** Before the first report only the limit is known; after it, what is missing is what the worker's host does not count. */
+function unmeasured(name: string, usage: JobView["usage"], limit: string | null): MeterProps | null {
+  if (usage === null && limit === null) return null;
+  const upTo = limit === null ? null : `up to ${limit}`;
+  const text = usage === null ? upTo : ["not measured", upTo].filter((part) => part !== null).join(", ");
+  return { name, used: undefined, max: null, text: text ?? "" };
 }

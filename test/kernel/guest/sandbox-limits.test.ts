@@ -189,6 +189,25 @@ test(
   },
 );
 
+test(
+  "processes and disk are counted while a job runs and when it has ended",
+  needs(...allControllers),
+  async () => {
+    const write = "dd if=/dev/zero of=data bs=1M count=4 conv=fsync 2>/dev/null";
+    const job = await startUntilReady(`sleep 600 & sleep 600 & ${write}; echo ready; wait`);
+    const now = job.running.usage();
+    assert.ok((now.pids ?? 0) >= 3, `${now.pids} processes`);
+    assert.ok((now.memory_bytes ?? 0) > 0);
+    assert.ok((now.io_write_bytes ?? 0) >= 4 * mib, `${now.io_write_bytes} bytes written`);
+    await stop(job);
+    const { usage } = await job.running.exited;
+    assert.ok((usage.io_write_bytes ?? 0) >= 4 * mib);
+    // Kernels before 6.11 do not keep the peak.
+    if (now.pids_peak !== undefined) assert.ok((usage.pids_peak ?? 0) >= 3);
+    assert.equal(usage.pids, undefined);
+  },
+);
+
 test("a job of one process runs", needs("pids.max"), async () => {
   const { running } = await start("echo alone", { pids: 1 });
   assert.equal((await running.exited).exitCode, 0);
