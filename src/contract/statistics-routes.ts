@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { rangeNames } from "../core/statistics/ranges.ts";
-import { jobType } from "./fields.ts";
+import { jobType, tenantId } from "./fields.ts";
 import { route } from "./route.ts";
 
 const count = z.int();
@@ -77,7 +77,11 @@ export const statisticsRoutes = {
     query: z.strictObject({
       range: z.enum(rangeNames, `must be ${rangeNames.join(", ")}`).optional(),
       type: jobType.optional(),
+      tenant_id: tenantId.optional(),
     }),
-    answers: { 200: { description: "Series, totals, types and causes of failure", shape: statisticsView } },
+    answers: {
+      200: { description: "Series, totals, types and causes of failure", shape: statisticsView },
+      404: { description: "tenant_id names another tenant than the caller's" },
+    },
   }),
 } as const;

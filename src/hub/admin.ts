@@ -15,7 +15,8 @@ import { loadHubSettings, lookAtSettings, placesOf } from "./settings.ts";
 export type { AuditFault, AuditVerdict } from "./audit/verify-audit.ts";
 export { backUp } from "./backup/back-up.ts";
 export { restore } from "./backup/restore.ts";
-export { expiringCerts, type ListedCert, listCerts, revokeCerts } from "./certs/manage-certs.ts";
+export { type ListedCert, listCerts } from "./certs/issued-certs.ts";
+export { expiringCerts, revokeCerts } from "./certs/manage-certs.ts";
 
 /** The entry point for commands that work on a home itself, whether or not its hub is running. */
 

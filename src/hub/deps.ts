@@ -14,6 +14,7 @@ import type { WatchList } from "./alerts/watch-list.ts";
 import type { AuditCheck } from "./audit/audit-check.ts";
 import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { HomeAdmins } from "./certs/home-admins.ts";
+import type { IssuedCerts } from "./certs/issued-certs.ts";
 import type { RevocationList } from "./certs/revocations.ts";
 import type { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import type { DamageLog } from "./services/damage-log.ts";
@@ -55,6 +56,8 @@ export type HubDeps = {
   /** Who is let in with a certificate. */
   revoked: RevocationList;
   homeAdmins: HomeAdmins;
+  /** Of this home, to list and revoke them. */
+  issuedCerts: IssuedCerts;
   metrics: HubMetrics;
   statistics: Statistics;
   /** Whose requests are recorded in full. */

@@ -10,6 +10,7 @@ import { AuditCheck } from "./audit/audit-check.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
 import { certPaths } from "./certs/cert-paths.ts";
 import { HomeAdmins } from "./certs/home-admins.ts";
+import { IssuedCerts } from "./certs/issued-certs.ts";
 import { RevocationList } from "./certs/revocations.ts";
 import type { HubDeps } from "./deps.ts";
 import { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
@@ -75,6 +76,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     auditCheck: new AuditCheck({ home, settings, clock, store, logger }),
     revoked: new RevocationList(certs.revoked),
     homeAdmins: new HomeAdmins(certs.homeAdmins),
+    issuedCerts: new IssuedCerts(home),
     watched: new WatchList(clock),
     refusals,
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),

@@ -48,6 +48,22 @@ test("a tenant's statistics hold nothing of another tenant", async () => {
   expect(all.by_type).toContainEqual(expect.objectContaining({ type, submitted: 1 }));
 });
 
+test("one tenant can be picked by a caller who sees all, and by nobody else", async () => {
+  const { token } = await issueToken(hub, { role: "user", user_id: "ann", tenant_id: "picked" });
+  await submitJob(hub, { token, type: freshName("type") });
+  expect(await read(hub, "?tenant_id=picked")).toMatchObject({
+    tenant_id: "picked",
+    totals: { submitted: 1 },
+    now: { depth: 1 },
+    states: { pending: 1 },
+  });
+  const { token: viewer } = await issueToken(hub, { role: "viewer", tenant_id: "elsewhere" });
+  expect(await read(hub, "?tenant_id=elsewhere", viewer)).toMatchObject({ tenant_id: "elsewhere" });
+  const refused = await hub.call("GET", "/stats?tenant_id=picked", { token: viewer });
+  expect(refused).toMatchObject({ status: 404, code: "NOT_FOUND" });
+  expect(refused.text).toContain("there is no tenant picked");
+});
+
 test("a user does not read them: they tell of other users' jobs", async () => {
   expect(await hub.call("GET", "/stats", { token: tokens.alice })).toMatchObject({ status: 403 });
 });

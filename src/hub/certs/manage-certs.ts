@@ -1,18 +1,17 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { ensureHome } from "../../runtime/home.ts";
-import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
+import { writePrivateFile } from "../../runtime/private-file.ts";
 import { certPaths } from "./cert-paths.ts";
-import { type CertificateSubject, readSubject, tenantRule, userRule } from "./certificate-subject.ts";
+import { type CertificateSubject, tenantRule, userRule } from "./certificate-subject.ts";
 import { withCertsLock } from "./certs-lock.ts";
 import { checkHubHome } from "./check-hub-home.ts";
-import { ensureAuthority, noteIssued, renewBeforeMs } from "./ensure-certs.ts";
-import { fingerprintOf } from "./home-admins.ts";
+import { ensureAuthority, noteIssued } from "./ensure-certs.ts";
+import { type ListedCert, listCerts } from "./issued-certs.ts";
 import { makeClientCertificate } from "./make-certificate.ts";
-import { addRevocations, readRevocations, serialText } from "./revocations.ts";
+import { addRevocations, serialText } from "./revocations.ts";
 
 type IssueRequest = CertificateSubject & {
   /** The folder that becomes a home on another machine. */
@@ -73,41 +72,6 @@ export async function revokeCerts(home: string, request: RevokeRequest): Promise
   });
 }
 
-export type ListedCert = {
-  serial: string;
-  fingerprint: string;
-  kind: "authority" | "server" | "client";
-  user: string | null;
-  tenant: string | null;
-  role: "admin" | "user" | null;
-  issuedAt: number;
-  expiresAt: number;
-  revokedAt: number | null;
-  /** In PEM; of the authority only. */
-  certificate: string | null;
-  /** It expires within 30 days. */
-  endsSoon: boolean;
-};
-
-/** Every certificate that this home has issued: the authority first, then the newest first. */
-export async function listCerts(home: string, nowMs: number): Promise<ListedCert[]> {
-  const paths = certPaths(home);
-  const revoked = new Map(
-    (await readRevocations(paths.revoked)).map((entry) => [serialText(entry.serial), entry.revoked_at]),
-  );
-  const files = existsSync(paths.issued) ? await readdir(paths.issued) : [];
-  const issued = files
-    .filter((name) => /^[0-9A-F]+\.crt$/.test(name))
-    .map((name) => join(paths.issued, name));
-  const listed: ListedCert[] = [];
-  for (const path of [paths.caCert, ...issued]) {
-    const pem = await readPrivateFile(path);
-    if (pem !== null) listed.push(describe(new X509Certificate(pem), revoked, nowMs));
-  }
-  const rank = (cert: ListedCert) => (cert.kind === "authority" ? Number.POSITIVE_INFINITY : cert.issuedAt);
-  return listed.sort((a, b) => rank(b) - rank(a));
-}
-
 /** Certificates in use that expire soon; revoked and replaced ones do not matter. */
 export async function expiringCerts(home: string, nowMs: number): Promise<ListedCert[]> {
   const newest = new Map<string, ListedCert>();
@@ -116,26 +80,6 @@ export async function expiringCerts(home: string, nowMs: number): Promise<Listed
     if (cert.revokedAt === null && !newest.has(owner)) newest.set(owner, cert);
   }
   return [...newest.values()].filter(({ endsSoon }) => endsSoon);
-}
-
-function describe(certificate: X509Certificate, revoked: Map<string, number>, nowMs: number): ListedCert {
-  const serial = serialText(certificate.serialNumber);
-  const kind = certificate.ca ? "authority" : certificate.subjectAltName === undefined ? "client" : "server";
-  const subject = kind === "client" ? readSubject(certificate.raw) : null;
-  const expiresAt = certificate.validToDate.getTime();
-  return {
-    serial,
-    fingerprint: fingerprintOf(certificate),
-    kind,
-    user: subject?.user ?? null,
-    tenant: subject?.tenant ?? null,
-    role: subject === null ? null : subject.isAdmin ? "admin" : "user",
-    issuedAt: certificate.validFromDate.getTime(),
-    expiresAt,
-    revokedAt: revoked.get(serial) ?? null,
-    certificate: kind === "authority" ? certificate.toString() : null,
-    endsSoon: expiresAt - nowMs < renewBeforeMs,
-  };
 }
 
 type Chosen = { serial: string; user: string | null };

@@ -6,6 +6,8 @@ import type { Period } from "../../core/statistics/period.ts";
 export type Step = { at: number; period: Period };
 
 export type StatisticsReport = {
+  /** Null for all tenants. */
+  tenantId: string | null;
   from: number;
   until: number;
   stepMs: number;
@@ -19,10 +21,10 @@ export type StatisticsReport = {
 
 const causesMax = 20;
 
-type Asked = { range: StatisticsView["range"]; tenantId: string | null; type: string | undefined };
+type Asked = { range: StatisticsView["range"]; type: string | undefined };
 
-export function statisticsView(report: StatisticsReport, { range, tenantId, type }: Asked): StatisticsView {
-  const { from, until, stepMs, steps, whole, before, now, states } = report;
+export function statisticsView(report: StatisticsReport, { range, type }: Asked): StatisticsView {
+  const { tenantId, from, until, stepMs, steps, whole, before, now, states } = report;
   const activities = steps.map(({ period }) => period.of(type));
   const total = whole.of(type);
   const { isMore, ...ended } = states;

@@ -1,12 +1,13 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { type ListedCert, listCerts as listIssued, revokeCerts } from "../../certs/manage-certs.ts";
+import type { ListedCert } from "../../certs/issued-certs.ts";
+import { revokeCerts } from "../../certs/manage-certs.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 import { isHidden } from "./tenant-wall.ts";
 
-type Deps = Pick<HubDeps, "home" | "homeAdmins" | "clock" | "store">;
+type Deps = Pick<HubDeps, "home" | "homeAdmins" | "issuedCerts" | "clock" | "store">;
 
 export type VisibleCert = Pick<
   ListedCert,
@@ -19,7 +20,7 @@ export type VisibleCert = Pick<
 
 /** The certificates that this home has issued, as far as the caller administers them. */
 export async function listCerts(deps: Deps, identity: Identity): Promise<VisibleCert[]> {
-  const issued = await listIssued(deps.home, deps.clock.nowMs());
+  const issued = await deps.issuedCerts.list(deps.clock.nowMs());
   return issued
     .map(({ user, tenant, ...cert }) => ({
       ...cert,

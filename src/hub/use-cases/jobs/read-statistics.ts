@@ -1,3 +1,4 @@
+import { WritError } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { Counts } from "../../../core/statistics/activity.ts";
 import { Period } from "../../../core/statistics/period.ts";
@@ -5,16 +6,25 @@ import { periodStart, ranges, resolutions, type StatisticsRange } from "../../..
 import type { HubDeps } from "../../deps.ts";
 import { sampleQueues } from "../../services/sample-queues.ts";
 import type { StatisticsReport, Step } from "../../views/statistics-view.ts";
+import { isHidden } from "../access/tenant-wall.ts";
 
-type Asked = { identity: Identity; range: StatisticsRange; type: string | undefined };
+type Request = {
+  identity: Identity;
+  /** One tenant, for a caller who may see all of them. */
+  tenantId: string | undefined;
+  range: StatisticsRange;
+  type: string | undefined;
+};
+type Asked = { tenantId: string | null; type: string | undefined };
 
 /**
- * What happened in the caller's tenant, or in all for an administrator of the hub. It reads a limited number of stored
- * periods, however long the history is.
+ * What happened in the caller's tenant; for a caller who sees all tenants, in all of them or in one. It reads a limited
+ * number of stored periods, however long the history is.
  */
-export async function readStatistics(deps: HubDeps, asked: Asked): Promise<StatisticsReport> {
-  const { spanMs, lengthMs, stepMs } = ranges[asked.range];
-  const { tenantId } = asked.identity;
+export async function readStatistics(deps: HubDeps, request: Request): Promise<StatisticsReport> {
+  const { spanMs, lengthMs, stepMs } = ranges[request.range];
+  const asked = { tenantId: tenantOf(request), type: request.type };
+  const { tenantId } = asked;
   const until = periodStart(deps.clock.nowMs(), stepMs) + stepMs;
   const from = until - spanMs;
   const stored = await deps.store.readStatistics({ tenantId, lengthMs, from, until });
@@ -23,6 +33,7 @@ export async function readStatistics(deps: HubDeps, asked: Asked): Promise<Stati
     ...deps.statistics.recent(tenantId).filter(({ start }) => start >= from),
   ];
   return {
+    tenantId,
     from,
     until,
     stepMs,
@@ -32,6 +43,12 @@ export async function readStatistics(deps: HubDeps, asked: Asked): Promise<Stati
     now: await readNow(deps, asked),
     states: await readStates(deps, tenantId),
   };
+}
+
+function tenantOf({ identity, tenantId }: Request): string | null {
+  if (tenantId === undefined) return identity.tenantId;
+  if (isHidden(identity, { tenantId })) throw new WritError("NOT_FOUND", `there is no tenant ${tenantId}`);
+  return tenantId;
 }
 
 type Stored = { start: number; period: Period };
@@ -57,7 +74,7 @@ function sumOf(periods: Stored[]): Period {
 /** The counts of the span before, to compare with; to the length of the periods that still reach so far. */
 async function countsBefore(
   deps: HubDeps,
-  { identity: { tenantId }, type, from, spanMs }: Asked & { from: number; spanMs: number },
+  { tenantId, type, from, spanMs }: Asked & { from: number; spanMs: number },
 ): Promise<Counts | null> {
   const resolution = resolutions.find(({ keptMs }) => keptMs >= 2 * spanMs);
   if (resolution === undefined) return null;
@@ -68,10 +85,7 @@ async function countsBefore(
   return sumOf(periods).of(type).counts;
 }
 
-async function readNow(
-  deps: HubDeps,
-  { identity: { tenantId }, type }: Asked,
-): Promise<StatisticsReport["now"]> {
+async function readNow(deps: HubDeps, { tenantId, type }: Asked): Promise<StatisticsReport["now"]> {
   const queues = (await deps.store.listQueues()).filter(
     (queue) =>
       (tenantId === null || queue.tenantId === tenantId) && (type === undefined || queue.type === type),
