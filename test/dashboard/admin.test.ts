@@ -3,7 +3,7 @@ import { issuedCert } from "../support/certs.ts";
 import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, runningJob, submitJob } from "../support/jobs.ts";
+import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
@@ -67,6 +67,28 @@ browserSuite("the administrators' pages in a browser", () => {
     await page.getByRole("row").filter({ hasText: "of 2,000" }).waitFor();
     const quota = (await hub.must("GET", "/tenants/acme/quota", { token: hub.admin })).json();
     expect(quota).toEqual({ max_pending: 2000, submits_per_sec: 50 });
+  });
+
+  test("the overview of the hub is narrowed to one tenant, by the picker and by a link", async () => {
+    const { page } = admin;
+    await submitJob(hub, { token: tokens.alice, type: freshName("type") });
+    await submitJob(hub);
+    await open("/");
+    await page.getByLabel("Tenant", { exact: true }).selectOption("acme");
+    await expect.poll(() => new URL(page.url()).search).toBe("?tenant=acme");
+    const depth = page.getByRole("link").filter({ hasText: "Queue depth" });
+    const { now } = (await hub.must("GET", "/stats?tenant_id=acme", { token: hub.admin })).json<{
+      now: { depth: number };
+    }>();
+    await expect.poll(() => depth.textContent()).toContain(`${now.depth}waiting`);
+    expect(await depth.getAttribute("href")).toBe("/jobs?state=pending&tenant=acme");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Tenant", { exact: true }).inputValue()).toBe("acme");
+    const { page: other, context } = await visit(admin.browser);
+    await signIn(other, hub, tokens.acmeAdmin);
+    await other.getByText("Queue depth").waitFor();
+    expect(await other.getByLabel("Tenant", { exact: true }).count()).toBe(0);
+    await context.close();
   });
 
   test("settings say where each value came from, and a secret only that it is set", async () => {
@@ -228,6 +250,7 @@ browserSuite("the administrators' pages in a browser", () => {
 
   test("the hub is locked with a reason, every page says so, and the lockdown is lifted", async () => {
     const { page } = admin;
+    const workerId = await registerWorker(hub);
     await open("/access");
     await page.getByRole("button", { name: "Lock down…" }).click();
     const lock = page.getByRole("dialog").getByRole("button", { name: "Lock down" });
@@ -237,6 +260,12 @@ browserSuite("the administrators' pages in a browser", () => {
     await page.getByLabel("Reason").fill(`drill ${hostile}`);
     await lock.click();
     await page.getByText("Lockdown since").waitFor();
+    // Workers are stopped, not silent.
+    await open("/fleet");
+    await page.getByRole("row").filter({ hasText: workerId }).getByText("Locked").waitFor();
+    await open("/");
+    await page.getByText("Needs attention").waitFor();
+    expect(await page.getByText(`${workerId} is silent`).count()).toBe(0);
     for (const path of ["/jobs", "/settings"]) {
       await open(path);
       await expect.poll(() => page.locator(".lock-band").textContent()).toContain(`drill ${hostile}`);

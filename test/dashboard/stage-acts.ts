@@ -6,6 +6,7 @@ import { claimJob, type HeldJob, submitJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
 import { receiptFor } from "../support/receipts.ts";
 import type { StageClock } from "./stage-clock.ts";
+import { commands } from "./stage-commands.ts";
 
 export type Machine = {
   id: string;
@@ -53,8 +54,8 @@ export class StageActs {
     this.held.get(workerId)?.push(held);
   }
 
-  async submit({ user, argv = ["true"], ...fields }: JobWish): Promise<{ id: string }> {
-    const run = { kind: "exec", argv };
+  async submit({ user, argv, ...fields }: JobWish): Promise<{ id: string }> {
+    const run = { kind: "exec", argv: argv ?? commands[fields.type] ?? ["true"] };
     return submitJob(this.hub, { token: this.tokens[user ?? "ci"]!, ...fields, run });
   }
 
@@ -89,7 +90,14 @@ export class StageActs {
   ): Promise<void> {
     const { key } = this.machines.get(held.fence.worker_id)!;
     const hashes = said.stdout === undefined ? {} : { stdout_sha256: sha256Hex(said.stdout) };
-    const usage = { cpu_ms: 900, memory_peak_bytes: 61 * 2 ** 20, oom: false };
+    const usage = {
+      cpu_ms: 900,
+      memory_peak_bytes: 61 * 2 ** 20,
+      oom: false,
+      pids_peak: 4,
+      io_read_bytes: 18 * 2 ** 20,
+      io_write_bytes: 2 * 2 ** 20,
+    };
     const output_files = [];
     for (const [name, bytes] of Object.entries(said.files ?? {})) {
       const file = { folderId: "reports", objectKey: `week-46/${name}`, bytes };
@@ -143,6 +151,6 @@ type Failure = {
   reason: string;
   exitCode?: number;
   partial?: unknown;
-  usage?: { cpu_ms: number; memory_peak_bytes: number; oom: boolean };
+  usage?: Record<string, number | boolean>;
   stderr?: string;
 };

@@ -4,6 +4,9 @@ import { issueToken } from "../support/tokens.ts";
 import { StageActs } from "./stage-acts.ts";
 import { machines } from "./stage-machines.ts";
 
+/** How long ago fir-edge-1 was heard of for the last time. */
+const silentSinceMs = 128_000;
+
 /** The people and the workers of the stage. */
 export class StageCrew extends StageActs {
   /** The job whose use of its machine is reported, and since when it runs. */
@@ -43,11 +46,11 @@ export class StageCrew extends StageActs {
     }
   }
 
-  /** Everybody but fir-edge-1 is heard of, and says how its machine does. */
+  /** Everybody reports how its machine does; fir-edge-1 has fallen silent two minutes ago. */
   async beat(): Promise<void> {
     const nowMs = this.clock.nowMs();
     for (const { id, slots, cores, ramGb, cpu, mem } of this.machines.values()) {
-      if (id === "fir-edge-1") continue;
+      if (id === "fir-edge-1" && this.clock.agoMs < silentSinceMs) continue;
       const held = this.held.get(id) ?? [];
       const jobs = held.map(({ id: job_id, fence }) => ({
         job_id,
@@ -64,7 +67,7 @@ export class StageCrew extends StageActs {
         mem_used_bytes: Math.round(ramGb * 2 ** 30 * (mem / 100)),
         mem_total_bytes: ramGb * 2 ** 30,
         disk_free_bytes: 4e11,
-        slots_used: held.length,
+        slots_used: Math.min(slots, held.length + this.#busyThen(nowMs, slots)),
         slots,
       });
     }
@@ -72,7 +75,25 @@ export class StageCrew extends StageActs {
 
   /** What the job of the pictures has used: 1.86 of 2 cores since it began. */
   #usageNow(nowMs: number) {
-    return { cpu_ms: Math.round((nowMs - this.meteredSince) * 1.86), memory_peak_bytes: 1341 * 2 ** 20 };
+    const ranMs = nowMs - this.meteredSince;
+    return {
+      cpu_ms: Math.round(ranMs * 1.86),
+      memory_bytes: 1341 * 2 ** 20,
+      memory_peak_bytes: 1659 * 2 ** 20,
+      pids: 18,
+      pids_peak: 24,
+      io_read_bytes: Math.round(ranMs * 2.2 * 1049),
+      io_write_bytes: Math.round(ranMs * 7.9 * 1049),
+    };
+  }
+
+  /** How many slots small jobs took in the past; now only those count that are really held. */
+  #busyThen(nowMs: number, slots: number): number {
+    if (this.clock.agoMs < 140_000) return 0;
+    return Math.max(
+      0,
+      Math.round(slots * (0.5 + 0.25 * Math.sin(nowMs / 500_000) + 0.12 * Math.sin(nowMs / 71_000))),
+    );
   }
 }
 

@@ -1,3 +1,4 @@
+import { systemClock } from "../../src/runtime/clock.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { claimJob } from "../support/jobs.ts";
 import { drawPng } from "./draw-png.ts";
@@ -5,12 +6,15 @@ import type { JobWish } from "./stage-acts.ts";
 import { StageClock } from "./stage-clock.ts";
 import { StageCrew } from "./stage-crew.ts";
 import { tilesLog, transcodeLog } from "./stage-logs.ts";
+import { StageTraffic } from "./stage-traffic.ts";
 
 /** A hub with a fleet and an hour of history, for pictures and for tests that only look. */
 export type Stage = {
   hub: TestHub;
   /** Ids of the jobs that pictures open. */
   jobs: { running: string; dead: string; waiting: string; done: string; charts: string };
+  /** While it runs, jobs come and go. */
+  keepBusy(): { stop(): Promise<void> };
   stop(): Promise<void>;
 };
 
@@ -33,6 +37,7 @@ export async function setStage(): Promise<Stage> {
   return {
     hub,
     jobs,
+    keepBusy: () => play.keepBusy(),
     async stop() {
       clearInterval(beat);
       await hub.stop();
@@ -43,6 +48,25 @@ export async function setStage(): Promise<Stage> {
 const minuteMs = 60_000;
 
 class Play extends StageCrew {
+  readonly #traffic = new StageTraffic(this);
+
+  /** Several small jobs a second. */
+  keepBusy(): { stop(): Promise<void> } {
+    let isOver = false;
+    const turns = (async () => {
+      while (!isOver) {
+        await this.#traffic.moment();
+        await systemClock.sleep(150);
+      }
+    })();
+    return {
+      async stop() {
+        isOver = true;
+        await turns;
+      },
+    };
+  }
+
   async history(): Promise<Stage["jobs"]> {
     await this.#quietHour();
     const dead = await this.#deadLetters();
@@ -52,6 +76,11 @@ class Play extends StageCrew {
     const running = await this.#running();
     this.clock.at(0);
     return { running, dead, waiting, done, charts };
+  }
+
+  /** Time passes, and others work meanwhile. */
+  async #wait(ms: number): Promise<void> {
+    await this.#traffic.until(this.clock.agoMs - ms);
   }
 
   async #quietHour(): Promise<void> {
@@ -64,12 +93,12 @@ class Play extends StageCrew {
       "solver.route",
     ];
     for (let minute = 60; minute > 26; minute -= 2) {
-      this.clock.at(minute * minuteMs);
+      await this.#traffic.until(minute * minuteMs);
       await this.beat();
       const type = types[minute % types.length]!;
       const workerId = ["oak-01", "oak-02", "ash-01"][minute % 3]!;
       const held = await this.start({ type, workerId, user: "shop", max_attempts: 1 });
-      this.clock.pass(2_000 + minute * 130);
+      this.clock.pass(700 + minute * 60);
       if (minute % 14 === 0)
         await this.fail(held, { code: "WORKER_EXIT_ERROR", reason: "exited with code 3", exitCode: 3 });
       else await this.finish(held, { files: minute % 7, bytes: 412990 + minute * 991 });
@@ -79,13 +108,13 @@ class Play extends StageCrew {
   async #deadLetters(): Promise<string> {
     let last = "";
     for (const [index, agoMin] of [25, 20, 15].entries()) {
-      this.clock.at(agoMin * minuteMs);
+      await this.#traffic.until(agoMin * minuteMs);
       await this.beat();
       const wish = {
         type: "video.transcode.v2",
         user: "media-api",
         argv: ["transcode", "--preset", "hls-3", "@/work/input.json"],
-        limits: { cpu: "4", memory: "512M", pids: 512 },
+        limits: { cpu: "4", memory: "512M", io: "med", pids: 512 },
         max_attempts: 3,
         metadata: { reel: `reel-0${417 + index}` },
       };
@@ -98,7 +127,7 @@ class Play extends StageCrew {
     const { id } = await this.submit(wish);
     for (const workerId of ["oak-01", "oak-02", "oak-01"]) {
       const held = await this.claim({ type: wish.type, workerId });
-      this.clock.pass(38_200);
+      await this.#wait(38_200);
       await this.say(held, { stderr: transcodeLog });
       await this.fail(held, {
         code: "OOM_KILLED",
@@ -113,16 +142,23 @@ class Play extends StageCrew {
           ],
           encoder: { name: "hevc", threads: 4, lookahead: 214 },
         },
-        usage: { cpu_ms: 148_900, memory_peak_bytes: 512 * 2 ** 20, oom: true },
+        usage: {
+          cpu_ms: 148_900,
+          memory_peak_bytes: 512 * 2 ** 20,
+          oom: true,
+          pids_peak: 22,
+          io_read_bytes: 812 * 2 ** 20,
+          io_write_bytes: 18 * 2 ** 20,
+        },
         stderr: transcodeLog,
       });
-      this.clock.pass(64_000);
+      await this.#wait(64_000);
     }
     return id;
   }
 
   async #lastMinutes(): Promise<string> {
-    this.clock.at(9 * minuteMs);
+    await this.#traffic.until(9 * minuteMs);
     await this.beat();
     let done = "";
     for (const [index, type] of [
@@ -137,7 +173,7 @@ class Play extends StageCrew {
         workerId: index % 2 === 0 ? "ash-01" : "elm-cloud-1",
         user: "shop",
       });
-      this.clock.pass(1_800 + index * 9_000);
+      await this.#wait(1_800 + index * 9_000);
       await this.say(held, { stdout: `${type}: done\n` });
       await this.finish(held, { sent: 1204 + index, skipped: 3 }, { stdout: `${type}: done\n` });
       done = held.id;
@@ -150,7 +186,7 @@ class Play extends StageCrew {
       user: "ci",
       max_attempts: 1,
     });
-    this.clock.pass(47_000);
+    await this.#wait(47_000);
     await this.fail(failed, {
       code: "VALIDATION_FAILED",
       reason: "./validate.sh exited with 1",
@@ -181,8 +217,12 @@ class Play extends StageCrew {
   }
 
   async #waiting(): Promise<string> {
-    this.clock.at(161_000);
+    await this.#traffic.until(161_000);
     await this.beat();
+    for (let index = 0; index < 3; index++) {
+      const wish = { type: "embed.batch.v3", user: "research-api", requires: { tags: ["gpu"] } };
+      this.keep("yew-gpu-1", await this.start({ ...wish, workerId: "yew-gpu-1" }));
+    }
     await this.hub.must("POST", "/workers/yew-gpu-1/drain", { token: this.hub.admin });
     const ids: string[] = [];
     for (let index = 0; index < 3; index++) {
@@ -199,18 +239,21 @@ class Play extends StageCrew {
   }
 
   async #running(): Promise<string> {
-    this.clock.at(152_000);
-    for (let index = 0; index < 22; index++) {
-      const workerId = ["oak-01", "oak-02", "ash-01", "elm-cloud-1"][index % 4]!;
+    await this.#traffic.until(152_000);
+    const busy = { "oak-01": 11, "oak-02": 11, "ash-01": 4, "elm-cloud-1": 6 };
+    const places = Object.entries(busy).flatMap(([id, count]) => Array.from({ length: count }, () => id));
+    const users = ["shop", "research-api", "ci", "shop", "media-api", "shop"];
+    for (let index = 0; index < places.length; index++) {
+      const workerId = places[(index * 7) % places.length]!;
       const type = ["image.resize.v1", "tiles.build", "test.e2e", "solver.route"][index % 4]!;
-      const held = await this.start({ type, workerId, user: "research-api" });
+      const held = await this.start({ type, workerId, user: users[index % users.length]! });
       this.keep(workerId, held);
       if (index % 4 === 2) await this.progress(held, 48, "checkout: 118 of 244 passed");
-      this.clock.pass(900);
+      await this.#wait(400);
     }
     await this.beat();
     const tiles = await this.#tiles();
-    this.clock.at(40_000);
+    await this.#traffic.until(40_000);
     const retrying = await this.start({
       type: "etl.orders.load",
       workerId: "ash-01",
@@ -219,16 +262,17 @@ class Play extends StageCrew {
     });
     this.clock.pass(6_000);
     await this.fail(retrying, { code: "TIMEOUT", reason: "ran longer than 600 s" });
-    this.clock.at(9_000);
+    await this.#traffic.until(9_000);
     for (const [index, type] of ["mail.digest", "image.resize.v1"].entries()) {
       const held = await this.start({ type, workerId: "ash-01", user: "shop" });
       this.clock.pass(600 + index * 1200);
       await this.finish(held, { files: 3, bytes: 412990 + index });
     }
     this.clock.at(800);
-    const taken = await this.submit({ type: "image.resize.v1", user: "shop" });
-    this.keep("oak-02", await claimJob(this.hub, { workerId: "oak-02", type: "image.resize.v1" }));
-    void taken;
+    for (const workerId of ["oak-01", "oak-02"]) {
+      await this.submit({ type: "image.resize.v1", user: "shop" });
+      this.keep(workerId, await claimJob(this.hub, { workerId, type: "image.resize.v1" }));
+    }
     return tiles;
   }
 
@@ -238,16 +282,16 @@ class Play extends StageCrew {
       user: "research-api",
       argv: ["python3", "-m", "tiles", "build", "--zoom", "0-14", "--region", "alps"],
       requires: { tags: ["ssd"] },
-      limits: { cpu: "2", memory: "2G", pids: 512, network: "none" },
+      limits: { cpu: "2", memory: "2G", io: "med", pids: 512, network: "none" },
       timeout_sec: 1800,
       max_attempts: 3,
     };
-    this.clock.at(134_000);
+    await this.#traffic.until(134_000);
     const { id } = await this.submit(wish);
     const lost = await this.claim({ type: "tiles.build", workerId: "oak-01", id });
-    this.clock.pass(24_000);
+    await this.#wait(24_000);
     await this.fail(lost, { code: "WORKER_DISCONNECTED", reason: "worker oak-01 was silent for 70 s" });
-    this.clock.pass(31_000);
+    await this.#wait(31_000);
     const held = await this.claim({ type: "tiles.build", workerId: "oak-02", id });
     this.keep("oak-02", held);
     await this.say(held, { stdout: tilesLog });

@@ -21,6 +21,7 @@ type Message =
 const flushMsMin = 100;
 /** A tab that was hidden for long has missed too much to replay; it reads everything again. */
 const pendingMax = 5_000;
+const rateSeconds = 5;
 const retryMsMin = 500;
 const retryMsMax = 15_000;
 
@@ -37,6 +38,8 @@ let lastId: string | null = null;
 let lastFlushMs = 0;
 let isFlushDue = false;
 let counted = 0;
+/** Events of each of the last seconds. */
+let recent: number[] = [];
 let isLeader = false;
 let retryNow: () => void = () => {};
 
@@ -52,10 +55,11 @@ export function startFeed(): void {
   channel.postMessage({ kind: "hello" } satisfies Message);
   document.addEventListener("visibilitychange", scheduleFlush);
   setInterval(() => {
-    eventRate.set(Math.round(counted / 5));
+    recent = [...recent, counted].slice(-rateSeconds);
     counted = 0;
+    eventRate.set(recent.reduce((sum, one) => sum + one, 0) / recent.length);
     remindLeader();
-  }, 5_000);
+  }, 1_000);
   // Locks need a secure context; without them each tab has a stream of its own.
   if (navigator.locks === undefined) void lead();
   else void navigator.locks.request("writ-live", () => lead());

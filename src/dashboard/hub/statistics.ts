@@ -8,9 +8,11 @@ export type Range = StatisticsView["range"];
 const everyMs = 5_000;
 
 /** What happened over time, for those who may see it; null for everybody else. */
-export function useStatistics(range: Range, maySee: boolean): Query<StatisticsView | null> {
-  const load = async () => (await callHub(routes.readStatistics, { query: { range } })).body;
-  return useQuery(maySee ? `statistics ${range}` : "no statistics", maySee ? load : async () => null, {
-    everyMs,
-  });
+export function useStatistics(
+  range: Range,
+  { maySee, tenant }: { maySee: boolean; tenant?: string | undefined },
+): Query<StatisticsView | null> {
+  const query = { range, tenant_id: tenant };
+  const load = async () => (maySee ? (await callHub(routes.readStatistics, { query })).body : null);
+  return useQuery(maySee ? `statistics ${range} ${tenant ?? ""}` : "no statistics", load, { everyMs });
 }

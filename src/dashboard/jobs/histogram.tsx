@@ -7,7 +7,7 @@ const height = 36;
 /** The last hour in one line: what ended well, what failed, what still waits or runs. */
 export function Histogram() {
   const may = mayOf(usePerson());
-  const { data } = useStatistics("1h", may.seeFleet);
+  const { data } = useStatistics("1h", { maySee: may.seeFleet });
   if (data === null || data === undefined) return null;
   const { completed, failed, submitted } = data.series;
   const per = Math.max(1, Math.ceil(completed.length / bars));

@@ -33,7 +33,7 @@ export function ViewTabs({ counts }: { counts: Counts | undefined }) {
 }
 
 function ViewCount({ view, counts }: { view: View; counts: Counts | undefined }) {
-  if (counts === undefined) return null;
+  if (counts === undefined || sumCounts(counts).count === 0) return null;
   const count: Count | undefined = {
     All: sumCounts(counts),
     Waiting: counts.pending,

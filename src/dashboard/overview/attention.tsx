@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { routes } from "../../contract/routes.ts";
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import { rotationDueMs } from "../../core/key-times.ts";
@@ -6,6 +6,7 @@ import { certsDue, readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
+import { useLockdown } from "../hub/lockdown.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { durationText, plural } from "../parts/format.ts";
@@ -24,7 +25,8 @@ type Item = {
 const dayMs = 86_400_000;
 /** A key is worth a word this long before it is due. */
 const dueMs = 14 * dayMs;
-const shownMax = 8;
+/** What does not fit beside the chart is shown when somebody asks. */
+const shownMax = 5;
 
 /** What somebody should look at, the most urgent first. */
 export function Attention({
@@ -36,18 +38,21 @@ export function Attention({
 }) {
   const may = mayOf(usePerson());
   const now = useNow();
+  const [isWhole, setWhole] = useState(false);
+  const isLocked = useLockdown()?.locked === true;
   const waiting = useLongWaits();
   const keys = useKeysDue(may.administerHub);
   const certs = useCertsDue(may.administer);
   const alerts = useAlertChannels(may.administerHub);
   const items = [
     ...deadLetters(counts),
-    ...workers.flatMap((worker) => workerItems(worker, now)),
+    ...workers.flatMap((worker) => workerItems(worker, { now, isLocked })),
     ...longWaits(waiting),
     ...keys,
     ...certs,
     ...alerts,
   ];
+  const shown = isWhole ? items : items.slice(0, shownMax);
   return (
     <section className="panel attention">
       <header>
@@ -59,7 +64,7 @@ export function Attention({
         <p className="nothing dimmer">Nothing does.</p>
       ) : (
         <ul>
-          {items.slice(0, shownMax).map(({ key, state, icon, text, note, act }) => (
+          {shown.map(({ key, state, icon, text, note, act }) => (
             <li key={key}>
               <span className="state" data-state={state}>
                 {icon}
@@ -77,6 +82,11 @@ export function Attention({
           ))}
         </ul>
       )}
+      {items.length > shownMax ? (
+        <button type="button" className="button quiet small more" onClick={() => setWhole(!isWhole)}>
+          {isWhole ? "Show less" : `Show all ${items.length}`}
+        </button>
+      ) : null}
     </section>
   );
 }
@@ -95,7 +105,7 @@ function deadLetters(counts: Counts | undefined): Item[] {
   ];
 }
 
-function workerItems(worker: WorkerView, now: number): Item[] {
+function workerItems(worker: WorkerView, { now, isLocked }: { now: number; isLocked: boolean }): Item[] {
   const { id, status, sandbox_problem } = worker;
   const open = { label: "Open", href: `/fleet?open=${encodeURIComponent(id)}` };
   const name = <b className="strong">{id}</b>;
@@ -108,7 +118,8 @@ function workerItems(worker: WorkerView, now: number): Item[] {
     act: open,
   });
   const items: Item[] = [];
-  if (status === "inactive") {
+  // A lockdown stops all workers, and the band above the page says so.
+  if (status === "inactive" && !isLocked) {
     items.push(
       of(
         "silent",

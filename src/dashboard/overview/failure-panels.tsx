@@ -5,6 +5,7 @@ import { useNow } from "../hub/clock.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { ageText, countText, shortId } from "../parts/format.ts";
 import { Spark } from "../parts/spark.tsx";
+import { jobsPath } from "./signals.tsx";
 
 const shownMax = 6;
 
@@ -17,7 +18,7 @@ export function CausesPanel({ statistics }: { statistics: StatisticsView }) {
       <header>
         <h2>Failures by cause</h2>
         <span className="grow" />
-        <a className="button quiet small" href="/jobs?state=failed,quarantined">
+        <a className="button quiet small" href={jobsPath("state=failed,quarantined", statistics.tenant_id)}>
           All {countText(totals.failed)}
         </a>
       </header>
@@ -38,7 +39,12 @@ export function CausesPanel({ statistics }: { statistics: StatisticsView }) {
               <tr key={`${type} ${code} ${reason}`}>
                 <td>
                   <div className="cut">
-                    <a href={`/jobs?state=failed,quarantined&type=${encodeURIComponent(type)}`}>
+                    <a
+                      href={jobsPath(
+                        `state=failed,quarantined&type=${encodeURIComponent(type)}`,
+                        statistics.tenant_id,
+                      )}
+                    >
                       <span className="mono cause-code">{code}</span> <b className="strong">{type}</b>{" "}
                       <span className="dim">
                         <bdi>{reason}</bdi>

@@ -11,6 +11,7 @@ import { FleetPanel } from "./fleet-panel.tsx";
 import { FlowChart } from "./flow-chart.tsx";
 import { Signals } from "./signals.tsx";
 import { StatePanel } from "./state-panel.tsx";
+import { TenantPicker } from "./tenant-picker.tsx";
 import { TenantsPanel } from "./tenants-panel.tsx";
 
 const ranges: { range: Range; label: string }[] = [
@@ -25,7 +26,8 @@ export function OverviewPage() {
   const place = usePlace();
   const may = mayOf(usePerson());
   const range = ranges.find((one) => one.range === place.query.get("range"))?.range ?? "1h";
-  const { data: statistics, error, at, reload } = useStatistics(range, may.seeFleet);
+  const tenant = may.administerHub ? (place.query.get("tenant") ?? undefined) : undefined;
+  const { data: statistics, error, at, reload } = useStatistics(range, { maySee: may.seeFleet, tenant });
   const counts = useCounts();
   const workers = useWorkers(may.seeFleet).data ?? [];
   const isNew = counts !== undefined && sumCounts(counts).count === 0;
@@ -34,7 +36,7 @@ export function OverviewPage() {
       <div className="top">
         <h1>Overview</h1>
         <span className="grow" />
-        {may.seeFleet ? (
+        {may.seeFleet && !isNew ? (
           <div className="segments not-phone" role="group" aria-label="Range">
             {ranges.map(({ range: one, label }) => (
               <button
@@ -48,12 +50,15 @@ export function OverviewPage() {
             ))}
           </div>
         ) : null}
+        {may.administerHub ? <TenantPicker tenant={tenant} /> : null}
       </div>
       <div className="page">
         <ErrorBand error={error} at={at} onRetry={reload} />
         {isNew ? <FirstSteps mayAct={may.act} workers={workers.length} maySeeFleet={may.seeFleet} /> : null}
         {statistics === undefined && error === undefined ? <SkeletonRows count={4} /> : null}
-        {statistics === null || statistics === undefined ? (
+        {isNew ? (
+          <Attention counts={counts} workers={workers} />
+        ) : statistics === null || statistics === undefined ? (
           <div className="columns columns-flow">
             <StatePanel counts={counts} />
             <Attention counts={counts} workers={workers} />
@@ -67,15 +72,15 @@ export function OverviewPage() {
             </div>
           </>
         )}
-        <div className={may.seeFleet ? "columns columns-even" : "columns"}>
+        <div className={may.seeFleet && !isNew ? "columns columns-even" : "columns"}>
           {may.seeFleet ? <FleetPanel workers={workers} /> : null}
-          {statistics === null || statistics === undefined ? (
+          {isNew ? null : statistics === null || statistics === undefined ? (
             <RecentFailures />
           ) : (
             <CausesPanel statistics={statistics} />
           )}
         </div>
-        {may.administer ? <TenantsPanel /> : null}
+        {may.administer ? <TenantsPanel mayPick={may.administerHub} /> : null}
       </div>
     </>
   );
@@ -109,6 +114,10 @@ function FirstSteps({
         {maySeeFleet && workers === 0 ? (
           <a className="button main" href="/fleet">
             Add a worker
+          </a>
+        ) : mayAct ? (
+          <a className="button main" href="/submit">
+            Submit a job
           </a>
         ) : null}
         <a className="button" href="/api/docs" target="_blank" rel="noreferrer">

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { StatisticsView } from "../../contract/statistics-routes.ts";
-import { countText, durationText } from "../parts/format.ts";
+import { countText, durationText, rateText } from "../parts/format.ts";
 import { Spark } from "../parts/spark.tsx";
 
 /** The six figures that tell most about a queue. */
@@ -8,6 +8,7 @@ export function Signals({ statistics }: { statistics: StatisticsView }) {
   const { series, totals, before, now, from, until } = statistics;
   const seconds = Math.max(1, (until - from) / 1000);
   const ended = totals.completed + totals.failed;
+  const href = (query: string) => jobsPath(query, statistics.tenant_id);
   const failureRate = ended === 0 ? 0 : (totals.failed / ended) * 100;
   return (
     <section className="panel signals" aria-label="Signals">
@@ -16,27 +17,23 @@ export function Signals({ statistics }: { statistics: StatisticsView }) {
         {...throughputText(totals.completed / seconds)}
         note={changeText(totals.completed, before?.completed)}
         spark={<Spark values={series.completed} colour="var(--completed-mark)" />}
-        href="/jobs?state=completed"
+        href={href("state=completed")}
       />
       <Signal
         name="Queue depth"
         figure={countText(now.depth)}
         unit="waiting"
-        note={
-          <>
-            <b>{countText(now.running)}</b> running now
-          </>
-        }
+        note={queueNote(statistics)}
         spark={<Spark values={series.depth} colour="var(--pending-mark)" />}
-        href="/jobs?state=pending"
+        href={href("state=pending")}
       />
       <Signal
         name="Oldest wait"
-        figure={durationText(now.oldest_wait_ms)}
+        figure={now.depth === 0 ? "–" : durationText(now.oldest_wait_ms)}
         unit=""
         note={now.depth === 0 ? "nothing waits" : "the first of its queue"}
         spark={<Spark values={series.oldest_wait_ms} colour="var(--assigned-mark)" />}
-        href="/jobs?state=pending&until=1m"
+        href={href("state=pending&until=1m")}
       />
       <Signal
         name="Failure rate"
@@ -44,7 +41,7 @@ export function Signals({ statistics }: { statistics: StatisticsView }) {
         unit="%"
         note={failureNote(statistics)}
         spark={<Spark values={series.failed} colour="var(--failed-mark)" />}
-        href="/jobs?state=failed,quarantined"
+        href={href("state=failed,quarantined")}
       />
       <Signal
         name="Wait"
@@ -58,7 +55,7 @@ export function Signals({ statistics }: { statistics: StatisticsView }) {
             secondColour="var(--ink-2)"
           />
         }
-        href="/jobs"
+        href={href("")}
       />
       <Signal
         name="Run"
@@ -72,9 +69,34 @@ export function Signals({ statistics }: { statistics: StatisticsView }) {
             secondColour="var(--ink-2)"
           />
         }
-        href="/jobs"
+        href={href("")}
       />
     </section>
+  );
+}
+
+/** The list of those jobs, of one tenant if the figures are about one. */
+export function jobsPath(query: string, tenant: string | null): string {
+  const parts = [query, tenant === null ? "" : `tenant=${encodeURIComponent(tenant)}`].filter(Boolean);
+  return parts.length === 0 ? "/jobs" : `/jobs?${parts.join("&")}`;
+}
+
+/** So many whole steps tell whether a queue drains; the last one is not over. */
+const drainSteps = 8;
+/** A short queue, and one that takes long, say nothing by this. */
+const drainDepthMin = 10;
+const drainMsMax = 3_600_000;
+
+function queueNote({ series, now, step_ms }: StatisticsView): ReactNode {
+  const sum = (values: number[]) => values.slice(-drainSteps - 1, -1).reduce((all, one) => all + one, 0);
+  const drained = sum(series.completed) + sum(series.failed) + sum(series.cancelled) - sum(series.submitted);
+  const running = `${countText(now.running)} running now`;
+  const emptyMs = (now.depth / drained) * drainSteps * step_ms;
+  if (now.depth < drainDepthMin || drained <= 0 || emptyMs > drainMsMax) return running;
+  return (
+    <>
+      draining, <b>empty in about {durationText(emptyMs)}</b>
+    </>
   );
 }
 
@@ -121,16 +143,13 @@ function throughputText(perSec: number): { figure: string; unit: string } {
   return { figure: rateText(perSec * 3600), unit: "jobs/h" };
 }
 
-/** Three figures, however small the rate is. */
-export function rateText(perSec: number): string {
-  if (perSec === 0) return "0";
-  if (perSec >= 100) return Math.round(perSec).toString();
-  return perSec.toPrecision(perSec >= 10 ? 3 : 2);
-}
+/** Beyond, the time before was hardly used, and comparing with it says nothing. */
+const changePercentMax = 400;
 
 function changeText(now: number, before: number | undefined): ReactNode {
   if (before === undefined || before === 0) return `${countText(now)} completed`;
   const percent = Math.round((now / before - 1) * 100);
+  if (percent > changePercentMax) return `${countText(now)} completed`;
   return (
     <>
       <b>{percent >= 0 ? `+${percent}` : percent} %</b> on the time before

@@ -1,15 +1,11 @@
-import { routes } from "../../contract/routes.ts";
-import { callHub } from "../hub/call-hub.ts";
-import { useQuery } from "../hub/use-query.ts";
+import { useTenants } from "../hub/tenants.ts";
 import { countText } from "../parts/format.ts";
 
 const shownMax = 8;
 
-/** What each tenant uses, of what it may use. */
-export function TenantsPanel() {
-  const { data } = useQuery("quotas", async () => (await callHub(routes.listQuotas, {})).body, {
-    everyMs: 5_000,
-  });
+/** What each tenant uses, of what it may use. A click shows the figures of that tenant alone. */
+export function TenantsPanel({ mayPick }: { mayPick: boolean }) {
+  const { data } = useTenants(true);
   const busiest = [...(data ?? [])]
     .sort((a, b) => b.active + b.pending - (a.active + a.pending))
     .slice(0, shownMax);
@@ -28,7 +24,7 @@ export function TenantsPanel() {
         {busiest.map(({ tenant_id, quota, pending, active }) => {
           const max = quota.max_running ?? null;
           return (
-            <a href="/queues" key={tenant_id}>
+            <a href={mayPick ? `/?tenant=${encodeURIComponent(tenant_id)}` : "/queues"} key={tenant_id}>
               <div className="row">
                 <b className="strong">{tenant_id}</b>
                 <span className="dim">

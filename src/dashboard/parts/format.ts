@@ -60,6 +60,13 @@ export function countText(count: number): string {
   return whole.format(count);
 }
 
+/** Three figures, however small the rate is. */
+export function rateText(perSec: number): string {
+  if (perSec === 0) return "0";
+  if (perSec >= 100) return Math.round(perSec).toString();
+  return perSec.toPrecision(perSec >= 10 ? 3 : 2);
+}
+
 /** `2 jobs`, `1 job`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
@@ -74,7 +81,8 @@ export function bytesText(bytes: number): string {
     value /= 1024;
     unit += 1;
   }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+  const text = unit === 0 || value >= 100 ? String(Math.round(value)) : value.toFixed(1).replace(/\.0$/, "");
+  return `${text} ${units[unit]}`;
 }
 
 /** The last eight characters of an id, which tell jobs apart as well as all of it. */

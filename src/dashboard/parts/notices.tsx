@@ -1,12 +1,17 @@
 import type { ReactNode } from "react";
+import { hasCode } from "../../core/errors.ts";
 import { errorText } from "../hub/call-hub.ts";
+import { useLinkState } from "../hub/link-state.ts";
 import { showToast } from "../shell/toasts.tsx";
 import { momentText } from "./format.ts";
 import { Icon } from "./icon.tsx";
 
 /** What could not be read, and since when what is shown is old. The last data stays in place. */
 export function ErrorBand({ error, at, onRetry }: { error: unknown; at?: number; onRetry?: () => void }) {
-  if (error === undefined) return null;
+  const isStale = useLinkState() === "stale";
+  // The bar above the page says the same, and for all of it.
+  const isSaid = isStale && at !== undefined && at > 0 && hasCode(error, "HUB_UNREACHABLE");
+  if (error === undefined || isSaid) return null;
   return (
     <div className="say" data-state="failed" role="alert">
       <Icon name="warning" />

@@ -1,5 +1,6 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import type { JobState } from "../../core/job.ts";
+import { useLockdown } from "../hub/lockdown.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** States as people see them: waiting for another attempt and cancelled have words of their own. */
@@ -74,8 +75,12 @@ export const workerWords: Record<WorkerStatus, { word: string; icon: IconName; c
   blocked: { word: "Blocked", icon: "block", colour: "failed" },
 };
 
+/** A lockdown stops all workers: they still report, and are not silent. */
+const lockedWords = { word: "Locked", icon: "lock", colour: "failed" } as const;
+
 export function WorkerStatusBadge({ status }: { status: WorkerStatus }) {
-  const { word, icon, colour } = workerWords[status];
+  const isLocked = useLockdown()?.locked === true;
+  const { word, icon, colour } = isLocked && status === "inactive" ? lockedWords : workerWords[status];
   return (
     <span className="state" data-state={colour}>
       <Icon name={icon} />

@@ -6,7 +6,7 @@ import { mayOf, type Person, signOut, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { isReachable, useWorkers } from "../hub/workers.ts";
 import { isShown, useViews } from "../jobs/views.ts";
-import { countText, durationText } from "../parts/format.ts";
+import { durationText, rateText } from "../parts/format.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { Ticking } from "../parts/ticking.tsx";
@@ -50,7 +50,7 @@ function Pages() {
   const views = useViews().filter(({ inSidebar }) => inSidebar);
   const shownView = place.path === "/jobs" ? views.find((view) => isShown(view, place)) : undefined;
   const numbers: Record<string, string | undefined> = {
-    "/jobs": counts && countLabel(counts.running),
+    "/jobs": counts && counts.running.count > 0 ? countLabel(counts.running) : undefined,
     "/fleet": workers && `${workers.filter(isReachable).length}/${workers.length}`,
   };
   return (
@@ -90,7 +90,7 @@ function Connection() {
   const state = useLinkState();
   const rate = useStore(eventRate);
   const [word, more] = {
-    live: ["Live", () => (rate > 0 ? ` · ${countText(rate)} events/s` : "")] as const,
+    live: ["Live", () => ` · ${rateText(rate)} events/s`] as const,
     again: ["Reconnecting", () => " …"] as const,
     stale: ["Stale", (now: number) => `, ${durationText(lostMsAt(now))} old`] as const,
   }[state];

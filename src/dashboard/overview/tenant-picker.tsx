@@ -1,0 +1,25 @@
+import { useTenants } from "../hub/tenants.ts";
+import { go, usePlace, withQuery } from "../shell/router.ts";
+
+/** For those who see all tenants: which of them the figures are about. */
+export function TenantPicker({ tenant }: { tenant: string | undefined }) {
+  const place = usePlace();
+  const tenants = (useTenants(true).data ?? []).map(({ tenant_id }) => tenant_id).sort();
+  const known = tenant === undefined || tenants.includes(tenant) ? tenants : [tenant, ...tenants];
+  if (known.length < 2 && tenant === undefined) return null;
+  return (
+    <select
+      className="button tenant-picker"
+      aria-label="Tenant"
+      value={tenant ?? ""}
+      onChange={({ target }) => go(withQuery(place, { tenant: target.value || null }), { replace: true })}
+    >
+      <option value="">All tenants</option>
+      {known.map((one) => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </select>
+  );
+}
