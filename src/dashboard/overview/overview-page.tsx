@@ -1,4 +1,6 @@
-import { sumCounts, useCounts } from "../hub/counts.ts";
+import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import type { WorkerView } from "../../contract/view-shapes.ts";
+import { type Counts, sumCounts, useCounts } from "../hub/counts.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { type Range, useStatistics } from "../hub/statistics.ts";
 import { useWorkers } from "../hub/workers.ts";
@@ -36,51 +38,67 @@ export function OverviewPage() {
       <div className="top">
         <h1>Overview</h1>
         <span className="grow" />
-        {may.seeFleet && !isNew ? (
-          <div className="segments not-phone" role="group" aria-label="Range">
-            {ranges.map(({ range: one, label }) => (
-              <button
-                type="button"
-                key={one}
-                aria-pressed={one === range}
-                onClick={() => go(withQuery(place, { range: one === "1h" ? null : one }), { replace: true })}
-              >
-                {label}
-              </button>
-            ))}
-          </div>
-        ) : null}
+        {may.seeFleet && !isNew ? <RangePicker range={range} /> : null}
         {may.administerHub ? <TenantPicker tenant={tenant} /> : null}
       </div>
       <div className="page">
         <ErrorBand error={error} at={at} onRetry={reload} />
         {isNew ? <FirstSteps mayAct={may.act} workers={workers.length} maySeeFleet={may.seeFleet} /> : null}
         {statistics === undefined && error === undefined ? <SkeletonRows count={4} /> : null}
-        {isNew ? (
-          <Attention counts={counts} workers={workers} />
-        ) : statistics === null || statistics === undefined ? (
-          <div className="columns columns-flow">
-            <StatePanel counts={counts} />
-            <Attention counts={counts} workers={workers} />
-          </div>
-        ) : (
-          <>
-            <Signals statistics={statistics} />
-            <div className="columns columns-flow">
-              <FlowChart statistics={statistics} />
-              <Attention counts={counts} workers={workers} />
-            </div>
-          </>
-        )}
+        <Figures statistics={isNew ? undefined : statistics} counts={counts} workers={workers} />
         <div className={may.seeFleet && !isNew ? "columns columns-even" : "columns"}>
           {may.seeFleet ? <FleetPanel workers={workers} /> : null}
-          {isNew ? null : statistics === null || statistics === undefined ? (
-            <RecentFailures />
-          ) : (
-            <CausesPanel statistics={statistics} />
-          )}
+          {isNew || !may.seeFleet || !statistics ? null : <CausesPanel statistics={statistics} />}
+          {isNew || may.seeFleet ? null : <RecentFailures />}
         </div>
         {may.administer ? <TenantsPanel mayPick={may.administerHub} /> : null}
+      </div>
+    </>
+  );
+}
+
+function RangePicker({ range }: { range: Range }) {
+  const place = usePlace();
+  return (
+    <div className="segments not-phone" role="group" aria-label="Range">
+      {ranges.map(({ range: one, label }) => (
+        <button
+          type="button"
+          key={one}
+          aria-pressed={one === range}
+          onClick={() => go(withQuery(place, { range: one === "1h" ? null : one }), { replace: true })}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+type FiguresProps = {
+  /** Undefined until they are read, and where there is nothing to show; null for a person who does not see them. */
+  statistics: StatisticsView | null | undefined;
+  counts: Counts | undefined;
+  workers: readonly WorkerView[];
+};
+
+function Figures({ statistics, counts, workers }: FiguresProps) {
+  const attention = <Attention counts={counts} workers={workers} />;
+  if (statistics === undefined) return attention;
+  if (statistics === null) {
+    return (
+      <div className="columns columns-flow">
+        <StatePanel counts={counts} />
+        {attention}
+      </div>
+    );
+  }
+  return (
+    <>
+      <Signals statistics={statistics} />
+      <div className="columns columns-flow">
+        <FlowChart statistics={statistics} />
+        {attention}
       </div>
     </>
   );
