@@ -47,12 +47,15 @@ function summaryOf({ summary, document }: ListedJob, parts: StoredParts) {
   return read ?? { ...noFacts, command: null, cut: [] };
 }
 
-/** What has ended is noted in the store, so that a long list need not look at as many files. */
+/**
+ * What a job has written is noted in the store before it ends, so that a long list need not look at as many files. Only
+ * output that a hub was killed with before it could note it appears a few minutes later, when storage has found it.
+ */
 async function outputView(outputs: Outputs, { job, output }: ListedJob): Promise<JobSummary["output"]> {
   const { id: jobId, attempt } = job;
   if (attempt === 0) return { stdout: 0, stderr: 0 };
   const isRemoved = attempt <= output.throughAttempt;
-  const noted = isRemoved || isEnded(job.status) ? output.sizes[attempt] : undefined;
-  if (noted === undefined) return isRemoved ? { stdout: 0, stderr: 0 } : outputs.sizes({ jobId, attempt });
+  if (!isRemoved && !isEnded(job.status)) return outputs.sizes({ jobId, attempt });
+  const noted = output.sizes[attempt] ?? { stdout: 0, stderr: 0 };
   return isRemoved && noted.stdout + noted.stderr > 0 ? { ...noted, removed: true } : noted;
 }

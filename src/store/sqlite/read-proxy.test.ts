@@ -9,8 +9,9 @@ function threads() {
     const number = started.length + 1;
     const proxy: StoreProxy = new StoreProxy((message) => {
       if (message.kind === "close") return proxy.end("closed");
-      const answers = message.requests.map(({ id }) => ({ id, value: number }));
-      proxy.receive({ kind: "batch", answers, notice: null, writes: 0 });
+      for (const { id } of message.requests) {
+        proxy.receive({ kind: "read", answer: { id, json: String(number) } });
+      }
     });
     started.push(proxy);
     return proxy;

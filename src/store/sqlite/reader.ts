@@ -6,7 +6,7 @@ import { FileGuard } from "./file-guard.ts";
 import { runReadAct } from "./read-acts.ts";
 import { ReadContext } from "./read-context.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
-import type { Answer, ReaderSettings, Request } from "./wire.ts";
+import type { ReadAnswer, ReaderSettings, Request } from "./wire.ts";
 
 /** Holds a connection that only reads. In WAL mode it waits for no write, and no write waits for it. */
 export class Reader {
@@ -25,12 +25,12 @@ export class Reader {
   }
 
   /** Each act sees one moment of the database: what is committed while it runs is seen by the next. */
-  answer({ id, act, input }: Request): Answer {
+  answer({ id, act, input }: Request): ReadAnswer {
     try {
       this.#guard.checkSometimes();
       const context = this.#begin();
       this.#failpoint(`${act}.beforeRead`);
-      return { id, value: runReadAct(context, act as ReadName, input) };
+      return { id, json: JSON.stringify(runReadAct(context, act as ReadName, input)) };
     } catch (error) {
       if (blame(error) === "connection") this.close();
       return { id, error: describeError(blame(error) === "act" ? error : storeUnavailable(error)) };

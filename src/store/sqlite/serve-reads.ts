@@ -10,9 +10,7 @@ export async function serveReads(port: MessagePort, settings: ReaderSettings): P
   const reader = new Reader(settings, await loadFailpoint(settings.failpointModule));
   port.on("message", (message: ToThread) => {
     const { requests, isClosing } = drainPort(port, message);
-    for (const request of requests) {
-      post({ kind: "batch", answers: [reader.answer(request)], notice: null, writes: 0 });
-    }
+    for (const request of requests) post({ kind: "read", answer: reader.answer(request) });
     if (!isClosing) return;
     reader.close();
     port.close();

@@ -1,7 +1,7 @@
 import { WritError } from "../../core/errors.ts";
 import { type ActName, actNames, isRead } from "../act-names.ts";
 import type { CommitNotice, Store } from "../store.ts";
-import type { ErrorText, FromThread, Request, ToThread } from "./wire.ts";
+import type { Answer, ErrorText, FromThread, ReadAnswer, Request, ToThread } from "./wire.ts";
 
 /** Beyond this many waiting callers, further ones are told at once to try again. */
 const waitingMax = 100_000;
@@ -54,16 +54,19 @@ export class StoreProxy {
   receive(message: FromThread): void {
     if (message.kind === "opened") this.#opening.resolve(message.file);
     if (message.kind === "failed") this.#opening.reject(toError(message.error));
+    if (message.kind === "read") this.#settle(message.answer);
     if (message.kind !== "batch") return;
-    for (const answer of message.answers) {
-      const waiting = this.#waiting.get(answer.id);
-      if (waiting === undefined) continue;
-      this.#waiting.delete(answer.id);
-      if ("error" in answer) waiting.reject(toError(answer.error));
-      else waiting.resolve(answer.value);
-    }
+    for (const answer of message.answers) this.#settle(answer);
     if (message.writes > 0) this.#onTransaction(message.writes);
     if (message.notice !== null) for (const listener of this.#listeners) listener(message.notice);
+  }
+
+  #settle(answer: Answer | ReadAnswer): void {
+    const waiting = this.#waiting.get(answer.id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(answer.id);
+    if ("error" in answer) waiting.reject(toError(answer.error));
+    else waiting.resolve("json" in answer ? JSON.parse(answer.json) : answer.value);
   }
 
   /** The thread is gone, for this reason: the calls that wait reject with it. */
