@@ -60,6 +60,8 @@ const actKinds = {
   addStatistics: "write",
   skipEvents: "write",
   ping: "write",
+  // It changes memory only.
+  unparkClaim: "ordered",
   getDatabase: "ordered",
   getJob: "ordered",
   getOutputNotes: "ordered",

@@ -1,17 +1,34 @@
 import type { Observation } from "../core/statistics/observation.ts";
-import type { CommitNotice, ReadyJobs } from "./store.ts";
+import type { ClaimedJob, CommitNotice, ReadyJobs } from "./store.ts";
 
-export type NoticeMark = { ready: number; signals: number; jobs: number; observed: number };
+export type NoticeMark = {
+  ready: number;
+  handedOver: number;
+  signals: number;
+  jobs: number;
+  observed: number;
+};
 
 /** Collects what a transaction must tell others once it is committed. */
 export class NoticeBuilder {
   #ready: ReadyJobs[] = [];
+  #handedOver: CommitNotice["handedOver"] = [];
   #signals: CommitNotice["signals"] = [];
   #jobs: string[] = [];
   #observed: Observation[] = [];
 
   ready(queueKey: string, count: number): void {
     this.#ready.push({ queueKey, count });
+  }
+
+  /** What was collected up to now. */
+  readySoFar(): ReadyJobs[] {
+    return summed(this.#ready);
+  }
+
+  /** These jobs were leased to a claim that waits. */
+  handOver(claimId: string, claimed: ClaimedJob[]): void {
+    this.#handedOver.push({ claimId, claimed });
   }
 
   /** For queues that are no longer held back by a pause, a quota or a lockdown. */
@@ -34,6 +51,7 @@ export class NoticeBuilder {
   mark(): NoticeMark {
     return {
       ready: this.#ready.length,
+      handedOver: this.#handedOver.length,
       signals: this.#signals.length,
       jobs: this.#jobs.length,
       observed: this.#observed.length,
@@ -42,6 +60,7 @@ export class NoticeBuilder {
 
   backTo(mark: NoticeMark): void {
     this.#ready.length = mark.ready;
+    this.#handedOver.length = mark.handedOver;
     this.#signals.length = mark.signals;
     this.#jobs.length = mark.jobs;
     this.#observed.length = mark.observed;
@@ -54,11 +73,13 @@ export class NoticeBuilder {
     const notice = {
       lastSeq,
       ready: summed(this.#ready),
+      handedOver: this.#handedOver,
       signals: this.#signals,
       jobs: this.#jobs,
       observed: this.#observed,
     };
     this.#ready = [];
+    this.#handedOver = [];
     this.#signals = [];
     this.#jobs = [];
     this.#observed = [];
@@ -69,5 +90,5 @@ export class NoticeBuilder {
 function summed(ready: ReadyJobs[]): ReadyJobs[] {
   const counts = new Map<string, number>();
   for (const { queueKey, count } of ready) counts.set(queueKey, (counts.get(queueKey) ?? 0) + count);
-  return [...counts].map(([queueKey, count]) => ({ queueKey, count }));
+  return [...counts].flatMap(([queueKey, count]) => (count > 0 ? [{ queueKey, count }] : []));
 }

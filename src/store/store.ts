@@ -49,6 +49,8 @@ export type Store = AccessStore &
     }): Promise<SubmitOutcome>;
     /** Leases the best jobs that fit the worker: tenants take turns; within a tenant, priority and then age decide. */
     claimJobs(input: ClaimInput): Promise<ClaimOutcome>;
+    /** The claim waits no longer: after this, nothing is handed over to it. */
+    unparkClaim(input: { claimId: string }): Promise<void>;
     /**
      * Applies each change by itself; the answers are in the order of the changes. The signature behind the receipts in
      * them is kept if at least one of them was accepted.
@@ -183,6 +185,11 @@ export type ClaimInput = {
   leaseTokens: string[];
   /** The hub's key that signs the leases. */
   leaseKeyId?: string | null;
+  /**
+   * The claim may wait under this name: if there is nothing, a later transaction that makes jobs claimable leases them
+   * to it and says so in its notice, until it is unparked.
+   */
+  parkAs?: string | undefined;
   rules: ChangeRules;
 };
 
@@ -284,11 +291,13 @@ export type EventFilter = {
 
 export type ReadyJobs = { queueKey: string; count: number };
 
-/** What changed in a commit, for those who wait: enough to wake the right ones, never the data itself. */
+/** What changed in a commit, for those who wait: enough to wake the right ones, and what was leased to them. */
 export type CommitNotice = {
   lastSeq: number;
   /** Queues that gained claimable jobs. */
   ready: ReadyJobs[];
+  /** Jobs that were leased to claims that were parked under these names. Each of them is no longer parked. */
+  handedOver: { claimId: string; claimed: ClaimedJob[] }[];
   /** Workers that must be told of a cancel, or of a lease that they have lost. */
   signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
   /** Jobs with new events in the log. */

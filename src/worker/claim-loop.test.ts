@@ -40,3 +40,56 @@ test("a worker that is blocked says so once, and once that it is not", async () 
   expect(lines.slice(1)).toEqual(["the hub accepts this worker's claims again"]);
   await loop.stop();
 });
+
+/** A loop of a worker with a command stream, beside the waits of its claims. */
+async function loopWith({ free, claimMs }: { free: number; claimMs: number }) {
+  const clock = handClock();
+  const waits: number[] = [];
+  const loop = new ClaimLoop({
+    clock,
+    logger: silentLogger,
+    random: () => 0.5,
+    presence: new HubPresence(silentLogger, clock),
+    calls: {
+      async claim({ waitMs, signal }) {
+        waits.push(waitMs);
+        if (waitMs > 0) await clock.sleep(claimMs, signal);
+        return null;
+      },
+    },
+    slots: { onChange: () => {}, wanted: () => 1, free } as unknown as Slots,
+    pollIntervalMs: 100,
+    receive: async () => {},
+    onUnknown: () => {},
+  });
+  loop.isRegistered = true;
+  loop.hasStream = true;
+  await loop.start();
+  await clock.pass(20_000);
+  return { loop, clock, waits };
+}
+
+async function end({ loop, clock }: Awaited<ReturnType<typeof loopWith>>): Promise<void> {
+  const stopped = loop.stop();
+  await clock.pass(5_000);
+  await stopped;
+}
+
+test("a worker without a free slot does not wait for jobs that others could start", async () => {
+  const busy = await loopWith({ free: 0, claimMs: 30_000 });
+  expect(busy.waits.every((waitMs) => waitMs === 0)).toBe(true);
+  await end(busy);
+});
+
+test("a hub that lets no claim wait is not asked again at once", async () => {
+  const idle = await loopWith({ free: 1, claimMs: 0 });
+  expect(idle.waits.filter((waitMs) => waitMs > 0)).toHaveLength(1);
+  await end(idle);
+});
+
+test("the claim of an idle worker waits at the hub, and is given up at the stop", async () => {
+  const idle = await loopWith({ free: 1, claimMs: 30_000 });
+  expect(idle.waits.at(-1)).toBeGreaterThan(0);
+  expect(idle.waits.filter((waitMs) => waitMs > 0)).toHaveLength(1);
+  await end(idle);
+});

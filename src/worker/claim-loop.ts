@@ -18,19 +18,24 @@ type ClaimLoopDeps = RetryDeps & {
   onUnknown(): void;
 };
 
-const longPollMs = 20_000;
 /** A lost hint is made up for by looking from time to time, however quiet the hub is. */
 const lookAnywayMs = 30_000;
+const longPollMs = lookAnywayMs;
+/** A claim that the hub does not let wait is not worth repeating at once. */
+const waitedMsMin = 1_000;
 const streamOpensMs = 2_000;
 const troubleMs = 5_000;
 /** The hub cuts off a batch that grows too large; then there are more jobs, although fewer came than were asked for. */
 const largeBatchBytes = 2 * 1024 ** 2;
 const lastClaimMs = 2_000;
+/** A hub that knows that the worker stops lets its claim go; an older one would keep it waiting. */
+const lastPollMs = 500;
 
 /**
  * Claims as many jobs as there is room for, as soon as there may be some: when the hub says so, when a claim was
- * filled, when a slot is free again. Without the hub's hints it waits in long polls, and without those it asks from
- * time to time. It never waits without a time at which it looks again.
+ * filled, when a slot is free again. While a slot is free its claim waits at the hub, which answers it with the job that
+ * comes next; a worker whose slots are all busy does not wait for more there, because others may be idle. It never waits
+ * without a time at which it looks again.
  */
 export class ClaimLoop implements Service {
   readonly name = "claim loop";
@@ -39,6 +44,8 @@ export class ClaimLoop implements Service {
   readonly #wakeUp = new WakeUp();
   #claiming: { isLongPoll: boolean; abort: AbortController } | undefined;
   #mayHaveWork = true;
+  /** The hub lets this worker's claims wait. */
+  #mayWait = true;
   #isRegistered = false;
   #stream: "opening" | "open" | "none" = "none";
   #isPaused = false;
@@ -65,10 +72,9 @@ export class ClaimLoop implements Service {
   async stop(): Promise<void> {
     this.#stopping.abort();
     const claiming = this.#claiming;
-    // A claim in progress may bring jobs, and jobs that nobody handles would wait for their lease to expire. A long
-    // poll brings none while it waits, and the hub notices when it is closed.
-    if (claiming?.isLongPoll) claiming.abort.abort();
-    const timer = this.#deps.clock.setTimer(() => claiming?.abort.abort(), lastClaimMs);
+    // A claim in progress may bring jobs, and jobs that nobody handles would wait for their lease to expire.
+    const leftMs = claiming?.isLongPoll ? lastPollMs : lastClaimMs;
+    const timer = this.#deps.clock.setTimer(() => claiming?.abort.abort(), leftMs);
     await this.#over;
     timer.cancel();
   }
@@ -76,6 +82,7 @@ export class ClaimLoop implements Service {
   /** There may be work. */
   wake(): void {
     this.#mayHaveWork = true;
+    this.#mayWait = true;
     this.#wakeUp.wake();
   }
 
@@ -113,6 +120,7 @@ export class ClaimLoop implements Service {
       const max = isIdle ? 0 : slots.wanted();
       const lookAgainMs = this.#lookedAtMs + lookAnywayMs - clock.monotonicMs();
       if (max === 0) await this.#rest(lookAnywayMs);
+      else if (this.#stream === "open" && this.#mayWait && slots.free > 0) await this.#claim(max, longPollMs);
       else if (this.#mayHaveWork || lookAgainMs <= 0) await this.#claim(max, 0);
       else if (this.#stream === "open") await this.#rest(lookAgainMs);
       else if (this.#stream === "opening") await this.#awaitStream();
@@ -135,6 +143,7 @@ export class ClaimLoop implements Service {
       });
       this.#deps.presence.back();
       this.#noteRefusal(undefined);
+      if (waitMs > 0) this.#mayWait = batch !== null || this.#hasWaited();
       if (batch === null) return;
       if (batch.jobs.length >= max || bytesOf(batch) > largeBatchBytes) this.#mayHaveWork = true;
       await this.#deps.receive(batch);
@@ -143,6 +152,10 @@ export class ClaimLoop implements Service {
     } finally {
       this.#claiming = undefined;
     }
+  }
+
+  #hasWaited(): boolean {
+    return this.#deps.clock.monotonicMs() - this.#lookedAtMs >= waitedMsMin;
   }
 
   async #awaitStream(): Promise<void> {

@@ -36,7 +36,10 @@ const keeper = new LeaseKeeper({
 
 port.on("message", (order: HeartbeatOrder) => {
   if (order.kind === "update") keeper.update(order);
-  if (order.kind === "status") status = order.status;
+  if (order.kind === "status") {
+    status = order.status;
+    keeper.hurry();
+  }
   if (order.kind === "stop") {
     keeper.stop();
     client.close();

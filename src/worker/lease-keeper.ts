@@ -73,6 +73,7 @@ export class LeaseKeeper {
   #beatAtMs = 0;
   #fenceTimer: Timer | undefined;
   #isBeating = false;
+  #isHurried = false;
   #isStopped = false;
 
   constructor(deps: KeeperDeps) {
@@ -87,6 +88,12 @@ export class LeaseKeeper {
     this.#isStopped = true;
     this.#beatTimer?.cancel();
     this.#fenceTimer?.cancel();
+  }
+
+  /** There is something that the hub should know now. */
+  hurry(): void {
+    if (this.#isBeating) this.#isHurried = true;
+    else this.#plan(0);
   }
 
   update({ hold = [], drop = [], pids = [], usages = [] }: LeaseChange): void {
@@ -128,7 +135,8 @@ export class LeaseKeeper {
       });
       // Reported first, so that whoever sees the process end already knows why.
       for (const lease of lost) this.#kill(lease);
-      this.#plan(this.#intervalMs());
+      this.#plan(this.#isHurried ? 0 : this.#intervalMs());
+      this.#isHurried = false;
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       tell({ kind: "failed", code: code ?? "INTERNAL", message });

@@ -39,6 +39,11 @@ export class Slots {
     return this.#used;
   }
 
+  /** How many jobs could start now. */
+  get free(): number {
+    return this.#options.slots - this.#used - this.#waiting.length;
+  }
+
   /** How many more jobs there is room for now. */
   wanted(): number {
     const { slots, heldCount } = this.#options;

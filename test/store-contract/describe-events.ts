@@ -96,7 +96,14 @@ export function describeEvents(create: () => StoreUnderTest): void {
       expect(scene().notices).toEqual([]);
       await scene().change(claimed, resultOf("1"));
       expect(scene().notices).toEqual([
-        { lastSeq: 4, ready: [], signals: [], jobs: [claimed.job.id], observed: [expect.anything()] },
+        {
+          lastSeq: 4,
+          ready: [],
+          handedOver: [],
+          signals: [],
+          jobs: [claimed.job.id],
+          observed: [expect.anything()],
+        },
       ]);
     });
 

@@ -6,6 +6,7 @@ import { describeClaims } from "./describe-claims.ts";
 import { describeDamage } from "./describe-damage.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
+import { describeHandOver } from "./describe-hand-over.ts";
 import { describeLife } from "./describe-life.ts";
 import { describeLists } from "./describe-lists.ts";
 import { describeObjects } from "./describe-objects.ts";
@@ -26,6 +27,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
   describe(`store on ${name}`, () => {
     describeSubmits(create);
     describeClaims(create);
+    describeHandOver(create);
     describeAttempts(create);
     describeEndings(create);
     describeOutputs(create);

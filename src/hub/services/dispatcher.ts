@@ -28,6 +28,9 @@ export class Dispatcher implements Service {
   readonly #waiters = new Set<Waiter>();
   readonly #listeners = new Map<string, CommandListener>();
   readonly #hinted = new Map<string, Waiter>();
+  /** By worker. */
+  readonly #parked = new Map<string, Set<ParkedClaim>>();
+  readonly #parkedById = new Map<string, ParkedClaim>();
   readonly #parsedKeys = new Map<string, QueueFacts>();
   #stopListening: () => void = () => {};
   #isStopped = false;
@@ -64,6 +67,9 @@ export class Dispatcher implements Service {
   park(workerId: string, claim: ParkedClaim): void {
     this.#endHint(workerId);
     this.#waiters.add(claim);
+    const ofWorker = this.#parked.get(workerId) ?? new Set();
+    this.#parked.set(workerId, ofWorker.add(claim));
+    this.#parkedById.set(claim.id, claim);
   }
 
   /**
@@ -73,8 +79,16 @@ export class Dispatcher implements Service {
    */
   unpark(workerId: string, claim: ParkedClaim, room: number): void {
     this.#waiters.delete(claim);
+    this.#parkedById.delete(claim.id);
+    const ofWorker = this.#parked.get(workerId);
+    if (ofWorker?.delete(claim) && ofWorker.size === 0) this.#parked.delete(workerId);
     if (room > 0) this.#hintLater(workerId, claim.facts, room);
     for (const ready of claim.unseen) this.#wakeFor(ready);
+  }
+
+  /** The worker is registered anew, drained, blocked or gone: what waits for it returns, and gets no more jobs. */
+  recall(workerId: string): void {
+    for (const claim of this.#parked.get(workerId) ?? []) claim.recall();
   }
 
   /** A worker has one command stream: a new one replaces one whose end has not been noticed yet. */
@@ -121,6 +135,7 @@ export class Dispatcher implements Service {
   }
 
   #hear(notice: CommitNotice): void {
+    for (const { claimId, claimed } of notice.handedOver) this.#parkedById.get(claimId)?.give(claimed);
     for (const ready of notice.ready) this.#wakeFor(ready);
     for (const { workerId, jobId, signal } of notice.signals) this.tell(workerId, signal, { job_id: jobId });
   }

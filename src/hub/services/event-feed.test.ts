@@ -41,7 +41,14 @@ class Log {
       const rest = { jobSeq: 1, ownerId: "u", details: {}, origin: null, ts: seq };
       this.events.push({ seq, event: "JOB_CREATED", jobId: `j${seq}`, tenantId, ...rest });
     }
-    this.#heard({ lastSeq: this.events.length, ready: [], signals: [], jobs: [], observed: [] });
+    this.#heard({
+      lastSeq: this.events.length,
+      ready: [],
+      handedOver: [],
+      signals: [],
+      jobs: [],
+      observed: [],
+    });
   }
 }
 

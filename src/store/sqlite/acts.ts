@@ -6,6 +6,7 @@ import { changeJobs } from "./change-jobs.ts";
 import { claimJobs } from "./claim-jobs.ts";
 import type { Context } from "./context.ts";
 import { eventRange, pruneEvents, recordEvents } from "./event-log.ts";
+import { unparkClaim } from "./hand-over.ts";
 import { getDatabase } from "./identity.ts";
 import { pruneReceipts } from "./kept-receipts.ts";
 import {
@@ -68,6 +69,7 @@ type Acts = {
 const acts: Acts = {
   submitJobs,
   claimJobs,
+  unparkClaim,
   changeJobs,
   reapJobs,
   promoteJobs,

@@ -1,3 +1,4 @@
+import type { JobRecord } from "../../core/job.ts";
 import { Candidates, type ReadPage } from "../claim-candidates.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../deal-jobs.ts";
 import type { Candidate } from "../queue-book.ts";
@@ -12,8 +13,20 @@ import { writeJob } from "./write-job.ts";
 /** One claim promotes no more jobs than this, so that it never takes long. */
 const promotedMax = 1_000;
 
-/** Leases the best jobs that fit the worker. */
+/** Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. */
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
+  const { parkAs } = input;
+  if (parkAs !== undefined) context.parked.leave(parkAs);
+  const outcome = leaseJobs(context, input);
+  if (parkAs !== undefined && outcome.claimed.length === 0) context.parked.park(parkAs, input);
+  return outcome;
+}
+
+export function leaseJobs(
+  context: Context,
+  input: ClaimInput,
+  onLeased: (job: JobRecord) => void = () => {},
+): ClaimOutcome {
   const { sql, book, tallies, macKey } = context;
   const { rules, max } = input;
   const locked = refuseInLockdown(context, input.worker.tenantId);
@@ -26,7 +39,9 @@ export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
       jobsOf: (place) => tenantJobs(context, place, max),
       change: (job, change) => {
         const answer = writeJob(context, job, change, { rules, origin: null });
-        return answer.kind === "moved" ? answer.job : null;
+        if (answer.kind !== "moved") return null;
+        if (change.act === "claim") onLeased(answer.job);
+        return answer.job;
       },
       delay: ({ seq }) => {
         context.fresh.forget(seq);

@@ -1,5 +1,6 @@
 import type { JobRecord } from "../../core/job.ts";
 import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
+import { ParkedClaims } from "../parked-claims.ts";
 import type { QueueBook } from "../queue-book.ts";
 import type { Connection } from "./connection.ts";
 import { type ChainEnd, EventChain } from "./event-chain.ts";
@@ -23,6 +24,8 @@ export type Context = {
   readonly held: Map<string, JobRecord>;
   /** Jobs that can be claimed without reading their rows. */
   readonly fresh: FreshJobs;
+  /** Claims that wait for jobs. */
+  readonly parked: ParkedClaims;
   /** The numbers of claimable jobs that cannot be read, because their pages are broken. */
   readonly unreadable: Set<number>;
   /** True after a failed commit: the next ping tries a write. */
@@ -41,6 +44,7 @@ export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<n
     chain: new EventChain(),
     held: new Map(),
     fresh: new FreshJobs(),
+    parked: new ParkedClaims(),
     unreadable,
     writeFailed: false,
   };

@@ -4,6 +4,7 @@ import { runAct } from "./acts.ts";
 import { describeError } from "./answer-error.ts";
 import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "./context.ts";
 import type { Database } from "./database.ts";
+import { handOver } from "./hand-over.ts";
 import { blame, isDamage, storeUnavailable } from "./sqlite-error.ts";
 import type { Answer, Batch, Request } from "./wire.ts";
 
@@ -62,6 +63,7 @@ function writeGroup(database: Database, group: Request[], ms = groupMs, run: Run
   const seqBefore = context.tallies.get("event_seq");
   const answers = run(context, group, ms);
   if (answers === null) return writeGroup(database, group, ms, runEachAlone);
+  handOver(context);
   flushContext(context);
   const done = group.slice(0, answers.length);
   for (const { act } of done) database.failpoint(`${act}.beforeCommit`);

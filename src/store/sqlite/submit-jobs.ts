@@ -74,6 +74,9 @@ function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
     );
   }
   applyEffects(context, effects);
-  if (effects.readiness === "now") context.fresh.remember(effects.after, job.document);
+  if (effects.readiness === "now") {
+    context.fresh.remember(effects.after, job.document);
+    context.parked.noteReady(job.createdAt);
+  }
   return true;
 }

@@ -1,7 +1,6 @@
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { WorkerFacts } from "../../../core/queue-key.ts";
-import type { SigningKey } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
@@ -72,20 +71,50 @@ function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
   };
 }
 
+/**
+ * Looks, and waits if it may. While it waits, the store may lease it jobs in the transaction that accepts them; any
+ * other reason to look again wakes it.
+ */
 async function claimOrWait(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
+  let claimed: ClaimedJob[] = [];
+  try {
+    claimed = await lookUntilFound(deps, request, parked);
+  } catch (error) {
+    await giveBack(deps, await leave(deps, request, parked), "the claim was refused in the same moment");
+    throw error;
+  }
+  if (claimed.length === 0) return keep(deps, request, await leave(deps, request, parked));
+  // The store parks only a claim that found nothing, and tells of a hand-over before it answers the next look.
+  await giveBack(deps, parked.takeGiven(), "the worker was given others in the same moment");
+  return claimed;
+}
+
+/** Nothing is leased to it after this; what was until now is returned. */
+async function leave(deps: HubDeps, { waitMs }: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
+  // The store tells of a hand-over before it answers this.
+  if (waitMs > 0) await deps.store.unparkClaim({ claimId: parked.id }).catch(() => {});
+  return parked.takeGiven();
+}
+
+async function lookUntilFound(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
   const { clock, dispatcher } = deps;
   const { signal, waitMs } = request;
   const endsAtMs = clock.monotonicMs() + waitMs;
   for (;;) {
     parked.beginLook();
-    const claimed = await claimNow(deps, request, parked.facts);
+    const claimed = await claimNow(deps, request, parked);
     const leftMs = endsAtMs - clock.monotonicMs();
-    if (claimed.length > 0 || leftMs <= 0 || signal.aborted || dispatcher.isStopped) return claimed;
+    const isOver = leftMs <= 0 || signal.aborted || dispatcher.isStopped || parked.isRecalled;
+    if (claimed.length > 0 || isOver) return claimed;
     await parked.wait({ signal, timeout: { clock, ms: leftMs } });
+    const given = parked.takeGiven();
+    if (given.length > 0) return keep(deps, request, given);
+    // It may have been blocked or drained while it waited.
+    if (parked.isRecalled || (await findActingWorker(deps, request)).draining) return [];
   }
 }
 
-async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): Promise<ClaimedJob[]> {
+async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
   if (request.signal.aborted) return [];
   const signer = deps.keys.signerFor(request.keyIds, deps.clock.nowMs());
   // It could only refuse what it is given, and each refusal would end a job as a violation.
@@ -96,24 +125,31 @@ async function claimNow(deps: HubDeps, request: Claiming, facts: WorkerFacts): P
   await deps.failpoint("claim.beforeCommit");
   const { claimed } = await deps.store.claimJobs({
     workerId: request.workerId,
-    worker: facts,
+    worker: parked.facts,
     max: request.max,
     bytesMax: claimBytesMax,
     leaseKeyId: signer.keyId,
     leaseTokens: Array.from({ length: request.max }, () => deps.ids.leaseToken()),
+    parkAs: request.waitMs > 0 ? parked.id : undefined,
     rules: rulesNow(deps),
   });
   await deps.failpoint("claim.afterCommit");
+  return keep(deps, request, claimed);
+}
+
+/** The jobs that were leased, unless there is nobody any more to answer, or no key to sign them with. */
+async function keep(deps: HubDeps, request: Claiming, claimed: ClaimedJob[]): Promise<ClaimedJob[]> {
   deps.metrics.claimed.inc(claimed.length);
   for (const { job } of claimed) deps.metrics.jobTimes.claimed(job);
   if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
-  else if (!maySign(deps, signer)) await giveBack(deps, claimed, "the key was revoked at the same moment");
+  else if (!maySign(deps, claimed)) await giveBack(deps, claimed, "the key was revoked at the same moment");
   else return claimed;
   return [];
 }
 
-function maySign(deps: HubDeps, { keyId }: SigningKey): boolean {
-  return deps.keys.signers(deps.clock.nowMs()).some((key) => key.keyId === keyId);
+function maySign(deps: HubDeps, claimed: ClaimedJob[]): boolean {
+  const signers = deps.keys.signers(deps.clock.nowMs());
+  return claimed.every(({ job }) => signers.some(({ keyId }) => keyId === job.leaseKeyId));
 }
 
 /** Nobody will use these leases, so they need not wait to expire. */

@@ -23,7 +23,7 @@ export async function registerWorker(
     nowMs: deps.clock.nowMs(),
     origin: call.origin,
   });
-  deps.workers.forget(call.worker.id);
+  changed(deps, call.worker.id);
   if (outcome === "ok") return;
   if (outcome === "not_yours") throw notYours(call.identity, call.worker.id);
   throw new WritError(
@@ -70,7 +70,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
   if (call.isDraining && known?.draining === false) {
     const nowMs = deps.clock.nowMs();
     await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });
-    deps.workers.forget(call.workerId);
+    changed(deps, call.workerId);
   }
   const answer = await deps.store.heartbeatWorker({
     workerId: call.workerId,
@@ -134,7 +134,7 @@ export async function setWorker(
     origin: call.origin,
     nowMs: deps.clock.nowMs(),
   });
-  deps.workers.forget(call.workerId);
+  changed(deps, call.workerId);
   if (worker === null) throw unknownWorker(call.workerId);
   if (call.set.draining === true) deps.dispatcher.tell(call.workerId, "drain", {});
   return worker;
@@ -150,8 +150,14 @@ export async function removeWorker(
     rules: rulesNow(deps),
     origin: call.origin,
   });
-  deps.workers.forget(call.workerId);
+  changed(deps, call.workerId);
   if (!removed) throw unknownWorker(call.workerId);
+}
+
+/** What is known of the worker is read again, and a claim that waits for it was made by what it was before. */
+function changed({ workers, dispatcher }: HubDeps, workerId: string): void {
+  workers.forget(workerId);
+  dispatcher.recall(workerId);
 }
 
 export function unknownWorker(workerId: string): WritError {

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
+
+/** How often a claim has looked into the store; one that found nothing waits there from then on. */
+let looks = 0;
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await startTestHub(stillEnv, {
+    failpoint: async (name) => {
+      if (name === "claim.afterCommit") looks++;
+    },
+  });
+});
+afterAll(() => hub.stop());
+
+type Claimed = { jobs: { id: string; lease: string }[]; batch: { signature: string } };
+
+/** A claim of a worker that has nothing to do, which the hub keeps waiting. */
+async function waitingClaim(workerId: string, type: string) {
+  const before = looks;
+  const body = { worker_id: workerId, types: [type], max: 4, wait_ms: 60_000 };
+  const answer = hub.must("POST", "/jobs/claim-batch", { token: hub.admin, body });
+  await eventually("the claim has looked", () => looks > before);
+  return { answer };
+}
+
+function act(workerId: string, what: string) {
+  return hub.must("POST", `/workers/${workerId}/${what}`, { token: hub.admin });
+}
+
+describe("a claim that waits", () => {
+  test("returns without a job when its worker is drained, and its job goes to nobody", async () => {
+    const workerId = await registerWorker(hub);
+    const type = freshName("drained");
+    const { answer } = await waitingClaim(workerId, type);
+    await act(workerId, "drain");
+    expect((await answer).status).toBe(204);
+    const { id } = await submitJob(hub, { type });
+    expect(await jobReader(hub)(id)).toMatchObject({ status: "pending", attempt: 0 });
+  });
+
+  test("returns when its worker is blocked", async () => {
+    const workerId = await registerWorker(hub);
+    const { answer } = await waitingClaim(workerId, freshName("blocked"));
+    await act(workerId, "block");
+    expect((await answer).status).toBe(204);
+  });
+
+  test("returns when its worker registers again, because it may run other jobs now", async () => {
+    const workerId = await registerWorker(hub);
+    const { answer } = await waitingClaim(workerId, freshName("again"));
+    const body = { worker_id: workerId, cores: 2, ram_gb: 4, tags: [], types: ["other"] };
+    await hub.must("POST", "/workers/register", { token: hub.admin, body });
+    expect((await answer).status).toBe(204);
+  });
+
+  test("is answered with the job that comes, in one transaction with its acceptance", async () => {
+    const workerId = await registerWorker(hub);
+    const type = freshName("next");
+    const { answer } = await waitingClaim(workerId, type);
+    const { id } = await submitJob(hub, { type });
+    // Already when the producer has its answer: nothing else has to happen first.
+    expect((await jobReader(hub)(id)).status).toBe("assigned");
+    const { jobs, batch } = (await answer).json<Claimed>();
+    expect(jobs.map((job) => job.id)).toEqual([id]);
+    expect(JSON.parse(jobs[0]!.lease)).toMatchObject({ job_id: id, attempt: 1, worker_id: workerId });
+    expect(batch.signature).toMatch(/^base64:/);
+  });
+
+  test("loses no job that arrives while it leaves", async () => {
+    const workerId = await registerWorker(hub);
+    const type = freshName("leaving");
+    const given = new Set<string>();
+    const submitted: string[] = [];
+    for (let round = 0; round < 60; round++) {
+      const body = { worker_id: workerId, types: [type], max: 4, wait_ms: 1 + (round % 5) };
+      const claim = hub.must("POST", "/jobs/claim-batch", { token: hub.admin, body });
+      const [answer, { id }] = await Promise.all([claim, submitJob(hub, { type })]);
+      submitted.push(id);
+      const jobs = answer.status === 204 ? [] : answer.json<Claimed>().jobs;
+      for (const job of jobs) given.add(job.id);
+    }
+    const jobs = await Promise.all(submitted.map((id) => jobReader(hub)(id)));
+    for (const job of jobs) {
+      // Leased to the worker and told to it, or free for the next claim: never the one without the other.
+      const expected = given.has(job.id) ? "assigned" : "pending";
+      expect([job.id, job.status]).toEqual([job.id, expected]);
+    }
+    expect(given.size).toBeGreaterThan(0);
+  });
+});
