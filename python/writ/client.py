@@ -1,0 +1,119 @@
+"""The client: submit, wait, stream, cancel."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import Any, Iterable, Iterator, Mapping, Optional
+from urllib.parse import quote, urlencode
+
+from .connection import Connection, pause_sec
+from .errors import HubUnreachable, JobFailed, TimedOut, WritError
+
+batch_jobs_max = 1000
+# A batch may have 8 MiB; the rest is for commas and brackets.
+batch_bytes_max = 7 * 1024 * 1024
+ended = ("completed", "failed", "quarantined")
+
+
+class Writ:
+    """A hub. `url` and `token` come from WRIT_HUB_URL and WRIT_TOKEN by default. Safe for many threads."""
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        token: Optional[str] = None,
+        *,
+        ca_file: Optional[str] = None,
+        timeout_sec: float = 30.0,
+        retry_sec: float = 30.0,
+    ) -> None:
+        self._hub = Connection(url, token, ca_file=ca_file, timeout_sec=timeout_sec)
+        self._retry_sec = retry_sec
+
+    def submit(self, type: str, params: Any = None, **fields: Any) -> str:
+        """Submits a job and returns its id. `fields` are those of POST /jobs, such as run, priority or timeout_sec."""
+        job = _submission({"type": type, "params": params, **fields})
+        return str(self._call("POST", "/jobs", job)["id"])
+
+    def submit_many(self, jobs: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Submits many jobs, each with the fields of POST /jobs, in as few calls as possible; ids in the same order."""
+        ids: list[str] = []
+        batch: list[dict[str, Any]] = []
+        size = 0
+        for job in map(_submission, jobs):
+            bytes_of_job = len(json.dumps(job))
+            if batch and (len(batch) == batch_jobs_max or size + bytes_of_job > batch_bytes_max):
+                ids += self._submit_batch(batch)
+                batch, size = [], 0
+            batch.append(job)
+            size += bytes_of_job
+        return ids + (self._submit_batch(batch) if batch else [])
+
+    def get(self, job_id: str) -> dict[str, Any]:
+        """One job, as GET /jobs/:id answers it."""
+        return dict(self._call("GET", f"/jobs/{quote(job_id, safe='')}"))
+
+    def list(self, **filters: Any) -> list[dict[str, Any]]:
+        """The newest jobs that fit, as GET /jobs answers them: status, type, limit and the like."""
+        return list(self._call("GET", f"/jobs?{urlencode(filters)}"))
+
+    def wait(self, job_id: str, timeout_sec: Optional[float] = None) -> dict[str, Any]:
+        """The job when it has ended, however it did. Raises TimedOut when the caller's time is over."""
+        give_up_at = None if timeout_sec is None else time.monotonic() + timeout_sec
+        attempt = 0
+        while True:
+            job = self.get(job_id)
+            if job["status"] in ended:
+                return job
+            pause = min(pause_sec(attempt) / 2, 1.0)
+            if give_up_at is not None and time.monotonic() + pause > give_up_at:
+                raise TimedOut(f"job {job_id} is still {job['status']} after {timeout_sec} s")
+            attempt += 1
+            time.sleep(pause)
+
+    def result(self, job_id: str, timeout_sec: Optional[float] = None) -> Any:
+        """Waits for the job and returns its result. Raises JobFailed if it did not complete."""
+        job = self.wait(job_id, timeout_sec)
+        if job["status"] != "completed":
+            raise JobFailed(job)
+        return job.get("result")
+
+    def cancel(self, job_id: str) -> None:
+        """Asks for the end of a job. One that has ended already is an error with the code STATE_CONFLICT."""
+        self._call("DELETE", f"/jobs/{quote(job_id, safe='')}")
+
+    def stream(self, job_id: str, stream: str = "stdout") -> Iterator[bytes]:
+        """What the job writes, as it comes, until its latest attempt has ended. A broken connection is taken up again."""
+        offset, failures = 0, 0
+        attempt: Optional[str] = None
+        while True:
+            query = {"offset": offset, "follow": "true", **({} if attempt is None else {"attempt": attempt})}
+            path = f"/jobs/{quote(job_id, safe='')}/output/{quote(stream, safe='')}?{urlencode(query)}"
+            try:
+                response, pieces = self._hub.read(path, timeout_sec=60.0)
+                attempt, failures = attempt or response.getheader("X-Job-Attempt"), 0
+                for piece in pieces:
+                    offset += len(piece)
+                    yield piece
+                return
+            except HubUnreachable:
+                failures += 1
+                if failures > 10:
+                    raise
+                time.sleep(pause_sec(failures))
+
+    def _submit_batch(self, jobs: list[dict[str, Any]]) -> list[str]:
+        return [str(job["id"]) for job in self._call("POST", "/jobs/batch", {"jobs": jobs})["jobs"]]
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        return self._hub.call(method, path, body, retry_sec=self._retry_sec)
+
+
+def _submission(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The id is chosen here, so that a call whose answer was lost can be repeated without a second job."""
+    if not isinstance(job.get("type"), str):
+        raise WritError("INVALID_ARGUMENT", "type: is required, and must be text")
+    given = {name: value for name, value in job.items() if value is not None}
+    return {"job_id": str(uuid.uuid4()), **given}

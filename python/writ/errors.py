@@ -1,0 +1,69 @@
+"""Everything that a caller may want to catch. Each error has the code that the hub's API documents."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+
+class WritError(Exception):
+    """A refusal of the hub, or something that this program did wrong; `code` says which."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        status: int = 0,
+        details: Optional[dict[str, Any]] = None,
+        retry_after_sec: Optional[float] = None,
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.status = status
+        self.details = details or {}
+        self.retry_after_sec = retry_after_sec
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.status in (408, 423, 429) or self.status >= 500
+
+
+class HubUnreachable(WritError):
+    """No hub answered."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("HUB_UNREACHABLE", message)
+
+    @property
+    def is_retryable(self) -> bool:
+        return True
+
+
+class TimedOut(WritError):
+    """The caller's own time was over; the job goes on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("TIMED_OUT", message)
+
+
+class JobFailed(WritError):
+    """A job that somebody waited for did not complete. `job` is the whole job."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        code = job.get("fail_detail") or job.get("fail_code") or "JOB_FAILED"
+        history = job.get("fail_history") or [{"reason": job.get("fail_reason")}]
+        self.reason = str(history[-1]["reason"])
+        super().__init__(code, f"job {job['id']} {job['status']}: {self.reason}")
+        self.job = job
+
+
+class JobError(Exception):
+    """Raised by a handler: the attempt fails with this code, and is tried again if the code allows it."""
+
+    def __init__(self, reason: str, code: str = "EXECUTION_ERROR", partial_result: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+        self.partial_result = partial_result
