@@ -80,6 +80,48 @@ test("jobs of one turn travel as one batch, in order, and each caller gets its o
   expect(hub.seen[0]!.headers.authorization).toBe("Bearer sk_user_x");
 });
 
+test("jobs that are worth two batches travel as two at once, each in order, and each caller gets its own id", async () => {
+  const types = Array.from({ length: 17 }, (_, index) => `t${index}`);
+  const both = Promise.withResolvers<void>();
+  let arrived = 0;
+  // The first batch is answered once the second has arrived: they do not wait for one another.
+  const { hub, writ } = await open(async ({ body }, response) => {
+    if (++arrived === 2) both.resolve();
+    await both.promise;
+    const jobs = JSON.parse(body).jobs as Submitted[];
+    const accepted = jobs.map(({ type }) => ({ id: jobIdNumber(types.indexOf(type)), status: "pending" }));
+    sendJson(response, 201, { jobs: accepted });
+  });
+
+  const accepted = await Promise.all(types.map((type) => writ.submit({ type })));
+
+  expect(accepted.map(({ id }) => id)).toEqual(types.map((_, index) => jobIdNumber(index)));
+  const batches = hub.seen.map(({ body }) => (JSON.parse(body).jobs as Submitted[]).map(({ type }) => type));
+  expect(batches.sort((a, b) => types.indexOf(a[0]!) - types.indexOf(b[0]!))).toEqual([
+    types.slice(0, 9),
+    types.slice(9),
+  ]);
+});
+
+test("a few jobs wait for the batch before them", async () => {
+  const first = Promise.withResolvers<void>();
+  const accept = acceptGood();
+  const { hub, writ } = await open(async (seen, response) => {
+    if (hub.seen.length === 1) await first.promise;
+    await accept(seen, response);
+  });
+
+  const early = writ.submit({ type: "a" });
+  await expect.poll(() => hub.seen.length).toBe(1);
+  const late = ["b", "c"].map((type) => writ.submit({ type }));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(hub.seen).toHaveLength(1);
+  first.resolve();
+  await Promise.all([early, ...late]);
+
+  expect(hub.seen.map(({ path }) => path)).toEqual(["/jobs", "/jobs/batch"]);
+});
+
 test("a single job goes the short way", async () => {
   const { hub, writ } = await open(acceptGood());
   expect(await writ.submit({ type: "a" })).toEqual({ id: jobIdNumber(1), status: "pending" });

@@ -76,7 +76,7 @@ export class NoticeBuilder {
       handedOver: this.#handedOver,
       signals: this.#signals,
       jobs: this.#jobs,
-      observed: this.#observed,
+      observed: folded(this.#observed),
     };
     this.#ready = [];
     this.#handedOver = [];
@@ -91,4 +91,21 @@ function summed(ready: ReadyJobs[]): ReadyJobs[] {
   const counts = new Map<string, number>();
   for (const { queueKey, count } of ready) counts.set(queueKey, (counts.get(queueKey) ?? 0) + count);
   return [...counts].flatMap(([queueKey, count]) => (count > 0 ? [{ queueKey, count }] : []));
+}
+
+/** New jobs of one type are counted here, so that a batch of a thousand is one observation and not a thousand. */
+function folded(observed: Observation[]): Observation[] {
+  const submitted = new Map<string, Extract<Observation, { kind: "submitted" }>>();
+  const others: Observation[] = [];
+  for (const observation of observed) {
+    if (observation.kind !== "submitted") {
+      others.push(observation);
+      continue;
+    }
+    const key = `${observation.tenantId} ${observation.type}`;
+    const known = submitted.get(key);
+    if (known === undefined) submitted.set(key, observation);
+    else known.count += observation.count;
+  }
+  return [...submitted.values(), ...others];
 }

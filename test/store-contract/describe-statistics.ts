@@ -12,7 +12,8 @@ export function describeStatistics(create: () => StoreUnderTest): void {
 
     const submitted = (count: number): string => {
       const period = new Period();
-      for (let i = 0; i < count; i++) period.add({ tenantId: "acme", type: "build", kind: "submitted" }, 1);
+      for (let i = 0; i < count; i++)
+        period.add({ tenantId: "acme", type: "build", kind: "submitted", count: 1 }, 1);
       return period.text();
     };
     const add = (start: number, count: number, tenantId: string | null = "acme") =>
@@ -80,7 +81,7 @@ export function describeStatistics(create: () => StoreUnderTest): void {
       await scene().change(claimed, resultOf("1"));
       const job = { tenantId: "acme", type: "build" };
       expect(observed()).toEqual([
-        { ...job, kind: "submitted" },
+        { ...job, kind: "submitted", count: 1 },
         { ...job, kind: "claimed", waitMs: 0 },
         { ...job, kind: "completed", runMs: 250 },
       ]);
@@ -89,6 +90,15 @@ export function describeStatistics(create: () => StoreUnderTest): void {
       await scene().change(next, { ...failureOf("EXECUTION_ERROR"), reason: "exited with code 3" });
       const kinds = observed().map(({ kind }) => kind);
       expect(kinds.slice(0, 2)).toEqual(["submitted", "claimed"]);
+    });
+
+    it("are told once for all jobs of a batch that have one tenant and type", async () => {
+      await scene().submitAll(["build", "test", "build"].map((type) => scene().newJob({ type })));
+      const observed = scene().notices.flatMap((notice) => notice.observed);
+      expect(observed).toEqual([
+        { tenantId: "acme", type: "build", kind: "submitted", count: 2 },
+        { tenantId: "acme", type: "test", kind: "submitted", count: 1 },
+      ]);
     });
   });
 }

@@ -33,8 +33,12 @@ export class Activity {
       this.wait.add(observed.waitMs);
       return;
     }
+    if (observed.kind === "submitted") {
+      this.counts.submitted += observed.count;
+      return;
+    }
     this.counts[observed.kind]++;
-    if (observed.kind !== "submitted" && observed.runMs !== null) this.run.add(observed.runMs);
+    if (observed.runMs !== null) this.run.add(observed.runMs);
   }
 
   sample({ depth, oldestWaitMs }: Gauges): void {

@@ -4,9 +4,9 @@ import type { JobRecord } from "../job.ts";
 /** Why a job failed, as failures are counted. */
 export type Cause = { type: string; code: string; reason: string };
 
-/** One thing that happened to a job, as far as statistics count it. */
+/** One thing that happened to a job, or to several jobs alike, as far as statistics count it. */
 export type Observation = { tenantId: string; type: string } & (
-  | { kind: "submitted" }
+  | { kind: "submitted"; count: number }
   | { kind: "claimed"; waitMs: number }
   | { kind: "completed" | "cancelled"; runMs: number | null }
   | { kind: "failed"; runMs: number | null; code: string; reason: string }
@@ -18,7 +18,7 @@ const reasonCharsMax = 120;
 /** What a change of state means for statistics. A retry is none of it: the job has not ended. */
 export function observationOf(after: JobRecord, { from, to }: CountChanges): Observation | null {
   const { tenantId, type } = after;
-  if (from === null) return { tenantId, type, kind: "submitted" };
+  if (from === null) return { tenantId, type, kind: "submitted", count: 1 };
   if (to === "assigned")
     return { tenantId, type, kind: "claimed", waitMs: since(after.runAt, after.claimedAt) ?? 0 };
   const runMs = since(after.startedAt ?? after.claimedAt, after.completedAt);

@@ -43,7 +43,7 @@ describe("a histogram", () => {
 describe("a period", () => {
   it("counts what happens, in total and by type, and why jobs failed", () => {
     const period = periodOf(
-      { ...job, kind: "submitted" },
+      { ...job, kind: "submitted", count: 1 },
       { ...job, kind: "claimed", waitMs: 40 },
       { ...job, kind: "failed", runMs: 900, code: "WORKER_EXIT_ERROR", reason: "exited with code 3" },
       { ...job, type: "test", kind: "cancelled", runMs: null },
@@ -59,7 +59,7 @@ describe("a period", () => {
 
   it("is read back as it was written, and adds to another", () => {
     const one = periodOf(
-      { ...job, kind: "submitted" },
+      { ...job, kind: "submitted", count: 1 },
       { ...job, kind: "failed", runMs: 9, code: "C", reason: "r" },
     );
     one.sample(null, { depth: 7, oldestWaitMs: 3_000 });
@@ -75,7 +75,8 @@ describe("a period", () => {
     const period = new Period();
     for (let i = 0; i < 3_000; i++) {
       const type = `t${i}`;
-      for (let n = 0; n < (i < 50 ? 3 : 1); n++) period.add({ ...job, type, kind: "submitted" }, 1_000);
+      for (let n = 0; n < (i < 50 ? 3 : 1); n++)
+        period.add({ ...job, type, kind: "submitted", count: 1 }, 1_000);
     }
     const { named, other } = Period.read(period.text()).byType();
     expect(named.map(([type]) => type).sort()).toEqual(Array.from({ length: 50 }, (_, i) => `t${i}`).sort());
