@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "give-away.h"
+#include "home.h"
 #include "job-process.h"
 #include "loopback.h"
 #include "mount-point.h"
@@ -67,6 +68,7 @@ static bool die_with_launcher(const struct cage *cage, struct failure *failure) 
 
 /* Here and not before the clone: the launcher's own time is what all jobs share. */
 static bool give_directory(const struct plan *plan, struct failure *failure) {
+  if (plan->home != NULL) return make_home(plan, failure);
   return plan->give_dir == NULL || give_away(plan->give_dir, plan->uid, plan->gid, failure);
 }
 

@@ -11,7 +11,7 @@
 #include "fatal.h"
 
 static void take_report(struct launcher *launcher, struct job *job, const struct report *report);
-static void say_started(struct launcher *launcher, struct job *job, uint64_t at_us);
+static void note_started(struct launcher *launcher, struct job *job, uint64_t at_us);
 static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void say_exited(struct launcher *launcher, struct job *job);
@@ -75,7 +75,7 @@ void say_failed(struct launcher *launcher, uint32_t id, const struct failure *fa
 
 static void take_report(struct launcher *launcher, struct job *job, const struct report *report) {
   switch (report->kind) {
-    case REPORT_STARTED: say_started(launcher, job, report->at_us); return;
+    case REPORT_STARTED: note_started(launcher, job, report->at_us); return;
     case REPORT_ENDED:
       job->is_ended = true;
       job->ended = *report;
@@ -87,14 +87,30 @@ static void take_report(struct launcher *launcher, struct job *job, const struct
   }
 }
 
-static void say_started(struct launcher *launcher, struct job *job, uint64_t at_us) {
-  struct wire *wire = &launcher->wire;
+static void note_started(struct launcher *launcher, struct job *job, uint64_t at_us) {
   job->is_started = true;
   job->start_us = at_us;
+  job->hold_until_us = at_us + job->hold_ms * 1000u;
+  tell_started(launcher, job);
+}
+
+void tell_started(struct launcher *launcher, struct job *job) {
+  struct wire *wire = &launcher->wire;
+  if (!job->is_started || job->is_told || is_held(job)) return;
+  job->is_told = true;
   reply_begin(wire, FRAME_STARTED, job->id);
   reply_u32(wire, TAG_PID, (uint32_t)job->pid);
-  reply_u64(wire, TAG_START_US, at_us);
+  reply_u64(wire, TAG_START_US, job->start_us);
   reply_end(wire);
+}
+
+void release_late_outputs(struct launcher *launcher) {
+  struct job *job;
+  // Each pass releases one.
+  while ((job = job_held()) != NULL && job->hold_until_us <= monotonic_us()) {
+    if (!output_release(&job->outputs[0])) kill_job(job);
+    tell_started(launcher, job);
+  }
 }
 
 /* All processes of the job are gone, so what is in the pipes now is the rest of its output. */
@@ -106,6 +122,7 @@ static void end_job(struct launcher *launcher, struct job *job, const struct rus
       output_drain(&job->outputs[stream]);
       output_close(&job->outputs[stream]);
     }
+    tell_started(launcher, job);
     say_exited(launcher, job);
   }
   close_job(job);
@@ -114,7 +131,7 @@ static void end_job(struct launcher *launcher, struct job *job, const struct rus
 /* Its pid 1 ended without a report, as when the cage is killed. Whether the job ran is unknown, so it counts as run. */
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage) {
   uint64_t now_us = monotonic_us();
-  if (!job->is_started) say_started(launcher, job, now_us);
+  if (!job->is_started) note_started(launcher, job, now_us);
   job->ended.wait_status = SIGKILL;
   job->ended.at_us = now_us;
   job->ended.cpu_user_us = (uint64_t)usage->ru_utime.tv_sec * 1000000u + (uint64_t)usage->ru_utime.tv_usec;
@@ -145,6 +162,11 @@ static void say_exited(struct launcher *launcher, struct job *job) {
   reply_u64(wire, TAG_STDERR_BYTES, job->outputs[1].bytes);
   reply_output_end(wire, TAG_STDOUT_END, &job->outputs[0]);
   reply_output_end(wire, TAG_STDERR_END, &job->outputs[1]);
+  if (is_held(job)) {
+    reply_bytes(wire, TAG_STDOUT, job->outputs[0].held, (size_t)job->outputs[0].bytes);
+    reply_bytes(wire, TAG_STDERR, job->outputs[1].held, (size_t)job->outputs[1].bytes);
+    if (job->home.path != NULL) reply_u32(wire, TAG_HOME_REMOVED, remove_home(&job->home));
+  }
   job_cgroup_end(&job->cgroup, wire);
   reply_end(wire);
 }

@@ -12,6 +12,10 @@ void hear_report(struct launcher *launcher, struct job *job);
 void reap_jobs(struct launcher *launcher);
 /* Kills the cages that are not complete in time. */
 void give_up_late_starts(struct launcher *launcher);
+/* STARTED, unless it was sent or the job's output is still held. */
+void tell_started(struct launcher *launcher, struct job *job);
+/* Output that was held long enough goes to its files, and the worker hears of the job. */
+void release_late_outputs(struct launcher *launcher);
 void say_failed(struct launcher *launcher, uint32_t id, const struct failure *failure);
 
 #endif

@@ -11,6 +11,7 @@
 #define STEP_CLONE "clone"
 #define STEP_LAUNCHER "launcher"
 #define STEP_GIVE "give"
+#define STEP_HOME "home"
 #define STEP_NAMESPACE "namespace"
 #define STEP_MOUNT "mount"
 #define STEP_JOB_MOUNT "job-mount"

@@ -21,7 +21,7 @@ struct job *job_add(uint32_t id) {
     *job = (struct job){.is_used = true, .id = id, .generation = job->generation + 1, .report_fd = -1};
     job->cgroup.fd = -1;
     for (int stream = 0; stream < STREAMS; stream++) {
-      job->outputs[stream] = (struct output){.pipe_fd = -1, .file_fd = -1};
+      job->outputs[stream] = (struct output){.pipe_fd = -1, .file_fd = -1, .other = &job->outputs[1 - stream]};
     }
     if (slot >= slots_touched) slots_touched = slot + 1;
     used_count++;
@@ -35,6 +35,7 @@ void close_job(struct job *job) {
   mask_close(&job->mask);
   close_report(job);
   job_cgroup_close(&job->cgroup);
+  home_forget(&job->home);
   job->is_used = false;
   used_count--;
 }
@@ -67,6 +68,19 @@ struct job *job_starting(void) {
   }
   return first;
 }
+
+struct job *job_held(void) {
+  struct job *first = NULL;
+  for (uint32_t slot = 0; slot < slots_touched; slot++) {
+    struct job *job = &jobs[slot];
+    if (!job->is_used || job->is_failed || job->hold_until_us == 0 || !is_held(job)) continue;
+    if (first == NULL || job->hold_until_us < first->hold_until_us) first = job;
+  }
+  return first;
+}
+
+/* Both streams are held, or neither. */
+bool is_held(const struct job *job) { return job->outputs[0].held != NULL; }
 
 uint32_t job_slot(const struct job *job) { return (uint32_t)(job - jobs); }
 

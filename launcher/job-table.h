@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "home.h"
 #include "job-cgroup.h"
 #include "output.h"
 #include "protocol.h"
@@ -26,6 +27,10 @@ struct job {
   struct job_cgroup cgroup;
   struct mask *mask; /* NULL when nothing is masked */
   struct output outputs[STREAMS];
+  uint32_t hold_ms;       /* 0 when its output was never held */
+  uint64_t hold_until_us; /* when it goes to its files; 0 while its program has not started */
+  bool is_told;           /* STARTED was sent */
+  struct home home;
 };
 
 /* NULL when the table is full. */
@@ -41,6 +46,11 @@ uint32_t job_slot(const struct job *job);
 
 /* Of those whose cage is not complete yet, the one that is given up first; NULL when there is none. */
 struct job *job_starting(void);
+
+/* Of those whose output is held while their program runs, the one that is released first; NULL when there is none. */
+struct job *job_held(void);
+/* Is its output still in memory? */
+bool is_held(const struct job *job);
 
 /* Stops listening to the cage. */
 void close_report(struct job *job);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "held-memory.h"
 #include "launcher.h"
 #include "output.h"
 #include "privileges.h"
@@ -22,8 +23,9 @@
  *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec; job-namespace.c lets only
  *                           its own processes count
  *       supervise.c         pid 1 again: reaps, passes signals on, reports the end
- *     output.c            pipes into files, to the byte
- *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said; job-cgroup.c ends its cgroup
+ *     output.c            pipes into memory at first (held-memory.c), then into files, to the byte
+ *     end-job.c           the dead are reaped, the rest of the output kept, EXITED said; job-cgroup.c ends its cgroup,
+ *                         home.c removes its directories
  *     open-beneath.c      OPEN: a file beneath a directory, whatever is moved about meanwhile
  *
  * Started as `writ-launcher remove DIR` it does one other thing and ends: remove-trees.c.
@@ -36,6 +38,7 @@ int main(int argc, char **argv) {
   launcher.can_drop_capabilities = empty_inheritable_sets();
   launcher.filter = make_filter();
   output_probe();
+  held_memory_open();
   watch_open();
   wire_open(&launcher.wire, WIRE_FD);
   return serve(&launcher);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -22,20 +24,96 @@
 
 static bool must_wake_watchers;
 
+static bool make_pipe(struct output *output, int *write_fd, struct failure *failure);
+static int make_file(const char *path);
+static bool release_one(struct output *output);
+static bool fail_writing(struct output *output);
+static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count);
+static bool write_all(struct output *output, const uint8_t *bytes, size_t count);
+static size_t room_held(const struct output *output);
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved);
 static ssize_t take_bytes(struct output *output, size_t bytes_most);
+static ssize_t take_masked(struct output *output, size_t bytes_most);
+static ssize_t take_masked(struct output *output, size_t bytes_most) {
+  struct masked_bytes ready;
+  ssize_t got = read_masked(&output->masked, output->pipe_fd, bytes_most, &ready);
+  if (got <= 0) return got;
+  return put_bytes(output, ready.bytes, ready.count) ? got : -1;
+}
+
+/* False, with the reason noted, when they cannot be kept. */
+static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count) {
+  if (output->held != NULL && count > room_held(output) && !output_release(output)) return false;
+  if (output->held == NULL) return write_all(output, bytes, count) || fail_writing(output);
+  if (count > 0) memcpy(output->held + output->bytes, bytes, count);
+  output->bytes += count;
+  return true;
+}
+
+/* A plain file takes all of it or fails: each pass writes something. */
+static bool write_all(struct output *output, const uint8_t *bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    ssize_t put = write(output->file_fd, bytes + done, count - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    done += (size_t)put;
+    output->bytes += (uint64_t)put;
+  }
+  return true;
+}
+
+static size_t room_held(const struct output *output) {
+  return (size_t)(HELD_BYTES_MAX - output->bytes - output->other->bytes);
+}
+
 static bool is_waiting(int pipe_fd, int *bytes);
 static void wake_watchers(int file_fd);
 
-bool output_open(struct output *output, const char *path, uint64_t bytes_max, int *write_fd, struct failure *failure) {
+bool output_open(struct output *output, const char *path, uint64_t bytes_max, uint8_t *held, struct failure *failure,
+                 int *write_fd) {
+  *output = (struct output){.pipe_fd = -1, .file_fd = -1, .bytes_max = bytes_max, .held = held, .other = output->other};
+  if (held != NULL) {
+    output->path = strdup(path);
+    if (output->path == NULL) fatal("no memory for a path");
+  } else {
+    output->file_fd = make_file(path);
+    if (output->file_fd < 0) return fail(failure, STEP_OUTPUT, "making %s", path);
+  }
+  return make_pipe(output, write_fd, failure);
+}
+
+static bool make_pipe(struct output *output, int *write_fd, struct failure *failure) {
   int ends[2];
-  *output = (struct output){.pipe_fd = -1, .file_fd = -1, .bytes_max = bytes_max};
-  output->file_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (output->file_fd < 0) return fail(failure, STEP_OUTPUT, "making %s", path);
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(failure, STEP_OUTPUT, "making a pipe");
   output->pipe_fd = ends[0];
   *write_fd = ends[1];
   return true;
+}
+
+static int make_file(const char *path) {
+  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+bool output_release(struct output *output) {
+  bool is_fine = release_one(output);
+  return release_one(output->other) && is_fine;
+}
+
+static bool release_one(struct output *output) {
+  const uint8_t *held = output->held;
+  size_t count = (size_t)output->bytes;
+  if (held == NULL) return true;
+  output->held = NULL;
+  output->bytes = 0;
+  output->file_fd = make_file(output->path);
+  return (output->file_fd >= 0 && write_all(output, held, count)) || fail_writing(output);
+}
+
+/* Always false. */
+static bool fail_writing(struct output *output) {
+  output->end = OUTPUT_WRITE_FAILED;
+  output->error = errno;
+  return false;
 }
 
 bool output_move(struct output *output) {
@@ -62,11 +140,8 @@ void output_drain(struct output *output) {
 
 void output_close_pipe(struct output *output) {
   if (output->pipe_fd < 0) return;
-  bool is_cut = output->end == OUTPUT_LIMIT;
-  if (output->end != OUTPUT_WRITE_FAILED && !flush_masked(&output->masked, output->file_fd, is_cut, &output->bytes)) {
-    output->end = OUTPUT_WRITE_FAILED;
-    output->error = errno;
-  }
+  struct masked_bytes last = last_masked(&output->masked, output->end == OUTPUT_LIMIT);
+  if (output->end != OUTPUT_WRITE_FAILED) (void)put_bytes(output, last.bytes, last.count);
   unwatch(output->pipe_fd);
   if (close(output->pipe_fd) != 0) fatal("closing a pipe");
   output->pipe_fd = -1;
@@ -75,11 +150,10 @@ void output_close_pipe(struct output *output) {
 void output_close(struct output *output) {
   output_close_pipe(output);
   // What close can say (a full disk behind a network) comes too late to keep a byte, but not to be told.
-  if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) {
-    output->end = OUTPUT_WRITE_FAILED;
-    output->error = errno;
-  }
+  if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) (void)fail_writing(output);
   output->file_fd = -1;
+  free(output->path);
+  output->path = NULL;
 }
 
 /* Closes the pipe at its end. False when the job has said too much or the file takes no more. */
@@ -97,25 +171,31 @@ static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) 
     return true;
   }
   size_t wanted = room < bytes_most ? (size_t)room : bytes_most;
+  if (output->held != NULL && room_held(output) == 0) {
+    int waiting = 0;
+    // Readable without a byte in it: the job has written exactly as much as can be held.
+    bool is_over = !is_waiting(output->pipe_fd, &waiting);
+    if (is_over || !output_release(output)) return output_close_pipe(output), is_over;
+  }
   ssize_t got = take_bytes(output, wanted);
   if (got > 0) {
     *moved = (size_t)got;
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  if (got < 0) {
-    output->end = OUTPUT_WRITE_FAILED;
-    output->error = errno;
-  }
+  if (got < 0 && output->end != OUTPUT_WRITE_FAILED) (void)fail_writing(output);
   output_close_pipe(output);
   return got == 0;
 }
 
-/* From the pipe into the file. The result is that of splice. */
+/* From the pipe into memory or into the file. The result is that of splice. */
 static ssize_t take_bytes(struct output *output, size_t bytes_most) {
-  struct masked_stream *masked = &output->masked;
-  if (masked->mask != NULL) {
-    return move_masked(masked, output->pipe_fd, output->file_fd, bytes_most, &output->bytes);
+  if (output->masked.mask != NULL) return take_masked(output, bytes_most);
+  if (output->held != NULL) {
+    size_t room = room_held(output);
+    ssize_t got = read(output->pipe_fd, output->held + output->bytes, room < bytes_most ? room : bytes_most);
+    if (got > 0) output->bytes += (uint64_t)got;
+    return got;
   }
   int flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE;
   ssize_t got = splice(output->pipe_fd, NULL, output->file_fd, NULL, bytes_most, flags);

@@ -10,11 +10,14 @@
 
 /*
  * One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory, unless
- * some of it has to be masked.
+ * some of it has to be masked. At first it may be held in memory instead, because most jobs write little and end soon.
  */
 struct output {
   int pipe_fd, file_fd; /* -1 when closed */
-  uint64_t bytes, bytes_max; /* in the file */
+  uint64_t bytes, bytes_max; /* in the file, or held */
+  uint8_t *held;             /* NULL when it goes into the file */
+  char *path;                /* of the file that is not made yet; NULL without one */
+  struct output *other;      /* the job's other stream: they are held together */
   enum output_end end;
   int error;
   struct masked_stream masked;
@@ -23,8 +26,14 @@ struct output {
 /* Whether this kernel wakes the watchers of a file that is spliced into; before Linux 6.4 it does not. */
 void output_probe(void);
 
-/* Makes the file, which must not exist, and the pipe; gives the end that the job writes to. */
-bool output_open(struct output *output, const char *path, uint64_t bytes_max, int *write_fd, struct failure *failure);
+/*
+ * Makes the pipe and gives the end that the job writes to. The file, which must not exist, is made too, unless there is
+ * memory to hold the output in (HELD_BYTES_MAX bytes; NULL for none).
+ */
+bool output_open(struct output *output, const char *path, uint64_t bytes_max, uint8_t *held, struct failure *failure,
+                 int *write_fd);
+/* Makes the files of both streams and puts there what was held. False when the job has to be killed for it. */
+bool output_release(struct output *output);
 
 /* Moves at most one pipe's fill. False when the job has to be killed for it; `end` says why. */
 bool output_move(struct output *output);

@@ -14,8 +14,10 @@ static bool check_job_mount(const struct mount_step *step, struct failure *failu
 static bool check_rlimits(const struct plan *plan, struct failure *failure);
 static bool check_masks(const struct plan *plan, struct failure *failure);
 static void mark_own_mounts(struct plan *plan);
+static bool check_home(const struct plan *plan, struct failure *failure);
 static bool is_host_path(const char *path);
 static bool is_cage_path(const char *path);
+static bool has_plain_names(const char *path);
 static bool is_beneath(const char *path, const char *directory);
 
 bool plan_check(struct plan *plan, struct failure *failure) {
@@ -25,7 +27,7 @@ bool plan_check(struct plan *plan, struct failure *failure) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
     if (!check_mount(&plan->mounts[i], failure)) return false;
   }
-  if (!check_rlimits(plan, failure) || !check_masks(plan, failure)) return false;
+  if (!check_rlimits(plan, failure) || !check_masks(plan, failure) || !check_home(plan, failure)) return false;
   mark_own_mounts(plan);
   return true;
 }
@@ -136,6 +138,21 @@ static bool check_masks(const struct plan *plan, struct failure *failure) {
   return bytes <= MASK_BYTES_MAX || fail(failure, STEP_PLAN, "the masks have more than %u bytes", MASK_BYTES_MAX);
 }
 
+/* Two levels below the root at least: the upper one may be made and removed with it. */
+static bool check_home(const struct plan *plan, struct failure *failure) {
+  if (plan->home == NULL) {
+    return plan->home_steps_count == 0 || fail(failure, STEP_PLAN, "there is no home to make anything in");
+  }
+  if (!is_cage_path(plan->home) || strchr(plan->home + 1, '/') == NULL) {
+    return fail(failure, STEP_PLAN, "home %s is not allowed", plan->home);
+  }
+  if (plan->give_dir != NULL) return fail(failure, STEP_PLAN, "a home is given to the job already");
+  for (size_t i = 0; i < plan->home_steps_count; i++) {
+    if (!has_plain_names(plan->home_steps[i].path)) return fail(failure, STEP_PLAN, "a path in the home is not allowed");
+  }
+  return true;
+}
+
 static void mark_own_mounts(struct plan *plan) {
   for (size_t i = 0; i < plan->mounts_count; i++) {
     struct mount_step *step = &plan->mounts[i];
@@ -145,6 +162,9 @@ static void mark_own_mounts(struct plan *plan) {
     if (step->kind == MOUNT_JOB) {
       step->source_kind = (step->flags & MOUNT_ONE_FILE) != 0 ? SOURCE_FILE : SOURCE_DIRECTORY;
     }
+    // Made with the home, so there is nothing to look at yet.
+    bool is_in_home = plan->home != NULL && step->kind == MOUNT_BIND_RW && is_beneath(step->source, plan->home);
+    if (is_in_home) step->source_kind = SOURCE_DIRECTORY;
     for (size_t before = 0; before < i && !step->is_nested; before++) {
       const struct mount_step *above = &plan->mounts[before];
       step->is_nested = above->is_own && is_beneath(step->target, above->target);
@@ -156,12 +176,15 @@ static void mark_own_mounts(struct plan *plan) {
 static bool is_host_path(const char *path) { return path[0] == '/' && strlen(path) <= PATH_BYTES_MAX; }
 
 /* Absolute, not the root itself, and no component that is empty, "." or "..". */
-static bool is_cage_path(const char *path) {
-  if (!is_host_path(path) || path[1] == '\0') return false;
-  for (const char *slash = path; slash != NULL; slash = strchr(slash + 1, '/')) {
-    size_t length = strcspn(slash + 1, "/");
+static bool is_cage_path(const char *path) { return is_host_path(path) && has_plain_names(path + 1); }
+
+/* A relative path with no component that is empty, "." or "..". */
+static bool has_plain_names(const char *path) {
+  for (const char *name = path; name != NULL;) {
+    size_t length = strcspn(name, "/");
     if (length == 0) return false;
-    if (slash[1] == '.' && (length == 1 || (length == 2 && slash[2] == '.'))) return false;
+    if (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.'))) return false;
+    name = name[length] == '/' ? name + length + 1 : NULL;
   }
   return true;
 }

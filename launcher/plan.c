@@ -16,6 +16,8 @@ struct counts {
 
 /* kind, flags, mode, size, uid, gid and the two lengths */
 #define MOUNT_HEAD_BYTES (1 + 1 + 4 + 8 + 4 + 4 + 4 + 4)
+/* kind and the length of the path */
+#define HOME_HEAD_BYTES (1 + 4)
 #define MOUNT_FLAGS \
   (MOUNT_SKIP_MISSING | MOUNT_PER_JOB | MOUNT_WRITABLE | MOUNT_NOEXEC | MOUNT_ONE_FILE | MOUNT_IDMAP)
 
@@ -23,6 +25,7 @@ static bool count_fields(const struct frame *frame, struct counts *counts, struc
 static bool read_fields(struct plan *plan, const struct frame *frame, struct failure *failure);
 static bool read_field(struct plan *plan, const struct field *field, size_t *args, size_t *envs);
 static bool read_stdin(struct plan *plan, const struct field *field);
+static bool read_home_step(struct plan *plan, const struct field *field);
 static bool read_mount(struct plan *plan, const struct field *field);
 static bool read_rlimit(struct plan *plan, const struct field *field);
 static void reserve(struct plan *plan, const struct frame *frame, const struct counts *counts);
@@ -74,7 +77,8 @@ static size_t most_of(uint8_t tag) {
     case TAG_MOUNT: return MOUNTS_MAX;
     case TAG_RLIMIT: return RLIMITS_MAX;
     case TAG_MASK: return MASKS_MAX;
-    default: return tag >= TAG_ARG && tag <= TAG_STDIN_FILE ? 1 : 0;
+    case TAG_HOME_ENTRY: return HOME_ENTRIES_MAX;
+    default: return tag >= TAG_ARG && tag <= TAG_HOME ? 1 : 0;
   }
 }
 
@@ -142,6 +146,9 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
     case TAG_MASK: return read_text(plan, field, &plan->masks[plan->masks_count++]);
     case TAG_STDIN: return read_stdin(plan, field);
     case TAG_STDIN_FILE: return read_text(plan, field, &plan->stdin_file);
+    case TAG_HOLD_MS: return field_u32(field, &plan->hold_ms) && plan->hold_ms >= 1 && plan->hold_ms <= HOLD_MS_MAX;
+    case TAG_HOME: return read_text(plan, field, &plan->home);
+    case TAG_HOME_ENTRY: return read_home_step(plan, field);
     default: return false;
   }
 }
@@ -153,6 +160,24 @@ static bool read_stdin(struct plan *plan, const struct field *field) {
   memcpy(bytes, field->bytes, field->length);
   plan->stdin_bytes = bytes;
   plan->stdin_length = field->length;
+  return true;
+}
+
+static bool read_home_step(struct plan *plan, const struct field *field) {
+  struct home_step *step = &plan->home_steps[plan->home_steps_count];
+  if (field->length < HOME_HEAD_BYTES) return false;
+  size_t rest = field->length - HOME_HEAD_BYTES, path_bytes = read_u32(field->bytes + 1);
+  const uint8_t *path = field->bytes + HOME_HEAD_BYTES;
+  step->kind = field->bytes[0];
+  if (step->kind != HOME_DIRECTORY && step->kind != HOME_FILE) return false;
+  if (path_bytes > rest || !is_text(path, path_bytes)) return false;
+  step->content_bytes = rest - path_bytes;
+  if (step->kind == HOME_DIRECTORY && step->content_bytes > 0) return false;
+  step->path = take_text(plan, path, path_bytes);
+  uint8_t *content = take(plan, step->content_bytes);
+  memcpy(content, path + path_bytes, step->content_bytes);
+  step->content = content;
+  plan->home_steps_count++;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "failure.h"
+#include "protocol.h"
 #include "wire.h"
 
 /* What a bind's source was when the start began; UNKNOWN for what has no source. */
@@ -32,6 +33,14 @@ struct rlimit_step {
   uint64_t soft, hard;
 };
 
+/* Something that is made in the job's home. The content may hold zeros. */
+struct home_step {
+  uint8_t kind;
+  const char *path;
+  const uint8_t *content;
+  size_t content_bytes;
+};
+
 /* A START frame, taken apart and checked. All that it points to lives in `memory`. */
 struct plan {
   char **argv, **env;
@@ -39,8 +48,12 @@ struct plan {
   size_t masks_count;
   const uint8_t *stdin_bytes; /* NULL without any */
   size_t stdin_length;
-  const char *cwd, *cgroup, *cgroup_io_lift, *give_dir, *hostname, *stdin_file, *stdout_file, *stderr_file;
+  const char *cwd, *cgroup, *cgroup_io_lift, *give_dir, *hostname, *stdin_file, *stdout_file, *stderr_file,
+      *home;
   uint32_t protections, uid, gid;
+  uint32_t hold_ms; /* 0: output goes to its files at once */
+  struct home_step home_steps[HOME_ENTRIES_MAX];
+  size_t home_steps_count;
   uint64_t stdout_max, stderr_max;
   struct mount_step *mounts;
   size_t mounts_count;

@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 8u
+#define PROTOCOL_VERSION 9u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -40,6 +40,10 @@
 /* Of all masks of a job together. */
 #define MASK_BYTES_MAX (1024u * 1024)
 #define STDIN_BYTES_MAX (64u * 1024)
+/* What is held of the output of one job, of both streams together. */
+#define HELD_BYTES_MAX (32u * 1024)
+#define HOLD_MS_MAX 1000u
+#define HOME_ENTRIES_MAX 8u
 #define PATH_BYTES_MAX 4095u
 #define HOSTNAME_BYTES_MAX 63u
 
@@ -55,9 +59,11 @@ enum frame_type {
 
   /* Launcher to worker. */
   FRAME_READY = 64,          /* id 0: TAG_VERSION, TAG_RIGHTS; with RIGHTS_NONE also TAG_ERRNO and TAG_MESSAGE */
-  FRAME_STARTED = 65,        /* TAG_PID, TAG_START_US: the job's program runs, or has run */
+  /* TAG_PID, TAG_START_US: the job's program runs, or has run. Not for a job that ends while its output is held. */
+  FRAME_STARTED = 65,
   FRAME_FAILED = 66,         /* TAG_STEP, TAG_ERRNO, TAG_MESSAGE: nothing was executed */
-  FRAME_EXITED = 67,         /* after STARTED, when all processes of the job are gone and all output is in the files */
+  /* When all processes of the job are gone, and all its output is in the files or in this frame. */
+  FRAME_EXITED = 67,
   FRAME_OPENED = 68,         /* TAG_FD: open it as /proc/<launcher's pid>/fd/<fd>, then send CLOSE */
   FRAME_OPEN_FAILED = 69,    /* TAG_ERRNO */
   FRAME_PROTOCOL_ERROR = 70, /* id 0: TAG_MESSAGE; the last frame */
@@ -100,6 +106,23 @@ enum field_tag {
   TAG_STDIN = 18,
   /* The same from a plain file: its absolute path on the host. Not with TAG_STDIN. The job can read it, of any size. */
   TAG_STDIN_FILE = 19,
+  /*
+   * u32, 1 to HOLD_MS_MAX: for so long after its program has started, the job's output is held in memory, as long as both
+   * streams together have at most HELD_BYTES_MAX bytes. If the job ends meanwhile, EXITED contains the output, and there
+   * are neither files nor a STARTED. Otherwise the files are made then, and STARTED is sent.
+   */
+  TAG_HOLD_MS = 20,
+  /*
+   * Absolute path of a directory on the host that is made for this job; so is the directory above it, if it is missing.
+   * If the job ends while its output is held, both are removed again, unless the job has left something there or there is
+   * something else in the upper one. A plan with it has no TAG_GIVE_DIR.
+   */
+  TAG_HOME = 21,
+  /*
+   * Repeat, made in this order: u8 HOME_…, u32 length of path, path, content. The path is relative to TAG_HOME, without
+   * empty, "." or ".." components. With PROTECT_IDS it belongs to TAG_UID and TAG_GID.
+   */
+  TAG_HOME_ENTRY = 22,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */
@@ -121,7 +144,7 @@ enum field_tag {
   TAG_RSS_BYTES_MAX = 73,   /* u64: of the largest single process */
   TAG_START_US = 74,        /* u64: CLOCK_MONOTONIC, the clock of process.hrtime() */
   TAG_END_US = 75,          /* u64 */
-  TAG_STDOUT_BYTES = 76,    /* u64: kept in the file */
+  TAG_STDOUT_BYTES = 76,    /* u64: kept in the file, or in TAG_STDOUT */
   TAG_STDERR_BYTES = 77,    /* u64 */
   TAG_STDOUT_END = 78,      /* u32 OUTPUT_…, u32 errno (0 unless OUTPUT_WRITE_FAILED) */
   TAG_STDERR_END = 79,      /* the same */
@@ -133,6 +156,10 @@ enum field_tag {
   TAG_RIGHTS = 84,         /* u32: RIGHTS_… */
   TAG_CGROUP_PIDS_PEAK = 85, /* as 80 to 82 */
   TAG_CGROUP_IO_STAT = 86,   /* as 80 to 82 */
+  /* With TAG_HOLD_MS, if the job has ended meanwhile: all that it wrote. */
+  TAG_STDOUT = 88,
+  TAG_STDERR = 89,
+  TAG_HOME_REMOVED = 90, /* u32: 1 when it is gone, 0 when that is left to the worker */
 };
 
 /* By which right the launcher builds cages. A plan is the same for all of them. */
@@ -202,6 +229,11 @@ enum mount_flag {
    * create set-uid or set-gid files.
    */
   MOUNT_IDMAP = 1u << 5,
+};
+
+enum home_entry {
+  HOME_DIRECTORY = 1, /* mode 0700; no content */
+  HOME_FILE = 2,      /* mode 0600 */
 };
 
 enum open_how {

@@ -36,7 +36,8 @@ static bool take_signal(const struct frame *frame);
 static bool take_kill(const struct frame *frame);
 static bool take_ping(struct launcher *launcher, const struct frame *frame);
 static enum verdict take_signals(struct launcher *launcher);
-static void move_output(struct job *job, int stream);
+static void move_output(struct launcher *launcher, struct job *job, int stream);
+static int ms_until(uint64_t at_us);
 static enum verdict send_answers(struct launcher *launcher);
 static void say_broken(struct launcher *launcher, const char *why);
 static void end_all(struct launcher *launcher);
@@ -57,6 +58,7 @@ int serve(struct launcher *launcher) {
     int count = watch_wait(events, EVENTS_MAX, wait_ms(launcher));
     for (int i = 0; i < count && verdict == GO_ON; i++) verdict = handle(launcher, &events[i]);
     give_up_late_starts(launcher);
+    release_late_outputs(launcher);
   }
   end_all(launcher);
   return verdict;
@@ -82,8 +84,8 @@ static enum verdict handle(struct launcher *launcher, const struct epoll_event *
   struct job *job = job_by_slot(event_slot(event), event_generation(event));
   if (job == NULL) return GO_ON;
   if (source == SOURCE_REPORT) hear_report(launcher, job);
-  if (source == SOURCE_STDOUT) move_output(job, 0);
-  if (source == SOURCE_STDERR) move_output(job, 1);
+  if (source == SOURCE_STDOUT) move_output(launcher, job, 0);
+  if (source == SOURCE_STDERR) move_output(launcher, job, 1);
   return GO_ON;
 }
 
@@ -101,13 +103,22 @@ static bool has_frame(struct launcher *launcher) {
   return wire_next(&launcher->wire, &frame) != WIRE_EMPTY;
 }
 
-/* Not at all while a frame lies here that can be taken, and no longer than until a start has to be given up. */
+/*
+ * Not at all while a frame lies here that can be taken, and no longer than until a start has to be given up or output is
+ * held long enough.
+ */
 static int wait_ms(struct launcher *launcher) {
   if (!wire_is_congested(&launcher->wire) && has_frame(launcher)) return 0;
-  const struct job *job = job_starting();
-  if (job == NULL) return -1;
+  const struct job *starting = job_starting(), *held = job_held();
+  int start_ms = starting == NULL ? -1 : ms_until(starting->start_by_us);
+  int held_ms = held == NULL ? -1 : ms_until(held->hold_until_us);
+  if (start_ms < 0 || held_ms < 0) return start_ms < 0 ? held_ms : start_ms;
+  return start_ms < held_ms ? start_ms : held_ms;
+}
+
+static int ms_until(uint64_t at_us) {
   uint64_t now_us = monotonic_us();
-  return job->start_by_us <= now_us ? 0 : (int)((job->start_by_us - now_us) / 1000 + 1);
+  return at_us <= now_us ? 0 : (int)((at_us - now_us) / 1000 + 1);
 }
 
 /* One for each turn of the loop: a START may take seconds, and what jobs and the worker wait for comes in between. */
@@ -195,8 +206,10 @@ static enum verdict take_signals(struct launcher *launcher) {
   return GO_ON;
 }
 
-static void move_output(struct job *job, int stream) {
+static void move_output(struct launcher *launcher, struct job *job, int stream) {
   if (!output_move(&job->outputs[stream])) kill_job(job);
+  // It may have written more than can be held.
+  tell_started(launcher, job);
 }
 
 /* While the worker reads too slowly, its own frames have to wait: only then is EPOLLOUT asked for. */

@@ -9,6 +9,7 @@
 
 #include "cage.h"
 #include "fatal.h"
+#include "held-memory.h"
 #include "idmap.h"
 #include "job-table.h"
 #include "kernel.h"
@@ -62,6 +63,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
   start.job = job_add(id);
   if (start.job == NULL) return fail(failure, STEP_CAPACITY, "%u jobs run already", JOBS_MAX);
   start.job->has_pid_namespace = plan_asks(plan, PROTECT_PID_NS);
+  home_note(&start.job->home, plan);
   bool is_started = prepare(&start, failure) && clone_cage(&start, failure);
   close_ours(&start);
   if (is_started) return true;
@@ -85,8 +87,11 @@ static bool open_streams(struct start *start, struct failure *failure) {
   const struct plan *plan = start->cage.plan;
   struct output *outputs = start->job->outputs;
   int *stdout_fd = &start->cage.stdout_fd, *stderr_fd = &start->cage.stderr_fd;
-  if (!output_open(&outputs[0], plan->stdout_file, plan->stdout_max, stdout_fd, failure)) return false;
-  if (!output_open(&outputs[1], plan->stderr_file, plan->stderr_max, stderr_fd, failure)) return false;
+  uint8_t *held = plan->hold_ms == 0 ? NULL : held_memory(job_slot(start->job), 0);
+  uint8_t *held_too = held == NULL ? NULL : held_memory(job_slot(start->job), 1);
+  if (held != NULL) start->job->hold_ms = plan->hold_ms;
+  if (!output_open(&outputs[0], plan->stdout_file, plan->stdout_max, held, failure, stdout_fd)) return false;
+  if (!output_open(&outputs[1], plan->stderr_file, plan->stderr_max, held_too, failure, stderr_fd)) return false;
   if (!mask_streams(start->job, plan, failure)) return false;
   if (!plan_asks(plan, PROTECT_IDS)) return true;
   // Its own, or the job could not open /dev/stdout.
@@ -112,7 +117,8 @@ static bool mask_streams(struct job *job, const struct plan *plan, struct failur
   struct masked_stream *const streams[] = {&job->outputs[0].masked, &job->outputs[1].masked};
   if (!mask_open(&job->mask, streams, plan, failure)) return false;
   // Our own ends only: unlike a splice, a read would wait for a pipe that is empty.
-  for (int stream = 0; stream < STREAMS && job->mask != NULL; stream++) {
+  bool is_read = job->mask != NULL || is_held(job);
+  for (int stream = 0; stream < STREAMS && is_read; stream++) {
     int pipe_fd = job->outputs[stream].pipe_fd;
     if (fcntl(pipe_fd, F_SETFL, O_NONBLOCK) != 0) return fail(failure, STEP_OUTPUT, "setting a pipe not to block");
   }

@@ -66,7 +66,8 @@ bool template_for(struct plan *plan, int *namespace_fd, struct failure *failure)
 static bool key_add_step(struct key *key, struct mount_step *step, struct failure *failure) {
   uint64_t identity[IDENTITY_NUMBERS] = {0};
   bool is_bind = step->kind == MOUNT_BIND_RO || step->kind == MOUNT_BIND_RW;
-  if (is_bind && !look_at_source(step, identity, failure)) return false;
+  bool is_unknown = step->source_kind == SOURCE_UNKNOWN;
+  if (is_bind && is_unknown && !look_at_source(step, identity, failure)) return false;
   if (step->is_nested) return true;
   uint8_t shape[3] = {step->kind, step->is_own, (uint8_t)step->source_kind};
   key_add(key, shape, sizeof shape);

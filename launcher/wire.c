@@ -141,6 +141,8 @@ enum wire_result wire_flush(struct wire *wire) {
     }
     wire->out_sent += (size_t)sent;
   }
+  // It may hold what a job wrote, and the next job starts as a copy of our memory.
+  if (wire->out_used > 0) explicit_bzero(wire->out, wire->out_used);
   wire->out_sent = 0;
   wire->out_used = 0;
   return WIRE_EMPTY;

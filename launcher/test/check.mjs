@@ -454,4 +454,5 @@ await check("protocol: large plans, and plans in pieces", async (client) => {
 await import("./check-files.mjs");
 await import("./check-mounts.mjs");
 await import("./check-masks.mjs");
+await import("./check-held.mjs");
 finish();

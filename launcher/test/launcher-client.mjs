@@ -41,7 +41,8 @@ const textTags = {
   86: "ioStat",
 };
 const numberTags = { 36: "fd", 64: "version", 65: "pid", 67: "errno", 69: "exitCode", 70: "exitSignal" };
-Object.assign(numberTags, { 83: "cgroupRemoved" });
+Object.assign(numberTags, { 83: "cgroupRemoved", 90: "homeRemoved" });
+Object.assign(textTags, { 88: "stdout", 89: "stderr" });
 const longTags = { 71: "cpuUserUs", 72: "cpuSystemUs", 73: "rssBytesMax", 74: "startUs", 75: "endUs" };
 Object.assign(longTags, { 76: "stdoutBytes", 77: "stderrBytes" });
 const endTags = { 78: "stdoutEnd", 79: "stderrEnd" };
@@ -165,6 +166,18 @@ export function planFields(plan) {
   fields.push([12, u64(plan.stdoutMax ?? 1 << 30)], [13, u64(plan.stderrMax ?? 1 << 30)]);
   for (const mask of plan.masks ?? []) fields.push([17, text(mask)]);
   if (plan.stdin !== undefined) fields.push([18, Buffer.from(plan.stdin)]);
+  if (plan.holdMs !== undefined) fields.push([20, u32(plan.holdMs)]);
+  if (plan.home !== undefined) fields.push([21, text(plan.home)]);
+  for (const { path, content } of plan.homeEntries ?? [])
+    fields.push([
+      22,
+      Buffer.concat([
+        Buffer.from([content === undefined ? 1 : 2]),
+        u32(Buffer.byteLength(path)),
+        text(path),
+        text(content ?? ""),
+      ]),
+    ]);
   for (const [resource, soft, hard] of plan.rlimits ?? [])
     fields.push([14, Buffer.concat([u32(resource), u64(soft), u64(hard)])]);
   return fields;

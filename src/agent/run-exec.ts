@@ -23,7 +23,7 @@ export async function runExec(deps: AgentDeps, job: AgentJob): Promise<JobEnding
   const plan = planOf(deps, job, logs);
   const { exit, stoppedBy } = await runPlan(deps, job, { plan, logs }).finally(() => logs.close());
   logs.check();
-  const result = await readResult({ resultFile: job.files.result, stdoutFile: job.files.stdout });
+  const result = await readResult({ resultFile: job.files.result, stdout: job.files.stdout });
   const ended = { argv: plan.argv, exit, stoppedBy, result, isolation };
   const outcome = maskOutcome(exitOutcome(job, ended), masks);
   return { outcome, exitCode: exitCodeOf(outcome, exit) };

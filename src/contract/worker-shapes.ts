@@ -2,6 +2,7 @@ import { z } from "zod";
 import { executionLocations, providers } from "../core/document.ts";
 import { failureCodes } from "../core/failure.ts";
 import { jobStates } from "../core/job.ts";
+import { smallOutputBytesMax } from "../core/small-output.ts";
 import {
   anyJson,
   containerName,
@@ -204,6 +205,11 @@ export const outputSizes = z.strictObject({
 });
 export type OutputSizes = z.infer<typeof outputSizes>;
 
+/** Base64 with padding. How many bytes both have together is checked where they are decoded. */
+const smallStream = text(0, 4 * Math.ceil(smallOutputBytesMax / 3)).optional();
+const smallOutput = z.strictObject({ stdout: smallStream, stderr: smallStream });
+export type SmallOutputText = z.infer<typeof smallOutput>;
+
 const attemptReport = {
   started_at: integer(0, Number.MAX_SAFE_INTEGER).optional().meta({
     description:
@@ -213,6 +219,9 @@ const attemptReport = {
   isolation: isolation.optional(),
   usage: usage.optional(),
   output: outputSizes.optional(),
+  small_output: smallOutput.optional().meta({
+    description: `All that the attempt wrote, in base64, if that is at most ${smallOutputBytesMax} bytes and none of it was appended before`,
+  }),
   output_files: outputFiles.optional(),
 };
 

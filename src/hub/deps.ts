@@ -2,7 +2,7 @@ import type { Ids } from "../core/ids.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { Quota } from "../core/quota.ts";
 import type { Objects } from "../objects/objects.ts";
-import type { Outputs } from "../output/outputs.ts";
+import type { KeptOutputs } from "../output/kept-outputs.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -36,7 +36,7 @@ export type HubDeps = {
   clock: Clock;
   ids: Ids;
   settings: HubSettings;
-  outputs: Outputs;
+  outputs: KeptOutputs;
   /** The bytes of files that users and jobs have stored. */
   objects: Objects;
   /** How much jobs have written. */

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Ids } from "../core/ids.ts";
 import { FolderOutputs } from "../output/folder/folder-outputs.ts";
+import { KeptOutputs } from "../output/kept-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
@@ -45,7 +46,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
   });
   const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
-  const outputs = new FolderOutputs(join(home, "outputs"), { failpoint });
+  const outputs = new KeptOutputs(new FolderOutputs(join(home, "outputs"), { failpoint }), store);
   const objects = await openObjects(home, settings, clock);
   const dispatcher = new Dispatcher(store);
   const feed = new EventFeed(store, clock);

@@ -52,12 +52,12 @@ export type Outputs = {
    */
   syncOverdue(signal: AbortSignal): Promise<void>;
 
-  /** Removes everything that a job has written. A job without output is not an error. */
+  /** Removes everything that was appended for a job. A job without output is not an error. */
   remove(jobId: string): Promise<void>;
   /** Removes what these attempts have written; other attempts of the job are untouched, even while they write. */
   removeAttempts(jobId: string, attempts: readonly number[]): Promise<void>;
 
-  /** Every job that has output, in pages of at most 500; jobs that are created or removed meanwhile may be left out. */
+  /** Every job for which something was appended, in pages of at most 500; jobs that are created or removed meanwhile may be left out. */
   listJobs(): AsyncGenerator<string[]>;
   /** The attempts of a job that have output. */
   listAttempts(jobId: string): Promise<number[]>;

@@ -8,7 +8,7 @@ function readFrom(stdout: string, form: ResultForm) {
   const dir = mkdtempSync(join(tmpdir(), "writ-result-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   writeFileSync(join(dir, "stdout"), stdout);
-  return readResult({ resultFile: join(dir, "result"), stdoutFile: join(dir, "stdout"), form });
+  return readResult({ resultFile: join(dir, "result"), stdout: join(dir, "stdout"), form });
 }
 
 const pretty = JSON.stringify({ a: [1, { b: 2 }] }, null, 2);

@@ -18,16 +18,21 @@ const resultDepthMax = 56;
 /** `document`: a JSON document at the end of stdout may have several lines. */
 export type ResultForm = "line" | "document";
 
-type ResultFiles = { resultFile: string; stdoutFile: string; form?: ResultForm | undefined };
+type ResultSources = {
+  /** Null if the process has left none. */
+  resultFile: string | null;
+  /** A file, or all that was written. */
+  stdout: string | Uint8Array;
+  form?: ResultForm | undefined;
+};
 
 /** The result of a process: the content of its result file, else what its stdout ends with. */
-export async function readResult({
-  resultFile,
-  stdoutFile,
-  form = "line",
-}: ResultFiles): Promise<ReadResult> {
-  const fromFile = await readResultFile(resultFile);
-  return fromFile.kind === "none" ? readPrinted(stdoutFile, form) : fromFile;
+export async function readResult({ resultFile, stdout, form = "line" }: ResultSources): Promise<ReadResult> {
+  const fromFile: ReadResult = resultFile === null ? { kind: "none" } : await readResultFile(resultFile);
+  if (fromFile.kind !== "none") return fromFile;
+  return typeof stdout === "string"
+    ? readPrintedFile(stdout, form)
+    : readPrinted(asBuffer(stdout), true, form);
 }
 
 /** Checks that a text is JSON that the hub will accept; returns why not. */
@@ -65,21 +70,27 @@ async function readResultFile(path: string): Promise<ReadResult> {
   }
 }
 
-/** Most programs print for people, so an end that is not JSON simply means no result. */
-async function readPrinted(path: string, form: ResultForm): Promise<ReadResult> {
+async function readPrintedFile(path: string, form: ResultForm): Promise<ReadResult> {
   const file = await openPlain(path);
   if (typeof file === "string") return { kind: "none" };
   try {
     const { size } = await file.stat();
     // One byte more than a line may have, to see where it begins, and some for empty lines after it.
     const length = Math.min(size, resultBytesMax + 1024);
-    const tail = await readAt(file, size - length, length);
-    const isWhole = length === size;
-    const found = asJson(lastLine(tail, isWhole)) ?? (form === "line" ? null : lastDocument(tail, isWhole));
-    return found === null ? { kind: "none" } : { kind: "found", json: found };
+    return readPrinted(await readAt(file, size - length, length), length === size, form);
   } finally {
     await file.close();
   }
+}
+
+/** Most programs print for people, so an end that is not JSON simply means no result. */
+function readPrinted(tail: Buffer, isWhole: boolean, form: ResultForm): ReadResult {
+  const found = asJson(lastLine(tail, isWhole)) ?? (form === "line" ? null : lastDocument(tail, isWhole));
+  return found === null ? { kind: "none" } : { kind: "found", json: found };
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 function lastLine(tail: Buffer, isWhole: boolean): Buffer | null {

@@ -1,5 +1,5 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import type { JsonValue } from "../core/json-value.ts";
 import {
   type JobMount,
@@ -90,9 +90,13 @@ export async function judgeProcess(
   { plan, running }: StartedProcess,
   { exit, stoppedBy, form }: Ended,
 ): Promise<RunOutcome> {
-  const { workDir } = context;
-  const files = { resultFile: join(workDir, resultName), stdoutFile: plan.stdoutFile };
-  const result = await readResult({ ...files, form });
+  const { output, isHomeRemoved = false } = exit;
+  if (output !== undefined) context.short?.onHeld(output, isHomeRemoved);
+  const result = await readResult({
+    resultFile: isHomeRemoved ? null : join(context.workDir, resultName),
+    stdout: output?.stdout ?? plan.stdoutFile,
+    form,
+  });
   const { isolation } = running;
   const outcome = exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation });
   return maskOutcome(outcome, plan.masks ?? []);
@@ -116,7 +120,9 @@ async function startInSandbox(
       if (!signal.aborted) throw error;
     });
     if (signal.aborted) return stopped();
-    return await sandbox.start(plan);
+    const running = await sandbox.start(plan);
+    if (running.pid !== 0) context.short?.onLong();
+    return running;
   } catch (error) {
     if (!(error instanceof SandboxUnavailable)) throw error;
     return { kind: "released", reason: error.message, isHostDown: error.isHostDown };
@@ -132,8 +138,7 @@ export async function preparePlan(
   const { document, lease, attemptDir, workDir } = context;
   const asked = await readSecrets(settings.secrets, command.secrets ?? [], document.tenant_id);
   const secrets = { ...command.secretEnv, ...asked };
-  await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
-  await writeFile(join(workDir, inputName), canonicalize(command.input), { mode: 0o600 });
+  const home = await prepareFiles(context, canonicalize(command.input));
 
   const inside = sandbox.workDirInside(workDir);
   const env = processEnvironment({
@@ -163,7 +168,27 @@ export async function preparePlan(
     timeoutSec: lease.timeout_sec,
     mounts: [...(command.mounts ?? []), ...(await showInputs(context, inside))],
     workDir,
+    ...home,
   };
+}
+
+/** The directories of a process that may be short are made by its sandbox; those of others may exist already. */
+async function prepareFiles(
+  { attemptDir, workDir, short }: RunContext,
+  input: string,
+): Promise<Pick<LaunchPlan, "home" | "holdMs">> {
+  if (short === undefined) {
+    await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
+    await writeFile(join(workDir, inputName), input, { mode: 0o600 });
+    return {};
+  }
+  const work = relative(attemptDir, workDir);
+  const entries = [
+    { path: work },
+    { path: join(work, outputName) },
+    { path: join(work, inputName), content: input },
+  ];
+  return { home: { path: attemptDir, entries }, holdMs: short.holdMs };
 }
 
 /**
@@ -187,6 +212,8 @@ export async function waitForProcess<Reason extends string>(
   context: RunContext,
   running: RunningProcess,
 ): Promise<{ exit: ProcessExit; stoppedBy: Reason | undefined }> {
+  // It has ended already, or was never started.
+  if (running.pid === 0) return { exit: await running.exited, stoppedBy: undefined };
   const onStuck = (error: unknown): void =>
     logger.error({ err: error, job_id: context.lease.job_id }, "a process cannot be ended");
   context.onProcess(running.pid, running.usage);

@@ -4,6 +4,7 @@ import { type FailureClass, type FailureDetail, notStarted } from "../core/failu
 import type { JsonObject } from "../core/json-value.ts";
 import type { LimitsText } from "../core/limits.ts";
 import type { OutputFile } from "../core/output-file.ts";
+import type { SmallOutput } from "../core/small-output.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
@@ -58,6 +59,8 @@ export type RunContext = {
   hurry: AbortSignal;
   /** For the job's files at the hub; undefined when the document has neither an output_location nor inputs. */
   jobToken: JobTokenSource | undefined;
+  /** Set if the process may be over in a moment. */
+  short?: ShortRun | undefined;
   /** Reports to the hub that the attempt starts. If it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
   /**
@@ -68,6 +71,18 @@ export type RunContext = {
   reportProgress(percent: number, detail?: string): void;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
   writeOutput(text: string): void;
+};
+
+/**
+ * A process that may be over in a moment. Nothing is prepared on disk for it: its sandbox makes the directories, and may
+ * hold the output until it knows better. One of the two is called, unless nothing was started.
+ */
+export type ShortRun = {
+  holdMs: number;
+  /** It still runs. From now on its output is in the files. */
+  onLong(): void;
+  /** It has ended, and this is all of its output; there are no files. */
+  onHeld(output: SmallOutput, isHomeRemoved: boolean): void;
 };
 
 /**

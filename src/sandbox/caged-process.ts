@@ -54,10 +54,11 @@ function exitOf(end: JobEnd, usage: Usage): ProcessExit {
   if (end.kind === "lost") {
     return { exitCode: null, signal: null, usage, outputLimited: false, lost: end.reason };
   }
-  const { exitCode, signo, isOutputLimited, outputFailure } = end.report;
+  const { exitCode, signo, isOutputLimited, outputFailure, output, isHomeRemoved } = end.report;
   const unwritten =
     outputFailure === null ? {} : { unwritten: `its output could not be written: ${outputFailure}` };
-  return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...unwritten };
+  const held = output === null ? {} : { output, isHomeRemoved };
+  return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...unwritten, ...held };
 }
 
 /** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that it waited for. */

@@ -1,4 +1,5 @@
 import { getSystemErrorName } from "node:util";
+import type { SmallOutput } from "../core/small-output.ts";
 import { type CgroupCounts, cgroupCounts } from "./cgroup-counts.ts";
 import { type Frame, fieldU32, fieldU64 } from "./launcher-frames.ts";
 import { outputEnd, tag } from "./launcher-protocol.ts";
@@ -15,6 +16,10 @@ export type ExitReport = {
   counted: CgroupCounts | null;
   /** Whether its cgroup is gone; otherwise it still has to be removed, which may have to wait. */
   isCgroupRemoved: boolean;
+  /** All of the output, if the job ended while it was held; else it is in the files. */
+  output: SmallOutput | null;
+  /** Whether the directory that was made for the job is gone. */
+  isHomeRemoved: boolean;
 };
 
 /** The content of an EXITED frame. */
@@ -30,7 +35,17 @@ export function exitReport(one: Frame): ExitReport {
     outputFailure: failed === undefined ? null : errnoName(failed.readUInt32LE(4)),
     counted: countsOf(one),
     isCgroupRemoved: fieldU32(one, tag.CGROUP_REMOVED) === 1,
+    output: outputOf(one),
+    isHomeRemoved: fieldU32(one, tag.HOME_REMOVED) === 1,
   };
+}
+
+/** Copies: the frame is a part of what was read from the socket, which may be much larger. */
+function outputOf({ fields }: Frame): SmallOutput | null {
+  const [stdout, stderr] = [fields.get(tag.STDOUT), fields.get(tag.STDERR)];
+  return stdout === undefined || stderr === undefined
+    ? null
+    : { stdout: Uint8Array.from(stdout), stderr: Uint8Array.from(stderr) };
 }
 
 function countsOf(one: Frame): CgroupCounts | null {

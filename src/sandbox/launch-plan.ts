@@ -43,7 +43,11 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     env: Object.entries(job.env).map(([name, value]) => environmentEntry(name, value)),
     cwd: job.cwd,
     protections,
-    ...(has(protect.IDS) ? { ids: cageIds, giveDir: job.workDir } : {}),
+    ...(has(protect.IDS) ? { ids: cageIds } : {}),
+    // What the launcher makes belongs to the job at once.
+    ...(has(protect.IDS) && job.home === undefined ? { giveDir: job.workDir } : {}),
+    ...(job.home === undefined ? {} : { home: job.home }),
+    ...(job.holdMs === undefined ? {} : { holdMs: job.holdMs }),
     ...(cgroup === null ? {} : { cgroup }),
     mounts,
     ...(has(protect.UTS_NS) ? { hostname } : {}),

@@ -1,5 +1,13 @@
 import { FrameWriter, PlanRefused } from "./frame-writer.ts";
-import { frame, type LauncherPlan, type MountStep, protocol, tag } from "./launcher-protocol.ts";
+import {
+  frame,
+  homeEntry,
+  type LauncherPlan,
+  type MountStep,
+  type PlannedHome,
+  protocol,
+  tag,
+} from "./launcher-protocol.ts";
 
 export type Frame = { type: number; id: number; fields: Map<number, Buffer> };
 
@@ -16,6 +24,8 @@ export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   for (const mask of plan.masks) writer.textField(tag.MASK, mask);
   if (plan.stdin !== undefined) writer.startField(tag.STDIN).bytes(plan.stdin).endField();
   if (plan.stdinFile !== undefined) writer.textField(tag.STDIN_FILE, plan.stdinFile);
+  if (plan.holdMs !== undefined) writer.u32Field(tag.HOLD_MS, plan.holdMs);
+  if (plan.home !== undefined) writeHome(writer, plan.home);
   for (const { resource, soft, hard } of plan.rlimits)
     writer.startField(tag.RLIMIT).u32(resource).u64(soft).u64(hard).endField();
   if (plan.ids !== undefined) writer.u32Field(tag.UID, plan.ids.uid).u32Field(tag.GID, plan.ids.gid);
@@ -111,6 +121,15 @@ function refuseTooMany(plan: LauncherPlan): void {
       "E2BIG",
       "the command has too many arguments, variables, mounts or secrets, or too much standard input",
     );
+  }
+}
+
+function writeHome(writer: FrameWriter, { path, entries }: PlannedHome): void {
+  writer.textField(tag.HOME, path);
+  for (const { path, content } of entries) {
+    writer.startField(tag.HOME_ENTRY).u8(content === undefined ? homeEntry.DIRECTORY : homeEntry.FILE);
+    writer.u32(Buffer.byteLength(path)).text(path);
+    writer.content(content ?? "").endField();
   }
 }
 

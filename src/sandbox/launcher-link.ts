@@ -29,7 +29,7 @@ export type StartAnswer =
   | { kind: "failed"; step: string; code: string; message: string };
 
 export type LaunchedJob = {
-  /** The cage's pid 1, as numbered on the host. */
+  /** The cage's pid 1, as numbered on the host; 0 if it has ended, with its output held until then. */
   readonly pid: number;
   readonly ended: Promise<JobEnd>;
   signal(signo: number): void;
@@ -194,6 +194,7 @@ export class LauncherLink {
       );
   }
 
+  /** Says that a job has started; a second time changes nothing. */
   #takeStarted(one: Frame): void {
     const waiting = this.#jobs.get(one.id);
     const pid = fieldU32(one, tag.PID) ?? 0;
@@ -222,8 +223,10 @@ export class LauncherLink {
     this.#forget(one.id);
   }
 
+  /** A job whose output was held until its end was never said to have started. */
   #takeExited(one: Frame): void {
     this.#hasServed = true;
+    this.#takeStarted(one);
     this.#jobs.get(one.id)?.end.resolve({ kind: "exited", report: exitReport(one) });
     this.#forget(one.id);
   }

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import {
   frame,
+  homeEntry,
   mountFlag,
   mountKind,
   openHow,
@@ -44,6 +45,7 @@ test("the numbers on both sides of the wire are the same", () => {
   expect(enumOf("mount_kind", "MOUNT_")).toEqual(mountKind);
   expect(enumOf("mount_flag", "MOUNT_")).toEqual(mountFlag);
   expect(enumOf("cage_rights", "RIGHTS_")).toEqual(rights);
+  expect(enumOf("home_entry", "HOME_")).toEqual(homeEntry);
   expect(enumOf("open_how", "OPEN_")).toEqual(openHow);
   expect(enumOf("output_end", "OUTPUT_")).toEqual(outputEnd);
 });

@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 8,
+  PROTOCOL_VERSION: 9,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -18,6 +18,10 @@ export const protocol = {
   /** Of all masks of a job together. */
   MASK_BYTES_MAX: 1024 * 1024,
   STDIN_BYTES_MAX: 64 * 1024,
+  /** What is held of the output of one job, of both streams together. */
+  HELD_BYTES_MAX: 32 * 1024,
+  HOLD_MS_MAX: 1000,
+  HOME_ENTRIES_MAX: 8,
   PATH_BYTES_MAX: 4095,
   HOSTNAME_BYTES_MAX: 63,
 } as const;
@@ -59,6 +63,9 @@ export const tag = {
   MASK: 17,
   STDIN: 18,
   STDIN_FILE: 19,
+  HOLD_MS: 20,
+  HOME: 21,
+  HOME_ENTRY: 22,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -87,6 +94,9 @@ export const tag = {
   RIGHTS: 84,
   CGROUP_PIDS_PEAK: 85,
   CGROUP_IO_STAT: 86,
+  STDOUT: 88,
+  STDERR: 89,
+  HOME_REMOVED: 90,
 } as const;
 
 export const rights = { OWN: 0, USER_NAMESPACE: 1, NONE: 2 } as const;
@@ -126,6 +136,8 @@ export const mountFlag = {
   IDMAP: 1 << 5,
 } as const;
 
+export const homeEntry = { DIRECTORY: 1, FILE: 2 } as const;
+
 export const openHow = { READ: 1 << 0, CREATE: 1 << 1, DIRECTORY: 1 << 2, SAME_MOUNT: 1 << 3 } as const;
 
 export const outputEnd = { COMPLETE: 0, LIMIT: 1, WRITE_FAILED: 2 } as const;
@@ -146,6 +158,11 @@ export type MountStep = {
 
 /** `ioLift` is what lifts its I/O limit before it is removed, or empty if there is none. */
 export type CgroupPlan = { path: string; ioLift: string };
+
+/** A directory that is made for a job with what is in it; `path` is on the host, those of the entries are relative to it. */
+export type PlannedHome = { path: string; entries: readonly HomeEntry[] };
+/** A directory, or a file if it has content. */
+type HomeEntry = { path: string; content?: string };
 
 /** Everything that the launcher is told about a job. */
 export type LauncherPlan = {
@@ -169,5 +186,8 @@ export type LauncherPlan = {
   masks: readonly string[];
   stdin?: Uint8Array | undefined;
   stdinFile?: string | undefined;
+  /** How long its output is held in memory, unless it ends before. */
+  holdMs?: number;
+  home?: PlannedHome;
   rlimits: readonly { resource: number; soft: number; hard: number }[];
 };

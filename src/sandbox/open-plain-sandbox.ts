@@ -2,6 +2,7 @@ import { chmod, lchown, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { cageIds } from "./launch-plan.ts";
+import { makeHome } from "./make-home.ts";
 import { plainIsolation, plainSandbox, startPlain } from "./plain-sandbox.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -20,9 +21,10 @@ export async function openPlainSandbox({ workDir, uid }: { workDir: string; uid:
     },
     async start(plan) {
       await plainSandbox.probe(plan);
+      if (plan.home !== undefined) makeHome(plan.home);
       await openWay(workDir, plan.workDir);
       await give(plan.workDir);
-      return startPlain(plan, plainIsolation(["user"]), cageIds);
+      return startPlain({ ...plan, home: undefined }, plainIsolation(["user"]), cageIds);
     },
   };
 }

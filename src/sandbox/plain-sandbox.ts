@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, stat, truncate } from "node:fs/promises";
 import { limitParts } from "./cgroup-limits.ts";
 import { type PartName, protectionParts } from "./host-facts.ts";
+import { makeHome } from "./make-home.ts";
 import { copyMasked, type MaskedCopy } from "./masked-copy.ts";
 import { findTree, killProcessTree, signalProcessGroup } from "./process-tree.ts";
 import {
@@ -46,6 +47,7 @@ export async function startPlain(
   isolation: Isolation,
   ids?: { uid: number; gid: number },
 ): Promise<RunningProcess> {
+  if (plan.home !== undefined) makeHome(plan.home);
   const cwdProblem = await directoryProblem(plan.cwd);
   if (cwdProblem !== undefined) return neverStarted(cwdProblem, isolation);
   const outputs = await openOutputs(plan);

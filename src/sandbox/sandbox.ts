@@ -1,5 +1,7 @@
 import { sandboxUnavailable } from "../core/failure.ts";
 import type { Limits } from "../core/limits.ts";
+import type { SmallOutput } from "../core/small-output.ts";
+import type { PlannedHome } from "./launcher-protocol.ts";
 
 export const isolationLevels = ["strict", "best-effort", "none"] as const;
 /** How much of a cage a worker insists on. */
@@ -67,6 +69,13 @@ export type LaunchPlan = Asked & {
   stdinFile?: string | undefined;
   /** The job's own directory, on the host. */
   workDir: string;
+  /** If set, the directories of the attempt do not exist yet, and the sandbox makes them. */
+  home?: PlannedHome | undefined;
+  /**
+   * How long the output may be held in memory. A process that ends meanwhile is known only by its end, which then contains
+   * its output: no file was written.
+   */
+  holdMs?: number | undefined;
 };
 
 /** As far as the kernel counts it. What is there "now" is only known of a process that runs. */
@@ -102,10 +111,14 @@ export type ProcessExit = {
   lost?: string;
   /** It was ended because this host could not write its output. */
   unwritten?: string;
+  /** All of its output, if that was held until its end; else it is in the files. */
+  output?: SmallOutput;
+  /** The home that was made for it is gone, because the process has left nothing there. */
+  isHomeRemoved?: boolean;
 };
 
 export type RunningProcess = {
-  /** Killing it, or the group that it leads, ends the process; 0 if it could not be started. */
+  /** Killing it, or the group that it leads, ends the process; 0 if it could not be started, or has ended. */
   readonly pid: number;
   /** Resolves when the process and everything that it left behind are gone; never rejects. */
   readonly exited: Promise<ProcessExit>;

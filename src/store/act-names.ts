@@ -65,6 +65,7 @@ const actKinds = {
   getDatabase: "ordered",
   getJob: "ordered",
   getOutputNotes: "ordered",
+  getSmallOutput: "ordered",
   getObject: "ordered",
   findObject: "ordered",
   listUploads: "ordered",

@@ -1,3 +1,5 @@
+import type { SmallOutput } from "../core/small-output.ts";
+
 /** The part of the store that knows the sizes of outputs, and whose output was removed to make room. */
 export type OutputStore = {
   /**
@@ -14,6 +16,8 @@ export type OutputStore = {
     jobIds: string[];
     tenantId?: string;
   }): Promise<{ jobId: string; isNoted: boolean; droppedThrough: number }[]>;
+  /** The output that came with the end of an attempt; null if it was appended, or removed, or if there was none. */
+  getSmallOutput(input: { jobId: string; attempt: number }): Promise<SmallOutput | null>;
   /**
    * Gives up the output of finished jobs, beginning with the one that ended first, until at most this many bytes are
    * kept. The jobs stay and keep their sizes; each gets an event. Afterwards the files of these attempts can be

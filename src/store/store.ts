@@ -5,6 +5,7 @@ import type { JobRecord, JobState, NewJob } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { WorkerFacts } from "../core/queue-key.ts";
 import type { Quota } from "../core/quota.ts";
+import type { SmallOutput } from "../core/small-output.ts";
 import type { Observation } from "../core/statistics/observation.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
@@ -261,7 +262,12 @@ export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "docum
   isSealed: boolean;
 };
 
-export type JobChange = { jobId: string; change: Exclude<Change, { act: "claim" | "refuse" | "due" }> };
+export type JobChange = {
+  jobId: string;
+  change: Exclude<Change, { act: "claim" | "refuse" | "due" }>;
+  /** With the end of an attempt: all of its output. It is kept if the change is made. */
+  smallOutput?: SmallOutput | undefined;
+};
 
 export type ChangeAnswer =
   | { kind: "moved"; job: JobBrief }

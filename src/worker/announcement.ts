@@ -1,5 +1,6 @@
 import type { JobDocument } from "../contract/document.ts";
 import { hasCode } from "../core/errors.ts";
+import { storagePolicyOf } from "../core/storage-policy.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import { type HeldJob, loseJob } from "./held-jobs.ts";
@@ -11,6 +12,7 @@ import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
  * so its time need not be watched sooner either.
  */
 export const announceAfterMs = 20;
+const holdMsMax = 100;
 
 /** The kinds whose processes may be over in a moment. What others start lives long, or outside this worker. */
 const shortKinds: readonly string[] = ["exec", "exec_per_job", "handler"];
@@ -19,8 +21,25 @@ const shortKinds: readonly string[] = ["exec", "exec_per_job", "handler"];
  * Whether the hub may learn of the start later. Not for a job that is allowed one attempt: if its lease is taken back,
  * the hub must know whether its process has begun, because it would be started a second time otherwise.
  */
-export function mayStartUnannounced({ run, max_attempts }: JobDocument): boolean {
-  return shortKinds.includes(run.kind) && !("container" in run) && max_attempts !== 1;
+export function mayStartUnannounced(document: JobDocument): boolean {
+  return isShortKind(document) && document.max_attempts !== 1;
+}
+
+/**
+ * Whether all of it may be over in a moment, with nothing on disk before and after. Files that the job is given, or wants
+ * to be kept, are on disk.
+ */
+export function mayBeShort(document: JobDocument): boolean {
+  return isShortKind(document) && storagePolicyOf(document) === null;
+}
+
+function isShortKind({ run }: JobDocument): boolean {
+  return shortKinds.includes(run.kind) && !("container" in run);
+}
+
+/** Processes that run beside each other wait for each other, so each of them may take longer. */
+export function holdMsOf(jobsHeld: number): number {
+  return Math.min(holdMsMax, announceAfterMs + 2 * jobsHeld);
 }
 
 type AnnounceDeps = RetryDeps & { calls: Pick<HubCalls, "start">; clock: Clock };
@@ -52,13 +71,13 @@ export class Announcement {
   }
 
   /** Makes it after a while, unless the timer is cancelled; an attempt that the hub no longer wants ends then. */
-  makeLater(isolation: Isolation | undefined, onMade: () => void = () => {}): Timer {
+  makeLater(isolation: Isolation | undefined, { ms = announceAfterMs, onMade = () => {} } = {}): Timer {
     return this.#deps.clock.setTimer(() => {
       onMade();
       this.make(isolation).catch((error: unknown) => {
         if (hasCode(error, "LEASE_LOST") && this.#held.phase === "running") loseJob(this.#held, "hub");
       });
-    }, announceAfterMs);
+    }, ms);
   }
 
   /** Resolves when no call is in progress: a start that arrives after the end would look like one of an old attempt. */

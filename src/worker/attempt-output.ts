@@ -1,9 +1,11 @@
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { OutputSizes } from "../contract/worker-shapes.ts";
 import { hasCode } from "../core/errors.ts";
-import type { OutputStream } from "../core/output-stream.ts";
+import { type OutputStream, outputStreams } from "../core/output-stream.ts";
+import type { SmallOutput } from "../core/small-output.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { sha256Hex } from "../signing/mac.ts";
 import { emptySha256 } from "../signing/receipt.ts";
 import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
 import { type ShipDeps, shipOutput } from "./output-shipper.ts";
@@ -30,6 +32,35 @@ export class AttemptOutput {
     this.#held = held;
     this.#dir = options.dir;
     this.#bytesMax = options.bytesMax;
+  }
+
+  /** All that it wrote, if it was over before anything was sent. */
+  #small: SmallOutput | undefined;
+
+  /** It has ended, and nothing of this was sent or written to disk: it goes with the report of the end. */
+  keepSmall(output: SmallOutput): void {
+    this.#small = output;
+  }
+
+  /** What goes with the report of the end; undefined if there is nothing. */
+  get small(): SmallOutput | undefined {
+    return this.#small !== undefined && this.#small.stdout.length + this.#small.stderr.length > 0
+      ? this.#small
+      : undefined;
+  }
+
+  /** The hub does not take it with the report: it is sent like the output of a long job. */
+  async shipSmall(): Promise<void> {
+    const small = this.#small;
+    if (small === undefined) return;
+    this.#small = undefined;
+    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+    for (const stream of outputStreams) {
+      if (small[stream].length === 0) continue;
+      writeFileSync(this.#path(stream), small[stream], { mode: 0o600 });
+      this.follow(stream);
+    }
+    await this.finish();
   }
 
   /** Whether the attempt has left anything on disk. */
@@ -78,6 +109,8 @@ export class AttemptOutput {
 
   /** The SHA-256 of what the hub has of a stream. Valid after `finish`. */
   hashOf(stream: OutputStream): Promise<string> {
+    const small = this.#small?.[stream];
+    if (small !== undefined && small.length > 0) return Promise.resolve(sha256Hex(small));
     return this.#hashes.get(stream)?.digest() ?? Promise.resolve(emptySha256);
   }
 

@@ -178,6 +178,10 @@ export class FakeHub {
   }
 
   #finish({ items }: { items: Ending[] }): { status: number; body: unknown } {
+    for (const { job_id, small_output = {} } of items) {
+      for (const [stream, text] of Object.entries(small_output as Record<string, string>))
+        this.outputs.set(`${job_id}/output/${stream}`, Buffer.from(text, "base64"));
+    }
     this.endings.push(...items);
     return { status: 200, body: { items: items.map(({ job_id }) => ({ job_id, status: "completed" })) } };
   }

@@ -1,4 +1,4 @@
-import type { OutputSizes } from "../contract/worker-shapes.ts";
+import type { OutputSizes, SmallOutputText } from "../contract/worker-shapes.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import type { Lease } from "../signing/lease.ts";
 
@@ -6,8 +6,8 @@ const reasonCharsMax = 4000;
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
-/** What else the worker can tell of an attempt: how much output the hub has accepted, and when it started. */
-export type Told = { output?: OutputSizes; started_at?: number };
+/** What else the worker can tell of an attempt: how much output the hub has accepted, or all of it, and when it started. */
+export type Told = { output?: OutputSizes; small_output?: SmallOutputText; started_at?: number };
 type Reported = Told & { receipt?: string };
 
 /** One outcome for the hub, as JSON text: results are included as they were written, to the byte. */

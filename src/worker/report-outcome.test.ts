@@ -34,12 +34,7 @@ test("a hub that asks for output for ever gets the outcome all the same, without
 });
 
 test("a hub that does not know the sizes gets the end without them", async () => {
-  const details = { issues: [{ path: "output", message: "is not a known field" }] };
-  const ends = refuseEnds(({ output: told }) =>
-    told === undefined
-      ? null
-      : { code: "INVALID_ARGUMENT", message: "output: is not a known field", details },
-  );
+  const ends = refuseEnds(({ output: told }) => (told === undefined ? null : unknownField("output")));
   stage.hub.queue = [says("hello")];
   await start(stage);
   expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
@@ -97,17 +92,31 @@ test("what a function has logged is sent again too; one that says nothing makes 
 
 type Refusal = { code: string; message: string; details: object };
 
-/** Answers ends with what `judge` says to each of them, as long as it refuses; gives all that were told. */
+/**
+ * Answers ends with what `judge` says to each of them, as long as it refuses; gives all that were told. It is an old hub,
+ * which does not know that output can come with an end, so all of it is sent before.
+ */
 function refuseEnds(judge: (end: Ending) => Refusal | null): Ending[] {
   const ends: Ending[] = [];
   stage.hub.intercept = ({ path, body }: Call) => {
     if (path !== "/jobs/results") return undefined;
     const [end] = (body as { items: [Ending] }).items;
+    if ("small_output" in end)
+      return { status: 200, body: { items: [{ job_id: end.job_id, error: unknownField("small_output") }] } };
     const error = judge(end);
     ends.push(end);
     return error === null ? undefined : { status: 200, body: { items: [{ job_id: end.job_id, error }] } };
   };
   return ends;
+}
+
+function unknownField(path: string): Refusal {
+  const message = "is not a known field";
+  return {
+    code: "INVALID_ARGUMENT",
+    message: `${path}: ${message}`,
+    details: { issues: [{ path, message }] },
+  };
 }
 
 /** The hub has only this much of stdout left, and says so. */

@@ -1,4 +1,5 @@
-import { outputSizes } from "../contract/worker-shapes.ts";
+import { outputSizes, type SmallOutputText } from "../contract/worker-shapes.ts";
+import type { SmallOutput } from "../core/small-output.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -18,7 +19,7 @@ type EndFacts = {
   /** The hub does not know yet that a process has started. */
   isUnannounced?: boolean;
   endedAtMs: number;
-  output: Pick<AttemptOutput, "sizes" | "shipAgain" | "hashOf">;
+  output: Pick<AttemptOutput, "sizes" | "shipAgain" | "hashOf" | "small" | "shipSmall">;
 };
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
@@ -58,7 +59,8 @@ export async function reportOutcome(
 
 /**
  * The report contains how much output the hub has accepted, so that a hub that has lost some of it says so before it
- * accepts the end. It then gets the rest from our copy, and the end again. A hub that is older than this worker accepts
+ * accepts the end. It then gets the rest from our copy, and the end again. Little output is in the report itself; if the
+ * hub does not take it there, it is sent first, like that of a long job. A hub that is older than this worker accepts
  * only the fields that it knows, and gets the end without the others.
  */
 async function reportEnd(
@@ -76,6 +78,11 @@ async function reportEnd(
     if (reported.kind !== "refused") return reported;
     const unknown = unknownFields(reported).filter((name) => name in told);
     for (const name of unknown) leftOut.add(name);
+    const isRefusedWhole = unknown.includes("small_output") || reported.code === "TOO_LARGE";
+    if (isRefusedWhole && "small_output" in told) {
+      await output.shipSmall();
+      continue;
+    }
     if (unknown.length > 0) continue;
     if (reported.code !== "OUTPUT_INCOMPLETE" || !("output" in told)) return reported;
     await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
@@ -87,7 +94,15 @@ async function reportEnd(
 function toldOf({ output, startedAtMs, isUnannounced }: EndFacts): Told {
   return {
     ...(output.sizes === undefined ? {} : { output: output.sizes }),
+    ...(output.small === undefined ? {} : { small_output: inBase64(output.small) }),
     ...(isUnannounced && startedAtMs !== null ? { started_at: startedAtMs } : {}),
+  };
+}
+
+function inBase64({ stdout, stderr }: SmallOutput): SmallOutputText {
+  return {
+    ...(stdout.length === 0 ? {} : { stdout: stdout.toBase64() }),
+    ...(stderr.length === 0 ? {} : { stderr: stderr.toBase64() }),
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type RunContext,
   RunFailure,
   type RunOutcome,
+  type ShortRun,
   stoppedOutcome,
   stopReasonOf,
 } from "../runners/runner.ts";
@@ -15,10 +16,11 @@ import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
+import type { Isolation } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
 import type { TransferDeps } from "../transfer/transfer-deps.ts";
-import { Announcement, announceAfterMs, mayStartUnannounced } from "./announcement.ts";
+import { Announcement, announceAfterMs, holdMsOf, mayBeShort, mayStartUnannounced } from "./announcement.ts";
 import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
 import { fetchInputs } from "./fetch-inputs.ts";
@@ -103,7 +105,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   const announcement = new Announcement(deps, held);
   try {
     held.phase = "running";
-    const place = { dir, output, announcement };
+    const place = { dir, output, announcement, isHomeRemoved: false };
     const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, place);
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
@@ -121,7 +123,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     await deps.failpoint("worker.beforeReport");
     const isUnannounced = !isInProcess && !announcement.isAccepted;
     await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output, isUnannounced });
-    if (!isInProcess || output.hasFiles) await removeAttemptDir(deps.discards, dir);
+    if (output.hasFiles || !(isInProcess || place.isHomeRemoved)) await removeAttemptDir(deps.discards, dir);
   } catch (error) {
     deps.logger.error(
       { err: error, job_id: lease.job_id, attempt: lease.attempt },
@@ -135,7 +137,11 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
 }
 
 type AttemptFiles = { dir: string; output: AttemptOutput };
-type AttemptPlace = AttemptFiles & { announcement: Announcement };
+type AttemptPlace = AttemptFiles & {
+  announcement: Announcement;
+  /** The directory was there only while the process ran. */
+  isHomeRemoved: boolean;
+};
 type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: number | null };
 
 async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Promise<CarriedOut> {
@@ -153,7 +159,17 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
     if (isInProcess) refuseFiles(document);
     if (isInProcess) startedAtMs = deps.clock.nowMs();
     if (isInProcess) timers.push(watchFunction(deps, held, announcement));
-    else await makeAttemptDir(place.dir);
+    const isShort = !isInProcess && mayBeShort(document);
+    if (!isInProcess && !isShort) await makeAttemptDir(place.dir);
+    let isolated: Isolation | undefined;
+    /** From here on its time and its output are watched, and the hub learns of a start that it does not know yet. */
+    const watchProcess = (): void => {
+      const runningMs = deps.clock.nowMs() - (startedAtMs ?? deps.clock.nowMs());
+      timers.push(announcement.makeLater(isolated, { ms: Math.max(0, announceAfterMs - runningMs) }));
+      timers.push(armTimeout(deps, held, runningMs));
+      place.output.follow("stdout");
+      place.output.follow("stderr");
+    };
     const jobToken = storagePolicyOf(document) === null ? undefined : jobTokenSource(deps, held);
     const attempt = jobToken && {
       held,
@@ -168,14 +184,14 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
       jobToken,
       reportProgress: (percent, detail) => progress.report(percent, detail),
       async onStarted(isolation) {
-        if (mayStartUnannounced(document)) timers.push(announcement.makeLater(isolation));
-        else await announcement.make(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
+        isolated = isolation;
+        if (!mayStartUnannounced(document))
+          await announcement.make(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
         startedAtMs = deps.clock.nowMs();
         await deps.failpoint("worker.started");
-        timers.push(armTimeout(deps, held));
-        place.output.follow("stdout");
-        place.output.follow("stderr");
+        if (!isShort) watchProcess();
       },
+      short: isShort ? shortRun(deps, place, watchProcess) : undefined,
     });
     if (attempt === undefined || isInProcess) return { outcome, isInProcess, startedAtMs };
     return {
@@ -189,6 +205,17 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
     for (const timer of timers) timer.cancel();
     progress.stop();
   }
+}
+
+function shortRun(deps: RunDeps, place: AttemptPlace, onLong: () => void): ShortRun {
+  return {
+    holdMs: holdMsOf(deps.held.size),
+    onLong,
+    onHeld(output, isHomeRemoved) {
+      place.output.keepSmall(output);
+      place.isHomeRemoved = isHomeRemoved;
+    },
+  };
 }
 
 /** A function runs inside the worker, and nothing is prepared on disk for it. */
@@ -220,9 +247,10 @@ function armTimeout({ clock }: RunDeps, held: HeldJob, runningMs = 0): Timer {
 /** A function that has run for a while is announced, and from then on its time is watched. */
 function watchFunction(deps: RunDeps, held: HeldJob, announcement: Announcement): Timer {
   let timeout: Timer | undefined;
-  const timer = announcement.makeLater(undefined, () => {
+  const onMade = (): void => {
     timeout = armTimeout(deps, held, announceAfterMs);
-  });
+  };
+  const timer = announcement.makeLater(undefined, { onMade });
   return {
     cancel: () => {
       timer.cancel();

@@ -58,9 +58,9 @@ test("a launcher that is not there says so", async () => {
 });
 
 test("a launcher of another version is not used", async () => {
-  const launcher = launcherThat(`${ready(9)}; exec sleep 60`);
+  const launcher = launcherThat(`${ready(protocol.PROTOCOL_VERSION + 1)}; exec sleep 60`);
   await expect(launcher.start(plan)).rejects.toThrow(
-    `it uses protocol version 9 and not ${protocol.PROTOCOL_VERSION}; run \`npm run setup\``,
+    `it uses protocol version ${protocol.PROTOCOL_VERSION + 1} and not ${protocol.PROTOCOL_VERSION}; run \`npm run setup\``,
   );
 });
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { failureOf, resultOf } from "./scene.ts";
+import type { SmallOutput } from "../../src/core/small-output.ts";
+import type { ClaimedJob } from "../../src/store/store.ts";
+import { failureOf, fenceOf, resultOf } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
@@ -19,6 +21,76 @@ export function describeOutputs(create: () => StoreUnderTest): void {
       await scene().change(claimed, resultOf("1"));
       return claimed.job.id;
     };
+
+    const small = { stdout: Buffer.from("hello"), stderr: Buffer.from([0, 255, 10]) };
+    const endWith = async (
+      claimed: ClaimedJob,
+      smallOutput: SmallOutput,
+      change: ReturnType<typeof resultOf> | ReturnType<typeof failureOf> = resultOf("1"),
+    ) => {
+      const fence = fenceOf(claimed);
+      const [answer] = await scene().store.changeJobs({
+        changes: [{ jobId: claimed.job.id, change: { ...change, fence }, smallOutput }],
+        rules: scene().rules,
+        origin: null,
+      });
+      return answer!;
+    };
+    const smallOf = (jobId: string, attempt = 1) => scene().store.getSmallOutput({ jobId, attempt });
+
+    it("that comes with a refused end is not kept", async () => {
+      const claimed = await scene().submitAndStart();
+      await scene().change(claimed, resultOf("1"));
+      expect(await endWith(claimed, small, resultOf("2"))).toMatchObject({ kind: "refused" });
+      expect(await smallOf(claimed.job.id)).toBeNull();
+      expect(await keptBytes()).toBe(0);
+    });
+
+    it("that comes with an end and is more than its tenant allows for a stream refuses the end", async () => {
+      const claimed = await scene().submitAndStart();
+      const { tenantId } = claimed.job;
+      const put = (max_output_bytes: number) =>
+        scene().store.putQuota({ tenantId, quota: { max_output_bytes }, nowMs: scene().nowMs, origin: null });
+      await put(4);
+      expect(await endWith(claimed, small)).toMatchObject({ kind: "refused", code: "TOO_LARGE" });
+      expect(await scene().store.getJob({ jobId: claimed.job.id })).toMatchObject({
+        job: { status: "running" },
+      });
+      await put(5);
+      expect(await endWith(claimed, small)).toMatchObject({ kind: "moved" });
+    });
+
+    it("that comes with an end is kept with it, each attempt its own, and counted", async () => {
+      const claimed = await scene().submitAndStart();
+      const { id } = claimed.job;
+      expect(await endWith(claimed, small, failureOf("EXECUTION_ERROR"))).toMatchObject({ kind: "moved" });
+      await scene().reopen();
+      const kept = await smallOf(id);
+      expect(Buffer.from(kept!.stdout)).toEqual(small.stdout);
+      expect(Buffer.from(kept!.stderr)).toEqual(small.stderr);
+      expect(await smallOf(id, 2)).toBeNull();
+      expect(await smallOf(scene().newId())).toBeNull();
+      expect(await keptBytes()).toBe(8);
+      expect((await scene().store.getJob({ jobId: id }))!.output.sizes).toEqual({
+        1: { stdout: 5, stderr: 3 },
+      });
+    });
+
+    it("that came with an end goes when room is made, and with its job", async () => {
+      const [first, second] = [await scene().submitAndStart(), await scene().submitAndStart()];
+      for (const claimed of [first, second]) {
+        scene().nowMs += 1_000;
+        await endWith(claimed, small);
+      }
+      expect((await drop(8)).dropped).toEqual([{ jobId: first.job.id, attempts: [1], bytes: 8 }]);
+      expect(await smallOf(first.job.id)).toBeNull();
+      expect(await smallOf(second.job.id)).not.toBeNull();
+      scene().nowMs += 1_000;
+      const nowMs = scene().nowMs;
+      await scene().store.pruneJobs({ endedBefore: nowMs, quarantinedBefore: nowMs, limit: 10, nowMs });
+      expect(await smallOf(second.job.id)).toBeNull();
+      expect(await keptBytes()).toBe(0);
+    });
 
     it("is not noted of a job that is not there", async () => {
       expect(await note(scene().newId(), 1, { stdout: 5 })).toBe(0);

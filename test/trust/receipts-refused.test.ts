@@ -51,6 +51,21 @@ describe("a receipt that does not hold", () => {
     expect(await readJob(held.id)).toMatchObject({ status: "completed" });
   });
 
+  test("about other output than what came with it names the worker too", async () => {
+    const send = async (said: string) => {
+      const held = await signedRunningJob(hub);
+      const receipt = await receiptFor(hub, held, { result: 1, stdout_sha256: sha256Hex(said) });
+      const small_output = { stdout: Buffer.from("hello").toString("base64") };
+      const body = { ...held.fence, result: 1, receipt, small_output };
+      await hub.must("POST", `/jobs/${held.id}/result`, { token: hub.admin, body });
+      return held.id;
+    };
+    const honest = await send("hello");
+    const lying = await send("other");
+    await eventually("the refusal", () => refusals(lying).length === 1);
+    expect(refusals(honest)).toEqual([]);
+  });
+
   test.each([
     ["by another key", () => signText(generateSigningKey().signingKey, "x")],
     ["that is no signature", () => "base64:nonsense"],

@@ -7,6 +7,7 @@ import { sqliteUnderTest } from "../../../test/store-contract/sqlite-under-test.
 import { useScene } from "../../../test/store-contract/use-scene.ts";
 import { FolderOutputs } from "../../output/folder/folder-outputs.ts";
 import { jobOutputDir, outputPath } from "../../output/folder/output-path.ts";
+import { KeptOutputs } from "../../output/kept-outputs.ts";
 import type { Store } from "../../store/store.ts";
 import { OutputSurvey } from "./output-survey.ts";
 import { OutputTally } from "./output-tally.ts";
@@ -111,7 +112,7 @@ function surveyOn(store: Store): OutputSurvey {
   const logger = pino({}, { write: (line: string) => void log.push(line) });
   return new OutputSurvey({
     store,
-    outputs: new FolderOutputs(outputsDir),
+    outputs: new KeptOutputs(new FolderOutputs(outputsDir), store),
     outputTally: new OutputTally(store),
     logger,
   });

@@ -14,7 +14,6 @@ export class OutputTally {
   readonly #unnoted = new Map<string, Map<number, AttemptOutput>>();
   /** The store's last answer. Jobs that were deleted since may still be included. */
   keptBytes = 0;
-  #isAsked = false;
 
   constructor(store: Pick<OutputStore, "noteOutputs">) {
     this.#store = store;
@@ -34,10 +33,10 @@ export class OutputTally {
     if (outputs.length > 0) await this.#note(outputs);
   }
 
-  /** Has the store record everything, and asks it for the total if that is not known yet. */
+  /** Has the store record everything, and asks it for the total: it knows of outputs that came with their end. */
   async noteAll(): Promise<void> {
-    if (!this.#isAsked) await this.#note([]);
     const jobIds = [...this.#unnoted.keys()];
+    if (jobIds.length === 0) await this.#note([]);
     for (let at = 0; at < jobIds.length; at += attemptsPerAct) {
       await this.noteJobs(jobIds.slice(at, at + attemptsPerAct));
     }
@@ -52,7 +51,6 @@ export class OutputTally {
   async #note(outputs: AttemptOutput[]): Promise<void> {
     try {
       this.keptBytes = (await this.#store.noteOutputs({ outputs })).keptBytes;
-      this.#isAsked = true;
     } catch (error) {
       for (const output of outputs) this.#giveBack(output);
       throw error;

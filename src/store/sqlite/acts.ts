@@ -42,6 +42,7 @@ import { pruneReceiptSignatures } from "./receipt-signatures.ts";
 import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
 import { skipEvents } from "./skip-events.ts";
+import { getSmallOutput } from "./small-outputs.ts";
 import { addStatistics } from "./statistics-acts.ts";
 import { submitJobs } from "./submit-jobs.ts";
 import { createToken, findToken, refreshToken, revokeToken } from "./token-acts.ts";
@@ -84,6 +85,7 @@ const acts: Acts = {
   noteOutputs,
   dropOutputs,
   getOutputNotes,
+  getSmallOutput,
   openUploads,
   reserveUpload,
   noteStoreUpload,

@@ -1,11 +1,13 @@
 import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
+import { largerStream, outputTooLargeText } from "../../core/small-output.ts";
 import { briefOf } from "../job-brief.ts";
 import type { ChangeAnswer, JobChange, ReceiptSignature } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJob } from "./job-row.ts";
 import { saveReceiptSignature } from "./receipt-signatures.ts";
+import { keepSmallOutput } from "./small-outputs.ts";
 import { type WriteAnswer, writeJob } from "./write-job.ts";
 
 type ChangeInput = {
@@ -28,7 +30,15 @@ export function changeJobs(context: Context, input: ChangeInput): ChangeAnswer[]
   return answers;
 }
 
-export function changeJob(context: Context, { jobId, change }: JobChange, how: ChangeContext): WriteAnswer {
+export function changeJob(context: Context, asked: JobChange, how: ChangeContext): WriteAnswer {
+  const { jobId, change, smallOutput } = asked;
   const job = context.held.get(jobId) ?? loadJob(context, jobId);
-  return job === null ? { kind: "unknown" } : writeJob(context, job, change, how);
+  if (job === null) return { kind: "unknown" };
+  if (smallOutput === undefined) return writeJob(context, job, change, how);
+  const bytesMax = context.book.quota(job.tenantId).max_output_bytes ?? Number.MAX_SAFE_INTEGER;
+  if (largerStream(smallOutput) > bytesMax)
+    return { kind: "refused", code: "TOO_LARGE", message: outputTooLargeText(bytesMax), job };
+  const answer = writeJob(context, job, change, how);
+  if (answer.kind === "moved") keepSmallOutput(context, answer.job, smallOutput);
+  return answer;
 }

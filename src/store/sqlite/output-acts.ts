@@ -1,8 +1,10 @@
 import { jobEvent } from "../../core/events.ts";
-import { type AttemptOutput, type DroppedOutput, keptAttempts, noted } from "../output-store.ts";
+import { type AttemptOutput, type DroppedOutput, keptAttempts } from "../output-store.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { loadJob } from "./job-row.ts";
+import { noteOutput, type OutputRow, outputRow } from "./note-output.ts";
+import { removeSmallOutputs } from "./small-outputs.ts";
 
 /** Records how much attempts have written so far. */
 export function noteOutputs(
@@ -11,30 +13,6 @@ export function noteOutputs(
 ): { keptBytes: number } {
   for (const output of outputs) noteOutput(context, output);
   return { keptBytes: context.tallies.get("output_bytes") };
-}
-
-type OutputRow = {
-  seq: number;
-  output_sizes: string | null;
-  output_bytes: number;
-  output_dropped_through: number;
-};
-
-/** These columns are not part of a record, so a cached record can neither be wrong about them nor overwrite them. */
-function noteOutput(context: Context, output: AttemptOutput): void {
-  const row = context.sql.first<OutputRow>(
-    "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE id = ?",
-    output.jobId,
-  );
-  if (row === null || output.attempt <= row.output_dropped_through) return;
-  const { sizes, difference } = noted(JSON.parse(row.output_sizes ?? "{}"), output);
-  context.sql.run(
-    "UPDATE jobs SET output_sizes = ?, output_bytes = ? WHERE seq = ?",
-    JSON.stringify(sizes),
-    row.output_bytes + difference,
-    row.seq,
-  );
-  context.tallies.add("output_bytes", difference);
 }
 
 export function getOutputNotes(
@@ -78,15 +56,13 @@ export function dropOutputs(
 
 function dropOutput(context: Context, jobId: string, nowMs: number): DroppedOutput {
   const job = loadJob(context, jobId)!;
-  const row = context.sql.first<OutputRow>(
-    "SELECT seq, output_sizes, output_bytes, output_dropped_through FROM jobs WHERE seq = ?",
-    job.seq,
-  )!;
+  const row = context.sql.first<OutputRow>(`${outputRow} WHERE seq = ?`, job.seq)!;
   const attempts = keptAttempts(JSON.parse(row.output_sizes ?? "{}"), row.output_dropped_through);
   context.sql.run(
     "UPDATE jobs SET output_bytes = 0, output_dropped_through = attempt, event_count = event_count + 1 WHERE seq = ?",
     job.seq,
   );
+  removeSmallOutputs(context, job.seq);
   context.tallies.add("output_bytes", -row.output_bytes);
   const removed = { event: "OUTPUT_REMOVED", details: { bytes: row.output_bytes, attempts } } as const;
   appendEvent(context, jobEvent(job, removed, { ts: nowMs, jobSeq: job.eventCount + 1, origin: null }));

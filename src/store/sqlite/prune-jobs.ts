@@ -8,6 +8,7 @@ import { appendEvent } from "./event-log.ts";
 import { keepReceipt } from "./kept-receipts.ts";
 import { dropJobObjects } from "./object-acts.ts";
 import { closeEmptyQueue } from "./queue-rows.ts";
+import { removeSmallOutputs } from "./small-outputs.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number; nowMs: number };
 type Prunable = Pick<
@@ -31,6 +32,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
     dropJobObjects(context, job.id);
     appendEvent(context, jobRemoved(job, input.nowMs));
     context.notice.job(job.id);
+    removeSmallOutputs(context, job.seq);
     context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
     countJob(context, job, job.status, -1);
     context.tallies.add("output_bytes", -job.output_bytes);

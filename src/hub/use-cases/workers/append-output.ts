@@ -1,5 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
 import type { OutputStream } from "../../../core/output-stream.ts";
+import { outputTooLargeText } from "../../../core/small-output.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findHeldJob } from "./find-held-job.ts";
@@ -10,7 +11,7 @@ export async function appendOutput(
   call: AttemptCall & { stream: OutputStream; offset: number; bytes: Uint8Array },
 ): Promise<{ size: number }> {
   const { job } = await findHeldJob(deps, call);
-  await checkSize(deps, { tenantId: job.tenantId, end: call.offset + call.bytes.length });
+  await checkSize(deps, job.tenantId, call.offset + call.bytes.length);
   const output = { jobId: call.jobId, attempt: job.attempt, stream: call.stream };
   const appended = await deps.outputs.append(output, { offset: call.offset, bytes: call.bytes });
   deps.outputTally.set(output, appended.size);
@@ -18,11 +19,12 @@ export async function appendOutput(
   return appended;
 }
 
-async function checkSize(deps: HubDeps, output: { tenantId: string; end: number }): Promise<void> {
-  const quota = await deps.quotas.get(output.tenantId);
+async function checkSize(deps: HubDeps, tenantId: string, bytes: number): Promise<void> {
+  const quota = await deps.quotas.get(tenantId);
   const bytesMax = Math.min(deps.settings.maxOutputBytes, quota.max_output_bytes ?? Number.MAX_SAFE_INTEGER);
-  if (output.end <= bytesMax) return;
-  throw new WritError("TOO_LARGE", `an attempt may write at most ${bytesMax} bytes to each stream`, {
-    bytes_max: bytesMax,
-  });
+  if (bytes > bytesMax) throw outputTooLarge(bytesMax);
+}
+
+export function outputTooLarge(bytesMax: number): WritError {
+  return new WritError("TOO_LARGE", outputTooLargeText(bytesMax), { bytes_max: bytesMax });
 }

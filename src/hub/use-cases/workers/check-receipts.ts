@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { WritError } from "../../../core/errors.ts";
 import type { OutputStream } from "../../../core/output-stream.ts";
+import type { SmallOutput } from "../../../core/small-output.ts";
 import type { OutputName } from "../../../output/outputs.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { loadVerifyingKey, verifyText } from "../../../signing/ed25519.ts";
@@ -27,6 +28,8 @@ type ReportedReceipt = {
   exitCode: number | null;
   result: string | null;
   outputFiles: string | null;
+  /** All of the output, if it came with the report. */
+  smallOutput?: SmallOutput | undefined;
 };
 
 type ReceiptRefusal = { workerId: string; job: JobBrief; reason: string };
@@ -64,7 +67,7 @@ async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceip
     if (error instanceof WritError) return error.message;
     throw error;
   }
-  const output = await outputHashes(deps, job);
+  const output = await outputHashes(deps, told);
   const expected: Partial<Receipt> = {
     job_id: job.id,
     attempt: job.attempt,
@@ -95,10 +98,19 @@ async function isOutputDropped({ store }: Deps, job: JobBrief): Promise<boolean>
   return stored === null || stored.output.throughAttempt >= job.attempt;
 }
 
-async function outputHashes(deps: Deps, { id, attempt }: JobBrief): Promise<Record<OutputStream, string>> {
-  const sizes = await deps.outputs.sizes({ jobId: id, attempt });
+async function outputHashes(
+  deps: Deps,
+  { job: { id, attempt }, smallOutput }: ReportedReceipt,
+): Promise<Record<OutputStream, string>> {
+  if (smallOutput !== undefined)
+    return { stdout: hashBytes(smallOutput.stdout), stderr: hashBytes(smallOutput.stderr) };
+  const sizes = await deps.outputs.appendedSizes({ jobId: id, attempt });
   const hashOf = (stream: OutputStream) => outputHash(deps, { jobId: id, attempt, stream }, sizes[stream]);
   return { stdout: await hashOf("stdout"), stderr: await hashOf("stderr") };
+}
+
+function hashBytes(bytes: Uint8Array): string {
+  return bytes.length === 0 ? emptySha256 : createHash("sha256").update(bytes).digest("hex");
 }
 
 async function outputHash({ outputs }: Deps, output: OutputName, size: number): Promise<string> {

@@ -5,6 +5,7 @@ import {
   type OutputSizes,
   type ResultRequest,
   resultItem,
+  type SmallOutputText,
 } from "../../../contract/worker-shapes.ts";
 import type { AttemptReport, Change } from "../../../core/change.ts";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
@@ -12,6 +13,7 @@ import type { Origin } from "../../../core/events.ts";
 import { classify } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
+import type { SmallOutput } from "../../../core/small-output.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { ChangeAnswer, JobBrief } from "../../../store/store.ts";
@@ -24,6 +26,7 @@ import { checkOutputFiles } from "./check-output-files.ts";
 import type { ReceiptBatch } from "./check-receipts.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { keptReceipt, type Signed, signedList, signedReceipt } from "./keep-receipts.ts";
+import { checkSmallOutput, readSmallOutput } from "./small-output.ts";
 import { syncOutput } from "./sync-output.ts";
 
 type Caller = { identity: Identity; origin: Origin };
@@ -34,7 +37,8 @@ type Ending = {
   jobId: string;
   change: ResultChange | FailChange;
   receiptText: string | undefined;
-  output: OutputSizes | undefined;
+  output?: OutputSizes | undefined;
+  smallOutput?: SmallOutput | undefined;
 };
 type ResultChange = Extract<Change, { act: "result" }>;
 type FailChange = Extract<Change, { act: "fail" }>;
@@ -60,11 +64,12 @@ export async function failJob(deps: HubDeps, call: Call & { body: FailRequest })
 }
 
 function endingOf(
-  { jobId, body }: { jobId: string; body: { output?: OutputSizes } },
+  { jobId, body }: { jobId: string; body: { output?: OutputSizes; small_output?: SmallOutputText } },
   change: Ending["change"],
   receiptText: string | undefined,
 ): Ending {
-  return { jobId, change, receiptText, output: body.output };
+  const smallOutput = readSmallOutput(body.small_output);
+  return { jobId, change, receiptText, output: body.output, smallOutput };
 }
 
 type ItemAnswer =
@@ -114,6 +119,7 @@ async function durably(
 async function secureOutput(deps: HubDeps, identity: Identity, ending: Ending): Promise<void> {
   if (!(await isWithinReach(deps, { identity, jobId: ending.jobId }))) return;
   await checkOutputFiles(deps, ending);
+  await checkSmallOutput(deps, ending);
   await checkOutput(deps, ending);
   await syncOutput(deps, ending.jobId);
 }
@@ -172,7 +178,7 @@ export async function finishAttempt(
 async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): Promise<ChangeAnswer[]> {
   await deps.failpoint("result.beforeCommit");
   const rules = rulesNow(deps);
-  const changes = endings.map(({ jobId, change }) => ({ jobId, change }));
+  const changes = endings.map(({ jobId, change, smallOutput }) => ({ jobId, change, smallOutput }));
   const receiptSignature = signed && { ...signed, createdAt: rules.nowMs };
   // In the same group of writes, and before the result makes the row large. If it fails, it is recorded later.
   const noted = deps.outputTally.noteJobs(changes.map(({ jobId }) => jobId)).catch(() => {});
@@ -187,11 +193,14 @@ async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): P
 }
 
 /** What has to be checked of an outcome: nothing unless it was accepted and came with a receipt. */
-function toCheck({ change, receiptText }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
+function toCheck(
+  { change, receiptText, smallOutput }: Ending,
+  answer: ChangeAnswer,
+): ReceiptBatch["receipts"] {
   if (answer.kind !== "moved" || receiptText === undefined) return [];
   const { exitCode, outputFiles } = change;
   const result = change.act === "result" ? change.result : change.partialResult;
-  return [{ job: answer.job, text: receiptText, exitCode, result, outputFiles }];
+  return [{ job: answer.job, text: receiptText, exitCode, result, outputFiles, smallOutput }];
 }
 
 async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {

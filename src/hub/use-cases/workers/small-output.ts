@@ -1,0 +1,46 @@
+import type { SmallOutputText } from "../../../contract/worker-shapes.ts";
+import { invalidArgument } from "../../../core/errors.ts";
+import { largerStream, type SmallOutput, smallOutputBytesMax } from "../../../core/small-output.ts";
+import type { HubDeps } from "../../deps.ts";
+import { outputTooLarge } from "./append-output.ts";
+
+/** The output that came with the end of an attempt; undefined if none came, or nothing was written. */
+export function readSmallOutput(text: SmallOutputText | undefined): SmallOutput | undefined {
+  if (text === undefined) return undefined;
+  const output = { stdout: decode("stdout", text.stdout), stderr: decode("stderr", text.stderr) };
+  const bytes = output.stdout.length + output.stderr.length;
+  if (bytes > smallOutputBytesMax) {
+    const message = `has ${bytes} bytes; at most ${smallOutputBytesMax} bytes of both streams together can come with the end, append more with POST /jobs/:id/output/:stream`;
+    throw invalidArgument({ path: "small_output", message });
+  }
+  return bytes === 0 ? undefined : output;
+}
+
+function decode(stream: keyof SmallOutput, text = ""): Uint8Array {
+  try {
+    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
+  } catch {
+    throw invalidArgument({ path: `small_output.${stream}`, message: "must be base64 with its padding" });
+  }
+}
+
+type Ending = {
+  jobId: string;
+  change: { fence: { attempt: number | null } };
+  smallOutput?: SmallOutput | undefined;
+};
+
+/** The store checks what the tenant allows, in the same transaction. An attempt that has appended some cannot have written something else. */
+export async function checkSmallOutput(deps: HubDeps, { jobId, change, smallOutput }: Ending): Promise<void> {
+  if (smallOutput === undefined) return;
+  const { attempt } = change.fence;
+  if (attempt === null)
+    throw invalidArgument({ path: "small_output", message: "needs the attempt that wrote it: send attempt" });
+  const appended = await deps.outputs.appendedSizes({ jobId, attempt });
+  if (appended.stdout + appended.stderr > 0) {
+    const message = "this attempt has appended output; append the rest too";
+    throw invalidArgument({ path: "small_output", message });
+  }
+  const bytesMax = deps.settings.maxOutputBytes;
+  if (largerStream(smallOutput) > bytesMax) throw outputTooLarge(bytesMax);
+}
