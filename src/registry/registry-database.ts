@@ -1,6 +1,6 @@
 import { lstatSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { hasCode, WritError } from "../core/errors.ts";
+import { dirname, join } from "node:path";
+import { hasCode, isDiskFull, WritError } from "../core/errors.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { Connection } from "../store/sqlite/connection.ts";
 import { isBusy, storeUnavailable } from "../store/sqlite/sqlite-error.ts";
@@ -78,7 +78,7 @@ async function withConnection<T>(dir: string, place: RegistryPlace, act: (sql: C
   try {
     return act(sql);
   } catch (error) {
-    throw isSqlite(error) ? storeUnavailable(error) : error;
+    throw isSqlite(error) ? unavailable(storeUnavailable(error).message, dir) : error;
   } finally {
     sql.close();
   }
@@ -97,7 +97,8 @@ async function open(path: string, { clock = systemClock }: RegistryPlace): Promi
         throw error;
       }
     } catch (error) {
-      if (!isBusy(error) || tries === openTriesMax) throw isSqlite(error) ? storeUnavailable(error) : error;
+      if (!isBusy(error) || tries === openTriesMax)
+        throw isSqlite(error) ? unavailable(storeUnavailable(error).message, dirname(path)) : error;
       await clock.sleep(openPauseMs);
     }
   }
@@ -139,8 +140,15 @@ export function keepOutOfGit(dir: string): void {
   try {
     writeFileSync(join(dir, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 });
   } catch (error) {
+    if (isDiskFull(error)) throw unavailable(`the disk of ${dir} is full; nothing was changed`, dir);
     if (!hasCode(error, "EEXIST")) throw error;
   }
+}
+
+/** There is no hub here whose log could say more. */
+function unavailable(message: string, dir: string): WritError {
+  const advice = `look at the disk of ${dir} and try again, or name another directory with --registry-dir`;
+  return new WritError("STORE_UNAVAILABLE", message, { advice });
 }
 
 function isSqlite(error: unknown): boolean {

@@ -46,6 +46,7 @@ test.each([
   ["topic-prefix: ", { topicPrefix: "$SYS/a" }],
   ["broker: is not the address of a broker", { broker: "http://host" }],
   ["broker: is not the address of a broker", { broker: "mqtt://host/path" }],
+  ["broker: is not the address of a broker", { broker: "mqtts://host:0" }],
   ["broker: must not contain a password", { broker: "mqtt://user:secret@host" }],
   ["password-env: is not the name of a variable", { broker: "mqtt://host", passwordEnv: "a b" }],
   ["password-env: names the password of a broker", { passwordEnv: "SECRET" }],

@@ -25,9 +25,9 @@ export function defaultPort(tls: boolean): number {
   return tls ? 8883 : 1883;
 }
 
-function isBrokerUrl({ protocol, hostname, pathname, search, hash, username }: URL): boolean {
+function isBrokerUrl({ protocol, hostname, port, pathname, search, hash, username }: URL): boolean {
   const isMqtt = protocol === "mqtt:" || protocol === "mqtts:";
   const hasMore = !["", "/"].includes(pathname) || search !== "" || hash !== "";
   // A lone % cannot be decoded.
-  return isMqtt && hostname !== "" && !hasMore && !/%(?![0-9a-f]{2})/i.test(username);
+  return isMqtt && hostname !== "" && port !== "0" && !hasMore && !/%(?![0-9a-f]{2})/i.test(username);
 }
