@@ -1,7 +1,7 @@
-import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { heardJobs } from "../mqtt/heard-jobs.ts";
+import { listenOn, ratiosOf, shownRatios, timeJobs } from "../support/broker-troubles.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, completedJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
@@ -66,29 +66,9 @@ withBroker("F-49: a broker that is slow gets everything, in order", async () => 
 });
 
 test("F-49: jobs take as long with a broker that is away, silent or refusing as without one", async () => {
-  const silent = await listenOn(() => {});
-  const rude = await listenOn((near) => void near.end(Buffer.from([0x20, 2, 0, 5])));
-  const closed = await closedPort();
-  const hubs = {
-    none: await hubWith(),
-    away: await hubWith({ WRIT_MQTT_URL: `mqtt://127.0.0.1:${closed}` }),
-    silent: await hubWith({ WRIT_MQTT_URL: `mqtt://127.0.0.1:${silent}` }),
-    refusing: await hubWith({ WRIT_MQTT_URL: `mqtt://127.0.0.1:${rude}` }),
-  };
-  const times: Record<string, number[]> = { none: [], away: [], silent: [], refusing: [] };
-  // In turns, so that whatever else the machine does slows all of them alike.
-  for (let round = 0; round < 60; round++) {
-    for (const [name, hub] of Object.entries(hubs)) {
-      const startedMs = performance.now();
-      await completedJob(hub);
-      times[name]!.push(performance.now() - startedMs);
-    }
-  }
-  const median = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
-  const ratios = ["away", "silent", "refusing"].map((name) => median(times[name]!) / median(times["none"]!));
-  console.log(
-    `F-49: time of a job, broker away, silent, refusing : none = ${ratios.map((r) => r.toFixed(2))}`,
-  );
+  const times = await timeJobs((round) => round < 60);
+  const ratios = ratiosOf(times, 0.5);
+  console.log(`F-49: time of a job, broker away, silent, refusing : none = ${shownRatios(ratios)}`);
   // Three calls a job; a job that waited for a broker would take hundreds of times as long.
   for (const ratio of ratios) expect(ratio).toBeLessThan(2);
 });
@@ -135,30 +115,6 @@ async function runJobs(
   let begun = 0;
   await Promise.all([lane(), lane(), lane(), lane()]);
   return ids;
-}
-
-async function listenOn(onSocket: (socket: Socket) => void): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    sockets.add(socket.on("error", () => {}));
-    onSocket(socket);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** Each piece is a while on its way, in both directions. */
