@@ -1,6 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { drainPort } from "./drain-port.ts";
 import { loadFailpoint } from "./failpoint.ts";
+import { LogPause } from "./log-pause.ts";
 import { Reader } from "./reader.ts";
 import type { FromThread, ReaderSettings, ToThread } from "./wire.ts";
 
@@ -8,9 +9,13 @@ import type { FromThread, ReaderSettings, ToThread } from "./wire.ts";
 export async function serveReads(port: MessagePort, settings: ReaderSettings): Promise<void> {
   const post = (message: FromThread): void => port.postMessage(message);
   const reader = new Reader(settings, await loadFailpoint(settings.failpointModule));
+  const pause = new LogPause(settings.path);
   port.on("message", (message: ToThread) => {
     const { requests, isClosing } = drainPort(port, message);
-    for (const request of requests) post({ kind: "read", answer: reader.answer(request) });
+    for (const request of requests) {
+      pause.pauseIfLong();
+      post({ kind: "read", answer: reader.answer(request) });
+    }
     if (!isClosing) return;
     reader.close();
     port.close();
