@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { traceparentOf } from "../client/options.ts";
 import { resolveHome } from "../runtime/home.ts";
 import { boolean, loadSettings, type SettingValues, text } from "../runtime/settings.ts";
 import type { YamlFile } from "../runtime/yaml-file.ts";
@@ -50,6 +51,7 @@ const settings = {
 export type Connection = Omit<SettingValues<typeof settings>, keyof GivenCredential> & {
   home: string;
   credential: Credential;
+  traceparent: string | undefined;
 };
 
 /** The home that the command is about. Of several --home, the one nearest to the command counts. */
@@ -76,6 +78,7 @@ export async function loadConnection(context: CliContext, command: Command): Pro
     ca: all.ca,
     allowInsecure: all.allowInsecure,
     home,
+    traceparent: traceparentOf(env),
     credential: chooseCredential(credentialSources({ flags: given, env, file }), context.osUser),
   };
 }

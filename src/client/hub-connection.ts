@@ -24,6 +24,7 @@ export class HubConnection {
   readonly clock: Clock;
   readonly random: () => number;
   readonly #options: WritOptions;
+  readonly #traceHeaders: Headers;
   #exchanged: Promise<ExchangedToken> | undefined;
   #current: { target: HubTarget; client: HttpClient } | undefined;
   #mayHaveMoved = false;
@@ -31,6 +32,7 @@ export class HubConnection {
 
   constructor(options: WritOptions) {
     this.#options = options;
+    this.#traceHeaders = options.traceparent === undefined ? {} : { traceparent: options.traceparent };
     this.clock = options.clock ?? systemClock;
     this.random = options.random ?? Math.random;
   }
@@ -82,7 +84,7 @@ export class HubConnection {
     const client = await this.#open();
     const token = await this.#exchangedToken();
     try {
-      return await act(client, token === undefined ? {} : { authorization: `Bearer ${token}` });
+      return await act(client, { ...this.#traceHeaders, ...(token && { authorization: `Bearer ${token}` }) });
     } catch (error) {
       if (hasCode(error, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
       throw error;

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { WritError } from "../core/errors.ts";
+import { parseTraceparent } from "../core/trace-context.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { resolveHome } from "../runtime/home.ts";
 import { findCheckout } from "./checkout.ts";
@@ -18,13 +19,18 @@ export type WritOptions = {
   caFile?: string | undefined;
   /** Allows plain http:// to another machine. */
   allowInsecure?: boolean | undefined;
+  /** The trace that this client's jobs belong to (W3C `traceparent`); a job that has its own keeps it. */
+  traceparent?: string | undefined;
   clock?: Clock | undefined;
   random?: (() => number) | undefined;
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The options from the environment: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE. */
+/**
+ * The options from the environment: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE, and
+ * TRACEPARENT, as a job of ours and other programs set it.
+ */
 export function optionsFromEnvironment(env: Environment): WritOptions {
   return {
     url: env["WRIT_HUB_URL"] || undefined,
@@ -32,7 +38,13 @@ export function optionsFromEnvironment(env: Environment): WritOptions {
     home: resolveHome({ env, checkoutDir: findCheckout(import.meta.url), userHome: homedir() }),
     caFile: env["WRIT_CA_FILE"] || undefined,
     allowInsecure: flagOf(env, "WRIT_ALLOW_INSECURE"),
+    traceparent: traceparentOf(env),
   };
+}
+
+/** One that cannot be read is ignored, as the standard demands. */
+export function traceparentOf({ TRACEPARENT: given = "" }: Environment): string | undefined {
+  return parseTraceparent(given) === null ? undefined : given;
 }
 
 /** An empty one is refused: it may be a missing secret, and the home's administrator would act instead. */

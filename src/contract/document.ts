@@ -12,6 +12,7 @@ import {
   storagePrefix,
   tenantId,
   text,
+  traceparent,
   userId,
 } from "./fields.ts";
 import { runSpec, timeoutSecMax } from "./kinds.ts";
@@ -68,6 +69,7 @@ export const jobDocument = z.strictObject({
   params: anyJson.optional(),
   output_location: outputLocation.optional(),
   storage_access_policy: storageAccessPolicy.optional(),
+  traceparent: traceparent.optional(),
 });
 
 export type JobDocument = z.infer<typeof jobDocument>;

@@ -9,6 +9,7 @@ import {
 } from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
 import { timeMsMax } from "../core/time-text.ts";
+import { formatTraceparent, parseTraceparent, traceparentHelp } from "../core/trace-context.ts";
 
 /** The small shapes that many routes share. Each message says what is allowed, because people read it. */
 
@@ -39,6 +40,15 @@ export const folderId = pattern(
 );
 /** The same, kept without its prefix. */
 export const sha256Digits = sha256Text.overwrite((text) => text.replace("sha256:", ""));
+/** Kept in version 00, so that every program reads it. */
+export const traceparent = z
+  .string()
+  .refine((given) => parseTraceparent(given) !== null, `must be ${traceparentHelp}`)
+  .overwrite((given) => {
+    const context = parseTraceparent(given);
+    return context === null ? given : formatTraceparent(context);
+  })
+  .meta({ description: "Where the job belongs in a trace (W3C Trace Context)" });
 export const leaseToken = pattern(/^[A-Za-z0-9_-]{16,128}$/, "the token of the lease");
 
 export function text(min: number, max: number) {

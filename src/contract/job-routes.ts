@@ -30,6 +30,10 @@ const foundView = z.object({
   next: z.int().nullable().meta({ description: "`from` of the next call; null when all is searched" }),
 });
 
+const traceHeaders = {
+  traceparent: { description: "The caller's trace context (W3C), for jobs whose body has none" },
+} as const;
+
 export const jobRoutes = {
   submitJob: route({
     method: "POST",
@@ -37,6 +41,7 @@ export const jobRoutes = {
     who: ["user"],
     summary: "Submit a job",
     body: jobSubmission,
+    headers: traceHeaders,
     bodyBytesMax: bodyBytes.ordinary,
     answers: {
       201: { description: "Accepted and durable", shape: accepted },
@@ -50,6 +55,7 @@ export const jobRoutes = {
     who: ["user"],
     summary: "Start a command as a job; the hub sets what is left out, as StartJob over gRPC does",
     body: startRequest,
+    headers: traceHeaders,
     bodyBytesMax: bodyBytes.ordinary,
     answers: {
       201: { description: "Accepted and durable", shape: accepted },
@@ -63,6 +69,7 @@ export const jobRoutes = {
     who: ["user"],
     summary: "Submit up to 1000 jobs; all are accepted, or none",
     body: jobBatch,
+    headers: traceHeaders,
     bodyBytesMax: bodyBytes.batch,
     answers: { 201: { description: "All accepted", shape: z.object({ jobs: z.array(accepted) }) } },
   }),

@@ -4,7 +4,7 @@ import { text } from "./fields.ts";
 import { kinds } from "./kinds.ts";
 
 const { argv, env, cwd, stdin, stdin_from, inputs, collect } = kinds.exec.shape.shape;
-const { limits, requires, max_attempts, output_location } = jobDocument.shape;
+const { limits, requires, max_attempts, output_location, traceparent } = jobDocument.shape;
 
 /** A command to start as a job. The hub sets what is left out, the same over HTTP and gRPC. */
 export const startRequest = z.strictObject({
@@ -21,5 +21,6 @@ export const startRequest = z.strictObject({
   requires,
   idempotency_key: text(1, 200).optional(),
   max_attempts: max_attempts.optional(),
+  traceparent,
 });
 export type StartRequest = z.infer<typeof startRequest>;

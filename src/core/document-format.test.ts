@@ -25,6 +25,7 @@ describe("the format of a document", () => {
     expect(formatOf({ run: { container: "image-worker" } })).toBe(2);
     expect(formatOf({ run: { stdin: "aGk=" } })).toBe(3);
     expect(formatOf({ run: { inputs: [], stdin: "aGk=" } })).toBe(4);
-    expect(formatOf({ run: { mode: "in-place" } })).toBe(documentFormat);
+    expect(formatOf({ run: { mode: "in-place" } })).toBe(5);
+    expect(formatOf({ traceparent: "00-1-1-01" })).toBe(documentFormat);
   });
 });

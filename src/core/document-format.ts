@@ -12,6 +12,7 @@ export const fieldFormats: Readonly<Record<string, number>> = {
   "run.collect": 4,
   "run.stdin_from": 4,
   "run.mode": 5,
+  traceparent: 6,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

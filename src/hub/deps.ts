@@ -6,6 +6,7 @@ import type { KeptOutputs } from "../output/kept-outputs.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Telemetry } from "../runtime/telemetry/telemetry.ts";
 import type { KeyRing } from "../signing/key-ring.ts";
 import type { TokenRecord } from "../store/access-store.ts";
 import type { Store } from "../store/store.ts";
@@ -60,6 +61,8 @@ export type HubDeps = {
   issuedCerts: IssuedCerts;
   metrics: HubMetrics;
   statistics: Statistics;
+  /** Spans for a collector, if one is named. */
+  telemetry: Telemetry;
   /** Whose requests are recorded in full. */
   watched: WatchList;
   /** Records refusals; many of one caller become few records. */

@@ -4,6 +4,7 @@ import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import { KeptOutputs } from "../output/kept-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
+import { openTelemetry } from "../runtime/telemetry/telemetry.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import { openSqliteStore } from "../store/sqlite/open-store.ts";
 import { WatchList } from "./alerts/watch-list.ts";
@@ -68,6 +69,17 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     dispatcher,
     metrics,
     statistics: new Statistics({ store, clock, logger }),
+    telemetry: await openTelemetry({
+      endpoint: settings.otlpEndpoint,
+      headers: settings.otlpHeaders,
+      resource: { "service.name": "writ-hub", "service.version": version },
+      clock,
+      logger,
+      counts: {
+        exported: (count) => metrics.spans.inc({ outcome: "exported" }, count),
+        dropped: (count) => metrics.spans.inc({ outcome: "dropped" }, count),
+      },
+    }),
     version,
     outputs,
     objects,

@@ -15,6 +15,7 @@ import {
   showSettings,
   text,
 } from "../runtime/settings.ts";
+import { otlpEndpoint } from "../runtime/telemetry/telemetry-settings.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { loadSigningKey } from "../signing/ed25519.ts";
 import { type FileSettings, showFileSettings, takeFileSettings } from "./file-settings.ts";
@@ -133,6 +134,14 @@ const declarations = {
   s3SecretKeyFile: { name: "WRIT_S3_SECRET_KEY_FILE", parse: text(), default: null },
   s3PathStyle: { name: "WRIT_S3_PATH_STYLE", parse: boolean(), default: true },
   s3Plaintext: { name: "WRIT_S3_PLAINTEXT", parse: boolean(), default: false },
+  otlpEndpoint: { name: "OTEL_EXPORTER_OTLP_ENDPOINT", parse: otlpEndpoint, default: null },
+  otlpHeaders: {
+    name: "OTEL_EXPORTER_OTLP_HEADERS",
+    key: null,
+    parse: text(),
+    default: null,
+    isSecret: true,
+  },
   mqttUrl: {
     name: "WRIT_MQTT_URL",
     parse: parser(brokerUrlHelp, (value) =>

@@ -163,6 +163,8 @@ function hubServices(
     createClockWatch(deps, clock),
     // Stops after everything that moves jobs, and writes what it has counted.
     deps.statistics,
+    // Stops after everything that records spans, and sends the last of them.
+    deps.telemetry,
     createScheduler(deps),
     createRetention(deps),
     createStorage(deps),

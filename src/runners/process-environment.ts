@@ -7,6 +7,7 @@ type EnvironmentFacts = {
   resultFile: string;
   outputDir: string;
   inputsDir?: string | undefined;
+  traceparent?: string | undefined;
   jobEnv: Readonly<Record<string, string>>;
   secrets: Readonly<Record<string, string>>;
 };
@@ -19,6 +20,8 @@ export function processEnvironment(facts: EnvironmentFacts): Record<string, stri
   return {
     PATH: systemPath,
     HOME: "/tmp",
+    // What libraries for tracing read; a job that sets its own has a reason.
+    ...(facts.traceparent === undefined ? {} : { TRACEPARENT: facts.traceparent }),
     ...facts.jobEnv,
     ...facts.secrets,
     // Last, so that a job can trust these whatever its own environment contains.

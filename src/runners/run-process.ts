@@ -149,6 +149,7 @@ export async function preparePlan(
     resultFile: join(inside, resultName),
     outputDir: join(inside, outputName),
     inputsDir: context.inputsDir === undefined ? undefined : join(inside, inputsName),
+    traceparent: context.traceparent,
     jobEnv: command.env ?? {},
     secrets,
   });

@@ -45,6 +45,8 @@ export type RunContext = {
   /** The same document as parsed from the signed bytes, with its decimals as they were written. */
   signed: JsonObject;
   lease: Lease;
+  /** For the process: where its own spans belong; undefined when nobody traces. */
+  traceparent?: string | undefined;
   /** Contains stdout.log and stderr.log. */
   attemptDir: string;
   /** The job's own directory, below the attempt's. */

@@ -15,6 +15,7 @@ import {
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Telemetry } from "../runtime/telemetry/telemetry.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
@@ -23,6 +24,7 @@ import type { TransferDeps } from "../transfer/transfer-deps.ts";
 import { Announcement, announceAfterMs, holdMsOf, mayBeShort, mayStartUnannounced } from "./announcement.ts";
 import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
+import { AttemptTrace } from "./attempt-trace.ts";
 import { fetchInputs } from "./fetch-inputs.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import { giveUpJob, type HeldJob, type HeldJobs, loseJob, loseOlderAttempts, stopJob } from "./held-jobs.ts";
@@ -52,6 +54,7 @@ export type RunDeps = RetryDeps & {
   /** Counts the cost of checking claims. */
   tally: { verifications: number };
   ledger: Ledger;
+  telemetry: Telemetry;
   /** Names this process: a lease that is bound to another one is not for us. */
   bootId: string;
   held: HeldJobs;
@@ -103,9 +106,10 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   const dir = attemptDirOf(deps.settings.workDir, lease);
   const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax });
   const announcement = new Announcement(deps, held);
+  const trace = new AttemptTrace(deps.telemetry, deps.settings.workerId);
   try {
     held.phase = "running";
-    const place = { dir, output, announcement, isHomeRemoved: false };
+    const place = { dir, output, announcement, trace, isHomeRemoved: false };
     const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, place);
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
@@ -123,6 +127,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     await deps.failpoint("worker.beforeReport");
     const isUnannounced = !isInProcess && !announcement.isAccepted;
     await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output, isUnannounced });
+    trace.end(lease.attempt, { outcome, startedAtMs, endedAtMs, reportedAtMs: deps.clock.nowMs() });
     if (output.hasFiles || !(isInProcess || place.isHomeRemoved)) await removeAttemptDir(deps.discards, dir);
   } catch (error) {
     deps.logger.error(
@@ -139,6 +144,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
 type AttemptFiles = { dir: string; output: AttemptOutput };
 type AttemptPlace = AttemptFiles & {
   announcement: Announcement;
+  trace: AttemptTrace;
   /** The directory was there only while the process ran. */
   isHomeRemoved: boolean;
 };
@@ -181,6 +187,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
       ...contextOf(deps, held, place),
       ...(attempt && (await fetchInputs(deps, attempt, { run: document.run, dir: place.dir }))),
       document,
+      traceparent: place.trace.begin(document),
       jobToken,
       reportProgress: (percent, detail) => progress.report(percent, detail),
       async onStarted(isolation) {

@@ -17,6 +17,7 @@ import {
   parser,
   text,
 } from "../runtime/settings.ts";
+import { otlpEndpoint } from "../runtime/telemetry/telemetry-settings.ts";
 import { loadVerifyingKey } from "../signing/ed25519.ts";
 import type { AgentsFile } from "./agents-file/agents-shape.ts";
 import { delegateSettings } from "./agents-file/delegate-settings.ts";
@@ -48,6 +49,9 @@ export type WorkerSettings = RunnersSettings & {
   drainMs: number;
   /** How long jobs continue while no hub can be reached. */
   hubAwayMs: number;
+  /** Where spans are sent, and with which headers; null: nowhere. */
+  otlpEndpoint: string | null;
+  otlpHeaders: string | null;
   workDir: string;
   execution: NonNullable<AgentsFile["execution"]>;
   logging: NonNullable<AgentsFile["logging"]>;
@@ -114,6 +118,8 @@ const declarations = {
     default: 1024 ** 3,
   },
   solverHosts: { name: "SOLVER_HOSTS", parse: hostList, default: undefined },
+  otlpEndpoint: { name: "OTEL_EXPORTER_OTLP_ENDPOINT", parse: otlpEndpoint, default: null },
+  otlpHeaders: { name: "OTEL_EXPORTER_OTLP_HEADERS", parse: text(), default: null, isSecret: true },
 } as const;
 
 /**
@@ -158,6 +164,8 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     hubAwayMs: env.hubAwayMs,
     stopGraceMs: env.stopGraceMs,
     outputBytesMax: env.outputBytesMax,
+    otlpEndpoint: env.otlpEndpoint,
+    otlpHeaders: env.otlpHeaders,
     workDir: resolve(env.workDir ?? join(home, "work")),
     solverCacheDir: resolve(env.solverCacheDir ?? join(home, "solvers")),
     solverCacheBytesMax: env.solverCacheBytesMax,

@@ -9,6 +9,7 @@ import { ensureHome } from "../runtime/home.ts";
 import { createHttpClient } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { makeDir } from "../runtime/make-dir.ts";
+import { openTelemetry, type Telemetry } from "../runtime/telemetry/telemetry.ts";
 import { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
@@ -123,6 +124,7 @@ type WorkerResources = {
   key: SigningKey;
   keys: TrustedKeys;
   ledger: Ledger;
+  telemetry: Telemetry;
   sandbox: Sandbox;
   /** What the host lacks of a cage. */
   hostWarnings: string[];
@@ -152,6 +154,8 @@ async function openResources(
       const lock = await lockWorkerDir({ clock, logger }, path, signal);
       closers.push(() => lock.release());
     }
+    const telemetry = await openWorkerTelemetry(options, clock);
+    closers.push(() => telemetry.stop());
     const { sandbox, warnings: hostWarnings } = await sandboxFor(options, clock);
     closers.push(() => sandbox.close());
     const discards = await DiscardFolder.open({ clock, logger }, settings.workDir);
@@ -177,11 +181,30 @@ async function openResources(
     });
     closers.push(() => runners.close(hurry));
     await runners.open();
-    return { key, keys, ledger, sandbox, hostWarnings, discards, runners, close };
+    return { key, keys, ledger, telemetry, sandbox, hostWarnings, discards, runners, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** A worker has no metrics of its own: what is dropped stands in its log. */
+async function openWorkerTelemetry(options: StartWorkerOptions, clock: Clock): Promise<Telemetry> {
+  const { settings, version, logger } = options;
+  const telemetry = await openTelemetry({
+    endpoint: settings.otlpEndpoint,
+    headers: settings.otlpHeaders,
+    resource: {
+      "service.name": "writ-worker",
+      "service.version": version,
+      "service.instance.id": settings.workerId,
+    },
+    clock,
+    logger,
+    counts: { exported: () => {}, dropped: () => {} },
+  });
+  await telemetry.start();
+  return telemetry;
 }
 
 async function sandboxFor(options: StartWorkerOptions, clock: Clock): Promise<OpenedSandbox> {

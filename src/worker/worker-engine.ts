@@ -6,6 +6,7 @@ import type { Failpoint } from "../runtime/failpoint.ts";
 import type { HttpClient, HttpClientOptions } from "../runtime/http-client.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { type Service, startAll, stopAll } from "../runtime/service.ts";
+import type { Telemetry } from "../runtime/telemetry/telemetry.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type SigningKey, signText } from "../signing/ed25519.ts";
@@ -45,6 +46,7 @@ type EngineParts = {
   discards: Pick<DiscardFolder, "discard">;
   runners: Runners;
   ledger: Ledger;
+  telemetry: Telemetry;
   /** The worker's own key. */
   key: SigningKey;
   keys: TrustedKeys;

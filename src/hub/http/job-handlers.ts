@@ -15,23 +15,26 @@ import { eventView } from "../views/event-view.ts";
 import { type Call, type Handlers, nextPage } from "./call.ts";
 import { streamEvents } from "./stream-events.ts";
 import { readOutput } from "./stream-output.ts";
+import { inTrace } from "./trace-header.ts";
 
 const pageJobs = 50;
 const pageEvents = 200;
 
 export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
-  async submitJob({ deps, identity, origin, body }) {
-    const [job] = await submitJobs(deps, { identity, submissions: [body], origin });
+  async submitJob({ deps, exchange, identity, origin, body }) {
+    const [job] = await submitJobs(deps, { identity, submissions: [inTrace(exchange, body)], origin });
     return { status: job!.existed ? 200 : 201, body: { id: job!.id, status: job!.status } };
   },
 
-  async startCommand({ deps, identity, origin, body }) {
-    const { id, status, existed } = await startCommand(deps, { identity, origin, start: body });
+  async startCommand({ deps, exchange, identity, origin, body }) {
+    const start = inTrace(exchange, body);
+    const { id, status, existed } = await startCommand(deps, { identity, origin, start });
     return { status: existed ? 200 : 201, body: { id, status } };
   },
 
-  async submitJobs({ deps, identity, origin, body }) {
-    const jobs = await submitJobs(deps, { identity, submissions: body.jobs, origin });
+  async submitJobs({ deps, exchange, identity, origin, body }) {
+    const submissions = body.jobs.map((job) => inTrace(exchange, job));
+    const jobs = await submitJobs(deps, { identity, submissions, origin });
     return { status: 201, body: { jobs: jobs.map(({ id, status }) => ({ id, status })) } };
   },
 

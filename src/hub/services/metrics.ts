@@ -58,6 +58,12 @@ export function createMetrics(version: string) {
       registers,
     }),
     ...uploadCounters(registers),
+    spans: new Counter({
+      name: "writ_spans_total",
+      help: "Spans for the collector of OTEL_EXPORTER_OTLP_ENDPOINT, by outcome: exported or dropped",
+      labelNames: ["outcome"],
+      registers,
+    }),
     mqtt: mqttMetrics(registers),
     refused: new Counter({
       name: "writ_refusals_total",

@@ -39,7 +39,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     documentSha256: sha256Hex(text),
     idempotencyKey: document.idempotency_key,
     isKeyChosen: submission.idempotency_key !== undefined,
-    requestHash: isNamed ? sha256Hex(writeSubmission(submission, known)) : null,
+    requestHash: isNamed ? hashOf(submission, known) : null,
     maxAttempts: document.max_attempts,
     attemptsChosen: submission.max_attempts !== undefined && made.defaulted?.maxAttempts !== true,
     limitsDefaulted: made.defaulted?.limits.join(",") || null,
@@ -57,6 +57,11 @@ const writeSubmission = canonicalWriter(Object.keys(jobSubmission.shape));
 function sharedPart({ params, run }: JobSubmission): KnownPart | undefined {
   const value = typeof params === "object" && params !== null ? params : run;
   return value === undefined ? undefined : { value, text: canonicalize(value as JsonValue) };
+}
+
+/** A call that is repeated is the same request, although a tracing library gives each try a span of its own. */
+function hashOf(submission: JobSubmission, known: KnownPart | undefined): string {
+  return sha256Hex(writeSubmission({ ...submission, traceparent: undefined }, known));
 }
 
 /** A list reads documents up to this size whole; that costs less than keeping a summary of each beside it. */
@@ -97,6 +102,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     params: rulesOf(run.kind).takesParams ? undefined : submission.params,
     output_location: outputLocationIn(submission, run, jobId),
     storage_access_policy: submission.storage_access_policy,
+    traceparent: submission.traceparent,
   };
 }
 

@@ -5,6 +5,7 @@ import { defaultTenant, type Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
 import type { SubmitOutcome } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { traceSubmitted } from "../../services/trace-jobs.ts";
 import { checkRate } from "../access/check-rate.ts";
 import { buildDocument, type Defaulted } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
@@ -42,6 +43,8 @@ export async function submitJobs(
   await deps.failpoint("submit.afterCommit");
   if (outcome.kind === "accepted") {
     deps.metrics.submitted.inc(outcome.jobs.length);
+    const added = jobs.filter((_, index) => outcome.jobs[index]?.existed === false);
+    traceSubmitted(deps, added, { startMs: nowMs, endMs: deps.clock.nowMs() });
     return outcome.jobs;
   }
   if (outcome.kind === "mismatch") {

@@ -6,6 +6,7 @@ import type { ClaimedJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { ParkedClaim } from "../../services/parked-claim.ts";
+import { traceWaits } from "../../services/trace-jobs.ts";
 import { admitWaitingClaim } from "../access/admit-stream.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { findActingWorker } from "./find-worker.ts";
@@ -141,6 +142,7 @@ async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): 
 async function keep(deps: HubDeps, request: Claiming, claimed: ClaimedJob[]): Promise<ClaimedJob[]> {
   deps.metrics.claimed.inc(claimed.length);
   for (const { job } of claimed) deps.metrics.jobTimes.claimed(job);
+  traceWaits(deps, claimed);
   if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
   else if (!maySign(deps, claimed)) await giveBack(deps, claimed, "the key was revoked at the same moment");
   else return claimed;
