@@ -59,7 +59,8 @@ function linesOf(bench: string, { figure, unit, rounds, entries, ratios }: Figur
 
 /** One figure: a line for each rival, and one for each ratio. */
 function tableOf({ figure, unit, entries, ratios }: FigureResult): string {
-  const head = [figure, unit, "spread", "CPU µs a job: client, server"];
+  const hasCpu = entries.some(({ cpu_us: cpu }) => cpu !== undefined);
+  const head = [figure, unit, "spread", hasCpu ? "CPU µs a job: client, server" : ""];
   const rows = entries.map(({ rival, value, spread, cpu_us: cpu }) => [
     `  ${rival}`,
     shown(value),
