@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-const compilers = ["cc", "gcc", "clang"];
+const ownCompilers = ["cc", "gcc", "clang"];
 const flags = [
   "-std=c11",
   "-O2",
@@ -22,10 +22,16 @@ const timeoutMs = 120_000;
  * that fails is an error. The launcher is linked statically where the C library allows it, so that it loads no
  * libraries of the host.
  *
- * @param {{ root: string, outFile: string, say?: (line: string) => void }} options
+ * `compilers` are those to try, which may build for another processor; with `mustBeStatic` a launcher that is not counts as
+ * one that cannot be built.
+ *
+ * @param {{
+ *   root: string, outFile: string, say?: (line: string) => void, compilers?: string[], mustBeStatic?: boolean,
+ * }} options
  * @returns {string | null}
  */
-export function buildLauncher({ root, outFile, say = sayOnStderr }) {
+export function buildLauncher(options) {
+  const { root, outFile, say = sayOnStderr, compilers = ownCompilers, mustBeStatic = false } = options;
   if (process.platform !== "linux") return nothing(say, "it runs only on Linux");
   if (process.arch !== "x64" && process.arch !== "arm64")
     return nothing(say, `it has no seccomp table for ${process.arch}; use x64 or arm64`);
@@ -33,15 +39,14 @@ export function buildLauncher({ root, outFile, say = sayOnStderr }) {
     (name) => spawnSync(name, ["--version"], { timeout: timeoutMs }).status === 0,
   );
   if (compiler === undefined)
-    return nothing(
-      say,
-      `no C compiler found (tried ${compilers.join(", ")}); install gcc and run \`npm run setup\``,
-    );
+    return nothing(say, `no C compiler found (tried ${compilers.join(", ")}); install gcc and start again`);
 
   mkdirSync(dirname(outFile), { recursive: true });
   const scratch = mkdtempSync(join(dirname(outFile), ".launcher-"));
   try {
-    const link = canLinkStatically(compiler, scratch) ? ["-static"] : [];
+    const isStatic = canLinkStatically(compiler, scratch);
+    if (mustBeStatic && !isStatic) return nothing(say, `${compiler} cannot link it statically`);
+    const link = isStatic ? ["-static"] : [];
     const built = join(scratch, "writ-launcher");
     compile(compiler, [...flags, ...link, "-o", built, ...sourcesIn(join(root, "launcher"))]);
     // Renamed into place: a launcher that runs keeps the file it was started from, and nobody sees half a file.

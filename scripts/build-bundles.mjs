@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { build } from "esbuild";
+import { childProcessOnDemand, oneLanguage, placesOfSources, replaceSource } from "./bundle-plugins.mjs";
 import { describeSource } from "./is-fresh.mjs";
 import { bundleDir, manifestOf, programs, root, sourceOf } from "./paths.mjs";
 
@@ -57,7 +58,7 @@ async function bundle(source) {
     external: leftOut,
     metafile: true,
     logLevel: "silent",
-    plugins: [readReference(), placesOfSources(), childProcessOnDemand(), oneLanguage()],
+    plugins: [readReference(), places(), childProcessOnDemand(), oneLanguage()],
   });
   const [file] = Object.keys(metafile.outputs).map((path) => basename(path));
   return { file, sources: Object.keys(metafile.inputs).filter((path) => path.startsWith("src/")) };
@@ -77,73 +78,27 @@ async function makeReferenceFile() {
 
 /** In a bundle the reference is read from that file, so that no hub describes its shapes again. */
 function readReference() {
-  const contents = `export function loadReference() {
-    const file = require("node:path").join(__dirname, ${JSON.stringify(reference.file)});
-    return JSON.parse(require("node:fs").readFileSync(file, "utf8"));
-  }`;
-  return {
-    name: "read-reference",
-    setup({ onLoad }) {
-      onLoad({ filter: /\/src\/hub\/http\/reference\/load-reference\.ts$/ }, () => ({ contents }));
-    },
-  };
+  return replaceSource(
+    "src/hub/http/reference/load-reference.ts",
+    `export function loadReference() {
+      const file = require("node:path").join(__dirname, ${JSON.stringify(reference.file)});
+      return JSON.parse(require("node:fs").readFileSync(file, "utf8"));
+    }`,
+  );
 }
 
-/** Sources find other files by import.meta. In a bundle this still means the source's folder, except for threads. */
-function placesOfSources() {
-  return {
-    name: "places-of-sources",
-    setup({ onLoad }) {
-      onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
-        const text = readFileSync(path, "utf8");
-        if (!text.includes("import.meta")) return undefined;
-        return { loader: "ts", contents: withPlaces(text, path) };
-      });
-    },
-  };
-}
-
-function withPlaces(text, path) {
-  const resolved = (to) =>
+function places() {
+  const pathOf = (to) =>
     `require("node:path").resolve(__dirname, ${JSON.stringify(relative(bundleDir, to))})`;
-  const asUrl = (place) => `require("node:url").pathToFileURL(${place})`;
-  return text
-    .replaceAll(/new URL\("(\.\/[\w-]+\.ts)", import\.meta\.url\)/g, (found, name) => {
-      const thread = threads.get(relative(root, join(dirname(path), name)));
-      return thread === undefined ? found : asUrl(resolved(join(bundleDir, thread.file)));
-    })
-    .replaceAll("import.meta.url", `${asUrl(resolved(path))}.href`)
-    .replaceAll("import.meta.dirname", resolved(dirname(path)));
-}
-
-/** Commander loads node:child_process to start subcommands as programs, which ours never do. */
-function childProcessOnDemand() {
-  const namespace = "on-demand";
-  const contents =
-    'export default { spawn: (...args) => process.getBuiltinModule("node:child_process").spawn(...args) };';
-  return {
-    name: "child-process-on-demand",
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^node:child_process$/ }, ({ importer, path }) =>
-        importer.includes("/node_modules/commander/") ? { path, namespace } : undefined,
-      );
-      onLoad({ filter: /./, namespace }, () => ({ contents }));
+  const urlOf = (to) => `require("node:url").pathToFileURL(${pathOf(to)})`;
+  return placesOfSources({
+    pathOf,
+    urlOf,
+    startedBy(source) {
+      const thread = threads.get(relative(root, source));
+      return thread === undefined ? undefined : urlOf(join(bundleDir, thread.file));
     },
-  };
-}
-
-/** zod exports its messages in sixty languages; only the built-in English is used. */
-function oneLanguage() {
-  const namespace = "one-language";
-  return {
-    name: "one-language",
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /\/locales\/index\.js$/ }, ({ importer, path }) =>
-        importer.includes("/node_modules/zod/") ? { path, namespace } : undefined,
-      );
-      onLoad({ filter: /./, namespace }, () => ({ contents: "export {};" }));
-    },
-  };
+  });
 }
 
 function removeOld() {

@@ -25,7 +25,8 @@ export const compileLauncher = {
   },
 };
 
-function hashSources() {
+/** Changes with the launcher's sources and with how it is built. */
+export function hashSources() {
   const folder = join(root, "launcher");
   const hash = createHash("sha256").update(`${process.platform} ${process.arch}`);
   for (const name of readdirSync(folder).sort()) {

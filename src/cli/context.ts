@@ -31,6 +31,7 @@ export type CliContext = {
   hostName: string;
   execPath: string;
   nodeVersion: string;
+  platform: NodeJS.Platform;
   /** The file that this program was started from; `writ up` starts its worker from the same file. */
   programFile: string;
   checkout: string | undefined;

@@ -5,7 +5,10 @@ import { findCheckout } from "../client/checkout.ts";
 import type { CliContext, TextSink } from "./context.ts";
 import { StopRequests } from "./stop-requests.ts";
 
-type ProcessView = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "cwd" | "execPath" | "version"> & {
+type ProcessView = Pick<
+  NodeJS.Process,
+  "argv" | "env" | "stdin" | "cwd" | "execPath" | "version" | "platform"
+> & {
   stdout: TextSink;
   stderr: TextSink;
 };
@@ -38,6 +41,7 @@ export function createContext(
     hostName: hostname(),
     execPath,
     nodeVersion: view.version,
+    platform: view.platform,
     programFile: file,
     checkout: findCheckout(import.meta.url),
     version: manifest.version,

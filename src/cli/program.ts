@@ -2,10 +2,16 @@ import { Command, InvalidArgumentError } from "commander";
 import type { CliContext } from "./context.ts";
 import { parsePast } from "./duration.ts";
 import { usageLine } from "./exit.ts";
+import { type HostNeed, requireHost } from "./require-host.ts";
 import { shareOptions } from "./shared-options.ts";
 
 type CommandFile = { define(command: Command, context: CliContext): void };
-type CommandRow = { summary: string; load(): Promise<CommandFile> };
+type CommandRow = {
+  summary: string;
+  /** What it asks of the machine (default: any Node that runs the client). */
+  needs?: HostNeed;
+  load(): Promise<CommandFile>;
+};
 
 export type ProgramShape = {
   name: "writ" | "jobctl";
@@ -27,7 +33,10 @@ export async function runProgram(context: CliContext, shape: ProgramShape): Prom
   program.hook("preSubcommand", async (_program, command) => {
     const row = shape.commands[command.name()];
     context.commandName = command.name();
-    if (row !== undefined) await defineCommand(row, { program, command, context });
+    if (row === undefined) return;
+    // Before its file is loaded: that would fail with the name of a module that an older Node does not have.
+    requireHost(context, row.needs);
+    await defineCommand(row, { program, command, context });
   });
   await program.parseAsync(askForHelp(context.args), { from: "user" });
   return context.exitCode;

@@ -1,4 +1,3 @@
-import { parseDocument } from "yaml";
 import { workerId } from "../contract/fields.ts";
 import { WritError } from "../core/errors.ts";
 import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
@@ -31,12 +30,12 @@ export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<
   const older = (await readPrivateFile(file)) ?? "";
   const keys = await trustedKeys(writ);
   if (options.token !== undefined) {
-    await writePrivateFile(file, agentsYaml(older, { ...options, keys, token: options.token }));
+    await writePrivateFile(file, await agentsYaml(older, { ...options, keys, token: options.token }));
     return { workerId: name, file };
   }
   const { id, token } = await writ.createToken({ role: "worker", worker_id: name });
   try {
-    await writePrivateFile(file, agentsYaml(older, { ...options, keys, token }));
+    await writePrivateFile(file, await agentsYaml(older, { ...options, keys, token }));
   } catch (error) {
     // A token that nobody has must not stay valid.
     await writ.revokeToken(id).catch(() => {});
@@ -53,7 +52,9 @@ async function trustedKeys(writ: Writ): Promise<string[]> {
 
 type Agents = Omit<EnrollOptions, "token" | "file"> & { token: string; keys: string[] };
 
-function agentsYaml(older: string, { name, hubUrls, caPem, token, keys }: Agents): string {
+async function agentsYaml(older: string, { name, hubUrls, caPem, token, keys }: Agents): Promise<string> {
+  // Few clients enroll workers, and it is a fifth of what they would load.
+  const { parseDocument } = await import("yaml");
   const document = parseDocument(older);
   if (document.errors.length > 0) {
     throw new WritError(

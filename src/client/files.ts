@@ -3,15 +3,14 @@ import { basename } from "node:path";
 import { fileRoutes } from "../contract/file-routes.ts";
 import { codeOf, hasCode, WritError } from "../core/errors.ts";
 import type { OutputFile } from "../core/output-file.ts";
-import { createBeneath } from "../runtime/create-beneath.ts";
-import { makeDir } from "../runtime/make-dir.ts";
-import { openBase, PathRefused } from "../runtime/open-beneath.ts";
+import { PathRefused } from "../runtime/path-refused.ts";
 import { type DownloadTarget, downloadFile } from "../transfer/download-file.ts";
 import { bytesSource, type FileSource, fileSource, hashOf } from "../transfer/file-source.ts";
 import { type FileFacts, uploadFile } from "../transfer/upload-file.ts";
 import { asWritErrors, presign, urlSource } from "./file-call.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import type { Artifact, JobInputFile, StoredFile } from "./shapes.ts";
+import { openTargetFolder, type TargetFolder } from "./target-folder.ts";
 
 export type TransferOptions = {
   signal?: AbortSignal | undefined;
@@ -122,11 +121,11 @@ export class Files {
 
   async #save(
     jobId: string,
-    { file, base, dir }: { file: Artifact; base: FileHandle; dir: string },
+    { file, base, dir }: { file: Artifact; base: TargetFolder; dir: string },
     options: TransferOptions,
   ): Promise<void> {
     const signal = signalOf(options);
-    const created = await createBeneath(base, file.path).catch((error: unknown) => {
+    const created = await base.create(file.path).catch((error: unknown) => {
       throw notWritten(error, { file, dir });
     });
     try {
@@ -196,10 +195,9 @@ function signalOf({ signal }: { signal?: AbortSignal | undefined }): AbortSignal
 }
 
 /** Opens the directory in which files are saved, and makes it if need be. */
-async function openTarget(dir: string): Promise<FileHandle> {
+async function openTarget(dir: string): Promise<TargetFolder> {
   try {
-    makeDir(dir, 0o777);
-    return await openBase(dir);
+    return await openTargetFolder(dir);
   } catch (error) {
     throw notWritten(error, { dir });
   }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
 import { type KeyRecord, readRing, readVerifyingKeys, ringFile } from "../signing/ring-file.ts";
+import { type MigrationPlan, planMigration } from "../store/sqlite/plan-migration.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
@@ -26,6 +27,11 @@ export type HomeCall = {
   osUser: string;
   nowMs: number;
 };
+
+/** What the next start of the home's hub would change in its database. */
+export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">): Promise<MigrationPlan> {
+  return planMigration(placesOf(home, await lookAtSettings({ home, env })).databasePath);
+}
 
 /** Creates the authority and the first certificates where they are missing. */
 export async function initHomeCerts(call: HomeCall): Promise<void> {

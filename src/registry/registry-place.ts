@@ -5,7 +5,8 @@ import { codeOf, hasCode, WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { makeDirectoryBeneath } from "../runtime/create-beneath.ts";
 import { makeDir } from "../runtime/make-dir.ts";
-import { openBase, openBeneath, PathRefused, pathOf } from "../runtime/open-beneath.ts";
+import { openBase, openBeneath, pathOf } from "../runtime/open-beneath.ts";
+import { PathRefused } from "../runtime/path-refused.ts";
 
 /** Where a registry is, and what it may use. Every field has a default. */
 export type RegistryPlace = {

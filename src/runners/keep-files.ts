@@ -1,6 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { OutputFile } from "../core/output-file.ts";
-import { openBase, openBeneath, PathRefused } from "../runtime/open-beneath.ts";
+import { openBase, openBeneath } from "../runtime/open-beneath.ts";
+import { PathRefused } from "../runtime/path-refused.ts";
 import { type FileProblem, findOutputFiles } from "../transfer/find-output-files.ts";
 import type { TransferDeps } from "../transfer/transfer-deps.ts";
 import { uploadOutputs } from "../transfer/upload-outputs.ts";

@@ -12,7 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createBeneath } from "./create-beneath.ts";
-import { openBase, PathRefused } from "./open-beneath.ts";
+import { openBase } from "./open-beneath.ts";
+import { PathRefused } from "./path-refused.ts";
 
 let dir: string;
 let base: FileHandle;

@@ -2,16 +2,9 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, lchown, mkdir, open, rename, unlink } from "node:fs/promises";
 import { hasCode } from "../core/errors.ts";
-import { openBeneath, PathRefused, pathOf } from "./open-beneath.ts";
-
-/** A file that is being written under a name of its own, so that nobody takes half of it for all. */
-type NewFile = {
-  readonly handle: FileHandle;
-  /** Gives it its name, in place of whatever file had it. */
-  keep(): Promise<void>;
-  /** Removes it; after `keep` that changes nothing. Call it in any case, to close what is open. */
-  discard(): Promise<void>;
-};
+import type { NewFile } from "./new-file.ts";
+import { openBeneath, pathOf } from "./open-beneath.ts";
+import { PathRefused } from "./path-refused.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 

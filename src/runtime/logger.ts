@@ -1,11 +1,20 @@
-import { type LevelWithSilent, type Logger as PinoLogger, pino, stdSerializers } from "pino";
+import { type Logger as PinoLogger, pino, stdSerializers } from "pino";
 import { WritError } from "../core/errors.ts";
 import type { LogFormat, LogRecord } from "./log-format.ts";
 import { redactFields, redactText } from "./redact.ts";
 import { RotatingFile } from "./rotating-file.ts";
 
-export type Logger = PinoLogger;
-type LogLevel = LevelWithSilent;
+/** What our code asks of a logger: pino has it, and a caller may give one of their own. */
+export type Logger = Readonly<Record<LogMethodName, LogMethod>> & {
+  child(fields: Record<string, unknown>): Logger;
+  isLevelEnabled(level: string): boolean;
+};
+type LogMethodName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";
+type LogMethod = {
+  (fields: object, message?: string): void;
+  (message: string): void;
+};
+type LogLevel = LogMethodName | "silent";
 
 type LoggerOptions = {
   file: string;
@@ -79,10 +88,10 @@ function sentenceIn(line: string): string {
 export const silentLogger: Logger = pino({ level: "silent" });
 
 /** Pino formats the fields of a call, but not those of a child logger; children inherit this. */
-function hideSecretsOfChildren(logger: Logger): void {
-  const makeChild: (this: Logger, bindings: pino.Bindings, options?: object) => unknown = logger.child;
+function hideSecretsOfChildren(logger: PinoLogger): void {
+  const makeChild: (this: PinoLogger, bindings: pino.Bindings, options?: object) => unknown = logger.child;
   logger.child = function <L extends string = never>(
-    this: Logger,
+    this: PinoLogger,
     bindings: pino.Bindings,
     options?: pino.ChildLoggerOptions<L>,
   ): PinoLogger<L> {

@@ -14,7 +14,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openBase, openBeneath, PathRefused, pathOf } from "./open-beneath.ts";
+import { openBase, openBeneath, pathOf } from "./open-beneath.ts";
+import { PathRefused } from "./path-refused.ts";
 
 let dir: string;
 let base: FileHandle;

@@ -1,7 +1,8 @@
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, readdir } from "node:fs/promises";
 import { hasCode } from "../core/errors.ts";
-import { openBeneath, openEntry, PathRefused, pathOf } from "./open-beneath.ts";
+import { openBeneath, openEntry, pathOf } from "./open-beneath.ts";
+import { PathRefused } from "./path-refused.ts";
 
 /** One name below a directory. The handle is open until the visitor returns. */
 export type WalkedEntry = {

@@ -1,16 +1,15 @@
 import { constants } from "node:fs";
 import { access, type FileHandle } from "node:fs/promises";
-import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
+import { builtFiles } from "../runtime/built-files.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { CageRights } from "./cage-rights.ts";
 import { LauncherLink, type StartAnswer } from "./launcher-link.ts";
 import { LauncherLost } from "./launcher-lost.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
 
-/** Where set-up puts it. */
-export const builtLauncherFile = join(import.meta.dirname, "../../node_modules/.writ/writ-launcher");
+export const builtLauncherFile = builtFiles.launcher;
 
 export type OpenHow = "read" | "create" | "directory";
 

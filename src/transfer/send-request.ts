@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { getCACertificates } from "node:tls";
+import tls from "node:tls";
 import { StallWatch } from "./stall-watch.ts";
 import type { TransferDeps } from "./transfer-deps.ts";
 import { statusFailure, TransferFailure } from "./transfer-failure.ts";
@@ -66,8 +66,13 @@ function openRequest(
   const allHeaders = isLarge ? { ...headers, expect: "100-continue" } : headers;
   const options = { method, headers: allHeaders, agent: false as const, signal };
   if (target.protocol !== "https:") return requestHttp(target, options);
-  const trust = ca === undefined ? {} : { ca: [...getCACertificates("default"), ca] };
+  const trust = ca === undefined ? {} : { ca: [...defaultAuthorities(), ca] };
   return requestHttps(target, { ...options, ...trust });
+}
+
+/** Node 20 cannot say which it trusts by default; those that it came with are nearly always the same. */
+function defaultAuthorities(): readonly string[] {
+  return tls.getCACertificates?.("default") ?? tls.rootCertificates;
 }
 
 function answerOf(request: ClientRequest): Promise<IncomingMessage> {

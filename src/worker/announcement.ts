@@ -61,7 +61,7 @@ export class Announcement {
     return this.#isAccepted;
   }
 
-  make(isolation?: Isolation, signal = this.#held.gone.signal): Promise<void> {
+  make(isolation?: Isolation, signal: AbortSignal = this.#held.gone.signal): Promise<void> {
     this.#made ??= retryWhileAway(this.#deps, signal, (callSignal) =>
       this.#deps.calls.start(this.#held.lease, isolation, callSignal),
     ).then(() => {

@@ -137,7 +137,7 @@ export class Heartbeat implements Service {
     const { port1, port2: messages } = new MessageChannel();
     const own = { workerId, heartbeatMs, hubAwayMs, status };
     const workerData: HeartbeatThreadData = { connection, ...own, messages };
-    const thread = new Thread(threadUrl(), {
+    const thread = new Thread(new URL("./heartbeat-thread.ts", import.meta.url), {
       workerData,
       transferList: [messages],
       name: "heartbeat",
@@ -221,12 +221,4 @@ export class Heartbeat implements Service {
 /** The times in a lease are whole seconds, rounded outwards: until the hub has said more, assume the shortest. */
 function shortestLeaseMs(lease: Lease): number {
   return Math.max(1_000, (lease.expires_at_ts - lease.issued_at_ts - 2) * 1_000);
-}
-
-/** In a checkout the source itself runs; the published package contains it compiled. */
-function threadUrl(): URL {
-  const isSource = import.meta.url.endsWith(".ts");
-  return isSource
-    ? new URL("./heartbeat-thread.ts", import.meta.url)
-    : new URL("./heartbeat-thread.js", import.meta.url);
 }

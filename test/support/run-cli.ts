@@ -30,7 +30,16 @@ export function startCli(program: Program, args: readonly string[], around: Arou
   const stdout = collectText(isTTY, columns);
   const stderr = collectText(isTTY, columns);
   const stdin = Object.assign(Readable.from(typed === undefined ? [] : [typed]), { isTTY });
-  const view = { argv: ["node", program, ...args], env, execPath: "", cwd: () => cwd, version: "", stdin };
+  const { version, platform } = process;
+  const view = {
+    argv: ["node", program, ...args],
+    env,
+    execPath: "",
+    cwd: () => cwd,
+    version,
+    platform,
+    stdin,
+  };
   const context = createContext(program, { ...view, stdout, stderr } as never);
   const run = program === "writ" ? runWrit : runJobctl;
   const ended = run(context).then((code): CliRun => ({ code, stdout: stdout.text, stderr: stderr.text }));

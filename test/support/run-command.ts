@@ -15,6 +15,7 @@ export async function runCommand(
     env: {},
     execPath: process.execPath,
     version: process.version,
+    platform: process.platform,
     cwd: () => cwd,
     stdin: Readable.from([]),
     stdout: out,

@@ -24,7 +24,9 @@ async function doctor(config: string, ...flags: string[]) {
   };
   writeFileSync(join(dir, "agents.yaml"), config, { mode: 0o600 });
   const args = ["doctor", "--config", "agents.yaml", "--home", dir, ...flags];
-  const view = { argv: ["node", "writ", ...args], env: { GIVEN: "CANARY" }, execPath: "", cwd: () => dir };
+  const { version, platform } = process;
+  const argv = ["node", "writ", ...args];
+  const view = { argv, env: { GIVEN: "CANARY" }, execPath: "", version, platform, cwd: () => dir };
   const exitCode = await runWrit(createContext("writ", { ...view, stdout: sink, stderr: sink } as never));
   expect(sink.text).not.toContain("CANARY");
   return { exitCode, text: sink.text };

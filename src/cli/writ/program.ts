@@ -11,9 +11,13 @@ export const writShape: ProgramShape = {
     addCertificateOptions(program);
   },
   commands: {
-    up: { summary: "run a hub with a worker on this machine", load: () => import("./up.ts") },
-    hub: { summary: "run a hub alone", load: () => import("./hub.ts") },
-    worker: { summary: "run a worker alone", load: () => import("./worker.ts") },
+    up: {
+      summary: "run a hub with a worker on this machine",
+      needs: "server",
+      load: () => import("./up.ts"),
+    },
+    hub: { summary: "run a hub alone", needs: "server", load: () => import("./hub.ts") },
+    worker: { summary: "run a worker alone", needs: "server", load: () => import("./worker.ts") },
     open: { summary: "open the dashboard in a browser, logged in", load: () => import("./open.ts") },
     workers: {
       summary: "add, list, drain, block and remove workers",
@@ -23,20 +27,45 @@ export const writShape: ProgramShape = {
     queues: { summary: "list, pause and resume types of jobs", load: () => import("./queues.ts") },
     quotas: { summary: "show and set what tenants may use", load: () => import("./quotas.ts") },
     tokens: { summary: "issue, list, refresh and revoke tokens", load: () => import("./tokens.ts") },
-    certs: { summary: "issue, list, renew and revoke certificates", load: () => import("./certs.ts") },
+    certs: {
+      summary: "issue, list, renew and revoke certificates",
+      needs: "database",
+      load: () => import("./certs.ts"),
+    },
     keys: { summary: "list, rotate, revoke and export the signing keys", load: () => import("./keys.ts") },
     audit: { summary: "check that nobody has altered the audit trail", load: () => import("./audit.ts") },
     backup: {
       summary: "back up database, keys and certificates into one encrypted file",
+      needs: "database",
       load: () => import("./backup.ts"),
     },
-    restore: { summary: "create a home from a backup", load: () => import("./restore.ts") },
+    restore: {
+      summary: "create a home from a backup",
+      needs: "database",
+      load: () => import("./restore.ts"),
+    },
+    "upgrade-check": {
+      summary: "say what the next start would change in the database",
+      needs: "database",
+      load: () => import("./upgrade-check.ts"),
+    },
+    install: {
+      summary: "install a hub, a worker or both as a systemd service",
+      needs: "server",
+      load: () => import("./install.ts"),
+    },
+    uninstall: {
+      summary: "remove what install has installed",
+      needs: "server",
+      load: () => import("./uninstall.ts"),
+    },
     lockdown: {
       summary: "lock or unlock the hub, or show why it is locked",
       load: () => import("./lockdown.ts"),
     },
     doctor: {
       summary: "check this machine, the home and the hub, and say what to fix",
+      needs: "database",
       load: () => import("./doctor.ts"),
     },
     completion: {

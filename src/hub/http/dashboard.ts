@@ -2,10 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative } from "node:path";
 import type { Hono } from "hono";
 import { pagePaths } from "../../contract/page-paths.ts";
+import { builtFiles } from "../../runtime/built-files.ts";
 import type { HttpContext, HttpEnv } from "./call.ts";
-
-/** Where set-up builds the dashboard. */
-const builtFolder = join(import.meta.dirname, "..", "..", "..", "node_modules", ".writ", "dashboard");
 
 const types: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -42,7 +40,7 @@ type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayB
 export function bindDashboard(
   app: Hono<HttpEnv>,
   { orElse, imageOrigin }: { orElse: () => Response; imageOrigin: string | null },
-  folder = builtFolder,
+  folder: string = builtFiles.dashboard,
 ): void {
   const policy = policyFor(imageOrigin);
   let files: Map<string, BuiltFile> | undefined;

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import type { JobDocument } from "../../contract/document.ts";
 import { codeOf, hasCode } from "../../core/errors.ts";
 import { absolutePathProblem, changeablePathProblem, isPathIn, plainPath } from "../../core/path-rules.ts";
-import { openBase, openBeneath, PathRefused } from "../../runtime/open-beneath.ts";
+import { openBase, openBeneath } from "../../runtime/open-beneath.ts";
+import { PathRefused } from "../../runtime/path-refused.ts";
 import { RunFailure } from "../runner.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
 

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { objectKeyProblem } from "../../core/storage-policy.ts";
-import { openBase, openBeneath, PathRefused } from "../../runtime/open-beneath.ts";
+import { openBase, openBeneath } from "../../runtime/open-beneath.ts";
+import { PathRefused } from "../../runtime/path-refused.ts";
 import { RunFailure } from "../runner.ts";
 import { gitPatch, type Side } from "./diff/git-patch.ts";
 import { type Change, shown } from "./find-changes.ts";

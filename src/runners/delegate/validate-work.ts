@@ -1,7 +1,8 @@
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { isPathIn } from "../../core/path-rules.ts";
-import { openBase, openBeneath, PathRefused } from "../../runtime/open-beneath.ts";
+import { openBase, openBeneath } from "../../runtime/open-beneath.ts";
+import { PathRefused } from "../../runtime/path-refused.ts";
 import { SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { preparePlan, waitForProcess } from "../run-process.ts";
 import { type RunContext, RunFailure, type RunnerDeps, type StopReason } from "../runner.ts";

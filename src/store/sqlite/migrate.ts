@@ -26,11 +26,15 @@ export function schemaVersion(connection: Connection): number {
 
 type Step = { version: number; sql: string };
 
-function readSteps(): Step[] {
-  const names = readdirSync(folder)
+/** The files of all steps, oldest first. */
+export function migrationNames(): string[] {
+  return readdirSync(folder)
     .filter((name) => name.endsWith(".sql"))
     .sort();
-  return names.map((name, index) => {
+}
+
+function readSteps(): Step[] {
+  return migrationNames().map((name, index) => {
     const version = Number(name.slice(0, 3));
     if (version !== index + 1) throw new Error(`migrations must be numbered without a gap; found ${name}`);
     return { version, sql: readFileSync(new URL(name, folder), "utf8") };

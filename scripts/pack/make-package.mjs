@@ -1,0 +1,77 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dashboardDir, programs, root } from "../paths.mjs";
+import { bundlePackage } from "./bundle-package.mjs";
+import { declareTypes } from "./declarations.mjs";
+import { buildLaunchers } from "./launchers.mjs";
+import { licencesOf } from "./licences.mjs";
+import { packageManifest } from "./manifest.mjs";
+
+// Makes the tarball that npm installs. `npm run pack` runs this on the pinned Node, after set-up; docs/adr/0068 says why
+// the package is made this way. An argument is the folder to write to (default: dist).
+const outDir = process.argv[2] ?? join(root, "dist");
+const copied = [
+  "LICENSE",
+  "README.md",
+  "CHANGELOG.md",
+  "templates",
+  "src/jobs",
+  "src/store/sqlite/migrations",
+];
+const say = (line) => process.stderr.write(`writ: ${line}\n`);
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+const packageDir = mkdtempSync(join(tmpdir(), "writ-package-"));
+try {
+  mkdirSync(join(packageDir, "built"));
+  for (const path of copied) copy(path);
+  for (const name of readdirSync(join(root, "launcher")))
+    if (/\.(?:c|h)$|^build\.mjs$/.test(name)) copy(`launcher/${name}`);
+  cpSync(dashboardDir, join(packageDir, "built/dashboard"), { recursive: true });
+  buildLaunchers({ packageDir, say });
+  const { inputs } = await bundlePackage({ packageDir, version: manifest.version });
+  declareTypes({ packageDir });
+  writeFileSync(join(packageDir, "THIRD-PARTY-LICENSES.txt"), licencesOf(Object.keys(inputs)));
+  writePrograms();
+  const fields = packageManifest(manifest);
+  writeFileSync(join(packageDir, "package.json"), `${JSON.stringify(fields, null, 2)}\n`);
+  pack();
+} finally {
+  rmSync(packageDir, { recursive: true, force: true });
+}
+
+function copy(path) {
+  const filter = (file) => !file.endsWith(".test.ts");
+  cpSync(join(root, path), join(packageDir, path), { recursive: true, filter });
+}
+
+/** npm links these on every platform: a shell script could not be started on Windows. */
+function writePrograms() {
+  cpSync(join(root, "scripts/pack/bin"), join(packageDir, "bin"), { recursive: true });
+  for (const name of programs) {
+    const file = join(packageDir, `bin/${name}.js`);
+    const start = 'import { startProgram } from "./start-program.js";';
+    writeFileSync(file, `#!/usr/bin/env node\n${start}\n\nvoid startProgram("${name}");\n`);
+    chmodSync(file, 0o755);
+  }
+}
+
+/** npm gives every file the same old time, so that the same sources make the same tarball. */
+function pack() {
+  mkdirSync(outDir, { recursive: true });
+  const args = ["pack", "--ignore-scripts", "--silent", "--pack-destination", outDir];
+  const { status, stdout, stderr } = spawnSync("npm", args, { cwd: packageDir, encoding: "utf8" });
+  if (status !== 0) throw new Error(`npm pack failed: ${stderr}`);
+  process.stdout.write(`${join(outDir, stdout.trim())}\n`);
+}

@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+import { serviceRole } from "../service/role.ts";
+import { runServiceCommand, writeServiceFile } from "../service/run-steps.ts";
+import { installSteps, planService, type ServiceFlags, type ServiceSteps } from "../service/service-plan.ts";
+import { environmentFile, type ServicePlan, type ServiceRole, serviceNames } from "../service/unit.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .argument("[role]", "hub or worker (default: a hub with a worker, as `writ up`)", serviceRole)
+    .option("--user", "a service of your own, without root")
+    .option("--dry-run", "only print what would be done")
+    .action(async (role: ServiceRole = "up", { user = false, dryRun = false }: ServiceFlags) => {
+      const plan = planService(context, command, { role, isOfUser: user });
+      const steps = installSteps(plan, context.userHome);
+      if (!dryRun) {
+        for (const file of steps.files) await writeServiceFile(file);
+        for (const words of steps.commands) await runServiceCommand(words);
+      }
+      print(context, command, { done: !dryRun, home: plan.home, ...steps }, () =>
+        dryRun ? describeSteps(steps) + explain(plan) : `${serviceNames[role]} is running.\n${explain(plan)}`,
+      );
+    });
+}
+
+function describeSteps({ files, commands }: ServiceSteps): string {
+  const written = files.map(({ path, text }) => `Write ${path}:\n\n${text.replaceAll(/^(?=.)/gm, "  ")}\n`);
+  const run = commands.map((words) => `  ${words.join(" ")}\n`);
+  return `${written.join("")}Then run:\n\n${run.join("")}\n`;
+}
+
+function explain(plan: ServicePlan): string {
+  const { role, isOfUser, home } = plan;
+  const flag = isOfUser ? " --user" : "";
+  const lines = [
+    `It starts with the machine, again two seconds after it ends, and keeps everything in ${home}.`,
+    `Settings: ${environmentFile(plan).replace("%h", "~")}, one NAME=VALUE each line; then systemctl${flag} restart ${serviceNames[role]}`,
+    `Its messages: journalctl${flag} -u ${serviceNames[role]}`,
+    ...(role === "worker"
+      ? [`It needs ${home}/agents.yaml, which \`writ workers add\` makes at the hub.`]
+      : []),
+    ...(isOfUser ? ["To run while you are not logged in: loginctl enable-linger"] : []),
+    `\`writ uninstall${role === "up" ? "" : ` ${role}`}${flag}\` undoes this and leaves ${home} alone.`,
+  ];
+  return `${lines.join("\n")}\n`;
+}

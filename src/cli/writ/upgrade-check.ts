@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import { planUpgrade } from "../../hub/admin.ts";
+import { findHome } from "../connection-settings.ts";
+import type { CliContext } from "../context.ts";
+import { print } from "../print.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command.action(async () => {
+    const home = findHome(context, command);
+    const plan = await planUpgrade({ home, env: context.env });
+    print(context, command, { home, version: context.version, ...plan }, ({ schema, newest, steps }) => {
+      if (schema === null)
+        return `${home} has no database yet; the next start makes one with schema ${newest}.\n`;
+      if (schema > newest) {
+        return `The database has schema ${schema}, and this program (${context.version}) knows ${newest}: it would refuse to start. Use the newer program.\n`;
+      }
+      if (steps.length === 0)
+        return `The database has schema ${schema}, the newest: the next start changes nothing.\n`;
+      const lines = steps.map((step) => `  ${step}\n`).join("");
+      return `The next start would change the database from schema ${schema} to ${newest}:\n${lines}There is no way back: take a backup first, with \`writ backup FILE\`.\n`;
+    });
+  });
+}

@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { removeHome } from "../support/remove-home.ts";
+
+const root = join(import.meta.dirname, "../..");
+const npmCli = findOnPath("npm");
+
+export type InstalledPackage = {
+  /** The folder that it was installed into, as a user would. */
+  app: string;
+  /** The package itself. */
+  folder: string;
+  tarball: string;
+  remove(): void;
+};
+
+/** Packs the checkout and installs the tarball into an empty folder, without a network: it has no dependencies. */
+export function installPackage(): InstalledPackage {
+  const dir = mkdtempSync(join(tmpdir(), "writ-package-"));
+  chmodSync(dir, 0o755);
+  const tarball = packInto(join(dir, "out"));
+  const app = join(dir, "app");
+  mkdirSync(app);
+  writeFileSync(join(app, "package.json"), '{ "type": "module" }\n');
+  npmInstall(app, [tarball, "--offline", "--omit=optional"]);
+  return { app, folder: join(app, "node_modules/writ"), tarball, remove: () => removeHome(dir) };
+}
+
+export function packInto(outDir: string): string {
+  const script = join(root, "scripts/pack/make-package.mjs");
+  return execFileSync(process.execPath, [script, outDir], { cwd: root, encoding: "utf8" }).trim();
+}
+
+export function npmInstall(app: string, args: string[]): void {
+  const words = ["install", "--no-audit", "--no-fund", "--no-update-notifier", "--silent", ...args];
+  execFileSync(npmCli, words, { cwd: app, env: { ...process.env, HOME: app }, stdio: "pipe" });
+}
+
+/** The Node that the host has outside of the checkout; on a machine with none but ours, that one. */
+export function hostNode(): string {
+  const dirs = (process.env["PATH"] ?? "").split(delimiter).filter((dir) => !dir.includes("node_modules"));
+  return dirs.map((dir) => join(dir, "node")).find(existsSync) ?? process.execPath;
+}
+
+/** A PATH on which `node` is this one. */
+export function pathWith(node: string, folder: string): string {
+  const place = join(folder, "bin-of-node");
+  mkdirSync(place, { recursive: true });
+  if (!existsSync(join(place, "node"))) symlinkSync(node, join(place, "node"));
+  return `${place}${delimiter}/usr/bin${delimiter}/bin`;
+}
+
+/** Gives the package the Node that its optional dependencies would bring: the one of the checkout. */
+export function addHubNode({ app }: InstalledPackage): void {
+  const name = `node-${process.platform}-${process.arch}`;
+  const place = join(app, "node_modules", name);
+  mkdirSync(join(place, "bin"), { recursive: true });
+  writeFileSync(join(place, "package.json"), JSON.stringify({ name, version: "26.0.0" }));
+  symlinkSync(process.execPath, join(place, "bin/node"));
+}
+
+function findOnPath(name: string): string {
+  const dirs = [...(process.env["PATH"] ?? "").split(delimiter), dirname(process.execPath)];
+  return dirs.map((dir) => join(dir, name)).find(existsSync) ?? name;
+}
