@@ -48,6 +48,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       requires: { tags: ["gpu"], session: "s" },
       idempotency_key: freshName("start"),
       max_attempts: 2,
+      traceparent,
     },
   }),
   submitJobs: async ({ tokens }) => ({
@@ -389,11 +390,14 @@ const fullIsolation = {
   cgroup: "/sys/fs/cgroup/writ/jobs/1",
 };
 const fullReport = {
+  started_at: 1,
   exit_code: 0,
   isolation: fullIsolation,
   usage: { cpu_ms: 1, memory_peak_bytes: 2, oom: false },
   output: { stdout: 0, stderr: 0 },
+  small_output: { stdout: "", stderr: "" },
 };
+const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /** Every optional field that an exec job may have, so that each one is put to the test. */
 function fullSubmission(): Record<string, unknown> {
@@ -415,6 +419,7 @@ function fullSubmission(): Record<string, unknown> {
     output_location: { folder_id: "f", prefix: "a/b" },
     storage_access_policy: [{ folderId: "f", prefix: "a", method: "PUT" }],
     execution_location: "LOCAL_MACHINE",
+    traceparent,
   };
 }
 
