@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { codeOf, WritError } from "../core/errors.ts";
@@ -36,4 +37,9 @@ export async function ensureHome(dir: string): Promise<void> {
     "CONFIG_INVALID",
     `other users can access the home ${dir} (mode ${found}); run: chmod 700 ${dir}`,
   );
+}
+
+/** True for the home of a hub: its keys and the administrator's token are in there. */
+export function isHubHome(dir: string): boolean {
+  return [join("keys", "ring.json"), "admin.token"].some((file) => existsSync(join(dir, file)));
 }

@@ -156,7 +156,7 @@ test("what the file says about agents reaches the runner", async () => {
 capabilities:
   - { provider: OLLAMA, model: m, endpoint: "https://m.example", timeout: 1.5, max_concurrent: 3, api_key_file: key }
   - { provider: OPENROUTER, model: n }
-security: { allowed_path_prefixes: [src/], forbidden_absolute_paths: [~/private] }
+security: { allowed_path_prefixes: [src/], forbidden_absolute_paths: [~/private], repo_roots: [~/src, /srv/] }
 execution:
   agents:
     - { name: a, command: [a, "{task_file}"], env_from_worker: [A_KEY, NOT_SET], home: ~/a, session: s, validate: [v] }
@@ -199,9 +199,11 @@ execution:
       "/proc",
       "/home/ann/.ssh",
       "/home/ann/.aws",
+      "/home/ann/.writ",
       "/home/ann/private",
       dir,
     ],
+    repoRoots: ["/home/ann/src", "/srv"],
     maxFileBytes: 10,
     maxTotalBytes: 20,
     workerEnv: { A_KEY: "1" },

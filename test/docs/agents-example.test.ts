@@ -46,6 +46,7 @@ test("the example is a file that a worker reads, and every part of it means some
       "containers",
       "files",
       "forbidden",
+      "repos",
       "handlers",
       "hub",
       "isolation",

@@ -45,8 +45,13 @@ async function expectRefused(paths: readonly unknown[]): Promise<void> {
 }
 
 /** What the worker itself makes of such a path, whoever signed it. */
-async function checked(allowed: string[], repo_root: string, prefixes = ["src/"]): Promise<string> {
-  const settings = { allowedPathPrefixes: prefixes, forbiddenPaths: ["/etc/", "/proc/"] };
+async function checked(
+  allowed: string[],
+  repo_root: string,
+  prefixes = ["src/"],
+  repoRoots?: string[],
+): Promise<string> {
+  const settings = { allowedPathPrefixes: prefixes, forbiddenPaths: ["/etc/", "/proc/"], repoRoots };
   return checkPaths(settings, { repo_root, allowed_paths: allowed }).then(
     ({ allowed: found }) => found.map(({ path }) => path).join(" "),
     (error: { detail?: string; message: string }) => error.detail ?? error.message,
@@ -128,6 +133,37 @@ test("P-02: an absolute path, and a repository in a forbidden place, are refused
   await stage.startAgents({ scribe: "echo ran" });
   await expectViolation(await stage.delegated("/etc", { allowed: [] }));
   await expectViolation(await stage.delegated(join(stage.dir, "looks-harmless"), { allowed: [] }));
+});
+
+test("P-02: the home of a hub is no repository, nor is what is in it, and an agent sees none inside a repository", async () => {
+  const { home } = stage.hub;
+  for (const root of [home, join(home, "keys")])
+    expect([root, await checked([], root)]).toEqual([root, "PATH_TRAVERSAL_ATTEMPT"]);
+
+  const repo = stage.makeRepo();
+  mkdirSync(join(repo, ".writ/keys"), { recursive: true });
+  writeFileSync(join(repo, ".writ/keys/ring.json"), "{}");
+  const { hidden } = await checkPaths(
+    { allowedPathPrefixes: ["src/"], forbiddenPaths: [] },
+    { repo_root: repo, allowed_paths: ["src/"] },
+  );
+  expect(hidden).toEqual([".writ"]);
+});
+
+test("P-02: with repo_roots a job names no repository elsewhere, not by a link either", async () => {
+  const repo = stage.makeRepo();
+  const allowed = join(stage.dir, "repositories");
+  mkdirSync(join(allowed, "one/src"), { recursive: true });
+  symlinkSync(repo, join(allowed, "leads-out"));
+  for (const root of [repo, join(allowed, "leads-out"), `${allowed}-evil`]) {
+    mkdirSync(root, { recursive: true });
+    expect([root, await checked(["src/"], root, ["src/"], [allowed])]).toEqual([
+      root,
+      "PATH_TRAVERSAL_ATTEMPT",
+    ]);
+  }
+  expect(await checked(["src/"], join(allowed, "one"), ["src/"], [allowed])).toBe("src");
+  expect(await checked(["src/"], repo, ["src/"], [])).toBe("PATH_TRAVERSAL_ATTEMPT");
 });
 
 test("P-03: prefixes are compared by component", async () => {

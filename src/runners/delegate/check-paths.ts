@@ -1,8 +1,9 @@
 import { type FileHandle, realpath, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { JobDocument } from "../../contract/document.ts";
 import { codeOf, hasCode } from "../../core/errors.ts";
 import { absolutePathProblem, changeablePathProblem, isPathIn, plainPath } from "../../core/path-rules.ts";
+import { isHubHome } from "../../runtime/home.ts";
 import { openBase, openBeneath } from "../../runtime/open-beneath.ts";
 import { PathRefused } from "../../runtime/path-refused.ts";
 import { RunFailure } from "../runner.ts";
@@ -23,7 +24,7 @@ export type CheckedPaths = {
   hidden: readonly string[];
 };
 
-type PathSettings = Pick<DelegateSettings, "allowedPathPrefixes" | "forbiddenPaths">;
+type PathSettings = Pick<DelegateSettings, "allowedPathPrefixes" | "forbiddenPaths" | "repoRoots">;
 
 /**
  * Checks what a job wants to reach against what the worker allows, before anything is written. Throws a RunFailure:
@@ -42,6 +43,8 @@ export async function checkPaths(
   refuseForbidden(forbidden, named);
   const root = await realRoot(named);
   refuseForbidden(forbidden, root);
+  refuseHubHome(root);
+  await refuseOtherRoots(settings.repoRoots, root);
   const base = await openBase(root);
   try {
     const allowed: AllowedPath[] = [];
@@ -50,7 +53,7 @@ export async function checkPaths(
       allowed.push({ path, found: await look(base, path) });
     }
     const { uid, gid } = await base.stat();
-    const inside = forbidden.filter((path) => isPathIn(path, root));
+    const inside = [...forbidden, ...hubHomesIn(root)].filter((path) => isPathIn(path, root));
     return { root, owner: { uid, gid }, allowed, hidden: inside.map((path) => path.slice(root.length + 1)) };
   } finally {
     await base.close();
@@ -79,6 +82,24 @@ async function realPaths(paths: readonly string[]): Promise<string[]> {
 function refuseForbidden(forbidden: readonly string[], path: string): void {
   const found = forbidden.find((dir) => isPathIn(path, dir));
   if (found !== undefined) throw traversal(`${path} is in ${found}, which is forbidden on this worker`);
+}
+
+/** Also one that nobody told the worker about: it holds the keys that sign for every tenant. */
+function refuseHubHome(root: string): void {
+  for (let dir = root; dir !== "/"; dir = dirname(dir))
+    if (isHubHome(dir)) throw traversal(`${root} is in ${dir}, the home of a hub`);
+}
+
+/** In a checkout of Writ the home is beside the sources. */
+function hubHomesIn(root: string): string[] {
+  const home = join(root, ".writ");
+  return isHubHome(home) ? [home] : [];
+}
+
+async function refuseOtherRoots(repoRoots: PathSettings["repoRoots"], root: string): Promise<void> {
+  if (repoRoots === undefined) return;
+  if ((await realPaths(repoRoots)).some((dir) => isPathIn(root, dir))) return;
+  throw traversal(`${root} is not in one of the worker's repo_roots: ${repoRoots.join(", ") || "none"}`);
 }
 
 async function realRoot(named: string): Promise<string> {

@@ -9,6 +9,8 @@ export type DelegateSettings = {
   allowedPathPrefixes: readonly string[];
   /** Absolute, with `~` replaced. No agent sees what is in them. The worker's own home is one of them. */
   forbiddenPaths: readonly string[];
+  /** Absolute, with `~` replaced: where repositories may be. Undefined for anywhere that is not forbidden. */
+  repoRoots?: readonly string[] | undefined;
   /** Of one changed file, and of all changed files of a job. */
   maxFileBytes: number;
   maxTotalBytes: number;

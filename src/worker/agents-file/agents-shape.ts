@@ -125,7 +125,8 @@ const security = z
     job_signing_public_key: publicKey.optional(),
     job_signing_public_keys: z.array(publicKey).min(1).max(16).optional(),
     allowed_path_prefixes: z.array(checked(relativePathProblem)).max(1000).optional(),
-    forbidden_absolute_paths: z.array(checked(forbiddenProblem)).max(1000).optional(),
+    forbidden_absolute_paths: z.array(checked(placeProblem)).max(1000).optional(),
+    repo_roots: z.array(checked(placeProblem)).max(1000).optional(),
   })
   .refine(({ job_signing_public_key: one, job_signing_public_keys: several }) => !(one && several), {
     path: ["job_signing_public_key"],
@@ -133,7 +134,7 @@ const security = z
   });
 
 /** `~` is the home of the user that runs the worker. */
-function forbiddenProblem(path: string): string | null {
+function placeProblem(path: string): string | null {
   const problem = absolutePathProblem(path.replace(/^~(?=\/|$)/, "/home"));
   return problem === "must be absolute" ? "must start with / or ~/" : problem;
 }

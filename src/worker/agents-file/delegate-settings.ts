@@ -1,9 +1,11 @@
 import { homedir } from "node:os";
+import { dirname } from "node:path";
 import type { AgentEntry, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
+import { isHubHome } from "../../runtime/home.ts";
 import { type AgentsFile, chatAgentName, rooCodeName } from "./agents-shape.ts";
 import { fullPath } from "./load-agents-file.ts";
 
-const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/"];
+const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/", "~/.writ/"];
 /** In the repository: what an agent outside the cage finds there, and what it leaves when it is done. */
 const outsideFiles = { taskFile: "TASK.md", completionMarker: ".writ_completed" };
 const rooFiles = { taskFile: "TASK.md", completionMarker: ".roo_completed" };
@@ -45,7 +47,10 @@ export function delegateSettings(
         fullPath("/", userHome, path),
       ),
       home,
+      // The worker of `writ up` lives in the home of its hub.
+      ...(isHubHome(dirname(home)) ? [dirname(home)] : []),
     ],
+    repoRoots: security.repo_roots?.map((path) => fullPath("/", userHome, path)),
     maxFileBytes: execution.max_file_size_bytes ?? fileBytesDefault,
     maxTotalBytes: execution.max_total_size_bytes ?? totalBytesDefault,
     workerEnv: Object.fromEntries(

@@ -90,6 +90,7 @@ async function isProgram(program: string): Promise<boolean> {
 function explainPaths({
   allowedPathPrefixes,
   forbiddenPaths,
+  repoRoots,
   maxFileBytes,
   maxTotalBytes,
 }: DelegateSettings): Meaning[] {
@@ -101,6 +102,12 @@ function explainPaths({
           "changes",
           `in a repository, agents may change what is in ${allowedPathPrefixes.join(", ")}: ${sizes}`,
         ),
+    repoRoots === undefined
+      ? warning(
+          "repos",
+          "a job may name any folder that the worker can read and that is not forbidden; name where repositories are under security.repo_roots",
+        )
+      : ok("repos", `jobs may name repositories in ${repoRoots.join(", ") || "no folder at all"}`),
     ok("forbidden", `no repository may be in, and no agent sees, ${forbiddenPaths.join(", ")}`),
   ];
 }
