@@ -67,6 +67,20 @@ function readPage(place: RegistryPlace, { job_id: jobId }: JobRow): Promise<Wait
   );
 }
 
+/** The number of the last event of a job that the broker has; none before it waits. */
+export async function lastSent(
+  place: RegistryPlace,
+  { job_id: jobId, last_seq: lastSeq }: JobRow,
+): Promise<number> {
+  const first = await readRegistry(
+    place,
+    () => null,
+    (sql) =>
+      sql.first<{ seq: number | null }>("SELECT min(seq) AS seq FROM outbox WHERE job_id = ?", jobId)!.seq,
+  );
+  return first === null ? lastSeq : first - 1;
+}
+
 async function forget(place: RegistryPlace, { job_id: jobId }: JobRow, throughSeq: number): Promise<void> {
   await changeRegistry(
     place,

@@ -8,6 +8,7 @@ import { isFinal, isRegistryStatus, type RegistryStatus } from "./job-record.ts"
 import { type JobRow, recordOf } from "./job-row.ts";
 import { getRow } from "./read-jobs.ts";
 import type { RegistryPlace } from "./registry-place.ts";
+import { lastSent } from "./send-waiting.ts";
 import { limitsOf } from "./time-limits.ts";
 
 export type { JobMessage };
@@ -41,7 +42,7 @@ export async function subscribe(
   const over = new AbortController();
   const signal =
     subscription.signal === undefined ? over.signal : AbortSignal.any([over.signal, subscription.signal]);
-  const follower = new Follower(place, job, subscription);
+  const follower = new Follower(place, { job, lastSeq: await lastSent(place, job) }, subscription);
   const connecting = follower.stayConnected(options, signal);
   const watching = follower.watchLimits(signal);
   try {
@@ -59,19 +60,23 @@ class Follower {
   readonly #subscription: Subscription;
   readonly #end = Promise.withResolvers<SubscriptionEnd>();
   readonly #startedAt: number;
-  #lastSeq = 0;
+  #lastSeq: number;
   #lastAt: number;
   /** The history, one line after the other. */
   written: Promise<void> = Promise.resolve();
 
-  constructor(place: RegistryPlace, job: JobRow, subscription: Subscription) {
+  /** `lastSeq`: what was sent up to there is not sent again. Later events wait, and are still to come. */
+  constructor(
+    place: RegistryPlace,
+    { job, lastSeq }: { job: JobRow; lastSeq: number },
+    subscription: Subscription,
+  ) {
     this.#place = place;
     this.#job = job;
     this.#subscription = subscription;
     this.#startedAt = this.#clock.nowMs();
     this.#lastAt = this.#startedAt;
-    // Older messages are not sent again.
-    this.#lastSeq = job.last_seq;
+    this.#lastSeq = lastSeq;
   }
 
   get ended(): Promise<SubscriptionEnd> {

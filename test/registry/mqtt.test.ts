@@ -189,6 +189,29 @@ withBroker("a subscriber prints events and ends as the job does", async () => {
   }
 });
 
+withBroker("events that waited when a subscriber came are shown when they go out", async () => {
+  const broker = await Mosquitto.start();
+  const cwd = emptyDirectory();
+  const { job_id: id } = await register({ cwd }, { ...job, broker: broker.url });
+  await publish({ cwd }, id, { event: "before" });
+  const nowhere = { cwd, env: { MQTT_PORT: "1" } };
+  for (const event of ["one", "two"]) expect((await publish(nowhere, id, { event })).waits).not.toBeNull();
+  const [events, notices]: [string[], string[]] = [[], []];
+  const followed = subscribe({ cwd }, id, {
+    onMessage: ({ event }) => events.push(event),
+    onNotice: (notice) => notices.push(notice),
+  });
+  const stranger = await broker.listen("unrelated");
+  await eventually("it listens", async () => {
+    await stranger.publish(`writ/jobs/${id}/events`, "{nonsense");
+    return notices.length > 0;
+  });
+  await publish({ cwd }, id, { event: "end", status: "completed" });
+  expect(await followed).toBe("completed");
+  expect(events).toEqual(["one", "two", "end"]);
+  expect(notices).not.toContain("messages may be missing here");
+});
+
 withBroker("a forged message is ignored where the job has a token", async () => {
   const broker = await Mosquitto.start();
   const forger = await broker.listen("unrelated");
