@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatTable } from "./table.ts";
-import { neutralise, neutraliseLine, OutputNeutraliser, paintFor, safeJson } from "./terminal.ts";
+import { neutralise, neutraliseLine, OutputNeutraliser, paintFor, safeJson, showName } from "./terminal.ts";
 
 const harmful =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\p{Surrogate}/u;
@@ -34,13 +34,8 @@ describe("whatever a stranger writes", () => {
     fc.assert(fc.property(hostile, (text) => !harmful.test(neutralise(text))));
   });
 
-  test("stays on one line where one line is meant", () => {
-    fc.assert(
-      fc.property(
-        hostile,
-        (text) => !harmful.test(neutraliseLine(text)) && !/[\n\t]/.test(neutraliseLine(text)),
-      ),
-    );
+  test.each([neutraliseLine, showName])("stays on one line where one line is meant: %o", (shown) => {
+    fc.assert(fc.property(hostile, (text) => !harmful.test(shown(text)) && !/[\n\t]/.test(shown(text))));
   });
 
   test("is harmless as JSON too, and means the same", () => {
@@ -88,6 +83,10 @@ test("a colour within a line end is no line end, whole or in chunks", () => {
 
 test("colours are taken away, other sequences become visible", () => {
   expect(neutralise("\x1b[1;31mred\x1b[0m \x1b[2J")).toBe("red \\x1b[2J");
+});
+
+test("of a name nothing is taken away, so that it cannot pass for another one", () => {
+  expect(showName("src/greet\x1b[31ming.txt\r\n\tx")).toBe("src/greet\\x1b[31ming.txt\\x0d\\n\\tx");
 });
 
 test.each([

@@ -19,6 +19,19 @@ export function neutraliseLine(text: string): string {
   return neutralise(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
 }
 
+/**
+ * Text that somebody is to judge, such as a diff: every character shows, colour codes too. With those taken away, two
+ * different texts could look the same.
+ */
+export function showAll(text: string): string {
+  return text.replaceAll(harmful, showCode);
+}
+
+/** The same on one line, for the names of files. */
+export function showName(name: string): string {
+  return showAll(name).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+}
+
 /** JSON in which unsafe characters are escaped; the value stays the same. */
 export function safeJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value ?? null, null, indent) ?? "null").replaceAll(harmful, (found) =>

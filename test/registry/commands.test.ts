@@ -91,10 +91,11 @@ test("another directory is another registry", async () => {
 
 test("the text of a job cannot control the terminal", async () => {
   const { run, cwd } = inDirectory();
-  const args = ["--prompt", "a\x1b[2Jb\nc", "--agent", "x", "--agent-session", "s"];
+  const args = ["--prompt", "a\x1b[2Jb\nc\x1b[31m", "--agent", "x", "--agent-session", "s"];
   const id = (await run("register", ...args)).stdout.trim();
   const { stdout } = await run("list");
   expect(stdout).not.toContain("\x1b");
+  expect(stdout).toContain("a\\x1b[2Jb\\nc\\x1b[31m");
   expect(stdout.trim().split("\n")).toHaveLength(2);
   expect(readFileSync(join(cwd, ".writ/job_logs", id, "meta.json"), "utf8")).not.toContain("\x1b");
 });

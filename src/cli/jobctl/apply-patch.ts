@@ -4,6 +4,7 @@ import { lstat, readFile, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { hasCode, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
+import { showName } from "../terminal.ts";
 import { collectInput } from "./collect-input.ts";
 import type { ChangedFile } from "./delegate-result.ts";
 
@@ -49,7 +50,7 @@ export async function applyPatch(
     if (!isSame && now === before.get(file.path))
       throw new WritError(
         "INTERNAL",
-        `git has left ${file.path} as it was; look at the repository before you go on`,
+        `git has left ${showName(file.path)} as it was; look at the repository before you go on`,
       );
     applied.push({ ...file, state: isSame ? "same" : "merged" });
   }
@@ -58,10 +59,10 @@ export async function applyPatch(
 
 function doesNotFit({ dir }: Tree, stderr: string): WritError {
   const lines = stderr.trim().split("\n").slice(0, 20);
-  const list = lines.map((line) => `\n  ${line.replace(/^error: /, "")}`).join("");
+  const list = lines.map((line) => `\n  ${showName(line.replace(/^error: /, ""))}`).join("");
   return new WritError(
     "STATE_CONFLICT",
-    `the diff does not fit the files in ${dir}, and nothing was changed`,
+    `the diff does not fit the files in ${showName(dir)}, and nothing was changed`,
     {
       advice:
         "give the agent the same job again, or apply it by hand with `jobctl diff ID | git apply --3way`:",

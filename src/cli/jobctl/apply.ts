@@ -8,7 +8,7 @@ import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { jobIdHelp, resolveJobId, shortId } from "../short-id.ts";
-import { neutraliseLine } from "../terminal.ts";
+import { showName } from "../terminal.ts";
 import { type AppliedFile, applyPatch, checkPatch, findTree, type Tree } from "./apply-patch.ts";
 import { type DelegateResult, delegateResult, refuseOtherKinds } from "./delegate-result.ts";
 import { statText } from "./diff.ts";
@@ -48,7 +48,7 @@ async function apply(writ: Writ, { context, command, id, flags }: Applying): Pro
   const tree = await findTree(context, await chooseRepo(context, flags.repo, await repoOf(writ, jobId)));
   await checkPatch(context, tree, diff.bytes);
   context.stderr.write(statText(context, diffStat(diff.bytes.toString("utf8"))));
-  const question = `Apply this to ${neutraliseLine(tree.dir)}?`;
+  const question = `Apply this to ${showName(tree.dir)}?`;
   if (!(await confirm(context, { question, yes: flags.yes }))) return;
   const files = await applyPatch(context, tree, { patch: diff.bytes, changed: result.changed });
   const done = { job_id: jobId, repo: tree.dir, files };
@@ -124,8 +124,8 @@ async function chooseRepo(
 }
 
 function applied({ dir }: Tree, files: readonly AppliedFile[]): string {
-  const merged = files.filter(({ state }) => state === "merged").map(({ path }) => neutraliseLine(path));
+  const merged = files.filter(({ state }) => state === "merged").map(({ path }) => showName(path));
   const count = files.length === 1 ? "1 file was" : `${files.length} files were`;
   const note = merged.length === 0 ? "" : `; changed here too, and now with both: ${merged.join(", ")}`;
-  return `${count} changed in ${neutraliseLine(dir)}${note}\n`;
+  return `${count} changed in ${showName(dir)}${note}\n`;
 }

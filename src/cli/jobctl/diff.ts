@@ -5,7 +5,7 @@ import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson, writeSlowly } from "../print.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
-import { neutralise, neutraliseLine, paintFor, safeJson } from "../terminal.ts";
+import { paintFor, safeJson, showAll, showName } from "../terminal.ts";
 import { refuseOtherKinds } from "./delegate-result.ts";
 import { diffStat, type FileStat } from "./diff-stat.ts";
 import { fetchDiff } from "./fetch-diff.ts";
@@ -53,7 +53,7 @@ async function showDiff(writ: Writ, { context, command, id, flags }: Showing): P
     return;
   }
   const isFiltered = stdout.isTTY === true && !flags.raw;
-  await writeSlowly(context, isFiltered ? coloured(context, neutralise(text)) : diff.bytes, stops.requested);
+  await writeSlowly(context, isFiltered ? coloured(context, showAll(text)) : diff.bytes, stops.requested);
 }
 
 function asJson({ path, added, removed, isBinary }: FileStat) {
@@ -63,10 +63,10 @@ function asJson({ path, added, removed, isBinary }: FileStat) {
 /** One line for each file, and a last one that counts them. */
 export function statText(context: CliContext, files: readonly FileStat[]): string {
   const paint = paintFor(context.stdout, context.env);
-  const width = Math.min(60, Math.max(...files.map(({ path }) => path.length)));
+  const width = Math.min(60, Math.max(...files.map(({ path }) => showName(path).length)));
   const lines = files.map(({ path, added, removed, isBinary }) => {
     const counts = isBinary ? "binary" : `${paint.green(`+${added}`)} ${paint.red(`-${removed}`)}`;
-    return `  ${neutraliseLine(path).padEnd(width)}  ${counts}\n`;
+    return `  ${showName(path).padEnd(width)}  ${counts}\n`;
   });
   const sum = (count: (file: FileStat) => number): number =>
     files.reduce((all, file) => all + count(file), 0);

@@ -11,7 +11,7 @@ import { print, wantsJson, writeSlowly } from "../print.ts";
 import { printRows } from "../print-rows.ts";
 import { collect, wholeNumber } from "../program.ts";
 import type { Column } from "../table.ts";
-import { neutralise, neutraliseLine, safeJson } from "../terminal.ts";
+import { neutralise, neutraliseLine, safeJson, showName } from "../terminal.ts";
 import { definePublish, defineSubscribe } from "./registry-messages.ts";
 import { addPlaceOptions, placeOf, withRegistry } from "./registry-place.ts";
 
@@ -88,7 +88,7 @@ const jobColumns: Column<RegistryJob>[] = [
   { title: "SESSION", cell: (job) => job.agent_session, minWidth: 8 },
   { title: "AGENT", cell: (job) => job.agent, minWidth: 8 },
   { title: "UPDATED", cell: (job) => job.updated_at, minWidth: 11 },
-  { title: "PROMPT", cell: (job) => job.prompt, minWidth: 12 },
+  { title: "PROMPT", cell: (job) => showName(job.prompt), minWidth: 12 },
 ];
 
 const jobOption = ["--job <id>", "the job's id"] as const;
