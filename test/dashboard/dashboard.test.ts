@@ -207,6 +207,31 @@ browserSuite("the dashboard in a browser", () => {
     });
   });
 
+  test("the bar acts on what is selected; all that match is apart, and its question names filter and count", async () => {
+    const { page } = admin;
+    const type = freshName("chosen");
+    const [ticked, other] = [await submitJob(hub, { type }), await submitJob(hub, { type })];
+    const statusOf = async (id: string) =>
+      (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json().status;
+    await page.goto(`${hub.url}/jobs?type=${type}`);
+    await page.locator(`[data-id="${ticked.id}"] input`).click();
+    const bar = page.getByRole("toolbar", { name: "Selected jobs" });
+    await bar.getByRole("button", { name: "Cancel 1 selected" }).click();
+    await page.getByRole("heading", { name: "Cancel 1 selected job?" }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel 1" }).click();
+    await expect.poll(() => statusOf(ticked.id)).toBe("failed");
+    expect(await statusOf(other.id)).toBe("pending");
+    // The one that is ticked has ended: the bar offers nothing for it, and nothing for the other.
+    await page.locator(`[data-id="${ticked.id}"][aria-selected="false"] input`).click();
+    await bar.getByText("none can be retried or cancelled").or(bar.getByText("Retry 1 selected")).waitFor();
+    expect(await bar.getByRole("button", { name: "Cancel" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Cancel all…" }).click();
+    await page.getByRole("heading", { name: "Cancel the one job that matches the filter?" }).waitFor();
+    await page.getByRole("dialog").getByText(`type is ${type}`).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel all 1" }).click();
+    await expect.poll(() => statusOf(other.id)).toBe("failed");
+  });
+
   test("eight tabs share one stream, and the next one continues when the first is closed", async () => {
     const { context, page: first } = await visit(admin.browser);
     let streams = 0;

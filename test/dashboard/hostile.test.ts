@@ -32,7 +32,7 @@ browserSuite("text of others in a browser", () => {
       ...held.fence,
       code: "INVALID_JOB",
       reason: `${hostile} ${turned}`,
-      partial_result: { [hostile]: hostile },
+      partial_result: { [hostile]: hostile, [turned]: turned },
     };
     await hub.must("POST", `/jobs/${id}/fail`, { token: hub.admin, body });
     for (const path of [`/jobs?type=${type}`, `/jobs/${id}`]) {
@@ -43,11 +43,28 @@ browserSuite("text of others in a browser", () => {
     const boxes = await page.locator(".terminal .control-text").allTextContents();
     expect(boxes).toEqual(["ESC]0;owned", "ESC[2J", "U+202E"]);
     expect(await page.locator(".terminal .red").textContent()).toBe("red");
+    expect(await page.locator(".job-head .command .control-text").allTextContents()).toEqual(["U+202E"]);
+    expect(await page.locator(".say .control-text").allTextContents()).toEqual(["U+202E"]);
+    // The name and the text of a result, and the word of the command in the document.
+    expect(await page.locator(".tree .control-text").allTextContents()).toEqual(Array(3).fill("U+202E"));
+    // Nothing on the page, its titles and labels included, has the character itself.
+    expect(await page.content()).not.toContain("\u202e");
     expect(
       await page.evaluate(
         "[document.title, window.hacked, document.querySelectorAll('main img, main script').length]",
       ),
     ).toEqual(["Writ", undefined, 0]);
+  });
+
+  test("L-02: the name of a saved view cannot turn the text around it", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/jobs?type=${freshName("viewed")}`);
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByLabel("Name of the view").fill(turned);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".views .control-text").allTextContents()).toEqual(["U+202E"]);
+    expect(await page.content()).not.toContain("\u202e");
+    await page.getByRole("button", { name: "Remove this view" }).click();
   });
 
   test("L-02: the collector would have heard of a script or a picture that the policy refuses", async () => {

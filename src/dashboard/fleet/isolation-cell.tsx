@@ -1,5 +1,6 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PlainText, plainText } from "../parts/plain-text.tsx";
 
 /** How a worker isolates processes: `strict`, `best-effort`, `none`, or what is wrong at present. */
 export function isolationWord({ isolation, sandbox_problem }: WorkerView): string {
@@ -13,7 +14,7 @@ export function IsolationCell({ worker }: { worker: WorkerView }) {
   const isStrict = word === "strict";
   if (word === "not said") return <span className="dimmer">not said</span>;
   return (
-    <span className="row" title={why === "" ? undefined : why}>
+    <span className="row" title={why === "" ? undefined : plainText(why)}>
       <span className="state" data-state={isStrict ? "completed" : "assigned"}>
         <Icon name={isStrict ? "lock" : "warning"} />
       </span>
@@ -37,7 +38,11 @@ export function IsolationNotes({ workers }: { workers: readonly WorkerView[] }) 
     return (
       <p key={reason} className="dimmer small-text">
         <b className="strong">{word}</b> on {here.map(({ id }) => id).join(", ")}
-        {why === "" ? "" : `: ${why}. It is recorded on each job that runs there.`}
+        {why === "" ? null : (
+          <>
+            : <PlainText text={why} />. It is recorded on each job that runs there.
+          </>
+        )}
       </p>
     );
   });

@@ -5,6 +5,7 @@ import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { ranText } from "../jobs/row-text.tsx";
 import { ageText, bytesText, countText, plural, shortId } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { askToBlock, askToRemove, drain, undrain } from "./worker-acts.tsx";
@@ -106,7 +107,7 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd>{typeof children === "string" ? <PlainText text={children} /> : children}</dd>
     </>
   );
 }

@@ -1,6 +1,7 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import { ageText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { Slots } from "../parts/slots.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { StateIcon, WorkerStatusBadge } from "../parts/state.tsx";
@@ -32,7 +33,9 @@ export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Pro
       </span>
       <span className="cut" role="cell">
         <button type="button" className="open-row" aria-expanded={isOpen} onClick={onToggle}>
-          <b className="strong">{name ?? id}</b>
+          <b className="strong">
+            <PlainText text={name ?? id} />
+          </b>
         </button>{" "}
         {tags.slice(0, tagsShown).map((tag) => (
           <span className="tag" key={tag}>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { EventView, JobView } from "../../contract/view-shapes.ts";
 import { durationText, momentText } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { type Attempt, attemptsOf } from "./attempts.ts";
 
@@ -106,7 +107,7 @@ function EventList({ events }: { events: readonly EventView[] }) {
           <span className="dim">{momentText(ts)}</span>
           <span className="mono">{event}</span>
           <span className="cut dimmer">
-            <bdi>{detailText(details)}</bdi>
+            <PlainText text={detailText(details)} />
           </span>
         </li>
       ))}

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { JobView } from "../../contract/view-shapes.ts";
 import { durationText, momentText, wholeMomentText } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 
 export function DetailsPanel({ job }: { job: JobView }) {
   const rows: [string, ReactNode][] = [
@@ -47,7 +48,7 @@ function FactRow({ name, children }: { name: string; children: ReactNode }) {
     <>
       <dt>{name}</dt>
       <dd className="cut" dir="auto">
-        {children}
+        {typeof children === "string" ? <PlainText text={children} /> : children}
       </dd>
     </>
   );

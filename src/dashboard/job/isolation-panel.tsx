@@ -1,5 +1,6 @@
 import type { JobView } from "../../contract/view-shapes.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 
 const partWords: Record<string, string> = {
   cgroup: "own cgroup",
@@ -43,7 +44,7 @@ export function IsolationPanel({ job }: { job: JobView }) {
           <li key={part} className="lacking">
             <Icon name="warning" />
             <span>
-              without {partWords[part] ?? part}: {why}
+              without {partWords[part] ?? part}: <PlainText text={why} />
             </span>
           </li>
         ))}

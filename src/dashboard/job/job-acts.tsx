@@ -7,6 +7,7 @@ import { callHub } from "../hub/call-hub.ts";
 import { durationText, shortId } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { copyText } from "../parts/notices.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { showToast } from "../shell/toasts.tsx";
@@ -126,7 +127,12 @@ function askToRetry(job: JobView, onDone: () => void): void {
       <p>
         The signed document cannot change, so the next attempt runs the same command with the same limits
         {job.timeout_sec === 0 ? "" : ` and ${durationText(job.max_runtime_ms)} of time`}.
-        {last === undefined ? "" : ` The last one ended with: ${last.reason}.`}
+        {last === undefined ? null : (
+          <>
+            {" "}
+            The last one ended with: <PlainText text={last.reason} />.
+          </>
+        )}
       </p>
     ),
     acts: [

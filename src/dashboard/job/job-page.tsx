@@ -14,9 +14,11 @@ import { OutputPanel } from "../output/output-panel.tsx";
 import { shortId } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { PlainText, plainText } from "../parts/plain-text.tsx";
 import { StateBadge, shownState } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go } from "../shell/router.ts";
+import { joinWords } from "../submit/shell-words.ts";
 import { AttemptBars } from "./attempt-bars.tsx";
 import { DetailsPanel } from "./details-panel.tsx";
 import { FilesPanel } from "./files-panel.tsx";
@@ -118,6 +120,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
   const may = mayOf(usePerson());
   const workers = useWorkers(may.seeFleet && job.status === "pending").data ?? [];
   const command = job.run === null ? null : commandOf(job.run);
+  const said = command === null ? `${job.run?.kind ?? "handler"} job` : joinWords(command);
   const acts = <JobActs job={job} mayAct={may.act} onDone={onDone} />;
   return (
     <>
@@ -126,8 +129,8 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
           <h1>
             <bdi>{job.type}</bdi> <StateBadge state={shownState(job)} isBadge />
           </h1>
-          <div className="command cut" title={command?.join(" ")}>
-            <bdi>{command === null ? `${job.run?.kind ?? "handler"} job` : command.join(" ")}</bdi>
+          <div className="command cut" title={plainText(said)}>
+            <PlainText text={said} />
           </div>
         </div>
         <div className="row acts">{acts}</div>

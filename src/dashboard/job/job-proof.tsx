@@ -7,6 +7,7 @@ import { checkBundle } from "../../signing/check-bundle.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 import { sha256OfBytes, webProof } from "./web-proof.ts";
 
@@ -104,7 +105,9 @@ function Part({ title, text, isSealed, isBroken = false, onOpen }: PartProps) {
       {isBroken ? <Icon name="warning" /> : <Seal kind={isSealed ? "seal-ok" : "seal-wait"} />}
       <span className="grow">
         <b>{title}</b>
-        <small className="cut">{text}</small>
+        <small className="cut">
+          <PlainText text={text} />
+        </small>
       </span>
     </>
   );
@@ -137,7 +140,7 @@ function proofQuestion(steps: BundleStep[]) {
               <Icon name={isFine === false ? "warning" : isFine ? "check" : "silent"} />
             </span>
             <span>
-              <b className="strong">{step}</b> {says}
+              <b className="strong">{step}</b> <PlainText text={says} />
             </span>
           </li>
         ))}

@@ -3,6 +3,7 @@ import type { JobView } from "../../contract/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
 
 type Sentence = { lead: ReactNode; rest?: ReactNode; aside?: ReactNode };
@@ -39,7 +40,8 @@ export function JobSentence({
     <div className="say" data-state={colourOf(state)}>
       <StateIcon state={state} />
       <div className="grow">
-        <b>{lead}</b> {rest} {aside === undefined ? null : <span className="dim">{aside}</span>}
+        <b>{shown(lead)}</b> {shown(rest)}{" "}
+        {aside === undefined ? null : <span className="dim">{shown(aside)}</span>}
       </div>
       {children}
       <span className="mono not-phone code-line">{codesOf(job)}</span>
@@ -51,6 +53,11 @@ export function JobSentence({
       )}
     </div>
   );
+}
+
+/** Reasons are written by jobs and workers. */
+function shown(part: ReactNode): ReactNode {
+  return typeof part === "string" ? <PlainText text={part} /> : part;
 }
 
 function sentenceOf(job: JobView, why: WhyView | undefined, now: number): Sentence {
@@ -102,10 +109,11 @@ function pendingSentence(job: JobView, why: WhyView | undefined, now: number): S
 function withCode(text: string): ReactNode {
   return text.split("`").map((part, index) =>
     index % 2 === 0 ? (
-      part
+      // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text are known by their place only.
+      <PlainText text={part} key={index} />
     ) : (
       <code className="mono" key={part}>
-        {part}
+        <PlainText text={part} />
       </code>
     ),
   );

@@ -1,5 +1,6 @@
 import { Icon } from "../parts/icon.tsx";
 import { copyText } from "../parts/notices.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 
 const entriesMax = 200;
 const openDepth = 2;
@@ -29,7 +30,12 @@ export function TreePanel({ title, note, value }: { title: string; note?: string
 }
 
 function Branch({ name, value, depth }: { name: string | null; value: unknown; depth: number }) {
-  const label = name === null ? null : <span className="field-name">{name}: </span>;
+  const label =
+    name === null ? null : (
+      <span className="field-name">
+        <PlainText text={name} />:{" "}
+      </span>
+    );
   if (typeof value !== "object" || value === null) {
     return (
       <div className="leaf">
@@ -62,7 +68,7 @@ function Leaf({ value }: { value: unknown }) {
   const text = value.length > textCharsMax ? `${value.slice(0, textCharsMax)}…` : value;
   return (
     <span className="text">
-      <bdi>{JSON.stringify(text)}</bdi>
+      <PlainText text={JSON.stringify(text)} />
     </span>
   );
 }

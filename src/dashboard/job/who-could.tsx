@@ -1,6 +1,7 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { plural } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { WorkerStatusBadge } from "../parts/state.tsx";
 
 /** Every worker that was considered for a waiting job, and what each lacks. */
@@ -41,7 +42,7 @@ export function WhoCould({ why, workers }: { why: WhyView; workers: readonly Wor
                       : Math.max(0, worker.slots - worker.current_jobs)}
                   </td>
                 )}
-                <td>{lacks.length === 0 ? (fits ? "nothing" : "–") : lacks.join("; ")}</td>
+                <td>{lacks.length === 0 ? fits ? "nothing" : "–" : <PlainText text={lacks.join("; ")} />}</td>
               </tr>
             );
           })}

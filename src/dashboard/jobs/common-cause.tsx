@@ -1,4 +1,5 @@
 import type { JobSummary } from "../../contract/view-shapes.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 
 /** Fewer than this are seen at a glance. */
@@ -24,7 +25,7 @@ export function CommonCause({ rows }: { rows: readonly JobSummary[] }) {
         </b>{" "}
         <span className="dim">
           <bdi>{one.type}</bdi>: {one.fail_detail ?? one.fail_code},{" "}
-          {one.last_failure?.reason ?? one.fail_reason}.{" "}
+          <PlainText text={one.last_failure?.reason ?? one.fail_reason ?? ""} />.{" "}
           {isInVain
             ? "A retry runs the same signed document with the same limits; submit a copy with other limits instead."
             : ""}

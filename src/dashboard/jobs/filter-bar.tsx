@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../parts/icon.tsx";
-import { stateWords } from "../parts/state.tsx";
-import { ages, momentLabel } from "../parts/time-range.ts";
+import { PlainText } from "../parts/plain-text.tsx";
+import { ages } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
 import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
-import { type FilterName, filterLabels, type JobFilter, readWords, statesOf } from "./job-filter.ts";
+import { valueText } from "./filter-text.ts";
+import { type FilterName, filterLabels, type JobFilter, readWords } from "./job-filter.ts";
 
 export function FilterBar({ filter }: { filter: JobFilter }) {
   const place = usePlace();
@@ -55,7 +56,9 @@ function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
       {names.map((name) => (
         <span className="chip" key={name}>
           <span>{filterLabels[name]}</span>
-          <b>{valueText(name, filter)}</b>
+          <b>
+            <PlainText text={valueText(name, filter)} />
+          </b>
           <a
             href={withQuery(place, { [name]: null })}
             aria-label={`Remove the filter: ${filterLabels[name]}`}
@@ -84,15 +87,4 @@ function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
       ) : null}
     </div>
   );
-}
-
-function valueText(name: FilterName, filter: JobFilter): string {
-  const value = filter[name] ?? "";
-  if (name === "state")
-    return statesOf(filter)
-      .map((state) => stateWords[state].toLowerCase())
-      .join(", ");
-  if (name === "since") return ages[value as keyof typeof ages] ?? momentLabel(value);
-  if (name === "until") return /^\d+[smhd]$/.test(value) ? `${value} ago` : momentLabel(value);
-  return value;
 }

@@ -1,6 +1,7 @@
 import { type MouseEvent, memo } from "react";
 import type { JobSummary } from "../../contract/view-shapes.ts";
 import { ageText, shortId, wholeMomentText } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { colourOf, StateBadge, shownState, stateWords } from "../parts/state.tsx";
 import { Ticking } from "../parts/ticking.tsx";
 import { previewOf, ranText, waitedText } from "./row-text.tsx";
@@ -70,7 +71,7 @@ export const JobRow = memo(function JobRow(props: Props) {
         data-word={stateWords[state]}
         data-state={colourOf(state)}
       >
-        <bdi>{preview.text}</bdi>
+        {typeof preview.text === "string" ? <PlainText text={preview.text} /> : preview.text}
       </span>
       <Ticking
         className="cell-age num dimmer"

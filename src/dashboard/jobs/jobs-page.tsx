@@ -6,13 +6,16 @@ import { useStore } from "../hub/store.ts";
 import { plural } from "../parts/format.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon, stateWords } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
+import { AllMatching } from "./all-matching.tsx";
 import { BulkBar } from "./bulk-bar.tsx";
 import { CommonCause } from "./common-cause.tsx";
 import { FilterBar } from "./filter-bar.tsx";
-import { filterLabels, hubFilter, type JobFilter, readFilter, statesOf } from "./job-filter.ts";
+import { filterText } from "./filter-text.ts";
+import { filterLabels, type JobFilter, readFilter, statesOf } from "./job-filter.ts";
 import { JobGrid } from "./job-grid.tsx";
 import { JobList } from "./job-list.ts";
 import { ViewTabs } from "./view-tabs.tsx";
@@ -122,7 +125,7 @@ function ListBody({
   const { rows, isLoading, error, hasMore } = useStore(list.state);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const may = mayOf(usePerson());
-  const bulkFilter = useMemo(() => hubFilter(filter, Date.now()), [filter]);
+  const clear = () => setSelected(new Set());
   if (isLoading) return <SkeletonRows count={14} />;
   if (rows.length === 0 && error === undefined && !hasMore) {
     const isNew = counts !== undefined && sumCounts(counts).count === 0;
@@ -132,8 +135,9 @@ function ListBody({
     <>
       <ErrorBand error={error} />
       {statesOf(filter).length > 0 ? <CommonCause rows={rows} /> : null}
+      {may.act ? <AllMatching filter={filter} onDone={clear} /> : null}
       <JobGrid list={list} filter={filter} selected={selected} maySelect={may.act} onSelect={setSelected} />
-      <BulkBar rows={rows} selected={selected} filter={bulkFilter} onClear={() => setSelected(new Set())} />
+      <BulkBar rows={rows} selected={selected} onClear={clear} />
     </>
   );
 }
@@ -163,7 +167,9 @@ function NoMatch({ filter }: { filter: JobFilter }) {
   const last = names.at(-1);
   return (
     <Empty icon={<Icon name="search" />} title="No job matches">
-      <p>{names.map((name) => `${filterLabels[name]} ${filter[name]}`).join(", and ")}: there is none.</p>
+      <p>
+        <PlainText text={filterText(filter)} />: there is none.
+      </p>
       <div className="row">
         {last === undefined || names.length < 2 ? null : (
           <a className="button main" href={withQuery(place, { [last]: null })}>

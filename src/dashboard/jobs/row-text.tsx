@@ -3,7 +3,9 @@ import type { JobSummary } from "../../contract/view-shapes.ts";
 import { isEnded } from "../../core/job.ts";
 import { useHasPassed } from "../hub/clock.ts";
 import { durationText } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { Ticking } from "../parts/ticking.tsx";
+import { joinWords } from "../submit/shell-words.ts";
 
 /** How long it waited for its latest attempt, or has been waiting. */
 export function waitedText(job: JobSummary, now: number): string {
@@ -54,7 +56,7 @@ function failureText(job: JobSummary): ReactNode {
   const code = job.fail_detail ?? job.fail_code ?? "";
   return (
     <>
-      <span className="code">{code}</span> {reason.slice(0, previewCharsMax)}
+      <span className="code">{code}</span> <PlainText text={reason.slice(0, previewCharsMax)} />
     </>
   );
 }
@@ -77,7 +79,7 @@ function Pending({ job }: { job: JobSummary }): ReactNode {
 }
 
 function commandText(job: Pick<JobSummary, "command" | "run">): string {
-  if (job.command !== null && job.command !== undefined) return job.command.join(" ");
+  if (job.command !== null && job.command !== undefined) return joinWords(job.command);
   return job.run === null ? "" : `${job.run.kind}`;
 }
 

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { type Count, type Counts, countLabel, sumCounts } from "../hub/counts.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { usePlace } from "../shell/router.ts";
 import { isShown, removeView, saveView, useViews, type View } from "./views.ts";
@@ -18,7 +19,7 @@ export function ViewTabs({ counts }: { counts: Counts | undefined }) {
               <StateIcon state="quarantined" />
             </span>
           ) : null}
-          {view.name}
+          <PlainText text={view.name} />
           <ViewCount view={view} counts={counts} />
         </a>
       ))}

@@ -4,6 +4,7 @@ import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { ageText, countText, shortId } from "../parts/format.ts";
+import { PlainText } from "../parts/plain-text.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { jobsPath } from "./signals.tsx";
 
@@ -47,7 +48,7 @@ export function CausesPanel({ statistics }: { statistics: StatisticsView }) {
                     >
                       <span className="mono cause-code">{code}</span> <b className="strong">{type}</b>{" "}
                       <span className="dim">
-                        <bdi>{reason}</bdi>
+                        <PlainText text={reason} />
                       </span>
                     </a>
                   </div>
@@ -105,7 +106,7 @@ export function RecentFailures() {
                       </b>{" "}
                       <span className="mono dimmer">{shortId(job.id)}</span>{" "}
                       <span className="dim">
-                        <bdi>{job.last_failure?.reason ?? ""}</bdi>
+                        <PlainText text={job.last_failure?.reason ?? ""} />
                       </span>
                     </a>
                   </div>

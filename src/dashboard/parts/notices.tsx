@@ -5,6 +5,7 @@ import { useLinkState } from "../hub/link-state.ts";
 import { showToast } from "../shell/toasts.tsx";
 import { momentText } from "./format.ts";
 import { Icon } from "./icon.tsx";
+import { PlainText } from "./plain-text.tsx";
 
 /** What could not be read, and since when what is shown is old. The last data stays in place. */
 export function ErrorBand({ error, at, onRetry }: { error: unknown; at?: number; onRetry?: () => void }) {
@@ -16,7 +17,9 @@ export function ErrorBand({ error, at, onRetry }: { error: unknown; at?: number;
     <div className="say" data-state="failed" role="alert">
       <Icon name="warning" />
       <div className="grow">
-        <b>{errorText(error)}.</b>{" "}
+        <b>
+          <PlainText text={errorText(error)} />.
+        </b>{" "}
         {at === undefined || at === 0 ? null : (
           <span className="dim">What is shown is from {momentText(at)}.</span>
         )}

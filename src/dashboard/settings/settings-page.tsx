@@ -7,6 +7,7 @@ import { useQuery } from "../hub/use-query.ts";
 import { FindField, useWords } from "../parts/find-field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 
 type Setting = z.infer<typeof shownSetting>;
@@ -118,5 +119,9 @@ function SettingValue({ setting: { value, is_secret, from } }: { setting: Settin
     );
   }
   if (value === null || value === undefined) return <span className="dimmer">not set</span>;
-  return <bdi className="mono">{typeof value === "string" ? value : JSON.stringify(value)}</bdi>;
+  return (
+    <span className="mono">
+      <PlainText text={typeof value === "string" ? value : JSON.stringify(value)} />
+    </span>
+  );
 }

@@ -2,6 +2,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 
 import { errorText } from "../hub/call-hub.ts";
 import { Store, useStore } from "../hub/store.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 
 type Question = {
   title: string;
@@ -65,7 +66,7 @@ function ConfirmDialog({ asked }: { asked: Question }) {
   return (
     <dialog ref={dialog} aria-labelledby="confirm-title" onClose={closeQuestion}>
       <h2 className="head" id="confirm-title">
-        {asked.title}
+        <PlainText text={asked.title} />
       </h2>
       <div className="body" onKeyDown={onKey}>
         {asked.points === undefined ? null : (
@@ -95,7 +96,7 @@ function ConfirmDialog({ asked }: { asked: Question }) {
         )}
         {problem === null ? null : (
           <p className="problem" role="alert">
-            {problem}
+            <PlainText text={problem} />
           </p>
         )}
       </div>

@@ -8,6 +8,7 @@ import { readWords } from "../jobs/job-filter.ts";
 import { useViews } from "../jobs/views.ts";
 import { shortId } from "../parts/format.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
 import { showKeys } from "./key-list.tsx";
 import { isPaletteOpen, navigation } from "./navigation.ts";
@@ -151,7 +152,7 @@ function useFixedChoices(): Choice[] {
     id: `${group}-${label.replaceAll(/\W+/g, "-")}`,
     group,
     icon: <Icon name={icon} />,
-    label,
+    label: <PlainText text={label} />,
     text: label,
     run,
     ...(keys === undefined ? {} : { keys }),

@@ -8,6 +8,7 @@ import { isReachable, useWorkers } from "../hub/workers.ts";
 import { isShown, useViews } from "../jobs/views.ts";
 import { durationText, rateText } from "../parts/format.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { Ticking } from "../parts/ticking.tsx";
 import { isIn, navigation, openPalette } from "./navigation.ts";
@@ -76,7 +77,9 @@ function Pages() {
           ) : (
             <Icon name="bookmark" />
           )}
-          <span className="cut">{view.name}</span>
+          <span className="cut">
+            <PlainText text={view.name} />
+          </span>
           {view.name === "Dead letters" && counts !== undefined && counts.quarantined.count > 0 ? (
             <span className="count hot">{countLabel(counts.quarantined)}</span>
           ) : null}

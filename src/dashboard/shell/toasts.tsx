@@ -1,5 +1,6 @@
 import { Store, useStore } from "../hub/store.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 
 type Toast = {
   id: number;
@@ -34,8 +35,12 @@ export function Toasts() {
         <div className="toast" key={id}>
           <Icon name={icon} />
           <div>
-            {text}
-            {note === undefined ? null : <small>{note}</small>}
+            <PlainText text={text} />
+            {note === undefined ? null : (
+              <small>
+                <PlainText text={note} />
+              </small>
+            )}
           </div>
           {act === undefined ? (
             <button

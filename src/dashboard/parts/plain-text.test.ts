@@ -1,0 +1,29 @@
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, test } from "vitest";
+import { PlainText, plainText } from "./plain-text.tsx";
+
+const harmful = [
+  "\u202e",
+  "\u2066",
+  "\u200b",
+  "\u061c",
+  "\u00ad",
+  "\ufeff",
+  "\u2028",
+  "\x1b",
+  "\n",
+  "\ud800",
+];
+
+test("L-02: characters that turn, hide or break text are shown by their number", () => {
+  expect(plainText("invoice\u202egnp.exe")).toBe("invoice[U+202E]gnp.exe");
+  expect(plainText("tag\u{e0041}s")).toBe("tag[U+E0041]s");
+  for (const character of harmful) expect(plainText(`a${character}b`)).toMatch(/^a\[U\+[0-9A-F]{4}\]b$/);
+});
+
+test("L-02: the component shows the same in boxes, and leaves every other text alone", () => {
+  const html = renderToStaticMarkup(createElement(PlainText, { text: "invoice\u202egnp.exe" }));
+  expect(html).toBe('<bdi>invoice<span class="control-text">U+202E</span>gnp.exe</bdi>');
+  expect(plainText("Grüße, שלום, 日本 😀")).toBe("Grüße, שלום, 日本 😀");
+});
