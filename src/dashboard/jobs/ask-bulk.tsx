@@ -92,11 +92,7 @@ function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Cou
 }
 
 /** Which jobs are meant: those that were selected, or all that the filter finds. */
-function bulkTitle(
-  verb: string,
-  target: Target,
-  { can, more }: { can: number; more: boolean },
-): string {
+function bulkTitle(verb: string, target: Target, { can, more }: { can: number; more: boolean }): string {
   if ("ids" in target) return `${verb} ${plural(can, "selected job")}?`;
   return can === 1
     ? `${verb} the one job that matches the filter?`
