@@ -110,7 +110,9 @@ function jsonLine(error: ErrorFields): string {
 
 function nextStep(where: Where, { code, details }: WritError): string | undefined {
   const own = details?.["advice"];
-  return typeof own === "string" ? own : (adviceAbout(code, where) ?? advice[code]);
+  // An empty one says that there is nothing to do.
+  if (typeof own === "string") return own === "" ? undefined : own;
+  return adviceAbout(code, where) ?? advice[code];
 }
 
 function messageOf(error: unknown): string {

@@ -155,4 +155,14 @@ describe("jobctl diff and apply", () => {
     expect(code).toBe(1);
     expect(stderr).toContain("is pending, so its changes are not applied");
   });
+
+  test.each(["patch", "in-place"])(
+    "a job that was cancelled before it ran has no changes (%s)",
+    async (mode) => {
+      const { id } = await submitted("x", ...model, "--allow", "src", "--mode", mode);
+      await jobctl(["stop", id]);
+      const { code, stderr } = await jobctl(["apply", id]);
+      expect([code, stderr]).toEqual([1, `jobctl: job ${id} was cancelled and has left no changes\n`]);
+    },
+  );
 });

@@ -181,13 +181,22 @@ test("changes that are too large are not kept, and the job says so", async () =>
     },
     limits,
   );
-  const one = await stage.delegated(repo, { run: { agent: "one" } });
-  expect(one).toMatchObject({ fail_code: "EXECUTION_ERROR", fail_detail: "OUTPUT_LIMIT", output_files: [] });
+  const more = { max_attempts: 3 };
+  const one = await stage.delegated(repo, { more, run: { agent: "one" } });
+  expect(one).toMatchObject({ fail_code: "INVALID_JOB", attempts: 1, output_files: [] });
   expect(one.fail_history!.at(-1)!.reason).toContain(
     '"src/big" has 2000 bytes; a changed file may have 1000',
   );
   const many = await stage.delegated(repo, { run: { agent: "many" } });
   expect(many.fail_history!.at(-1)!.reason).toContain("1800 bytes in all");
+});
+
+test("a name that cannot be kept is not tried again", async () => {
+  const repo = stage.makeRepo();
+  await stage.startAgents({ scribe: "echo x > 'src/a\\b'" });
+  const named = await stage.delegated(repo, { more: { max_attempts: 3 } });
+  expect(named).toMatchObject({ fail_code: "INVALID_JOB", attempts: 1 });
+  expect(named.fail_history!.at(-1)!.reason).toContain("must not contain a backslash");
 });
 
 test("max_concurrent 1: two jobs of one model follow one another", async () => {

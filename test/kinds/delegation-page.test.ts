@@ -120,6 +120,17 @@ test("the walk of docs/delegation.md does what the page says", async () => {
   expect(again.code).toBe(1);
   expect(again.stderr).toContain("the diff does not fit the files in");
   expect(again.stderr).toContain("src/greeting.txt: patch does not apply");
+
+  // In place there is nothing to apply: the changes are there.
+  writeFileSync(join(dir, "hello/src/greeting.txt"), "Helo, world\n");
+  const args = ["delegate", "Mend it.", "--allow", "src/", "--mode", "in-place", "--detach"];
+  const inPlace = (await jobctl(...args)).stdout.trim();
+  await jobctl("attach", inPlace);
+  const there = await jobctl("apply", inPlace);
+  expect(there.code).toBe(1);
+  expect(there.stderr).toContain(
+    `has worked in the repository itself, ${join(dir, "hello")}; its changes are there`,
+  );
 });
 
 test("an agent is watched while it works, and its changes are applied when the user says yes", async () => {

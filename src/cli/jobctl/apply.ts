@@ -3,6 +3,7 @@ import { relative, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Job, Writ } from "../../client/index.ts";
 import { WritError } from "../../core/errors.ts";
+import { isEnded } from "../../core/job.ts";
 import { confirm, yesOption } from "../confirm.ts";
 import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -13,7 +14,7 @@ import { type AppliedFile, applyPatch, checkPatch, findTree, type Tree } from ".
 import { type DelegateResult, delegateResult, refuseOtherKinds } from "./delegate-result.ts";
 import { statText } from "./diff.ts";
 import { diffStat } from "./diff-stat.ts";
-import { type FetchedDiff, fetchDiff } from "./fetch-diff.ts";
+import { type FetchedDiff, fetchDiff, findDiff } from "./fetch-diff.ts";
 import { keysHelp, verifyJob } from "./verify.ts";
 
 type ApplyFlags = { repo?: string; yes?: boolean; keys?: string };
@@ -41,7 +42,7 @@ type Applying = { context: CliContext; command: Command; id: string; flags: Appl
 async function apply(writ: Writ, { context, command, id, flags }: Applying): Promise<void> {
   const jobId = await resolveJobId(writ, id);
   const job = await writ.get(jobId);
-  const result = applicable(job);
+  const result = await applicable(writ, job);
   const diff = await fetchDiff(writ, jobId, context.stops.requested);
   if (diff === undefined) throw nothingToApply(jobId);
   await refuseUnproven(writ, { context, jobId, flags, diff });
@@ -55,25 +56,39 @@ async function apply(writ: Writ, { context, command, id, flags }: Applying): Pro
   print(context, command, done, () => applied(tree, files));
 }
 
-function applicable(job: Job): DelegateResult {
+async function applicable(writ: Writ, job: Job): Promise<DelegateResult> {
   refuseOtherKinds(job);
-  const { id, status, fail_code } = job;
+  const { id, run, status, attempts, started_at } = job;
   const result = delegateResult(job);
-  if (status !== "completed") {
-    const why = fail_code === null ? `is ${status}` : `has failed (${fail_code})`;
-    throw new WritError("STATE_CONFLICT", `job ${id} ${why}, so its changes are not applied`, {
-      advice: `if you want them all the same: jobctl diff ${shortId(id)} | git apply`,
-    });
-  }
+  const hasRun = isEnded(status) && (attempts > 0 || started_at !== null);
+  if (hasRun && run?.kind === "delegate" && run.mode === "in-place") throw await workedInPlace(writ, job);
+  if (status !== "completed") throw await notCompleted(writ, job);
   if (result === undefined || result.changed.length === 0) throw nothingToApply(id);
-  if (result.mode !== "in-place") return result;
-  throw new WritError(
-    "STATE_CONFLICT",
-    `job ${id} has worked in the repository itself; its changes are there`,
-    {
-      advice: `\`jobctl diff ${shortId(id)}\` shows them`,
-    },
-  );
+  return result;
+}
+
+/** Its changes are not offered: they are where it has worked, or were put back. */
+async function workedInPlace(writ: Writ, job: Job): Promise<WritError> {
+  const { id } = job;
+  if (delegateResult(job)?.changed.length === 0) return nothingToApply(id);
+  const repo = await repoOf(writ, id);
+  const where = repo === undefined ? "" : `, ${showName(repo)}`;
+  const what = delegateResult(job) === undefined ? "what it has left is there" : "its changes are there";
+  const message = `job ${id} has worked in the repository itself${where}; ${what}`;
+  const see =
+    (await findDiff(writ, id)) === undefined ? "`git status` there" : `\`jobctl diff ${shortId(id)}\``;
+  return new WritError("STATE_CONFLICT", message, { advice: `${see} shows them` });
+}
+
+async function notCompleted(writ: Writ, { id, status, fail_code }: Job): Promise<WritError> {
+  const failed = fail_code === "CANCELLED" ? "was cancelled" : `has failed (${fail_code})`;
+  const is = fail_code === null ? `is ${status}` : failed;
+  if (isEnded(status) && (await findDiff(writ, id)) === undefined)
+    return new WritError("STATE_CONFLICT", `job ${id} ${is} and has left no changes`, { advice: "" });
+  const message = `job ${id} ${is}, so its changes are not applied`;
+  if (!isEnded(status)) return new WritError("STATE_CONFLICT", message);
+  const advice = `if you want them all the same: jobctl diff ${shortId(id)} | git apply`;
+  return new WritError("STATE_CONFLICT", message, { advice });
 }
 
 function nothingToApply(id: string): WritError {
@@ -105,9 +120,15 @@ async function refuseUnproven(
 
 /** Only the document says where the job has worked. */
 async function repoOf(writ: Writ, jobId: string): Promise<string | undefined> {
-  const { document } = await writ.receipt(jobId);
+  const { document } = await writ.receipt(jobId).catch(noReceipt);
   const { repo_root } = JSON.parse(document ?? "{}") as { repo_root?: unknown };
   return typeof repo_root === "string" ? repo_root : undefined;
+}
+
+/** Such as one that was cancelled before anybody ran it. */
+function noReceipt(error: unknown): { document: null } {
+  if (error instanceof WritError && error.code === "NOT_FOUND") return { document: null };
+  throw error;
 }
 
 /** The job's own repository for somebody who stands in it. */

@@ -17,7 +17,7 @@ export async function fetchDiff(
   jobId: string,
   signal: AbortSignal,
 ): Promise<FetchedDiff | undefined> {
-  const artifact = (await writ.files.artifacts(jobId)).find(({ path }) => path === diffPath);
+  const artifact = await findDiff(writ, jobId);
   if (artifact === undefined) return undefined;
   if (!artifact.available)
     throw new WritError("FILE_REMOVED", `the diff of job ${jobId} is no longer stored`);
@@ -31,4 +31,8 @@ export async function fetchDiff(
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+export async function findDiff(writ: Writ, jobId: string): Promise<Artifact | undefined> {
+  return (await writ.files.artifacts(jobId)).find(({ path }) => path === diffPath);
 }

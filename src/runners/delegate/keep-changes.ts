@@ -58,8 +58,9 @@ function refuseLarge(changed: readonly Change[], { maxFileBytes, maxTotalBytes }
     throw tooLarge(`${changed.length} files were changed; a job may change ${filesMax}`);
 }
 
+/** The same task would most likely end the same way, and each attempt of an agent may cost money. */
 function tooLarge(reason: string): RunFailure {
-  return new RunFailure("EXECUTION_ERROR", "OUTPUT_LIMIT", reason);
+  return new RunFailure("INVALID_JOB", undefined, reason);
 }
 
 async function sideOf(dir: string, path: string, file: TreeFile | undefined): Promise<Side> {
@@ -79,12 +80,10 @@ async function sideOf(dir: string, path: string, file: TreeFile | undefined): Pr
   }
 }
 
-/** Such as two names of one file: a diff cannot say that. */
+/** Such as a name with a backslash, or two names of one file: a diff cannot say that, and no retry changes it. */
 function asFailure(error: unknown): never {
   if (!(error instanceof PathRefused)) throw error;
-  throw new RunFailure(
-    "EXECUTION_ERROR",
-    "MANIFEST_INVALID",
-    `a changed file cannot be kept: ${error.message}`,
-  );
+  const reason = `a changed file cannot be kept: ${error.message}`;
+  if (error.refusal === "missing") throw new RunFailure("EXECUTION_ERROR", "MANIFEST_INVALID", reason);
+  throw new RunFailure("INVALID_JOB", undefined, reason);
 }

@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir, readlink, symlink, writeFile } from "node:fs/pro
 import { dirname, join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
 import { isPathIn } from "../../core/path-rules.ts";
+import { jobMountsProblem } from "../../sandbox/job-mounts.ts";
 import type { JobMount } from "../../sandbox/sandbox.ts";
 import { RunFailure } from "../runner.ts";
 import type { CheckedPaths } from "./check-paths.ts";
@@ -41,7 +42,10 @@ export async function showRepository(shown: Shown): Promise<JobMount[]> {
   for (const path of gitPaths) mounts.push(await readOnlyMount(shown, path));
   for (const path of shown.covered) mounts.push(...(await cover(shown, path)));
   // A mount comes after the one that it is in.
-  return mounts.toSorted((left, right) => depth(left.target) - depth(right.target));
+  const ordered = mounts.toSorted((left, right) => depth(left.target) - depth(right.target));
+  const problem = jobMountsProblem(ordered);
+  if (problem === null) return ordered;
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `repo_root cannot be shown in a cage: ${problem}`);
 }
 
 /** The nearest directories above paths that the repository does not have. */
