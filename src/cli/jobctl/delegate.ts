@@ -92,7 +92,7 @@ function addJobOptions(command: Command): Command {
   return command
     .option(
       "--timeout <time>",
-      "end the job after this time (default: 5m)",
+      "end an attempt after this time (default: 5m)",
       parsed(wholeSeconds, durationHelp),
     )
     .option("--session <name>", "run only on a worker with this session of an agent")

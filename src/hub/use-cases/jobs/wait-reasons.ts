@@ -61,10 +61,19 @@ function early({ job, nowMs }: Waiting): Reason | null {
   const last = job.failHistory.at(-1);
   if (last !== undefined && last.attempt === job.attempt) {
     const count = `${job.attempts} of ${job.maxAttempts}`;
-    return { code: "retry", text: `Attempt ${count} failed (${last.code}); it is tried again at ${at}.` };
+    const why = `${last.code}: ${cut(last.reason)}`;
+    return { code: "retry", text: `Attempt ${count} failed (${why}); it is tried again at ${at}.` };
   }
   const why = job.attempt > 0 ? "A worker gave it back; it is offered again" : "It is to start";
   return { code: "run_at", text: `${why} at ${at}.` };
+}
+
+const reasonCharsMax = 200;
+
+/** The beginning of a reason, on one line; the whole of it is in the history of the job. */
+function cut(reason: string): string {
+  const line = reason.replaceAll(/\s+/g, " ").trim();
+  return line.length <= reasonCharsMax ? line : `${line.slice(0, reasonCharsMax).toWellFormed()}…`;
 }
 
 function paused({ job, isPaused }: Waiting): Reason | null {
