@@ -43,7 +43,12 @@ test.each<[string, Partial<Waiting>, string, RegExp]>([
     /start at 1970-01-01T00:16:40.001Z/,
   ],
   ["it was given back", { job: aJob("pending", { attempt: 1, runAt: nowMs + 1 }) }, "run_at", /gave it back/],
-  ["it failed", { job: retried }, "retry", /1 of 3 failed \(TIMEOUT: ran too long\); .* at 1970-01-01T00:16:41/],
+  [
+    "it failed",
+    { job: retried },
+    "retry",
+    /1 of 3 failed \(TIMEOUT: ran too long\); .* at 1970-01-01T00:16:41/,
+  ],
   ["its type is paused", { isPaused: true }, "paused", /writ queues resume build/],
   ["too many run", { quota: { max_running: 2 }, running: 2 }, "max_running", /runs 2 jobs.*max_running/],
   ["none may run", { quota: { max_running: 0 } }, "max_running", /no jobs.*writ quotas/],
