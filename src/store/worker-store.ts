@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Fence } from "../core/change.ts";
 import type { Origin } from "../core/events.ts";
 import type { JobRecord } from "../core/job.ts";
@@ -86,6 +87,15 @@ export type WorkerRecord = WorkerRegistration & {
   currentJobs: number;
   jobCounts: { completed: number; failed: number };
 };
+
+/** Whether nothing is different except what changes by itself: when it was heard of, and its jobs. */
+export function isSameWorker(before: WorkerRecord, after: WorkerRecord): boolean {
+  return isDeepStrictEqual(whatItIs(before), whatItIs(after));
+}
+
+function whatItIs({ lastHeartbeat: _, currentJobs: __, jobCounts: ___, ...rest }: WorkerRecord) {
+  return rest;
+}
 
 export type HeartbeatInput = {
   workerId: string;

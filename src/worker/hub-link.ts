@@ -1,5 +1,6 @@
 import type { KeysView } from "../contract/view-shapes.ts";
 import { hasCode, WritError } from "../core/errors.ts";
+import { backOffMs } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
@@ -28,6 +29,8 @@ const goodbyeMs = 2_000;
 /** A token that was revoked stays so. But one wrong answer, while a hub is being replaced, must not end every job. */
 const refusalsMax = 3;
 const refusalPauseMs = 1_000;
+/** A worker that is blocked connects ever less often, up to once a minute. Its claims notice sooner that it is not. */
+const blockedBackOff = { firstMs: 1_000, maxMs: 60_000 };
 /** A hub that is there answers sooner; a firewall that drops packets would say nothing until the call times out. */
 const slowMs = 3_000;
 
@@ -101,23 +104,27 @@ export class HubLink implements Service {
     const { clock, random, onStream, presence, onRefused } = this.#deps;
     let failures = 0;
     let refusals = 0;
+    let blocks = 0;
     while (!this.#stopping.signal.aborted) {
       try {
         if (!this.#isConnected) await this.#connect();
         await this.#followCommands(() => {
           failures = 0;
           refusals = 0;
+          blocks = 0;
         });
       } catch (error) {
         if (isTokenRefused(error)) {
           presence.refused();
           refusals++;
         } else this.#notice(error);
+        if (hasCode(error, "WORKER_BLOCKED")) blocks++;
       }
       this.#isConnected = false;
       onStream(false);
       if (refusals >= refusalsMax) return onRefused(this.#tokenRefused());
-      const pauseMs = Math.max(hubPauseMs(failures++, random), refusals > 0 ? refusalPauseMs : 0);
+      const blockedMs = blocks === 0 ? 0 : backOffMs(blocks - 1, { ...blockedBackOff, random });
+      const pauseMs = Math.max(hubPauseMs(failures++, random), refusals > 0 ? refusalPauseMs : 0, blockedMs);
       await clock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
     }
   }

@@ -101,8 +101,8 @@ browserSuite("the dashboard in a browser", () => {
     await appendOutput(hub, held, { offset: 11, bytes: Buffer.from("second line\n") });
     await page.getByText("second line").waitFor();
     await page.keyboard.press("c");
-    const keep = page.getByRole("button", { name: "Keep as it is" });
-    await expect.poll(() => keep.evaluate("document.activeElement.textContent")).toBe("Keep as it is");
+    const keep = page.getByRole("button", { name: "Go back" });
+    await expect.poll(() => keep.evaluate("document.activeElement.textContent")).toBe("Go back");
     await page.getByRole("button", { name: "Cancel the job" }).click();
     await page.getByText("is stopping it.").waitFor();
   });
@@ -230,6 +230,25 @@ browserSuite("the dashboard in a browser", () => {
     await page.getByRole("dialog").getByText(`type is ${type}`).waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel all 1" }).click();
     await expect.poll(() => statusOf(other.id)).toBe("failed");
+  });
+
+  test("a job that is refused is asked for once, however long its page stays open", async () => {
+    const { page, context } = await visit(admin.browser);
+    await signIn(page, hub, hub.admin);
+    const id = "01900000-0000-7000-8000-000000000000";
+    let asked = 0;
+    page.on("request", (request) => {
+      if (request.url().includes(id) && request.url().includes("/api/")) asked += 1;
+    });
+    await page.clock.install();
+    await page.goto(`${hub.url}/jobs/${id}`);
+    await page.getByText("There is no such job").waitFor();
+    const before = asked;
+    expect(before).toBeGreaterThan(0);
+    await page.clock.runFor(60_000);
+    await page.getByText("There is no such job").waitFor();
+    expect(asked).toBe(before);
+    await context.close();
   });
 
   test("eight tabs share one stream, and the next one continues when the first is closed", async () => {

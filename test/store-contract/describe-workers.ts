@@ -102,6 +102,12 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       ]);
     });
 
+    it("are recorded once, however often they register as what they are", async () => {
+      for (let count = 0; count < 3; count++) await scene().register();
+      const events = await scene().store.readEvents({ afterSeq: 0, limit: 9 });
+      expect(events.map(({ event }) => event)).toEqual(["WORKER_REGISTERED"]);
+    });
+
     it("A3: stay known when they are removed while they are blocked, until they are unblocked", async () => {
       await scene().register({ publicKey: "a" });
       const claimed = await scene().submitAndStart();

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Changes, onChanges } from "./live-feed.ts";
+import { hasCode } from "../../core/errors.ts";
+import { type Changes, link, onChanges } from "./live-feed.ts";
 
 /** `at` is when the data was read. An error leaves the last data in place. */
 export type Query<T> = { data: T | undefined; error: unknown; at: number; reload: () => void };
@@ -18,6 +19,8 @@ type Load = () => Promise<unknown>;
 const kept = new Map<string, { data: unknown; at: number }>();
 const keptMax = 60;
 const reloadMs = 500;
+/** What the hub answers to these does not change by asking again. */
+const refusals = ["NOT_FOUND", "PERMISSION_DENIED", "INVALID_ARGUMENT"] as const;
 
 /** Everything that is shown now is read once, however many components show it. */
 const readers = new Map<string, Reader>();
@@ -101,17 +104,23 @@ class Reader {
   #start(): void {
     readers.set(this.#key, this);
     const stopChanges = onChanges((changes) => {
+      if (hasCode(this.error, ...refusals)) return;
       for (const { when } of this.#members) {
         const withinMs = when(changes);
         if (withinMs !== null) this.ask(withinMs);
       }
     });
     const onShow = () => {
-      if (!document.hidden) this.ask(reloadMs);
+      if (!document.hidden && !hasCode(this.error, ...refusals)) this.ask(reloadMs);
     };
     document.addEventListener("visibilitychange", onShow);
+    // An error that says that the hub is away must not outlive that.
+    const stopLink = link.subscribe(() => {
+      if (link.get().lostAt === null && hasCode(this.error, "HUB_UNREACHABLE")) this.ask(0);
+    });
     this.#stopListening = () => {
       stopChanges();
+      stopLink();
       document.removeEventListener("visibilitychange", onShow);
     };
   }
@@ -144,6 +153,8 @@ class Reader {
   #askAgain(): void {
     const againMs = this.#againMs;
     this.#againMs = Number.POSITIVE_INFINITY;
+    // A refusal stays one, and each one more would be recorded. Somebody who tries again or comes back asks anew.
+    if (hasCode(this.error, ...refusals)) return;
     // A hidden tab asks again when it is shown.
     const every = document.hidden ? [] : [...this.#members].map(({ everyMs }) => everyMs());
     const withinMs = Math.min(againMs, ...every.filter((ms) => ms !== undefined));

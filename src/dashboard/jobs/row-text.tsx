@@ -75,7 +75,8 @@ function Pending({ job }: { job: JobSummary }): ReactNode {
   const tags = job.requires?.tags ?? [];
   if (tags.length > 0)
     return `Waits for a worker with ${tags.length === 1 ? "tag" : "tags"} ${tags.join(", ")}`;
-  return "Waits for a free slot";
+  // Whether one is free, drained or fits is known to the job's own page, which asks the hub why.
+  return "Waits for a worker";
 }
 
 function commandText(job: Pick<JobSummary, "command" | "run">): string {

@@ -19,8 +19,8 @@ export function StaleBar() {
       <span className="grow">
         Not live since {momentText(lostAt)}. What you see is{" "}
         <Ticking text={(now) => durationText(lostMsAt(now))} /> old;{" "}
-        <Ticking text={(now) => retryText((retryAt ?? now) - now)} />. Actions are sent as soon as the hub
-        answers.
+        <Ticking text={(now) => retryText((retryAt ?? now) - now)} />. Actions need the hub: try again when it
+        is back.
       </span>
       <button type="button" className="button small" onClick={tryNow}>
         Try now

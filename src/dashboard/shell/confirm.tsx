@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { errorText } from "../hub/call-hub.ts";
+import { useLinkState } from "../hub/link-state.ts";
 import { Store, useStore } from "../hub/store.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
@@ -42,6 +43,11 @@ function ConfirmDialog({ asked }: { asked: Question }) {
     dialog.current?.showModal();
     dialog.current?.querySelector<HTMLElement>("[data-first]")?.focus();
   }, []);
+
+  const linkState = useLinkState();
+  useEffect(() => {
+    if (linkState === "live") setProblem(null);
+  }, [linkState]);
 
   const run = async (act: Question["acts"][number]) => {
     setBusy(true);
@@ -102,7 +108,7 @@ function ConfirmDialog({ asked }: { asked: Question }) {
       </div>
       <div className="actions">
         <button type="button" className="button" data-first onClick={() => dialog.current?.close()}>
-          {asked.keep ?? "Keep as it is"}
+          {asked.keep ?? "Go back"}
         </button>
         {asked.acts.map((act) => (
           <button

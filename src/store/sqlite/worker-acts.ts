@@ -8,6 +8,7 @@ import {
   type HeartbeatInput,
   hasKeyConflict,
   heartbeatAnswer,
+  isSameWorker,
   type WorkerRecord,
   type WorkerRegistration,
 } from "../worker-store.ts";
@@ -37,7 +38,10 @@ export function registerWorker(context: Context, input: RegisterInput): "ok" | "
   const known = getWorker(context, { workerId });
   if (known !== null && hasKeyConflict(known, worker)) return "key_conflict";
   saveWorker(context, worker, nowMs);
-  appendEvent(context, workerEvent("WORKER_REGISTERED", worker, input));
+  const saved = getWorker(context, { workerId });
+  // A worker registers whenever it connects again. Its record is not repeated for what was already so.
+  if (known === null || saved === null || !isSameWorker(known, saved))
+    appendEvent(context, workerEvent("WORKER_REGISTERED", worker, input));
   return "ok";
 }
 
