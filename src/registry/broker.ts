@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { codeOf, invalidArgument, WritError } from "../core/errors.ts";
 import { brokerUrlHelp, defaultPort, parseBrokerUrl } from "../runtime/mqtt/broker-address.ts";
-import type { MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
+import { MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
 import type { Broker } from "./job-record.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,7 +22,10 @@ export function parseBroker(url: string, passwordEnv: string | undefined): Broke
   return { ...address, password_env: passwordEnv ?? null };
 }
 
-/** How to reach the broker of a job: what its record says, unless MQTT_* in the environment says otherwise. */
+/**
+ * How to reach the broker of a job: what its record says, unless MQTT_* in the environment says otherwise. Throws
+ * CONFIG_INVALID, or an MqttFailure if the password is missing: the broker would refuse us.
+ */
 export async function brokerOptions(broker: Broker | null, env: Environment = {}): Promise<MqttOptions> {
   const host = env["MQTT_HOST"] || broker?.host;
   if (host === undefined) {
@@ -48,7 +51,7 @@ function passwordOf(broker: Broker | null, env: Environment): string | null {
   if (name === null) return null;
   const password = env[name];
   if (password) return password;
-  throw new WritError("CONFIG_INVALID", `${name}, which should hold the broker's password, is not set`);
+  throw new MqttFailure("refused", `${name}, which should hold the broker's password, is not set`);
 }
 
 function flag(name: string, value: string): boolean {

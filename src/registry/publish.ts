@@ -1,7 +1,7 @@
 import { invalidArgument, WritError } from "../core/errors.ts";
 import { type JsonValue, jsonExceeds } from "../core/json-value.ts";
 import { systemClock } from "../runtime/clock.ts";
-import type { MqttFailure } from "../runtime/mqtt/connect-mqtt.ts";
+import { MqttFailure } from "../runtime/mqtt/connect-mqtt.ts";
 import { buildMessage, type JobMessage } from "../signing/job-message.ts";
 import { parseJson } from "../signing/parse-json.ts";
 import type { Connection } from "../store/sqlite/connection.ts";
@@ -40,8 +40,8 @@ const waitingMax = 10_000;
  */
 export async function publish(place: RegistryPlace, jobId: string, input: Publication): Promise<Published> {
   const data = checkEvent(input);
-  // Before anything is changed: without a broker there is nothing to do.
-  await brokerOptions(recordOf(await getRow(place, jobId)).broker, place.env);
+  // Before anything is changed: without a broker there is nothing to do. A password may still come.
+  await brokerOptions(recordOf(await getRow(place, jobId)).broker, place.env).catch(unlessFailure);
   const nowMs = (place.clock ?? systemClock).nowMs();
   const { text, changes } = await changeRegistry(
     place,
@@ -52,6 +52,10 @@ export async function publish(place: RegistryPlace, jobId: string, input: Public
   await writeStatusChanges(place, changes);
   await writeMessage(place, jobId, { event: "published", payload: message });
   return { message, waits: await sendWaiting(place, jobId) };
+}
+
+function unlessFailure(error: unknown): void {
+  if (!(error instanceof MqttFailure)) throw error;
 }
 
 function checkEvent({ event, data = null }: Publication): JsonValue {

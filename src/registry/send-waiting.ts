@@ -18,7 +18,8 @@ const lockMsMax = 45_000;
  */
 export async function sendWaiting(place: RegistryPlace, jobId: string): Promise<MqttFailure | null> {
   const job = await getRow(place, jobId);
-  const options = await brokerOptions(recordOf(job).broker, place.env);
+  const options = await brokerOptions(recordOf(job).broker, place.env).catch(asFailure);
+  if (options instanceof MqttFailure) return options;
   const lockPath = join((await findRegistryDir(place, false))!, "send.lock");
   const lock = await lockFile(lockPath, { clock: place.clock ?? systemClock, waitMs: lockMsMax });
   if (lock === null) return new MqttFailure("away", "another process is sending to a broker that is slow");
@@ -26,11 +27,15 @@ export async function sendWaiting(place: RegistryPlace, jobId: string): Promise<
     await sendAll(place, job, options);
     return null;
   } catch (error) {
-    if (error instanceof MqttFailure) return error;
-    throw error;
+    return asFailure(error);
   } finally {
     lock.release();
   }
+}
+
+function asFailure(error: unknown): MqttFailure {
+  if (error instanceof MqttFailure) return error;
+  throw error;
 }
 
 type Waiting = { seq: number; message: string };

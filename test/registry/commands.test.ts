@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runCommand } from "../support/run-command.ts";
@@ -87,6 +87,24 @@ test("another directory is another registry", async () => {
   expect((await run("get", "--job", id, ...elsewhere)).exitCode).toBe(0);
   rmSync(join(cwd, "team"), { recursive: true });
   expect((await run("logs", id)).exitCode).toBe(0);
+});
+
+test("a prompt may come from a file, and a text may begin with @ all the same", async () => {
+  const { run, cwd } = inDirectory();
+  const long = "x".repeat(200 * 1024);
+  writeFileSync(join(cwd, "task.md"), `${long}\n`);
+  const promptOf = async (given: string) => {
+    const words = ["--prompt", given, "--agent", "x", "--agent-session", "s"];
+    const id = (await run("register", ...words)).stdout.trim();
+    return (await run("get", "--job", id, "--field", "prompt")).stdout;
+  };
+  expect(await promptOf("@task.md")).toBe(`${long}\n`);
+  expect(await promptOf(" @task.md")).toBe("@task.md\n");
+  const gone = await run("register", "--prompt", "@gone.md", "--agent", "x", "--agent-session", "s");
+  expect([gone.exitCode, gone.stderr]).toEqual([
+    2,
+    expect.stringContaining("prompt @gone.md: there is no such file"),
+  ]);
 });
 
 test("the text of a job cannot control the terminal", async () => {

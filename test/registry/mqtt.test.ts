@@ -32,13 +32,23 @@ test.each([
   [{ MQTT_TLS: "maybe" }, 'MQTT_TLS: "maybe" is not allowed; use true or false'],
   [{ MQTT_VERSION: "4" }, 'MQTT_VERSION: "4" is not allowed; use 3.1.1 or 5'],
   [{ MQTT_CA_FILE: "/nowhere" }, "MQTT_CA_FILE: /nowhere cannot be read (ENOENT)"],
-  [{}, "BROKER_PASSWORD, which should hold the broker's password, is not set"],
 ])("an environment that cannot be right is refused: %j", async (env, message) => {
+  const cwd = emptyDirectory();
+  const { job_id: id } = await register({ cwd }, { ...job, broker: "mqtt://ann@127.0.0.1:1" });
+  await expect(publish({ cwd, env }, id, { event: "e" })).rejects.toThrow(message);
+});
+
+test("without its password an event waits, and the command fails", async () => {
   const cwd = emptyDirectory();
   const broker = { broker: "mqtt://ann@127.0.0.1:1", passwordEnv: "BROKER_PASSWORD" };
   const { job_id: id } = await register({ cwd }, { ...job, ...broker });
-  const known = Object.keys(env).length === 0 ? {} : { BROKER_PASSWORD: secret };
-  await expect(publish({ cwd, env: { ...known, ...env } }, id, { event: "e" })).rejects.toThrow(message);
+  const sent = await jobctlRegistry(cwd, ["publish", "--job", id, "--event", "e"]);
+  expect([sent.code, sent.stdout]).toEqual([1, `${id} 1 e\n`]);
+  expect(sent.stderr).toContain(
+    "BROKER_PASSWORD, which should hold the broker's password, is not set; the event waits",
+  );
+  const flushed = await jobctlRegistry(cwd, ["publish", "--job", id], { BROKER_PASSWORD: secret });
+  expect([flushed.code, flushed.stderr]).toMatchObject([0, expect.stringContaining("ECONNREFUSED")]);
 });
 
 test.each([

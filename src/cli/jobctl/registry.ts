@@ -12,6 +12,7 @@ import { printRows } from "../print-rows.ts";
 import { collect, wholeNumber } from "../program.ts";
 import type { Column } from "../table.ts";
 import { neutralise, neutraliseLine, safeJson, showName } from "../terminal.ts";
+import { readPrompt } from "./read-prompt.ts";
 import { definePublish, defineSubscribe } from "./registry-messages.ts";
 import { addPlaceOptions, placeOf, withRegistry } from "./registry-place.ts";
 
@@ -47,7 +48,10 @@ const seconds = wholeNumber(1, 604_800);
 function defineRegister(command: Command, context: CliContext): void {
   addPlaceOptions(command)
     .description("add a job for the agent in a session and print its id")
-    .requiredOption("--prompt <text>", "what the agent is to do")
+    .requiredOption(
+      "--prompt <text>",
+      "what the agent is to do; @FILE reads it from a file, and - from standard input",
+    )
     .requiredOption("--agent <name>", "the agent that is to do it, such as claude-code")
     .requiredOption("--agent-session <name>", "the session whose agent picks it, such as tmux:claude")
     .option("--timeout <seconds>", "how long it may run after it was picked", seconds, 600)
@@ -60,8 +64,10 @@ function defineRegister(command: Command, context: CliContext): void {
     .action((flags: RegisterFlags) =>
       withRegistry(context, async () => {
         const { timeout, idleTimeout, expectedArtifact, ...rest } = flags;
+        const prompt = await readPrompt(context, flags.prompt);
         const job = await register(placeOf(context, command), {
           ...rest,
+          prompt,
           timeoutSec: timeout,
           idleTimeoutSec: idleTimeout,
           expectedArtifacts: expectedArtifact,
