@@ -53,7 +53,7 @@ browserSuite("text of others in a browser", () => {
       await page.evaluate(
         "[document.title, window.hacked, document.querySelectorAll('main img, main script').length]",
       ),
-    ).toEqual(["Writ", undefined, 0]);
+    ).toEqual([`${type} ${id.slice(-8)} · Writ`, undefined, 0]);
   });
 
   test("L-02: the name of a saved view cannot turn the text around it", async () => {

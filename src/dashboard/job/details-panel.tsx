@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { JobView } from "../../contract/view-shapes.ts";
-import { durationText, momentText, wholeMomentText } from "../parts/format.ts";
+import { durationText, momentText, plural, wholeMomentText } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 
 export function DetailsPanel({ job }: { job: JobView }) {
@@ -17,7 +17,7 @@ export function DetailsPanel({ job }: { job: JobView }) {
     ["Where", job.execution_location === "CLOUD" ? "cloud" : null],
     [
       "Retry",
-      `${job.max_attempts} attempts, ${job.timeout_sec === 0 ? "no time limit" : `${durationText(job.max_runtime_ms)} each`}`,
+      `${plural(job.max_attempts, "attempt")}, ${job.timeout_sec === 0 ? "no time limit" : `${durationText(job.max_runtime_ms)} each`}`,
     ],
     ["Key", job.idempotency_key === job.id ? null : job.idempotency_key],
   ];

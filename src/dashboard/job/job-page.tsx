@@ -1,3 +1,4 @@
+import { useEffect } from "react";
 import { commandOf } from "../../contract/kinds.ts";
 import { routes } from "../../contract/routes.ts";
 import type { EventView, JobView } from "../../contract/view-shapes.ts";
@@ -40,6 +41,10 @@ export function JobPage({ id }: { id: string }) {
     when: ({ events }) => events.has(id),
     everyMs: activeMs,
   });
+  const type = data?.job.type ?? "Job";
+  useEffect(() => {
+    document.title = `${type} ${shortId(id)} · Writ`;
+  }, [type, id]);
   return (
     <>
       <div className="top">

@@ -20,6 +20,7 @@ const ordinals = [
   "eighth",
   "ninth",
 ];
+const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 const times = ["never", "once", "twice", "three times", "four times", "five times"];
 
 /** Where the job is, why, and what comes next. */
@@ -105,18 +106,21 @@ function pendingSentence(job: JobView, why: WhyView | undefined, now: number): S
   return { lead: withCode(lead ?? ""), rest: withCode(rest), aside: waited + place };
 }
 
-/** The hub names commands in backticks. */
+/** The hub names commands in backticks, and times for programs. */
 function withCode(text: string): ReactNode {
-  return text.split("`").map((part, index) =>
-    index % 2 === 0 ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text are known by their place only.
-      <PlainText text={part} key={index} />
-    ) : (
-      <code className="mono" key={part}>
-        <PlainText text={part} />
-      </code>
-    ),
-  );
+  return text
+    .replaceAll(isoTime, (time) => momentText(Date.parse(time)))
+    .split("`")
+    .map((part, index) =>
+      index % 2 === 0 ? (
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text are known by their place only.
+        <PlainText text={part} key={index} />
+      ) : (
+        <code className="mono" key={part}>
+          <PlainText text={part} />
+        </code>
+      ),
+    );
 }
 
 function completedSentence(job: JobView): Sentence {
@@ -132,7 +136,10 @@ function completedSentence(job: JobView): Sentence {
 function failedSentence(job: JobView): Sentence {
   const last = job.fail_history.at(-1);
   const reason = last?.reason ?? job.fail_reason ?? "no reason was given";
-  if (job.fail_code === "CANCELLED") return { lead: "Cancelled.", rest: sentenceCase(reason) };
+  if (job.fail_code === "CANCELLED") {
+    const rest = sentenceCase(reason);
+    return { lead: "Cancelled.", rest: rest === "Cancelled." ? "" : rest };
+  }
   const isSame =
     job.fail_history.length > 1 &&
     job.fail_history.every(({ detail, code }) => (detail ?? code) === (last?.detail ?? last?.code));

@@ -5,7 +5,7 @@ import { ages } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
 import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
 import { valueText } from "./filter-text.ts";
-import { type FilterName, filterLabels, type JobFilter, readWords } from "./job-filter.ts";
+import { type FilterName, filterLabels, type JobFilter, readWords, timeProblem } from "./job-filter.ts";
 
 export function FilterBar({ filter }: { filter: JobFilter }) {
   const place = usePlace();
@@ -13,9 +13,14 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
   const shownText = filter.q ?? filter.id ?? "";
   const [words, setWords] = useState(shownText);
   useEffect(() => setWords(shownText), [shownText]);
+  const [problem, setProblem] = useState<string | null>(null);
+  const said = problem ?? timeProblem(filter);
   useKeys({ "/": () => input.current?.focus() });
   const apply = () => {
     const read = readWords(words);
+    const wrong = timeProblem(read);
+    setProblem(wrong);
+    if (wrong !== null) return;
     const changes: Record<string, string | null> = { q: null, id: null, ...read };
     go(withQuery({ ...place, path: "/jobs" }, changes));
   };
@@ -45,6 +50,11 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
         <kbd className="not-phone">/</kbd>
       </label>
       <Chips filter={filter} place={place} />
+      {said === null ? null : (
+        <span className="problem" role="alert">
+          <PlainText text={said} />
+        </span>
+      )}
     </form>
   );
 }

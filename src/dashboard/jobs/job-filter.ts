@@ -85,6 +85,16 @@ export function readWords(words: string): JobFilter {
   return filter;
 }
 
+/** What is wrong with a time of the filter; the hub would not be asked about it at all. */
+export function timeProblem(filter: JobFilter): string | null {
+  for (const name of ["since", "until"] as const) {
+    const value = filter[name];
+    if (value !== undefined && momentOf(value, 0) === undefined)
+      return `${name}: "${value}" is not a time; use 15m, 1h, 7d, today or milliseconds`;
+  }
+  return null;
+}
+
 function isFilterName(name: string): name is FilterName {
   return (filterNames as readonly string[]).includes(name);
 }

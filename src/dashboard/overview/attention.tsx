@@ -98,7 +98,11 @@ function deadLetters(counts: Counts | undefined): Item[] {
       key: "dead",
       state: "quarantined",
       icon: <StateIcon state="quarantined" />,
-      text: <b className="strong">{countLabel(counts.quarantined)} dead letters</b>,
+      text: (
+        <b className="strong">
+          {countLabel(counts.quarantined)} dead {counts.quarantined.count === 1 ? "letter" : "letters"}
+        </b>
+      ),
       note: "failed in every attempt; kept until somebody retries them",
       act: { label: "Review", href: "/jobs?state=dead" },
     },

@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense } from "react";
+import { lazy, type ReactNode, Suspense, useEffect } from "react";
 import type { PagePath } from "../../contract/page-paths.ts";
 import { pagePaths } from "../../contract/page-paths.ts";
 import { useLinkState } from "../hub/link-state.ts";
@@ -48,6 +48,11 @@ export function Shell() {
   const may = mayOf(usePerson());
   const jumps: KeyMap = {};
   for (const { key, path: to } of navigation(may)) jumps[`g ${key}`] = () => go(to);
+  const label =
+    path === "/submit" ? "Submit a job" : navigation(may).find((page) => page.path === path)?.label;
+  useEffect(() => {
+    if (label !== undefined) document.title = `${label} · Writ`;
+  }, [label]);
   useKeys({ ...jumps, t: switchTheme, "ctrl+k": openPalette, "?": showKeys });
   return (
     <div className={state === "stale" ? "frame is-stale" : "frame"} onClick={followLink}>

@@ -22,7 +22,10 @@ export function TabBar() {
             {path === "/jobs" && counts !== undefined && counts.quarantined.count > 0 ? (
               <span className="dot">
                 {countLabel(counts.quarantined)}
-                <span className="only-read"> dead letters</span>
+                <span className="only-read">
+                  {" "}
+                  dead {counts.quarantined.count === 1 ? "letter" : "letters"}
+                </span>
               </span>
             ) : null}
           </a>

@@ -25,6 +25,10 @@ export const fieldLabels: Record<string, string> = {
   container: "Container",
   agent: "Agent",
   prompt: "Prompt",
+  expected_artifacts: "Files that the agent must leave",
+  idle_timeout_sec: "Seconds without output until it is stopped",
+  mode: "Mode",
+  collect: "Files to keep, as patterns",
 };
 
 const placeholders: Record<string, string> = {
@@ -109,7 +113,7 @@ export function RunControl({
     <Field
       {...rest}
       label={fieldLabels[field.name] ?? field.name}
-      placeholder={placeholders[field.control] ?? ""}
+      placeholder={(field.name === "collect" ? "reports/**, *.txt" : placeholders[field.control]) ?? ""}
       isLong={isLong}
       isRequired={field.isRequired}
     />

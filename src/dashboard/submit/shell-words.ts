@@ -1,5 +1,5 @@
-/** Splits a command line into words as a shell reads quotes and backslashes. Nothing else is special. */
-export function splitWords(line: string): string[] {
+/** Splits a command line into words as a shell reads quotes and backslashes; null if a quote is not closed. */
+export function splitWords(line: string): string[] | null {
   const words: string[] = [];
   let word = "";
   let hasWord = false;
@@ -18,6 +18,7 @@ export function splitWords(line: string): string[] {
     else if (character === "\\" && quote !== "'" && at + 1 < line.length) word += line[++at];
     else word += character;
   }
+  if (quote !== null) return null;
   if (hasWord) words.push(word);
   return words;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { kindNames } from "../../contract/kinds.ts";
+import { fieldLabels } from "./controls.tsx";
 import { emptyDraft, readDraft, runFields } from "./submission.ts";
 
 test("every kind has controls for all its fields, made from its shape", () => {
@@ -38,6 +39,25 @@ test("a draft becomes the body of POST /jobs", () => {
     limits: { memory: "1G" },
     requires: { tags: ["gpu", "ssd"] },
   });
+});
+
+test("input files have no field, and every other field a name in words", () => {
+  for (const kind of kindNames)
+    for (const { name } of runFields(kind)) {
+      expect(["inputs", "stdin_from"]).not.toContain(name);
+      expect(fieldLabels[name] ?? "", `${kind} ${name}`).toMatch(/^[A-Z]/);
+    }
+});
+
+test("a quote that is not closed and a line without = are refused, and guessed at in no preview", () => {
+  const draft = emptyDraft();
+  draft.run = { argv: "sh -c 'echo hi", env: "A=1\nnothing" };
+  draft.fields = { ...draft.fields, type: "exec" };
+  const { job, body, problems } = readDraft(draft);
+  expect(job).toBeNull();
+  expect(problems).toContainEqual({ path: "run.argv", message: "has a quote that is not closed" });
+  expect(body).toMatchObject({ run: { env: { A: "1" } } });
+  expect((body as { run: { env: object } }).run.env).toEqual({ A: "1" });
 });
 
 test("what is wrong is said at its field, in the words of the shape", () => {

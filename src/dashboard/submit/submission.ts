@@ -16,6 +16,8 @@ export type Draft = {
   fields: Record<(typeof commonFields)[number], string>;
   /** What a copied job has beside that; it is submitted as it is. */
   rest: Record<string, unknown>;
+  /** The input files of a copied job, which have been uploaded already. */
+  files: Record<string, unknown>;
 };
 
 const commonFields = [
@@ -31,13 +33,15 @@ const commonFields = [
   "execution_location",
 ] as const;
 
+/** Stored files: they are uploaded first, which the form does not do. */
+const fileNames = ["inputs", "stdin_from"];
 const commandNames = ["argv", "worker_command"];
 
 /** The fields of a kind, in the order of its shape. */
 export function runFields(kind: RunKind): RunField[] {
   const shape = kinds[kind].shape.shape as Record<string, z.ZodType>;
   return Object.entries(shape)
-    .filter(([name]) => name !== "kind")
+    .filter(([name]) => name !== "kind" && !fileNames.includes(name))
     .map(([name, field]) => ({ name, control: controlOf(name, field), isRequired: !field.isOptional() }));
 }
 
@@ -61,6 +65,7 @@ export function emptyDraft(): Draft {
     run: {},
     fields: Object.fromEntries(commonFields.map((name) => [name, ""])) as Draft["fields"],
     rest: {},
+    files: {},
   };
 }
 
@@ -88,6 +93,7 @@ export function draftOf(job: JobView): Draft {
       execution_location: job.execution_location ?? "",
     },
     rest: restOf(job),
+    files: Object.fromEntries(Object.entries(run).filter(([name]) => fileNames.includes(name))),
   };
 }
 
@@ -112,14 +118,14 @@ function showValue(value: unknown, control: Control): string {
 type Problems = { path: string; message: string }[];
 
 /** What would be submitted, and what is wrong with it in the words of the shapes. */
-export function readDraft({ kind, run, fields, rest }: Draft): {
+export function readDraft({ kind, run, fields, rest, files }: Draft): {
   body: unknown;
   job: JobSubmission | null;
   problems: Problems;
 } {
   const unreadable: Problems = [];
   const note = (path: string, message: string) => unreadable.push({ path, message });
-  const runValues: Record<string, unknown> = { kind };
+  const runValues: Record<string, unknown> = { kind, ...files };
   for (const { name, control } of runFields(kind)) {
     const value = readValue(run[name] ?? "", control, (message) => note(`run.${name}`, message));
     if (value !== undefined) runValues[name] = value;
@@ -163,7 +169,7 @@ function problemOf(
 
 function readValue(text: string, control: Control, onProblem: (message: string) => void): unknown {
   if (text.trim() === "") return undefined;
-  if (control === "words") return splitWords(text);
+  if (control === "words") return wordsIn(text, onProblem);
   if (control === "list") return listIn(text);
   if (control === "number") return numberIn(text);
   if (control === "pairs") return pairsIn(text, onProblem);
@@ -177,11 +183,19 @@ function readValue(text: string, control: Control, onProblem: (message: string) 
   }
 }
 
+function wordsIn(text: string, onProblem: (message: string) => void): string[] | undefined {
+  const words = splitWords(text);
+  if (words === null) onProblem("has a quote that is not closed");
+  return words ?? undefined;
+}
+
 function pairsIn(text: string, onProblem: (message: string) => void): Record<string, string> {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (lines.some((line) => !line.includes("="))) onProblem("must have NAME=value in each line");
   return Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf("=")).trim(), line.slice(line.indexOf("=") + 1)]),
+    lines
+      .filter((line) => line.includes("="))
+      .map((line) => [line.slice(0, line.indexOf("=")).trim(), line.slice(line.indexOf("=") + 1)]),
   );
 }
 

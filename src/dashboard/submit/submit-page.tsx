@@ -157,7 +157,7 @@ function SubmitForm({ draft, setDraft, source }: FormProps) {
             <kbd className="not-phone">Ctrl ↵</kbd>
           </button>
           <a className="button" href="/jobs">
-            Do not
+            Discard
           </a>
         </div>
       </div>
