@@ -164,6 +164,16 @@ withBroker("a broker that refuses the hub is named, and jobs go on", async () =>
   await eventually("what waited", () => heardJobs(listener).get(id)?.length === 4);
 });
 
+withBroker("a new password is read without a restart", async () => {
+  const broker = await Mosquitto.start({ user: { name: "ann", password: "right-password" } });
+  const passwordFile = privateFile("wrong-password");
+  const url = `mqtt://ann@127.0.0.1:${broker.port}`;
+  const hub = await hubWith({ WRIT_MQTT_URL: url, WRIT_MQTT_PASSWORD_FILE: passwordFile });
+  await eventually("it is refused", async () => (await mqttState(hub)) === "refused");
+  writeFileSync(passwordFile, "right-password\n", { mode: 0o600 });
+  await eventually("it is connected", async () => (await mqttState(hub)) === "connected");
+});
+
 withBroker("a broker with a certificate of another authority is not trusted", async () => {
   const [own, other] = [await brokerCertificates(), await brokerCertificates()];
   const broker = await Mosquitto.start({ tls: own });

@@ -1,3 +1,4 @@
+import { WritError } from "../../core/errors.ts";
 import { backOffMs } from "../../runtime/back-off.ts";
 import type { Timer } from "../../runtime/clock.ts";
 import {
@@ -5,6 +6,7 @@ import {
   type MqttConnection,
   MqttFailure,
   type MqttMessage,
+  type MqttOptions,
 } from "../../runtime/mqtt/connect-mqtt.ts";
 import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
@@ -109,12 +111,22 @@ export class MqttPublisher implements Service {
   async #connect(signal: AbortSignal): Promise<MqttConnection | null> {
     const { clock, logger } = this.#deps;
     if (clock.monotonicMs() < this.#retryAtMs) return null;
-    const connection = await connectMqtt(this.#settings.broker, signal);
+    const connection = await connectMqtt(await this.#options(), signal);
     this.#connection = connection;
     void connection.ended.then((failure) => this.#lose(connection, failure));
     const { host, port } = this.#settings.broker;
     logger.info({ host, port, waiting: this.#deps.feed.lastSeq - this.#seq }, "connected to the MQTT broker");
     return connection;
+  }
+
+  async #options(): Promise<MqttOptions> {
+    const { broker, readPassword } = this.#settings;
+    try {
+      return readPassword === undefined ? broker : { ...broker, password: await readPassword() };
+    } catch (error) {
+      if (error instanceof WritError) throw new MqttFailure("refused", error.message);
+      throw error;
+    }
   }
 
   /** Called when it ends, and when it no longer answers; the first of the two counts. */

@@ -13,6 +13,8 @@ type Given = Pick<
 
 export type MqttSettings = {
   broker: MqttOptions;
+  /** Reads the password again, which may have changed since the start. */
+  readPassword?: () => Promise<string>;
   /** Authenticates messages. */
   hmacKey: string | null;
 };
@@ -64,6 +66,9 @@ export async function mqttSettingsOf(given: Given): Promise<MqttSettings | null>
       ca: mqttCaFile && (await readAuthority(mqttCaFile)),
       protocolVersion: given.mqttVersion === "5" ? 5 : 4,
     },
+    ...(mqttPasswordFile === null
+      ? {}
+      : { readPassword: () => readSecret("WRIT_MQTT_PASSWORD_FILE", mqttPasswordFile) }),
     hmacKey,
   };
 }
