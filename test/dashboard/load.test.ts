@@ -89,8 +89,9 @@ browserSuite("the dashboard under load", () => {
     await expect.poll(() => storm.changes).toBeGreaterThan(1_000);
     await storm.stop();
     expect((await shown()).map((row) => row.split(" ")[0])).toEqual(before);
+    // Without moving the pointer: once it has left the table, a late event lets the rows in, and the button is gone.
+    await page.getByRole("button", { name: /newer jobs/ }).dispatchEvent("click");
     await page.mouse.move(5, 5);
-    await page.getByRole("button", { name: /newer jobs/ }).click();
     await equalToHub();
   });
 
