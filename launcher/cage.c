@@ -22,6 +22,7 @@
 
 static bool build_cage(const struct cage *cage, struct failure *failure);
 static bool die_with_launcher(const struct cage *cage, struct failure *failure);
+static bool adopt_orphans(const struct plan *plan, struct failure *failure);
 static bool give_directory(const struct plan *plan, struct failure *failure);
 static bool open_own_sources(const struct plan *plan, int *mount_fds, struct failure *failure);
 static bool enter_namespaces(const struct cage *cage, struct failure *failure);
@@ -46,6 +47,7 @@ static bool build_cage(const struct cage *cage, struct failure *failure) {
   const struct plan *plan = cage->plan;
   int mount_fds[MOUNTS_MAX];
   return die_with_launcher(cage, failure)                         //
+         && adopt_orphans(plan, failure)                          //
          && give_directory(plan, failure)                         //
          && open_own_sources(plan, mount_fds, failure)             //
          && enter_namespaces(cage, failure)                       //
@@ -64,6 +66,15 @@ static bool die_with_launcher(const struct cage *cage, struct failure *failure) 
   if (ready < 0) return fail(failure, STEP_LAUNCHER, "looking after the launcher");
   errno = ECHILD;
   return ready == 0 || fail(failure, STEP_LAUNCHER, "the launcher is gone");
+}
+
+/*
+ * Without a pid namespace: whatever loses its parent becomes ours, so that it ends with the job. Before there is a job,
+ * which may leave orphans in its first moment.
+ */
+static bool adopt_orphans(const struct plan *plan, struct failure *failure) {
+  if (plan_asks(plan, PROTECT_PID_NS) || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) return true;
+  return fail(failure, STEP_LAUNCHER, "asking for the orphans of the job");
 }
 
 /* Here and not before the clone: the launcher's own time is what all jobs share. */

@@ -12,6 +12,7 @@
 
 static void take_report(struct launcher *launcher, struct job *job, const struct report *report);
 static void note_started(struct launcher *launcher, struct job *job, uint64_t at_us);
+static void plan_release(struct job *job);
 static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage);
 static void say_exited(struct launcher *launcher, struct job *job);
@@ -90,8 +91,22 @@ static void take_report(struct launcher *launcher, struct job *job, const struct
 static void note_started(struct launcher *launcher, struct job *job, uint64_t at_us) {
   job->is_started = true;
   job->start_us = at_us;
-  job->hold_until_us = at_us + job->hold_ms * 1000u;
+  plan_release(job);
   tell_started(launcher, job);
+}
+
+void note_written(struct job *job) {
+  if (job->written_us != 0 || !is_held(job) || job->outputs[0].bytes + job->outputs[1].bytes == 0) return;
+  job->written_us = monotonic_us();
+  plan_release(job);
+}
+
+/* Output of a program that has started goes to its files after a while, and sooner once there is something to see. */
+static void plan_release(struct job *job) {
+  if (!job->is_started) return;
+  uint64_t until_us = job->start_us + job->hold_ms * 1000u;
+  uint64_t written_until_us = job->written_us + job->hold_written_ms * 1000u;
+  job->hold_until_us = job->written_us != 0 && written_until_us < until_us ? written_until_us : until_us;
 }
 
 void tell_started(struct launcher *launcher, struct job *job) {
@@ -118,10 +133,8 @@ static void end_job(struct launcher *launcher, struct job *job, const struct rus
   hear_report(launcher, job);
   if (!job->is_failed) {
     if (!job->is_ended) assume_killed(launcher, job, usage);
-    for (int stream = 0; stream < STREAMS; stream++) {
-      output_drain(&job->outputs[stream]);
-      output_close(&job->outputs[stream]);
-    }
+    for (int stream = 0; stream < STREAMS; stream++) output_drain(&job->outputs[stream]);
+    for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
     tell_started(launcher, job);
     say_exited(launcher, job);
   }

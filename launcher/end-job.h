@@ -14,6 +14,8 @@ void reap_jobs(struct launcher *launcher);
 void give_up_late_starts(struct launcher *launcher);
 /* STARTED, unless it was sent or the job's output is still held. */
 void tell_started(struct launcher *launcher, struct job *job);
+/* The job may have written its first byte, which is not held for long. */
+void note_written(struct job *job);
 /* Output that was held long enough goes to its files, and the worker hears of the job. */
 void release_late_outputs(struct launcher *launcher);
 void say_failed(struct launcher *launcher, uint32_t id, const struct failure *failure);

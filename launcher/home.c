@@ -11,6 +11,10 @@
 #include "fatal.h"
 #include "kernel.h"
 
+/* More than there are other attempts of one job. */
+#define TRIES_MAX 16
+
+static bool make_directories(const char *home, struct failure *failure);
 static void parent_of(const char *path, char *parent);
 static bool make_entries(int home_fd, const struct plan *plan);
 static bool make_entry(int home_fd, const struct home_step *step);
@@ -42,16 +46,24 @@ void home_forget(struct home *home) {
 }
 
 bool make_home(const struct plan *plan, struct failure *failure) {
-  char parent[PATH_BYTES_MAX + 1];
-  parent_of(plan->home, parent);
-  // Another attempt of the job may have made it.
-  if (mkdir(parent, 0700) != 0 && errno != EEXIST) return fail(failure, STEP_HOME, "making %s", parent);
-  if (mkdir(plan->home, 0700) != 0) return fail(failure, STEP_HOME, "making %s", plan->home);
+  if (!make_directories(plan->home, failure)) return false;
   int home_fd = open(plan->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (home_fd < 0) return fail(failure, STEP_HOME, "opening %s", plan->home);
   bool is_made = make_entries(home_fd, plan) || fail(failure, STEP_HOME, "filling %s", plan->home);
   if (close(home_fd) != 0 && is_made) return fail(failure, STEP_HOME, "closing %s", plan->home);
   return is_made;
+}
+
+static bool make_directories(const char *home, struct failure *failure) {
+  char parent[PATH_BYTES_MAX + 1];
+  parent_of(home, parent);
+  for (int tries = 0; tries < TRIES_MAX; tries++) {
+    // Another attempt of the job may have made it, and removes it with its own when it ends, even now.
+    if (mkdir(parent, 0700) != 0 && errno != EEXIST) return fail(failure, STEP_HOME, "making %s", parent);
+    if (mkdir(home, 0700) == 0) return true;
+    if (errno != ENOENT) break;
+  }
+  return fail(failure, STEP_HOME, "making %s", home);
 }
 
 static void parent_of(const char *path, char *parent) {

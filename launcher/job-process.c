@@ -58,7 +58,10 @@ bool start_job_process(const struct cage *cage, pid_t *job, struct failure *fail
   if (*job < 0) {
     return fail(failure, has_namespace ? STEP_JOB_NAMESPACE : STEP_CLONE, "starting the job's process");
   }
-  return failure->step[0] == '\0';
+  if (failure->step[0] == '\0') return true;
+  // It has ended. Without a pid namespace our own end would leave it to the host's first process, which may reap nothing.
+  (void)waitpid(*job, NULL, 0);
+  return false;
 }
 
 /* Returns only when a step failed; the return is the end of this process. */

@@ -28,6 +28,8 @@ struct job {
   struct mask *mask; /* NULL when nothing is masked */
   struct output outputs[STREAMS];
   uint32_t hold_ms;       /* 0 when its output was never held */
+  uint32_t hold_written_ms; /* the same, from its first byte on */
+  uint64_t written_us;      /* when that arrived; 0 before */
   uint64_t hold_until_us; /* when it goes to its files; 0 while its program has not started */
   bool is_told;           /* STARTED was sent */
   struct home home;

@@ -34,38 +34,7 @@ static size_t room_held(const struct output *output);
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved);
 static ssize_t take_bytes(struct output *output, size_t bytes_most);
 static ssize_t take_masked(struct output *output, size_t bytes_most);
-static ssize_t take_masked(struct output *output, size_t bytes_most) {
-  struct masked_bytes ready;
-  ssize_t got = read_masked(&output->masked, output->pipe_fd, bytes_most, &ready);
-  if (got <= 0) return got;
-  return put_bytes(output, ready.bytes, ready.count) ? got : -1;
-}
-
-/* False, with the reason noted, when they cannot be kept. */
-static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count) {
-  if (output->held != NULL && count > room_held(output) && !output_release(output)) return false;
-  if (output->held == NULL) return write_all(output, bytes, count) || fail_writing(output);
-  if (count > 0) memcpy(output->held + output->bytes, bytes, count);
-  output->bytes += count;
-  return true;
-}
-
-/* A plain file takes all of it or fails: each pass writes something. */
-static bool write_all(struct output *output, const uint8_t *bytes, size_t count) {
-  for (size_t done = 0; done < count;) {
-    ssize_t put = write(output->file_fd, bytes + done, count - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    done += (size_t)put;
-    output->bytes += (uint64_t)put;
-  }
-  return true;
-}
-
-static size_t room_held(const struct output *output) {
-  return (size_t)(HELD_BYTES_MAX - output->bytes - output->other->bytes);
-}
-
+static void close_pipe(struct output *output);
 static bool is_waiting(int pipe_fd, int *bytes);
 static void wake_watchers(int file_fd);
 
@@ -119,7 +88,9 @@ static bool fail_writing(struct output *output) {
 bool output_move(struct output *output) {
   size_t moved = 0;
   if (output->pipe_fd < 0) return true;
-  bool is_fine = move_bytes(output, TURN_BYTES_MAX, &moved);
+  bool is_fine = output->end == OUTPUT_COMPLETE && move_bytes(output, TURN_BYTES_MAX, &moved);
+  // Not closed before the job has ended: it would see a broken pipe, and could end by that before it is killed.
+  if (!is_fine) unwatch(output->pipe_fd);
   if (moved == PIPE_BYTES_FIRST) {
     // Refused when the host has given out its share of large pipes; the small one works as well.
     (void)fcntl(output->pipe_fd, F_SETPIPE_SZ, PIPE_BYTES_BUSY);
@@ -129,16 +100,17 @@ bool output_move(struct output *output) {
 
 void output_drain(struct output *output) {
   int waiting = 0;
+  size_t moved = 1;
   // Asked once: a process outside that was handed the pipe could otherwise keep us here for as long as it writes.
-  if (output->pipe_fd < 0 || !is_waiting(output->pipe_fd, &waiting)) return;
-  for (size_t left = (size_t)waiting; left > 0 && output->pipe_fd >= 0;) {
-    size_t moved = 0;
-    if (!move_bytes(output, left, &moved) || moved == 0) return;
-    left -= moved;
+  if (output->pipe_fd >= 0 && output->end == OUTPUT_COMPLETE) (void)is_waiting(output->pipe_fd, &waiting);
+  for (size_t left = (size_t)waiting; left > 0 && moved > 0 && output->pipe_fd >= 0; left -= moved) {
+    moved = 0;
+    if (!move_bytes(output, left, &moved)) break;
   }
+  close_pipe(output);
 }
 
-void output_close_pipe(struct output *output) {
+static void close_pipe(struct output *output) {
   if (output->pipe_fd < 0) return;
   struct masked_bytes last = last_masked(&output->masked, output->end == OUTPUT_LIMIT);
   if (output->end != OUTPUT_WRITE_FAILED) (void)put_bytes(output, last.bytes, last.count);
@@ -148,7 +120,7 @@ void output_close_pipe(struct output *output) {
 }
 
 void output_close(struct output *output) {
-  output_close_pipe(output);
+  close_pipe(output);
   // What close can say (a full disk behind a network) comes too late to keep a byte, but not to be told.
   if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) (void)fail_writing(output);
   output->file_fd = -1;
@@ -156,26 +128,25 @@ void output_close(struct output *output) {
   output->path = NULL;
 }
 
-/* Closes the pipe at its end. False when the job has said too much or the file takes no more. */
+/* Closes the pipe when its last writer has. False when the job has said too much or the file takes no more. */
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) {
   uint64_t room = output->bytes_max - output->bytes - output->masked.held_bytes;
   if (room == 0) {
     int waiting = 0;
     if (is_waiting(output->pipe_fd, &waiting)) {
       output->end = OUTPUT_LIMIT;
-      output_close_pipe(output);
       return false;
     }
     // Readable without a byte in it: the last writer has closed it.
-    output_close_pipe(output);
+    close_pipe(output);
     return true;
   }
   size_t wanted = room < bytes_most ? (size_t)room : bytes_most;
   if (output->held != NULL && room_held(output) == 0) {
     int waiting = 0;
     // Readable without a byte in it: the job has written exactly as much as can be held.
-    bool is_over = !is_waiting(output->pipe_fd, &waiting);
-    if (is_over || !output_release(output)) return output_close_pipe(output), is_over;
+    if (!is_waiting(output->pipe_fd, &waiting)) return close_pipe(output), true;
+    if (!output_release(output)) return false;
   }
   ssize_t got = take_bytes(output, wanted);
   if (got > 0) {
@@ -183,9 +154,12 @@ static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) 
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  if (got < 0 && output->end != OUTPUT_WRITE_FAILED) (void)fail_writing(output);
-  output_close_pipe(output);
-  return got == 0;
+  if (got < 0) {
+    if (output->end != OUTPUT_WRITE_FAILED) (void)fail_writing(output);
+    return false;
+  }
+  close_pipe(output);
+  return true;
 }
 
 /* From the pipe into memory or into the file. The result is that of splice. */
@@ -205,6 +179,38 @@ static ssize_t take_bytes(struct output *output, size_t bytes_most) {
   return got;
 }
 
+static ssize_t take_masked(struct output *output, size_t bytes_most) {
+  struct masked_bytes ready;
+  ssize_t got = read_masked(&output->masked, output->pipe_fd, bytes_most, &ready);
+  if (got <= 0) return got;
+  return put_bytes(output, ready.bytes, ready.count) ? got : -1;
+}
+
+/* False, with the reason noted, when they cannot be kept. */
+static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count) {
+  if (output->held != NULL && count > room_held(output) && !output_release(output)) return false;
+  if (output->held == NULL) return write_all(output, bytes, count) || fail_writing(output);
+  if (count > 0) memcpy(output->held + output->bytes, bytes, count);
+  output->bytes += count;
+  return true;
+}
+
+/* A plain file takes all of it or fails: each pass writes something. */
+static bool write_all(struct output *output, const uint8_t *bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    ssize_t put = write(output->file_fd, bytes + done, count - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    done += (size_t)put;
+    output->bytes += (uint64_t)put;
+  }
+  return true;
+}
+
+static size_t room_held(const struct output *output) {
+  return (size_t)(HELD_BYTES_MAX - output->bytes - output->other->bytes);
+}
+
 static bool is_waiting(int pipe_fd, int *bytes) {
   if (ioctl(pipe_fd, FIONREAD, bytes) != 0) fatal("asking how full a pipe is");
   return *bytes > 0;
@@ -213,7 +219,8 @@ static bool is_waiting(int pipe_fd, int *bytes) {
 /* A change of the modification time alone is told to watchers as a modification. */
 static void wake_watchers(int file_fd) {
   const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-  if (futimens(file_fd, times) != 0) fatal("waking the watchers of an output file");
+  // A full disk may refuse even this. The bytes are in the file; whoever watches it sees them a little later.
+  (void)futimens(file_fd, times);
 }
 
 void output_probe(void) {

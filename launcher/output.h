@@ -35,12 +35,13 @@ bool output_open(struct output *output, const char *path, uint64_t bytes_max, ui
 /* Makes the files of both streams and puts there what was held. False when the job has to be killed for it. */
 bool output_release(struct output *output);
 
-/* Moves at most one pipe's fill. False when the job has to be killed for it; `end` says why. */
+/* Moves at most one pipe's fill. False when the job has to be killed for it; `end` says why, and nothing more comes. */
 bool output_move(struct output *output);
-/* Moves what is in the pipe now, after the last process of the job has gone. */
+/*
+ * Moves what is in the pipe now, after the last process of the job has gone, and closes the pipe. Of both streams before
+ * one of them is closed: what one writes may be more than can be held of both.
+ */
 void output_drain(struct output *output);
-
-void output_close_pipe(struct output *output);
 void output_close(struct output *output);
 
 #endif

@@ -52,6 +52,9 @@ static bool check_texts(const struct plan *plan, struct failure *failure) {
   if (plan->give_dir != NULL && !is_host_path(plan->give_dir)) {
     return fail(failure, STEP_PLAN, "the directory to give is no absolute path");
   }
+  if (plan->hold_written_ms != 0 && plan->hold_ms == 0) {
+    return fail(failure, STEP_PLAN, "there is no output that could be held");
+  }
   if (plan->cgroup_io_lift != NULL && plan->cgroup == NULL) {
     return fail(failure, STEP_PLAN, "there is no cgroup whose limit could be lifted");
   }

@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 9u
+#define PROTOCOL_VERSION 10u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -123,6 +123,11 @@ enum field_tag {
    * empty, "." or ".." components. With PROTECT_IDS it belongs to TAG_UID and TAG_GID.
    */
   TAG_HOME_ENTRY = 22,
+  /*
+   * u32, 1 to HOLD_MS_MAX; with TAG_HOLD_MS and only then: output is held for no longer than this after the job has
+   * written its first byte.
+   */
+  TAG_HOLD_WRITTEN_MS = 23,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */

@@ -208,6 +208,7 @@ static enum verdict take_signals(struct launcher *launcher) {
 
 static void move_output(struct launcher *launcher, struct job *job, int stream) {
   if (!output_move(&job->outputs[stream])) kill_job(job);
+  note_written(job);
   // It may have written more than can be held.
   tell_started(launcher, job);
 }

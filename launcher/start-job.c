@@ -89,7 +89,10 @@ static bool open_streams(struct start *start, struct failure *failure) {
   int *stdout_fd = &start->cage.stdout_fd, *stderr_fd = &start->cage.stderr_fd;
   uint8_t *held = plan->hold_ms == 0 ? NULL : held_memory(job_slot(start->job), 0);
   uint8_t *held_too = held == NULL ? NULL : held_memory(job_slot(start->job), 1);
-  if (held != NULL) start->job->hold_ms = plan->hold_ms;
+  if (held != NULL) {
+    start->job->hold_ms = plan->hold_ms;
+    start->job->hold_written_ms = plan->hold_written_ms == 0 ? plan->hold_ms : plan->hold_written_ms;
+  }
   if (!output_open(&outputs[0], plan->stdout_file, plan->stdout_max, held, failure, stdout_fd)) return false;
   if (!output_open(&outputs[1], plan->stderr_file, plan->stderr_max, held_too, failure, stderr_fd)) return false;
   if (!mask_streams(start->job, plan, failure)) return false;

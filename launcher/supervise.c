@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,8 +39,7 @@ static bool settle(int *report_fd, bool has_pid_namespace) {
   if (*report_fd != REPORT_FD && dup3(*report_fd, REPORT_FD, 0) < 0) return false;
   *report_fd = REPORT_FD;
   if (kernel_close_range(0, REPORT_FD - 1) != 0 || kernel_close_range(REPORT_FD + 1, UINT_MAX) != 0) return false;
-  if (!has_pid_namespace) return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
-  return keep_kill_capability(&unused) && forbid_new_privileges(&unused);
+  return !has_pid_namespace || (keep_kill_capability(&unused) && forbid_new_privileges(&unused));
 }
 
 static bool say_started(int report_fd) {

@@ -12,19 +12,24 @@
 /* Enough for a few hundred ordinary plans in one read. */
 #define IN_BYTES_FIRST (64u * 1024)
 #define OUT_BYTES_FIRST (16u * 1024)
-/* Answers to questions stop here; the exits of all jobs that may run come on top and fit in the rest. */
+/* Answers to questions stop here; the exits of all jobs that may run come on top. */
 #define OUT_BYTES_CONGESTED (256u * 1024)
-#define BUFFER_BYTES_MAX (4 + FRAME_BYTES_MAX)
+/* More than all frames about one job: its output, if that was held, and five files of its cgroup. */
+#define JOB_BYTES_MAX (HELD_BYTES_MAX + 32u * 1024)
+#define IN_BYTES_MAX (4 + FRAME_BYTES_MAX)
+#define OUT_BYTES_MAX (2 * OUT_BYTES_CONGESTED + JOBS_MAX * JOB_BYTES_MAX)
 
-static void grow(uint8_t **buffer, size_t *size, size_t wanted, size_t first);
+static void grow(uint8_t **buffer, size_t *size, size_t wanted, size_t most);
 static void put_u32(uint8_t *bytes, uint32_t value);
 static void make_room(struct wire *wire);
+static void start_small(uint8_t **buffer, size_t *size, size_t first);
+static void drop_sent(struct wire *wire);
 
 void wire_open(struct wire *wire, int fd) {
   memset(wire, 0, sizeof *wire);
   wire->fd = fd;
-  grow(&wire->in, &wire->in_size, IN_BYTES_FIRST, IN_BYTES_FIRST);
-  grow(&wire->out, &wire->out_size, OUT_BYTES_FIRST, OUT_BYTES_FIRST);
+  start_small(&wire->in, &wire->in_size, IN_BYTES_FIRST);
+  start_small(&wire->out, &wire->out_size, OUT_BYTES_FIRST);
 }
 
 enum wire_result wire_fill(struct wire *wire) {
@@ -96,14 +101,14 @@ static size_t reply_start;
 
 void reply_begin(struct wire *wire, uint8_t type, uint32_t id) {
   reply_start = wire->out_used;
-  grow(&wire->out, &wire->out_size, wire->out_used + 4 + FRAME_HEAD_BYTES, OUT_BYTES_FIRST);
+  grow(&wire->out, &wire->out_size, wire->out_used + 4 + FRAME_HEAD_BYTES, OUT_BYTES_MAX);
   wire->out[reply_start + 4] = type;
   put_u32(wire->out + reply_start + 5, id);
   wire->out_used += 4 + FRAME_HEAD_BYTES;
 }
 
 void reply_bytes(struct wire *wire, uint8_t tag, const void *bytes, size_t length) {
-  grow(&wire->out, &wire->out_size, wire->out_used + FIELD_HEAD_BYTES + length, OUT_BYTES_FIRST);
+  grow(&wire->out, &wire->out_size, wire->out_used + FIELD_HEAD_BYTES + length, OUT_BYTES_MAX);
   uint8_t *head = wire->out + wire->out_used;
   head[0] = tag;
   put_u32(head + 1, (uint32_t)length);
@@ -136,7 +141,7 @@ enum wire_result wire_flush(struct wire *wire) {
     ssize_t sent = send(wire->fd, wire->out + wire->out_sent, waiting, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (errno == EAGAIN) return WIRE_OK;
+      if (errno == EAGAIN) return drop_sent(wire), WIRE_OK;
       return errno == EPIPE || errno == ECONNRESET ? WIRE_CLOSED : WIRE_BROKEN;
     }
     wire->out_sent += (size_t)sent;
@@ -145,6 +150,7 @@ enum wire_result wire_flush(struct wire *wire) {
   if (wire->out_used > 0) explicit_bzero(wire->out, wire->out_used);
   wire->out_sent = 0;
   wire->out_used = 0;
+  if (wire->out_size > OUT_BYTES_CONGESTED) start_small(&wire->out, &wire->out_size, OUT_BYTES_FIRST);
   return WIRE_EMPTY;
 }
 
@@ -159,32 +165,45 @@ static void make_room(struct wire *wire) {
     wire->in_taken = 0;
     wire->in_used = rest;
   }
-  if (rest == 0 && wire->in_size > IN_BYTES_FIRST) {
-    // Each job starts as a copy of us: memory that is not needed makes every start slower.
-    free(wire->in);
-    wire->in = NULL;
-    wire->in_size = 0;
-    grow(&wire->in, &wire->in_size, IN_BYTES_FIRST, IN_BYTES_FIRST);
-  }
-  if (rest == wire->in_size && wire->in_size < BUFFER_BYTES_MAX) {
-    grow(&wire->in, &wire->in_size, wire->in_size + 1, IN_BYTES_FIRST);
+  if (rest == 0 && wire->in_size > IN_BYTES_FIRST) start_small(&wire->in, &wire->in_size, IN_BYTES_FIRST);
+  if (rest == wire->in_size && wire->in_size < IN_BYTES_MAX) {
+    grow(&wire->in, &wire->in_size, wire->in_size + 1, IN_BYTES_MAX);
   }
 }
 
-static void grow(uint8_t **buffer, size_t *size, size_t wanted, size_t first) {
+/*
+ * A worker that is slower than its jobs never lets everything be sent, so what is sent has to go before that. Only when it
+ * is more than what waits: then no byte is moved more often than it is sent.
+ */
+static void drop_sent(struct wire *wire) {
+  size_t waiting = wire->out_used - wire->out_sent;
+  if (wire->out_sent <= waiting) return;
+  memcpy(wire->out, wire->out + wire->out_sent, waiting);
+  explicit_bzero(wire->out + waiting, wire->out_used - waiting);
+  wire->out_sent = 0;
+  wire->out_used = waiting;
+}
+
+/* Each job starts as a copy of us: memory that is not needed makes every start slower. The buffer is empty. */
+static void start_small(uint8_t **buffer, size_t *size, size_t first) {
+  free(*buffer);
+  *buffer = malloc(first);
+  if (*buffer == NULL) fatal("no memory for %zu bytes", first);
+  *size = first;
+}
+
+static void grow(uint8_t **buffer, size_t *size, size_t wanted, size_t most) {
   if (wanted <= *size) return;
-  if (wanted > BUFFER_BYTES_MAX) fatal("a buffer to or from the worker would pass %u bytes", BUFFER_BYTES_MAX);
-  size_t next = *size == 0 ? first : *size;
+  if (wanted > most) fatal("a buffer to or from the worker would pass %zu bytes", most);
+  size_t next = *size;
   while (next < wanted) next *= 2;
-  if (next > BUFFER_BYTES_MAX) next = BUFFER_BYTES_MAX;
+  if (next > most) next = most;
   // Not realloc: the old copy may hold secrets and has to be overwritten before it is given back.
   uint8_t *larger = malloc(next);
   if (larger == NULL) fatal("no memory for %zu bytes", next);
-  if (*buffer != NULL) {
-    memcpy(larger, *buffer, *size);
-    explicit_bzero(*buffer, *size);
-    free(*buffer);
-  }
+  memcpy(larger, *buffer, *size);
+  explicit_bzero(*buffer, *size);
+  free(*buffer);
   *buffer = larger;
   *size = next;
 }

@@ -1,8 +1,30 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { check, nextId, plan, run, scratch, started } from "./check-stage.mjs";
-import { encodeFrame, frame, jailMounts, text, u32 } from "./launcher-client.mjs";
+import { inspect } from "node:util";
+import {
+  check,
+  faultyLauncher,
+  nextId,
+  plan,
+  processes,
+  run,
+  scratch,
+  started,
+  until,
+} from "./check-stage.mjs";
+import { encodeFrame, frame, jailMounts, protect, text, u32 } from "./launcher-client.mjs";
 
 /** Jobs whose directories the launcher makes, and whose output it holds until it knows whether they are short. */
 
@@ -37,6 +59,7 @@ async function runHeld(client, script, more) {
 for (const [name, fields] of Object.entries({
   "a hold of 0 ms": [[20, u32(0)]],
   "a hold of more than a second": [[20, u32(1001)]],
+  "a hold of 0 ms after the first byte": [[23, u32(0)]],
   "an unknown kind of home entry": [[22, Buffer.concat([Buffer.from([3]), u32(1), text("a")])]],
   "a directory with content": [[22, Buffer.concat([Buffer.from([1]), u32(1), text("ab")])]],
   "a path longer than its entry": [[22, Buffer.concat([Buffer.from([1]), u32(9), text("ab")])]],
@@ -58,6 +81,25 @@ await check("a home is refused if it is not new, or would be anywhere else", asy
     { giveDir: "/tmp/x" },
   ])
     assert.equal((await run(client, short("true", more))).step, "plan");
+});
+
+await check("a home is made even if an earlier attempt of the job ends in between", async () => {
+  // The job's directory is there when it is looked for, and gone when the home is made in it.
+  const client = faultyLauncher("-e", "inject=/^mkdir:delay_exit=500000:when=1");
+  await client.wait(0, frame.ready);
+  const one = short("true");
+  mkdirSync(join(one.home, ".."));
+  const ended = run(client, one);
+  await until(() => processes().length > 0);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  try {
+    rmdirSync(join(one.home, ".."));
+  } catch {
+    // Too late: the home is in it already.
+  }
+  assert.equal((await ended).exitCode, 0);
+  client.socket.destroy();
+  await client.exited;
 });
 
 await check("a short job comes back whole, and nothing of it is left", async (client) => {
@@ -89,6 +131,28 @@ await check("a job that runs longer is told of, and its output goes to its files
   assert.equal(readFileSync(one.stdout, "utf8").length, end.stdoutBytes);
 });
 
+await check("a hold after the first byte is refused without a hold", async (client) => {
+  assert.equal((await run(client, short("true", { holdMs: undefined, holdWrittenMs: 1 }))).step, "plan");
+});
+
+await check("a job that has written and continues is told of before a silent one", async (client) => {
+  // The silent one began first and both may be held as long, so it would be the first to be told of otherwise.
+  for (let tries = 0; tries < triesMax; tries++) {
+    const silent = short("exec sleep 1000");
+    const writing = short("echo early; exec sleep 1000", { holdWrittenMs: 1 });
+    const told = [];
+    const starts = [silent, writing].map((one) => started(client, one).then(() => told.push(one)));
+    await Promise.all(starts);
+    for (const { id } of [silent, writing]) {
+      client.send(frame.kill, id);
+      await client.wait(id, frame.exited);
+    }
+    assert.equal(readFileSync(writing.stdout, "utf8"), "early\n");
+    if (told[0] === writing) return;
+  }
+  throw new Error("the silent job was always told of first");
+});
+
 await check(
   "as much as can be held is held, of both streams together; one byte more goes to files",
   async (client) => {
@@ -98,11 +162,33 @@ await check(
     const one = short(script(heldBytesMax - 3));
     const over = await run(client, one);
     assert.equal(over.stdout, undefined);
-    assert.deepEqual([over.stdoutBytes, over.stderrBytes], [heldBytesMax - 3, 4]);
+    // Everything that the launcher said, so that a stream that ended early shows why.
+    assert.deepEqual([over.stdoutBytes, over.stderrBytes], [heldBytesMax - 3, 4], inspect(over));
     assert.equal(readFileSync(one.stdout).length, heldBytesMax - 3);
     assert.equal(readFileSync(one.stderr, "utf8"), "1234");
   },
 );
+
+await check("output is whole when its end and that of the job are seen at once", async (client) => {
+  for (const [last, masks] of [
+    ["1234", []],
+    // The beginning of a masked text, which is kept back until the stream has ended.
+    ["hunter2", ["hunter22"]],
+  ]) {
+    const wait = "touch ready; until [ -e go ]; do :; done";
+    const one = short(`${wait}; head -c ${heldBytesMax - 3} /dev/zero; printf ${last} >&2`, { masks });
+    const ended = run(client, one);
+    await until(() => existsSync(join(one.home, "work/ready")));
+    client.child.kill("SIGSTOP");
+    writeFileSync(join(one.home, "work/go"), "");
+    await until(() => processes().length === 0);
+    client.child.kill("SIGCONT");
+    const end = await ended;
+    assert.deepEqual([end.stdoutBytes, end.stderrBytes], [heldBytesMax - 3, last.length], inspect(end));
+    assert.equal(readFileSync(one.stdout).length, heldBytesMax - 3);
+    assert.equal(readFileSync(one.stderr, "utf8"), last);
+  }
+});
 
 await check("limits and masks hold for output that is held", async (client) => {
   const limited = await runHeld(client, "printf 12345678901; exec sleep 1000", { stdoutMax: 10 });
@@ -116,4 +202,45 @@ await check("limits and masks hold for output that is held", async (client) => {
   assert.equal(masked.end.stdout, "a ******** b hunt");
   const cut = await runHeld(client, "printf 'a hunter22'", { masks: ["hunter22"], stdoutMax: 6 });
   assert.equal(cut.end.stdout, "a ****");
+});
+
+await check("many jobs that end while the worker does not read lose nothing", async (client) => {
+  const count = 180;
+  const gate = join(scratch, "gate");
+  execFileSync("mkfifo", [gate]);
+  const gateFd = openSync(gate, "r+");
+  const script = `read line < ${gate}; exec head -c ${heldBytesMax} /dev/zero`;
+  // As little cage as possible: all of them have to wait at the gate before the first one is held for too long.
+  const bare = { mounts: [], hostname: undefined, protections: protect.pid, cwd: "/", holdMs };
+  client.socket.pause();
+  const ends = Array.from({ length: count }, () => run(client, plan(["/bin/sh", "-c", script], bare)));
+  await until(() => processes().length >= 2 * count);
+  writeFileSync(gateFd, "\n".repeat(count));
+  await until(() => processes().length === 0);
+  closeSync(gateFd);
+  client.socket.resume();
+  const died = client.exited.then((end) => assert.fail(`it ended: ${inspect(end)}`));
+  const bytes = (await Promise.race([Promise.all(ends), died])).map((end) => end.stdoutBytes);
+  assert.deepEqual(bytes, Array(count).fill(heldBytesMax));
+});
+
+await check("a worker that reads slower than jobs end loses nothing", async (client) => {
+  const [jobsAtOnce, jobsInAll] = [24, 300];
+  const bare = { mounts: [], hostname: undefined, protections: protect.pid, cwd: "/", holdMs };
+  const bytes = [];
+  const next = async () => {
+    if (bytes.length + jobsAtOnce > jobsInAll) return;
+    bytes.push((await run(client, plan(["head", "-c", `${heldBytesMax}`, "/dev/zero"], bare))).stdoutBytes);
+    await next();
+  };
+  client.socket.pause();
+  const all = Promise.all(Array.from({ length: jobsAtOnce }, next));
+  // So rarely that the launcher always has something left to send.
+  const reading = setInterval(() => {
+    client.socket.resume();
+    setImmediate(() => client.socket.pause());
+  }, 30);
+  const died = client.exited.then((end) => assert.fail(`it ended: ${inspect(end)}`));
+  await Promise.race([all, died]).finally(() => clearInterval(reading));
+  assert.deepEqual(bytes, Array(bytes.length).fill(heldBytesMax));
 });

@@ -47,6 +47,10 @@ export async function check(name, body) {
   await until(() => processes().length === 0);
 }
 
+/** A launcher whose calls are slow or fail, as strace is told. */
+export const faultyLauncher = (...faults) =>
+  new LauncherClient(launcherFile, { wrap: ["strace", "-f", "-qq", "-o", "/dev/null", ...faults] });
+
 /** Those in our cgroup, wherever they have moved in the tree of processes. */
 export const processes = () => readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
 

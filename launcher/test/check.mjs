@@ -18,6 +18,7 @@ import { join } from "node:path";
 import {
   cgroup,
   check,
+  faultyLauncher,
   finish,
   launcherFile,
   mounts,
@@ -110,7 +111,7 @@ await check("100 MB of random bytes arrive as they were said", async (client) =>
 
 await check("a limit is kept to the byte and ends the job", async (client) => {
   for (const limit of [0, 1, 4095, 65536, 1_000_003]) {
-    const over = shell("yes 12345678; sleep 100", { stdoutMax: limit });
+    const over = shell("exec yes 12345678", { stdoutMax: limit });
     const end = await run(client, over);
     assert.deepEqual(
       [end.exitSignal, end.stdoutBytes, end.stdoutEnd.end, end.stderrEnd.end],
@@ -438,6 +439,31 @@ await check("a cgroup that somebody else uses too is left to the worker", async 
   rmdirSync(own);
   const lost = plan(["true"], { cgroup: undefined, cgroupIoLift: "" });
   assert.deepEqual((await run(client, lost)).step, "plan");
+});
+
+await check("a disk that does not let watchers be woken costs no output", async () => {
+  const refusing = ["-e", "inject=inotify_init1:error=EMFILE", "-e", "inject=utimensat:error=ENOSPC"];
+  const client = faultyLauncher(...refusing);
+  const one = plan(["echo", "kept"]);
+  const died = client.exited.then((end) => assert.fail(`it ended: ${JSON.stringify(end)}`));
+  assert.equal((await Promise.race([run(client, one), died])).stdoutEnd.end, 0);
+  assert.equal(readFileSync(one.stdout, "utf8"), "kept\n");
+  died.catch(() => {});
+  client.socket.destroy();
+  await client.exited;
+});
+
+await check("without a pid namespace, what a job leaves in its first moment ends with it", async () => {
+  // Its first process has all the time that it needs before its cage looks after it.
+  const client = faultyLauncher("-e", "trace=dup3", "-e", "inject=dup3:delay_enter=300000");
+  const pidFile = join(scratch, "orphan");
+  const orphan = `echo $$ > ${pidFile}; exec sleep 1000`;
+  const script = `(setsid sh -c '${orphan}' &); until [ -s ${pidFile} ]; do :; done`;
+  const bare = { protections: 0, mounts: [], hostname: undefined, cgroup: undefined, cwd: "/" };
+  assert.equal((await run(client, shell(script, bare))).exitCode, 0);
+  assert.equal(existsSync(`/proc/${readFileSync(pidFile, "utf8").trim()}`), false);
+  client.socket.destroy();
+  await client.exited;
 });
 
 await check("protocol: large plans, and plans in pieces", async (client) => {

@@ -167,6 +167,7 @@ export function planFields(plan) {
   for (const mask of plan.masks ?? []) fields.push([17, text(mask)]);
   if (plan.stdin !== undefined) fields.push([18, Buffer.from(plan.stdin)]);
   if (plan.holdMs !== undefined) fields.push([20, u32(plan.holdMs)]);
+  if (plan.holdWrittenMs !== undefined) fields.push([23, u32(plan.holdWrittenMs)]);
   if (plan.home !== undefined) fields.push([21, text(plan.home)]);
   for (const { path, content } of plan.homeEntries ?? [])
     fields.push([

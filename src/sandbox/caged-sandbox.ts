@@ -122,8 +122,10 @@ export class CagedSandbox implements Sandbox {
 
   async recheck(): Promise<string | null> {
     const facts = await probe(this.#options, this.#launcher);
-    // A job that is being prepared relies on the path that it was given, so a jail is not lost in between.
-    if (this.level === "strict" || facts.parts.jail.had === this.#facts.parts.jail.had) this.#facts = facts;
+    // A job that is being prepared relies on the path that it was given, so a jail is neither lost nor gained in between.
+    // Where no process could be started so far, there is no such job.
+    const isSame = facts.parts.jail.had === this.#facts.parts.jail.had;
+    if (this.level === "strict" || isSame || this.obstacle !== null) this.#facts = facts;
     return hostObstacle(this.level, facts);
   }
 

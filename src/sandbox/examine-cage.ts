@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buildAdvice } from "../runtime/built-files.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { type CageSummary, cageSummary } from "./cage-summary.ts";
 import { defaultLevel, hostObstacle } from "./decide-isolation.ts";
@@ -25,7 +26,7 @@ export async function examineCage(input: { workDir: string; pid: number; uid: nu
   try {
     const facts = await probeHost({ ...input, launcher, scratchDir, visiblePaths: [], mayMove: false });
     const why = facts.launcherObstacle ?? "";
-    const advice = "install gcc (or clang) and run npm run setup";
+    const advice = `install gcc (or clang) and ${buildAdvice}`;
     const level = defaultLevel(facts);
     return {
       level,

@@ -40,6 +40,14 @@ test("a working directory that the job could not see is refused before anything 
   expect(() => plan({ cwd: "/work/../root" })).toThrow("not visible");
 });
 
+test("a working directory that is no path for the kernel is the job's fault, and not the host's", () => {
+  const longest = `/work/${"a/".repeat(2044)}a`;
+  expect(plan({ cwd: longest }).cwd).toHaveLength(4095);
+  expect(() => plan({ cwd: `${longest}a` })).toThrow("more than the 4095 bytes of a path");
+  expect(() => plan({ cwd: `/work/${"ä".repeat(3000)}` })).toThrow("more than the 4095 bytes of a path");
+  expect(() => plan({ cwd: `/${"a".repeat(5000)}` }, ["jail"])).toThrow("more than the 4095 bytes of a path");
+});
+
 test("a variable without a name is refused", () => {
   expect(() => plan({ env: { "": "x" } })).toThrow("is not the name of a variable");
   expect(() => plan({ env: { "A=B": "x" } })).toThrow("is not the name of a variable");

@@ -2,7 +2,13 @@ import { cageMounts, isVisibleInCage, workDirInCage } from "./cage-mounts.ts";
 import type { Decision } from "./decide-isolation.ts";
 import { PlanRefused } from "./frame-writer.ts";
 import type { HostFacts } from "./host-facts.ts";
-import { type CgroupPlan, type LauncherPlan, type MountStep, protect } from "./launcher-protocol.ts";
+import {
+  type CgroupPlan,
+  type LauncherPlan,
+  type MountStep,
+  protect,
+  protocol,
+} from "./launcher-protocol.ts";
 import { rlimit } from "./rlimit-net.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
@@ -29,6 +35,12 @@ export function launchPlan(input: PlanInput): LauncherPlan {
   const has = (bit: number): boolean => (protections & bit) !== 0;
   const hasJail = has(protect.MOUNT_NS);
   const shown = { rootEntries: facts.rootEntries, visiblePaths, jobMounts };
+  // The launcher would refuse the whole plan, and its refusal of a plan is taken for a fault of the host.
+  if (Buffer.byteLength(job.cwd) > protocol.PATH_BYTES_MAX)
+    throw new PlanRefused(
+      "EINVAL",
+      `the working directory has more than the ${protocol.PATH_BYTES_MAX} bytes of a path`,
+    );
   if (hasJail && !isVisibleInCage(job.cwd, shown)) {
     throw new PlanRefused(
       "EINVAL",
@@ -48,6 +60,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     ...(has(protect.IDS) && job.home === undefined ? { giveDir: job.workDir } : {}),
     ...(job.home === undefined ? {} : { home: job.home }),
     ...(job.holdMs === undefined ? {} : { holdMs: job.holdMs }),
+    ...(job.holdWrittenMs === undefined ? {} : { holdWrittenMs: job.holdWrittenMs }),
     ...(cgroup === null ? {} : { cgroup }),
     mounts,
     ...(has(protect.UTS_NS) ? { hostname } : {}),

@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 9,
+  PROTOCOL_VERSION: 10,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -66,6 +66,7 @@ export const tag = {
   HOLD_MS: 20,
   HOME: 21,
   HOME_ENTRY: 22,
+  HOLD_WRITTEN_MS: 23,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -188,6 +189,8 @@ export type LauncherPlan = {
   stdinFile?: string | undefined;
   /** How long its output is held in memory, unless it ends before. */
   holdMs?: number;
+  /** How long at most after the first byte has arrived; with `holdMs` only. */
+  holdWrittenMs?: number;
   home?: PlannedHome;
   rlimits: readonly { resource: number; soft: number; hard: number }[];
 };

@@ -31,20 +31,20 @@ test("what looked like the beginning of a secret is kept when the output ended t
   const source = new PassThrough();
   const copy = copyMasked(source, file, ["hunter22"]);
   source.end("ready: hunter2");
-  await copy.finish();
+  expect(await copy.finish()).toBe(null);
   expect(written()).toBe("ready: hunter2");
 });
 
-test("a file that cannot be written or closed ends the copy without an error", async () => {
+test("a file that cannot be written or closed ends the copy, which says why", async () => {
+  const refuse = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
   const source = new PassThrough();
-  const broken = {
-    writeFile: () => Promise.reject(new Error("ENOSPC")),
-    close: () => Promise.reject(new Error("EIO")),
-  } as unknown as FileHandle;
-  const copy = copyMasked(source, broken, ["hunter22"]);
+  const full = { writeFile: refuse("ENOSPC"), close: refuse("EIO") } as unknown as FileHandle;
+  const copy = copyMasked(source, full, ["hunter22"]);
   source.write("ready");
-  await copy.finish();
+  expect(await copy.finish()).toBe("ENOSPC");
   expect(source.destroyed).toBe(true);
+  const unclosed = { writeFile: async () => {}, close: refuse("EIO") } as unknown as FileHandle;
+  expect(await copyMasked(new PassThrough().end("ready"), unclosed, []).finish()).toBe("EIO");
 });
 
 function written(): string {

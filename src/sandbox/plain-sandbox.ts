@@ -144,10 +144,13 @@ function superviseChild(
     child.once("exit", async (exitCode, signal) => {
       await killProcessTree(pid);
       isOver = true;
-      await Promise.all(copies.map((copy) => copy.finish()));
+      const failures = await Promise.all(copies.map((copy) => copy.finish()));
       sizes.close();
       outputLimited = (await cutOutputs(plan)) || outputLimited;
-      resolve({ exitCode, signal, usage: {}, outputLimited });
+      const failure = failures.find((code) => code !== null);
+      const unwritten =
+        failure === undefined ? {} : { unwritten: `its output could not be written: ${failure}` };
+      resolve({ exitCode, signal, usage: {}, outputLimited, ...unwritten });
     });
   });
   return {
@@ -161,7 +164,8 @@ function superviseChild(
       if (!isOver) signalProcessGroup(pid, signal);
     },
     killTree: async () => {
-      if (!isOver) await killProcessTree(pid);
+      if (!isOver && !(await killProcessTree(pid)))
+        throw new Error("a process of the job has become another user's, so it cannot be ended");
     },
   };
 }

@@ -3,6 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
 import { pidsDefault } from "../core/limits.ts";
+import { buildAdvice } from "../runtime/built-files.ts";
+import { systemClock } from "../runtime/clock.ts";
 import { isProgramDir } from "./cage-mounts.ts";
 import type { CageRights } from "./cage-rights.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
@@ -85,7 +87,14 @@ class Tried extends Map<PartName, PartFinding> {
   countsProcesses = false;
 }
 
-/** A round that fails at a part is repeated without it, so that one missing part does not hide the others. */
+/** What a busy host is short of while it boots is there again soon after. */
+const shortagesMax = 3;
+const shortagePauseMs = 300;
+
+/**
+ * A round that fails at a part is repeated without it, so that one missing part does not hide the others. What is found here
+ * holds as long as the worker runs, so a round that failed for a shortage is first repeated as it was.
+ */
 async function tryParts(
   base: HostFacts,
   options: ProbeOptions,
@@ -95,8 +104,10 @@ async function tryParts(
   tried.obstacle = base.launcherObstacle;
   if (cgroupObstacle !== null) tried.set("cgroup", missing(base, "cgroup", cgroupObstacle));
   const scratch = await mkdtemp(join(options.scratchDir, "probe-"));
+  const roundsMax = launcherParts.length + 1 + shortagesMax;
+  let shortages = 0;
   try {
-    for (let round = 0; round <= launcherParts.length && tried.obstacle === null; round++) {
+    for (let round = 0; round < roundsMax && tried.obstacle === null; round++) {
       const parts = launcherParts.filter((part) => !tried.has(part));
       const result = await tryCage({ base, options, parts, scratch, round });
       if (result.kind === "works") {
@@ -105,6 +116,7 @@ async function tryParts(
         break;
       }
       if (result.kind === "launcher") tried.obstacle = result.why;
+      else if (result.isPassing && shortages++ < shortagesMax) await systemClock.sleep(shortagePauseMs);
       else for (const part of withDependents(result.parts)) tried.set(part, missing(base, part, result.why));
     }
   } finally {
@@ -151,7 +163,7 @@ function missing(base: HostFacts, part: PartName, why: string): PartFinding {
 
 function adviceFor(base: HostFacts, part: PartName): string {
   const isLaunchers = protectionBits[part] !== undefined || part === "idmap";
-  if (base.launcherObstacle !== null && isLaunchers) return "install gcc and run: npm run setup";
+  if (base.launcherObstacle !== null && isLaunchers) return `install gcc and ${buildAdvice}`;
   if (!isKernelNewEnough(base.kernel)) return `use Linux ${kernelMin.major}.${kernelMin.minor} or newer`;
   if (!base.isRoot)
     return isLaunchers
@@ -165,7 +177,7 @@ function adviceFor(base: HostFacts, part: PartName): string {
 
 /** For a worker that is not root. */
 const delegationAdvice = {
-  all: "enable delegation by running the worker as a service of its own: systemd-run --user -p Delegate=yes bin/writ worker",
+  all: "run the worker as a service of its own, to which systemd gives a cgroup: writ install worker --user",
   io: 'users get no I/O limits by default; as root, run systemctl edit user@.service and add "[Service]" and "Delegate=cpu memory pids io"',
 } as const;
 

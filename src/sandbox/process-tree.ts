@@ -4,26 +4,28 @@ import { hasCode } from "../core/errors.ts";
 // Each round kills what was started while the one before was looking; a fork bomb can only be stopped with a cgroup.
 const roundsMax = 20;
 
-/** Signals a process group; one that is gone is not an error. */
+/** Signals a process group; one that is gone, or has only processes of another user, is not an error. */
 export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    if (!hasCode(error, "ESRCH")) throw error;
+    if (!hasCode(error, "ESRCH", "EPERM")) throw error;
   }
 }
 
 /**
  * Kills the group, and everything else of its session or its descendants that can still be found. A process that has
- * left the session and lost its parent cannot be found this way: only a cage holds those.
+ * left the session and lost its parent cannot be found this way: only a cage holds those. False if one of them belongs to
+ * another user by now, as after sudo, and cannot be ended by us.
  */
-export async function killProcessTree(pid: number): Promise<void> {
+export async function killProcessTree(pid: number): Promise<boolean> {
   for (let round = 0; round < roundsMax; round++) {
     const members = await findTree(pid);
     signalProcessGroup(pid, "SIGKILL");
-    if (members.length === 0) return;
-    for (const member of members) killOne(member);
+    const ours = members.filter(killOne);
+    if (ours.length === 0) return members.length === 0;
   }
+  return true;
 }
 
 type ProcessRow = { pid: number; parent: number; session: number; isZombie: boolean };
@@ -62,10 +64,13 @@ async function readRow(pid: string): Promise<ProcessRow | undefined> {
   }
 }
 
-function killOne(pid: number): void {
+/** False if it is another user's. */
+function killOne(pid: number): boolean {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
+    if (hasCode(error, "EPERM")) return false;
     if (!hasCode(error, "ESRCH")) throw error;
   }
+  return true;
 }

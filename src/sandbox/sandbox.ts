@@ -76,6 +76,8 @@ export type LaunchPlan = Asked & {
    * its output: no file was written.
    */
   holdMs?: number | undefined;
+  /** How long at most once it has written something, which somebody may be waiting to see; with `holdMs` only. */
+  holdWrittenMs?: number | undefined;
 };
 
 /** As far as the kernel counts it. What is there "now" is only known of a process that runs. */

@@ -14,7 +14,8 @@ import type { Rlimit } from "./rlimit-net.ts";
 type TryResult =
   | { kind: "works" }
   | { kind: "launcher"; why: string }
-  | { kind: "fails"; parts: readonly PartName[]; why: string };
+  /** `isPassing`: the host was short of something just then, so it says nothing about these parts. */
+  | { kind: "fails"; parts: readonly PartName[]; why: string; isPassing: boolean };
 
 export type Try = {
   base: HostFacts;
@@ -42,6 +43,9 @@ const partsOfStep: Record<string, readonly PartName[]> = {
   seccomp: ["seccomp"],
 };
 
+/** Too many processes or open files, or too little memory. */
+const shortageCodes: readonly string[] = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"];
+
 /** Runs `true` in a cage with these parts. */
 export async function tryCage(attempt: Try): Promise<TryResult> {
   const { parts, scratch, round, base } = attempt;
@@ -51,7 +55,8 @@ export async function tryCage(attempt: Try): Promise<TryResult> {
   try {
     if (parts.includes("cgroup")) cgroup = makeCgroup(base, scratch);
   } catch (error) {
-    return { kind: "fails", parts: ["cgroup"], why: `no cgroup can be created: ${codeOf(error)}` };
+    const why = `no cgroup can be created: ${codeOf(error)}`;
+    return { kind: "fails", parts: ["cgroup"], why, isPassing: shortageCodes.includes(codeOf(error)) };
   }
   try {
     mkdirSync(workDir, { mode: 0o700 });
@@ -115,7 +120,8 @@ async function run({ options, parts: tried }: Try, plan: LauncherPlan): Promise<
     // A new namespace is refused with EPERM; any other failure of a clone is with the cgroup that it is created in.
     const isCgroups = answer.step === "clone" && answer.code !== "EPERM" && tried.includes("cgroup");
     const parts = isCgroups ? (["cgroup"] as const) : partsOfStep[answer.step];
-    return parts === undefined ? { kind: "launcher", why } : { kind: "fails", parts, why };
+    const isPassing = shortageCodes.includes(answer.code);
+    return parts === undefined ? { kind: "launcher", why } : { kind: "fails", parts, why, isPassing };
   }
   const end = await answer.job.ended;
   if (end.kind === "lost") return { kind: "launcher", why: end.reason };

@@ -9,8 +9,20 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { expect } from "vitest";
-import { cageTest, cgroupOf, isOrdinaryUser, planJob, runJob, runScript, setStage } from "./cage-stage.ts";
+import { expect, test } from "vitest";
+import { builtLauncherFile } from "../../src/sandbox/launcher.ts";
+import { eventually } from "../support/eventually.ts";
+import {
+  cageTest,
+  cgroupOf,
+  isOrdinaryUser,
+  openSandbox,
+  planJob,
+  rootTest,
+  runJob,
+  runScript,
+  setStage,
+} from "./cage-stage.ts";
 
 const stage = setStage();
 
@@ -27,6 +39,38 @@ cageTest("a working directory that is not visible, or not there, is the job's ow
   expect((await runJob(stage, ["true"], { cwd: "/root" })).spawnError?.message).toContain("not visible");
   expect((await runJob(stage, ["true"], { cwd: "/work/none" })).spawnError?.message).toContain("ENOENT");
 });
+
+rootTest("a launcher that failed only when the worker started is used as soon as it works", async () => {
+  const launcherFile = join(stage.dir, "launcher");
+  const tried = join(stage.dir, "tried");
+  const script = `[ -e ${tried} ] || { touch ${tried}; exit 1; }; exec ${builtLauncherFile}`;
+  writeFileSync(launcherFile, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const sandbox = await openSandbox(stage.dir, { level: "best-effort", launcherFile });
+  try {
+    expect(sandbox.obstacle).toContain("there is no launcher");
+    await eventually("the host passes", async () => (await sandbox.recheck()) === null);
+    expect(sandbox.obstacle).toBe(null);
+    expect(await runJob({ ...stage, sandbox }, ["true"])).toMatchObject({ exitCode: 0 });
+  } finally {
+    await sandbox.close();
+  }
+});
+
+const shortage = "a shortage while the worker starts costs its jobs no part of their cages";
+if (existsSync("/usr/bin/strace")) rootTest(shortage, failForks);
+else test.skip(`${shortage} (not capable: no strace)`, failForks);
+
+async function failForks(): Promise<void> {
+  // The third process is the first cage; before it come those that make the map of an owner and the shared mounts.
+  for (const call of [1, 3]) {
+    const launcherFile = join(stage.dir, `launcher-${call}`);
+    const strace = `strace -f -qq -o /dev/null -e inject=clone3:error=EAGAIN:when=${call}`;
+    writeFileSync(launcherFile, `#!/bin/sh\nexec ${strace} ${builtLauncherFile}\n`, { mode: 0o755 });
+    const sandbox = await openSandbox(stage.dir, { level: "best-effort", launcherFile });
+    await sandbox.close();
+    expect(sandbox.lacking).toEqual(stage.sandbox.lacking);
+  }
+}
 
 cageTest("words that no process can be started from end nothing but their own job", async () => {
   const other = await stage.sandbox.start(planJob(stage, ["sleep", "60"]));

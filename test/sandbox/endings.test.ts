@@ -93,6 +93,21 @@ cageTest(
   },
 );
 
+cageTest("when the launcher dies, what it held of a job's output is lost with the job", async () => {
+  const seconds = mark();
+  const plan = planJob(stage, ["sh", "-c", `echo held; : > written; exec sleep ${seconds}`], {
+    holdMs: 1000,
+  });
+  const starting = stage.sandbox.start(plan);
+  await eventually("it has written", () => existsSync(join(plan.workDir, "written")));
+  process.kill(childNamed("writ-launcher"), "SIGKILL");
+  const exit = await (await starting).exited;
+  expect(exit).toMatchObject({ exitCode: null, lost: expect.stringContaining("the launcher is gone") });
+  expect(exit.output).toBeUndefined();
+  await eventually("nothing is left", () => processesWith(seconds).length === 0);
+  expect(await runJob(stage, ["echo", "again"])).toMatchObject({ exitCode: 0, stdout: "again\n" });
+});
+
 cageTest(
   "A18: a launcher that is stopped loses its jobs within a minute, and one that answers does not",
   async () => {
