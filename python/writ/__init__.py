@@ -1,7 +1,8 @@
 """Submit jobs to a Writ hub, and handle them. The client needs nothing but the standard library."""
 
+from .attempts import Job
 from .client import Writ
 from .errors import HubUnreachable, JobError, JobFailed, TimedOut, WritError
-from .worker import Job, Worker
+from .worker import Worker
 
 __all__ = ["HubUnreachable", "Job", "JobError", "JobFailed", "TimedOut", "Worker", "Writ", "WritError"]

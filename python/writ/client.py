@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from typing import Any, Iterable, Iterator, Mapping, Optional
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
 from urllib.parse import quote, urlencode
 
 from .connection import Connection, pause_sec
-from .errors import HubUnreachable, JobFailed, TimedOut, WritError
+from .errors import JobFailed, TimedOut, WritError
 
 batch_jobs_max = 1000
 # A batch may have 8 MiB; the rest is for commas and brackets.
 batch_bytes_max = 7 * 1024 * 1024
 ended = ("completed", "failed", "quarantined")
+active = ("assigned", "running")
 
 
 class Writ:
-    """A hub. `url` and `token` come from WRIT_HUB_URL and WRIT_TOKEN by default. Safe for many threads."""
+    """A hub. `url` (one address or several) and `token` come from WRIT_HUB_URL and WRIT_TOKEN by default. Safe for many threads."""
 
     def __init__(
         self,
-        url: Optional[str] = None,
+        url: Union[str, Sequence[str], None] = None,
         token: Optional[str] = None,
         *,
         ca_file: Optional[str] = None,
@@ -86,7 +87,7 @@ class Writ:
 
     def stream(self, job_id: str, stream: str = "stdout") -> Iterator[bytes]:
         """What the job writes, as it comes, until its latest attempt has ended. A broken connection is taken up again."""
-        offset, failures = 0, 0
+        offset, failures, was_over = 0, 0, False
         attempt: Optional[str] = None
         while True:
             query = {"offset": offset, "follow": "true", **({} if attempt is None else {"attempt": attempt})}
@@ -97,12 +98,19 @@ class Writ:
                 for piece in pieces:
                     offset += len(piece)
                     yield piece
-                return
-            except HubUnreachable:
+                # A hub that stops ends what it sends as if that were all, so the end proves nothing.
+                job, number = self.get(job_id), int(attempt or 1)
+                if job["attempt"] == number and job["status"] not in active and offset >= job["output"][stream]:
+                    return
+                # How much an earlier attempt has written is not known: once it is over, one more look has the rest.
+                if was_over and job["attempt"] != number:
+                    return
+                was_over = job["attempt"] > number or job["status"] in ended
+            except WritError as error:
                 failures += 1
-                if failures > 10:
+                if not error.is_retryable or failures > 10:
                     raise
-                time.sleep(pause_sec(failures))
+            time.sleep(pause_sec(failures))
 
     def _submit_batch(self, jobs: list[dict[str, Any]]) -> list[str]:
         return [str(job["id"]) for job in self._call("POST", "/jobs/batch", {"jobs": jobs})["jobs"]]

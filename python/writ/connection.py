@@ -1,21 +1,27 @@
-"""Calls of one hub: JSON over HTTP, one connection for each thread, no redirects."""
+"""Calls of a hub, or of several of one installation: JSON over HTTP, kept connections for each thread, no redirects."""
 
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import os
 import random
 import ssl
 import threading
 import time
-from typing import Any, Iterator, Mapping, Optional
-from urllib.parse import urlsplit
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from .errors import HubUnreachable, WritError
+from .hubs import Hub, Hubs
 
 answer_bytes_max = 64 * 1024 * 1024
+# A hub that stops or has lost its database, or a proxy that finds no hub; another address may lead to one.
+away_statuses = (502, 503, 504)
+# The token is not known, or was refused so often that no more of them are looked at for a while.
+unknown_statuses = (401, 429)
+# What a connection says that was closed at the other end; with TLS, SSLEOFError when something is sent there.
+hung_up = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError)
+Answer = TypeVar("Answer")
 
 
 class Connection:
@@ -23,39 +29,37 @@ class Connection:
 
     def __init__(
         self,
-        url: Optional[str] = None,
+        url: Union[str, Sequence[str], None] = None,
         token: Optional[str] = None,
         *,
         ca_file: Optional[str] = None,
         timeout_sec: float = 30.0,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        url = url or environment.get("WRIT_HUB_URL") or environment.get("HUB_URL")
+        # An empty list is a mistake: the token that was given with it must not go to another hub.
+        if url is None or url == "":
+            url = environment.get("WRIT_HUB_URL") or environment.get("HUB_URL")
         token = token or environment.get("WRIT_TOKEN")
-        if not url:
+        if url is None or url == "":
             raise WritError("CONFIG_INVALID", "no hub: pass url, or set WRIT_HUB_URL")
         if not token:
             raise WritError("CONFIG_INVALID", "no token: pass token, or set WRIT_TOKEN")
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise WritError("CONFIG_INVALID", f"url: {url!r} is not the address of a hub; use https://host:port")
-        if parts.username or parts.password:
-            raise WritError("CONFIG_INVALID", "url: a token does not belong into the address; pass token")
-        may_be_plain = _is_loopback(parts.hostname) or environment.get("WRIT_ALLOW_INSECURE") == "true"
-        if parts.scheme == "http" and not may_be_plain:
-            raise WritError(
-                "CONFIG_INVALID",
-                f"url: {url!r} would send the token in plain text; use https, or set WRIT_ALLOW_INSECURE=true",
-            )
-        self.url = f"{parts.scheme}://{parts.netloc}"
+        # http.client would show all of it in its own error.
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise WritError("CONFIG_INVALID", "token: it has a space, a line break or another character that no token has")
+        self._hubs = Hubs(url, may_be_plain=environment.get("WRIT_ALLOW_INSECURE") == "true")
         self.timeout_sec = timeout_sec
-        self._host = parts.hostname
-        self._port = parts.port
         self._token = token
+        self._ca_file = ca_file or environment.get("WRIT_CA_FILE")
         self._tls: Optional[ssl.SSLContext] = None
-        if parts.scheme == "https":
-            self._tls = ssl.create_default_context(cafile=ca_file or environment.get("WRIT_CA_FILE"))
+        if any(hub.is_tls for hub in self._hubs.all):
+            self._tls = self._tls_context()
         self._of_thread = threading.local()
+
+    @property
+    def url(self) -> str:
+        """The address in use."""
+        return self._hubs.current.url
 
     def call(
         self,
@@ -66,8 +70,12 @@ class Connection:
         headers: Optional[Mapping[str, str]] = None,
         timeout_sec: Optional[float] = None,
         retry_sec: float = 0.0,
+        until: Optional[threading.Event] = None,
     ) -> Any:
-        """The answer's JSON, or None if it has no body. Raises WritError; repeats a call that may succeed later."""
+        """
+        The answer's JSON, or None if it has no body. Raises WritError. Repeats a call that may succeed later, for `retry_sec`
+        seconds and only until the event is set.
+        """
         give_up_at = time.monotonic() + retry_sec
         for attempt in range(10_000):
             try:
@@ -76,7 +84,10 @@ class Connection:
                 pause = error.retry_after_sec or pause_sec(attempt)
                 if not error.is_retryable or time.monotonic() + pause > give_up_at:
                     raise
-                time.sleep(pause)
+                if until is None:
+                    time.sleep(pause)
+                elif until.wait(pause):
+                    raise
         raise HubUnreachable(f"{self.url} did not answer")
 
     def _call_once(
@@ -86,9 +97,7 @@ class Connection:
         content = body if is_raw or body is None else json.dumps(body, allow_nan=False).encode()
         kind = "application/octet-stream" if is_raw else "application/json"
         sent = {**self._headers(), **({} if content is None else {"Content-Type": kind}), **headers}
-        response, text = self._exchange(method, path, content, sent, timeout_sec)
-        if response.status >= 300:
-            raise _error_of(response, text)
+        text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, timeout_sec))
         if not text:
             return None
         try:
@@ -96,39 +105,95 @@ class Connection:
         except ValueError:
             raise WritError("HTTP_ERROR", f"{self.url} answered what is not JSON", status=502) from None
 
+    def _at_some_hub(self, act: Callable[[Hub], Answer]) -> Answer:
+        """Each hub is tried once. Every call of this package may arrive twice: by an id, a fence or an offset in it."""
+        failures: list[WritError] = []
+        waiting, tried = self._hubs.order(), set[Hub]()
+        while waiting:
+            hub = waiting.pop(0)
+            if hub in tried:
+                continue
+            tried.add(hub)
+            try:
+                answer = act(hub)
+            except WritError as error:
+                # Somebody may have named the hub of another installation by mistake.
+                if error.status in unknown_statuses and not self._hubs.is_proven(hub):
+                    error = HubUnreachable(f"{hub.url} does not accept the token")
+                if not isinstance(error, HubUnreachable) and error.status not in away_statuses:
+                    self._hubs.answered(hub)
+                    raise
+                self._hubs.failed(hub)
+                moved_to = _moved_to(error)
+                try:
+                    waiting[:0] = self._hubs.follow(hub, moved_to)
+                except WritError as refusal:
+                    error = HubUnreachable(refusal.message)
+                else:
+                    if moved_to:
+                        error = HubUnreachable(f"{hub.url} has moved to {', '.join(moved_to)}")
+                failures.append(error)
+                continue
+            self._hubs.answered(hub)
+            return answer
+        refusal = next((error for error in failures if not isinstance(error, HubUnreachable)), None)
+        if refusal is not None or len(failures) == 1:
+            raise refusal or failures[0]
+        raise HubUnreachable(f"no hub can be reached ({'; '.join(error.message for error in failures)})")
+
+    def _answer(
+        self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
+    ) -> bytes:
+        response, text = self._exchange(hub, method, path, content, headers, timeout_sec)
+        if response.status >= 300:
+            raise _error_of(response, text)
+        return text
+
     def _exchange(
-        self, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
+        self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
     ) -> tuple[http.client.HTTPResponse, bytes]:
-        kept = getattr(self._of_thread, "kept", None)
+        all_kept = self._all_kept()
+        kept = all_kept.pop(hub, None)
         is_reused = kept is not None
-        connection = kept or self._open(timeout_sec)
-        self._of_thread.kept = None
+        connection = kept or self._open(hub, timeout_sec)
         try:
             if connection.sock is not None:
                 connection.sock.settimeout(timeout_sec)
-            connection.request(method, f"/api/v1{path}", content, dict(headers))
+            connection.request(method, f"{hub.path}/api/v1{path}", content, dict(headers))
             response = connection.getresponse()
             text = response.read(answer_bytes_max)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
+            _refuse_cut(response, text)
+        except hung_up as error:
             connection.close()
             # The hub closes connections that nobody uses; it has not read the call then.
             if is_reused:
-                return self._exchange(method, path, content, headers, timeout_sec)
-            raise HubUnreachable(f"{self.url} hung up ({error})") from None
+                return self._exchange(hub, method, path, content, headers, timeout_sec)
+            raise HubUnreachable(f"{hub.url} hung up ({error})") from None
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise HubUnreachable(f"{self.url} did not answer ({type(error).__name__}: {error})") from None
+            raise HubUnreachable(f"{hub.url} did not answer ({type(error).__name__}: {error})") from None
         if response.will_close:
             connection.close()
         else:
-            self._of_thread.kept = connection
+            all_kept[hub] = connection
         return response, text
+
+    def _all_kept(self) -> dict[Hub, http.client.HTTPConnection]:
+        """After a fork, both processes would write to the same connection and read each other's answers."""
+        kept = self._of_thread.__dict__
+        if kept.get("by") != os.getpid():
+            kept.update(by=os.getpid(), connections={})
+        connections: dict[Hub, http.client.HTTPConnection] = kept["connections"]
+        return connections
 
     def read(self, path: str, timeout_sec: float) -> tuple[http.client.HTTPResponse, Iterator[bytes]]:
         """An answer that may be long, on a connection of its own; the pieces as they come."""
-        connection = self._open(timeout_sec)
+        return self._at_some_hub(lambda hub: self._read(hub, path, timeout_sec))
+
+    def _read(self, hub: Hub, path: str, timeout_sec: float) -> tuple[http.client.HTTPResponse, Iterator[bytes]]:
+        connection = self._open(hub, timeout_sec)
         try:
-            connection.request("GET", f"/api/v1{path}", headers=self._headers())
+            connection.request("GET", f"{hub.path}/api/v1{path}", headers=self._headers())
             response = connection.getresponse()
             if response.status >= 300:
                 raise _error_of(response, response.read(answer_bytes_max))
@@ -137,25 +202,34 @@ class Connection:
             raise
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise HubUnreachable(f"{self.url} did not answer ({type(error).__name__}: {error})") from None
-        return response, self._pieces(connection, response)
+            raise HubUnreachable(f"{hub.url} did not answer ({type(error).__name__}: {error})") from None
+        return response, self._pieces(hub, connection, response)
 
-    def _pieces(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> Iterator[bytes]:
+    def _pieces(
+        self, hub: Hub, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+    ) -> Iterator[bytes]:
         try:
             while True:
                 piece = response.read1(65536)
                 if not piece:
+                    _refuse_cut(response, piece)
                     return
                 yield piece
         except (OSError, http.client.HTTPException) as error:
-            raise HubUnreachable(f"{self.url} hung up ({type(error).__name__}: {error})") from None
+            self._hubs.failed(hub)
+            raise HubUnreachable(f"{hub.url} hung up ({type(error).__name__}: {error})") from None
         finally:
             connection.close()
 
-    def _open(self, timeout_sec: float) -> http.client.HTTPConnection:
-        if self._tls is None:
-            return http.client.HTTPConnection(self._host, self._port, timeout=timeout_sec)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_sec, context=self._tls)
+    def _open(self, hub: Hub, timeout_sec: float) -> http.client.HTTPConnection:
+        if not hub.is_tls:
+            return http.client.HTTPConnection(hub.host, hub.port, timeout=timeout_sec)
+        # A hub that has moved may be the first with TLS.
+        self._tls = self._tls or self._tls_context()
+        return http.client.HTTPSConnection(hub.host, hub.port, timeout=timeout_sec, context=self._tls)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self._ca_file)
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "User-Agent": "writ-python/0.1.0"}
@@ -164,6 +238,18 @@ class Connection:
 def pause_sec(attempt: int) -> float:
     """Grows from a tenth of a second to five, with some chance, so that many do not come back at once."""
     return min(5.0, 0.1 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
+
+
+def _refuse_cut(response: http.client.HTTPResponse, text: bytes) -> None:
+    """An answer that breaks off looks like a short one, and one without its body like an empty one."""
+    if response.length:
+        raise http.client.IncompleteRead(text, response.length)
+
+
+def _moved_to(error: WritError) -> list[str]:
+    """The new addresses, if a hub says that it has moved."""
+    named = (error.details or {}).get("moved_to") if error.code == "HUB_MOVED" and error.status == 503 else None
+    return [text for text in named if isinstance(text, str)] if isinstance(named, list) else []
 
 
 def _error_of(response: http.client.HTTPResponse, text: bytes) -> WritError:
@@ -175,12 +261,3 @@ def _error_of(response: http.client.HTTPResponse, text: bytes) -> WritError:
     except (ValueError, KeyError, TypeError):
         code, message, details = "HTTP_ERROR", f"the answer was {response.status} {response.reason}", None
     return WritError(code, message, status=response.status, details=details, retry_after_sec=seconds)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

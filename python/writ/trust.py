@@ -1,4 +1,4 @@
-"""What a worker believes: the hub's keys, and the claims that they have signed. Needs the package cryptography."""
+"""What a worker believes: the hub's keys, and the claims that they have signed."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ import binascii
 import hashlib
 import json
 import os
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
-
+from . import ed25519
 from .canonical import canonical, parse_canonical, sha256_hex
 from .errors import WritError
 
@@ -30,6 +21,10 @@ signatures_max = 4
 field_prime = 2**255 - 19
 _order_8_y = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 small_order_ys = {0, 1, field_prime - 1, _order_8_y, field_prime - _order_8_y}
+
+# What DER says before the 32 bytes of an Ed25519 key: its kind (RFC 8410).
+public_prefix = bytes.fromhex("302a300506032b6570032100")
+private_prefix = bytes.fromhex("302e020100300506032b657004220420")
 
 lease_fields = {
     "job_id", "attempt", "worker_id", "document_sha256", "timeout_sec", "issued_at_ts", "expires_at_ts", "token",
@@ -56,29 +51,43 @@ class VerifyingKey:
     """A public key of the hub. One of small order, or with two spellings, is refused."""
 
     def __init__(self, pem: str) -> None:
-        try:
-            key = load_pem_public_key(pem.encode())
-        except ValueError:
-            raise WritError("KEY_REJECTED", "this is not a public key in PEM") from None
-        if not isinstance(key, Ed25519PublicKey):
+        der = _der_in(pem, "PUBLIC KEY")
+        if der is None:
+            raise WritError("KEY_REJECTED", "this is not a public key in PEM")
+        raw = _key_in(der, public_prefix)
+        if raw is None:
             raise WritError("KEY_REJECTED", "this is not an Ed25519 key")
-        y = int.from_bytes(key.public_bytes(Encoding.Raw, PublicFormat.Raw), "little") & (2**255 - 1)
+        y = int.from_bytes(raw, "little") & (2**255 - 1)
         if y >= field_prime or y in small_order_ys:
             raise WritError("KEY_REJECTED", "the public key is of small order, or not canonically encoded")
-        der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         self.pem = pem
         self.key_id = hashlib.sha256(der).hexdigest()[:16]
-        self._key = key
+        self._raw = raw
 
     def has_signed(self, text: str, signature: Any) -> bool:
         raw = _signature_bytes(signature)
-        if raw is None:
-            return False
-        try:
-            self._key.verify(raw, text.encode())
-            return True
-        except InvalidSignature:
-            return False
+        return raw is not None and ed25519.verify(self._raw, raw, text.encode())
+
+
+def _der_in(pem: str, label: str) -> Optional[bytes]:
+    begin, end = f"-----BEGIN {label}-----", f"-----END {label}-----"
+    text = pem.strip()
+    if not (text.startswith(begin) and text.endswith(end)) or text.count("-----BEGIN") != 1:
+        return None
+    try:
+        return base64.b64decode("".join(text[len(begin) : -len(end)].split()), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _key_in(der: bytes, prefix: bytes) -> Optional[bytes]:
+    """DER has one spelling for such a key: these bytes, and then the key."""
+    is_key = der.startswith(prefix) and len(der) == len(prefix) + ed25519.key_bytes
+    return der[len(prefix) :] if is_key else None
+
+
+def _pem_of(der: bytes, label: str) -> str:
+    return f"-----BEGIN {label}-----\n{base64.b64encode(der).decode()}\n-----END {label}-----\n"
 
 
 def _signature_bytes(signature: Any) -> Optional[bytes]:
@@ -96,26 +105,24 @@ class SigningKey:
     """The worker's own key, made at its first start and kept in a file that only its user can read."""
 
     def __init__(self, path: str) -> None:
-        self._key = self._load(path)
-        public = self._key.public_key()
-        self.public_pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        self._seed = self._load(path)
+        self.public_pem = _pem_of(public_prefix + ed25519.public_of(self._seed), "PUBLIC KEY")
 
     def sign(self, text: str) -> str:
-        return "base64:" + base64.b64encode(self._key.sign(text.encode())).decode()
+        return "base64:" + base64.b64encode(ed25519.sign(self._seed, text.encode())).decode()
 
     @staticmethod
-    def _load(path: str) -> Ed25519PrivateKey:
+    def _load(path: str) -> bytes:
         if not os.path.exists(path):
-            made = Ed25519PrivateKey.generate()
-            pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            write_private(path, pem)
+            write_private(path, _pem_of(private_prefix + ed25519.new_seed(), "PRIVATE KEY").encode())
         if os.stat(path).st_mode & 0o077:
             raise WritError("CONFIG_INVALID", f"{path} can be read by others; run: chmod 600 {path}")
         with open(path, "rb") as file:
-            key = load_pem_private_key(file.read(), None)
-        if not isinstance(key, Ed25519PrivateKey):
+            der = _der_in(file.read().decode("ascii", "replace"), "PRIVATE KEY")
+        seed = None if der is None else _key_in(der, private_prefix)
+        if seed is None:
             raise WritError("CONFIG_INVALID", f"{path} is not an Ed25519 key")
-        return key
+        return seed
 
 
 def write_private(path: str, content: bytes) -> None:
@@ -136,9 +143,14 @@ class KeyRing:
 
     def __init__(self, roots: list[str], path: str) -> None:
         if not roots:
-            raise WritError("CONFIG_INVALID", "no key of the hub to trust: pass signing_keys or signing_keys_file")
+            raise WritError(
+                "CONFIG_INVALID",
+                "no key of the hub to trust: pass signing_keys or signing_keys_file, or set WRIT_SIGNING_KEYS_FILE to the"
+                " file that `writ keys export --out FILE` writes",
+            )
         self._roots = [VerifyingKey(pem) for pem in roots]
         self._path = path
+        self._lock = threading.Lock()
         self._set: dict[str, Any] = {"version": 0, "keys": []}
         self._revoked: set[str] = set()
         if os.path.exists(path):
@@ -160,6 +172,11 @@ class KeyRing:
 
     def take(self, answer: dict[str, Any]) -> None:
         """Takes what GET /keys answers, as far as it is signed by a trusted key. Raises WritError if none of it is."""
+        # All slots of a worker may ask at once, and the file is written under one name.
+        with self._lock:
+            self._take(answer)
+
+    def _take(self, answer: dict[str, Any]) -> None:
         for revocation in answer.get("revocations", [])[:256]:
             text = canonical({"revoke": revocation["key_id"]})
             for key in self.trusted():
@@ -222,13 +239,14 @@ def verify_claim(answer: dict[str, Any], trusted: list[VerifyingKey], worker_id:
 def _check_signatures(answer: dict[str, Any], trusted: list[VerifyingKey], document: str, lease: str) -> None:
     """Both texts must be signed by the same key."""
     is_any_trusted = False
-    for by in [answer, *(answer.get("signatures") or [])][:signatures_max]:
+    more = answer.get("signatures")
+    for by in [answer, *(more if isinstance(more, list) else [])][:signatures_max]:
         for key in trusted:
-            if key.key_id != by.get("key_id"):
+            if not isinstance(by, dict) or key.key_id != by.get("key_id"):
                 continue
             is_any_trusted = True
-            lease_signature = by.get("lease_signature") or answer["lease_signature"]
-            if key.has_signed(document, by["signature"]) and key.has_signed(lease, lease_signature):
+            lease_signature = by.get("lease_signature") or answer.get("lease_signature")
+            if key.has_signed(document, by.get("signature")) and key.has_signed(lease, lease_signature):
                 return
     if is_any_trusted:
         raise Refused("INVALID_SIGNATURE", "the signature of the claim does not verify")

@@ -1,37 +1,28 @@
-"""A worker: claims jobs, checks them, runs a function of yours for each, and reports what came out."""
+"""A worker: registers, claims jobs, renews their leases, and leaves."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import socket
 import sys
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, Union
 
+from .attempts import Attempts, Handler, Job
 from .connection import Connection, pause_sec
-from .errors import JobError, WritError
+from .errors import WritError
+from .presence import HubPresence
+from .stop import Stop
 
-if TYPE_CHECKING:
-    from .job import Job
-else:
-    try:
-        from .job import Job
-    except ImportError:  # the client works without the package cryptography; a worker does not start without it
-
-        class Job:
-            """Stands in where the package cryptography is missing."""
-
-
-Handler = Callable[..., Any]
 slots_max = 64
 claim_wait_ms = 5_000
-seen_max = 10_000
 announce_after_sec = 0.5
-result_bytes_max = 2 * 1024 * 1024
+# Somebody who starts a worker should not wonder for longer whether it does anything.
+slow_sec = 3.0
+# For what a worker that stops still has to tell the hub.
+goodbye_sec = 5.0
 fatal_codes = ("UNAUTHENTICATED", "PERMISSION_DENIED", "WORKER_BLOCKED", "WORKER_KEY_CONFLICT", "INVALID_ARGUMENT")
 
 
@@ -40,7 +31,7 @@ class Worker:
 
     def __init__(
         self,
-        url: Optional[str] = None,
+        url: Union[str, Sequence[str], None] = None,
         token: Optional[str] = None,
         *,
         worker_id: Optional[str] = None,
@@ -60,19 +51,36 @@ class Worker:
         self._hub = Connection(url, token, ca_file=ca_file)
         self.worker_id = worker_id or os.environ.get("NODE_ID") or socket.gethostname()
         folder = state_dir or os.path.join(os.path.expanduser("~"), ".writ-python", _file_name(self.worker_id))
-        self._trust = trust
         self._key = trust.SigningKey(os.path.join(folder, "worker.key"))
         roots = [*signing_keys, *_keys_in(signing_keys_file or os.environ.get("WRIT_SIGNING_KEYS_FILE"))]
         self._keys = trust.KeyRing(roots, os.path.join(folder, "hub-keys.json"))
         self._slots, self._tags = slots, list(tags)
-        self._drain_sec, self._hub_away_sec, self._log = drain_sec, hub_away_sec, log
+        self._drain_sec, self._log = drain_sec, log
         self._boot_id = uuid.uuid4().hex
         self._handlers: dict[str, Handler] = {}
-        self._held: dict[tuple[str, int], Job] = {}
-        self._seen: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
-        self._stop, self._drain = threading.Event(), threading.Event()
-        self._fatal: Optional[WritError] = None
+        self._presence = HubPresence(log)
+        self._stop = Stop()
+        # `_drain`: the hub wants this worker to claim nothing. `_over`: it was stopped, and waits for no job any more.
+        self._drain, self._over = threading.Event(), threading.Event()
+        self._attempts = Attempts(
+            self._hub,
+            worker_id=self.worker_id,
+            boot_id=self._boot_id,
+            trust=trust,
+            keys=self._keys,
+            key=self._key,
+            handlers=self._handlers,
+            over=self._over,
+            hub_away_sec=hub_away_sec,
+            take_new_keys=self._again,
+            tell=self._quietly,
+            log=log,
+        )
+        self._busy = 0
+        self._is_registered = self._has_left = False
+        self._fatal: Optional[Exception] = None
+        self._running: Optional[threading.Thread] = None
 
     def handle(self, type: str) -> Callable[[Handler], Handler]:
         """`@worker.handle("greet")`: the function is called with the params and the job; what it returns is the result."""
@@ -89,37 +97,109 @@ class Worker:
 
     def run(self) -> None:
         """Works until `stop`, SIGINT or SIGTERM. Raises WritError if the hub does not want this worker."""
-        if not self._handlers:
-            raise WritError("CONFIG_INVALID", "this worker handles nothing; use @worker.handle(TYPE)")
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: self.stop())
-        self._register(retry_sec=self._hub_away_sec)
-        slots = [threading.Thread(target=self._work, daemon=True) for _ in range(self._slots)]
-        beat = threading.Thread(target=self._beat, args=(slots,), daemon=True)
-        for thread in [*slots, beat]:
-            thread.start()
-        while not self._stop.wait(0.5):
-            pass
-        self._finish(slots)
-        beat.join(timeout=10)
+        self._check_handlers()
+        with self._stop.by_signals():
+            self._live()
         if self._fatal is not None:
             raise self._fatal
 
-    def _finish(self, slots: list[threading.Thread]) -> None:
-        give_up_at = time.monotonic() + self._drain_sec + claim_wait_ms / 1000
-        for thread in slots:
-            thread.join(timeout=max(0.0, give_up_at - time.monotonic()))
-        for job in self._jobs():
-            job.is_lost = True
-            job.cancelled.set()
-            self._quietly("POST", f"/jobs/{job.id}/release", job.refusal())
-        self._drain.set()
-        self._quietly("DELETE", f"/workers/{self.worker_id}", None)
+    def __enter__(self) -> Worker:
+        """`with worker:` works in a thread of its own until the end of the block, and logs it if the hub does not want it."""
+        self._check_handlers()
+        self._running = threading.Thread(target=self._run_and_tell, daemon=True)
+        self._running.start()
+        return self
 
-    def _register(self, retry_sec: float) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        if self._running is not None:
+            self._running.join()
+
+    def _run_and_tell(self) -> None:
         try:
-            self._keys.take(self._hub.call("GET", "/keys", retry_sec=retry_sec))
+            self.run()
+        except WritError as error:
+            self._log(f"worker {self.worker_id} has ended: {error}")
+
+    def _check_handlers(self) -> None:
+        if not self._handlers:
+            raise WritError("CONFIG_INVALID", "this worker handles nothing; use @worker.handle(TYPE)")
+
+    def _live(self) -> None:
+        def is_answered() -> bool:
+            return self._busy == 0 or self._stop.is_set()
+
+        # In a thread, because a call that waits for its answer cannot be broken off, and a stop must not wait for it.
+        self._begin(self._register_at_start)
+        if not self._stop.wait_until(is_answered, slow_sec) and not self._presence.is_away:
+            self._log("the hub has not answered yet; still trying")
+        self._stop.wait_until(is_answered)
+        beat = threading.Thread(target=self._beat, daemon=True)
+        if self._is_registered:
+            beat.start()
+            for _ in range(self._slots):
+                self._begin(self._work)
+            self._stop.wait_until(self._stop.is_set)
+        self._finish(beat)
+
+    def _begin(self, work: Callable[[], None]) -> None:
+        """Starts a thread that a stop waits for."""
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                with self._lock:
+                    self._busy -= 1
+                self._stop.look_again()
+
+        with self._lock:
+            self._busy += 1
+        threading.Thread(target=run, daemon=True).start()
+
+    def _register_at_start(self) -> None:
+        """Tries until the hub has answered, however long that takes, or until a stop."""
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                self._register()
+                self._presence.back()
+                self._is_registered = True
+                return
+            except Exception as error:
+                if not isinstance(error, WritError) or not error.is_retryable:
+                    self._fatal = error
+                    return
+                self._presence.away(error)
+                self._stop.wait(error.retry_after_sec or pause_sec(failures))
+                failures += 1
+
+    def _finish(self, beat: threading.Thread) -> None:
+        """Waits for what runs, gives back the rest, and leaves."""
+        give_up_at = time.monotonic() + claim_wait_ms / 1000 + self._drain_sec
+        # The hub answers a claim after `claim_wait_ms`. If it does not, it is away, and there is no job to wait for.
+        answer_sec = claim_wait_ms / 1000 + min(goodbye_sec, self._drain_sec) if self._is_registered else 1.0
+        self._stop.wait_until(lambda: self._busy == 0 or self._stop.is_hurried, answer_sec)
+        self._stop.wait_until(lambda: not self._attempts.held() or self._stop.is_hurried, give_up_at - time.monotonic())
+        self._over.set()
+        self._begin(lambda: self._leave(beat))
+        self._stop.wait_until(lambda: self._has_left, goodbye_sec)
+
+    def _leave(self, beat: threading.Thread) -> None:
+        """A hub that cannot be told notices by itself that this worker is silent."""
+        for job in self._attempts.held():
+            self._lose(job)
+            self._quietly("POST", f"/jobs/{job.id}/release", job.refusal())
+        # A heartbeat after the last call would register this worker again.
+        if beat.is_alive():
+            beat.join()
+        if self._is_registered:
+            self._quietly("DELETE", f"/workers/{self.worker_id}", None)
+        self._has_left = True
+
+    def _register(self) -> None:
+        try:
+            self._keys.take(self._hub.call("GET", "/keys"))
         except WritError as error:
             if error.code != "KEY_NOT_TRUSTED":
                 raise
@@ -140,7 +220,7 @@ class Worker:
             "public_key": self._key.public_pem,
             "version": "python-0.1.0",
         }
-        self._hub.call("POST", "/workers/register", body, retry_sec=retry_sec)
+        self._hub.call("POST", "/workers/register", body)
 
     def _work(self) -> None:
         """One slot: claims a job, runs it, and claims the next."""
@@ -151,6 +231,7 @@ class Worker:
                 continue
             try:
                 answer = self._claim()
+                self._presence.back()
                 failures = 0
             except WritError as error:
                 failures += 1
@@ -158,11 +239,14 @@ class Worker:
                 self._stop.wait(error.retry_after_sec or pause_sec(failures))
                 continue
             if answer is not None:
-                self._receive(answer)
+                self._attempts.receive(answer)
 
     def _claim(self) -> Any:
         body = {"worker_id": self.worker_id, "boot_id": self._boot_id, "wait_ms": claim_wait_ms}
-        return self._hub.call("POST", "/jobs/claim", body, timeout_sec=claim_wait_ms / 1000 + 30)
+        answer = self._hub.call("POST", "/jobs/claim", body, timeout_sec=claim_wait_ms / 1000 + 30)
+        if answer is not None:
+            _check_answer(answer, document=str, lease=str)
+        return answer
 
     def _on_refusal(self, error: WritError, failures: int) -> None:
         if error.code == "WORKER_UNKNOWN":
@@ -170,95 +254,28 @@ class Worker:
         elif error.code in fatal_codes:
             self._fatal = error
             self.stop()
+        elif error.is_retryable:
+            self._presence.away(error)
         elif failures == 1:
             self._log(f"no work can be claimed, trying again: {error}")
 
     def _again(self) -> None:
+        if self._over.is_set():
+            return
         try:
-            self._register(retry_sec=0)
-        except WritError as error:
+            self._register()
+        except Exception as error:  # also a full disk, on which the hub's keys cannot be kept
             self._log(f"cannot register, trying again: {error}")
 
-    def _receive(self, answer: dict[str, Any]) -> None:
-        """Nothing in a claim is used before its signatures were checked."""
-        try:
-            claim = self._verified(answer)
-        except self._trust.Refused as refused:
-            self._log(f"a claim was refused: {refused.reason}")
-            self._refuse(answer, refused)
-            return
-        job = Job(self._hub, self.worker_id, claim)
-        key = (job.id, job.attempt)
-        with self._lock:
-            if key in self._seen:
-                self._log(f"a second delivery of job {job.id} was ignored")
-                return
-            self._remember(key, claim.lease["expires_at_ts"])
-            self._held[key] = job
-        try:
-            self._run(job)
-        finally:
-            with self._lock:
-                self._held.pop(key, None)
-
-    def _remember(self, key: tuple[str, int], expires_at: float) -> None:
-        """A lease that has expired is refused anyway, so its attempt can be forgotten."""
-        if len(self._seen) >= seen_max:
-            now = time.time() - 60
-            self._seen = {known: until for known, until in self._seen.items() if until > now}
-        self._seen[key] = expires_at
-
-    def _verified(self, answer: dict[str, Any]) -> Any:
-        try:
-            return self._trust.verify_claim(answer, self._keys.trusted(), self.worker_id, self._boot_id)
-        except self._trust.Refused as refused:
-            if refused.detail != "KEY_NOT_TRUSTED":
-                raise
-        # The hub may have a new key that one which we trust has signed.
-        self._again()
-        return self._trust.verify_claim(answer, self._keys.trusted(), self.worker_id, self._boot_id)
-
-    def _refuse(self, answer: dict[str, Any], refused: Any) -> None:
-        body = {"worker_id": self.worker_id, "attempt": answer.get("attempt"), "token": answer.get("token")}
-        self._quietly("POST", f"/jobs/{answer.get('id')}/fail", {**body, "code": refused.detail, "reason": refused.reason})
-
-    def _run(self, job: Job) -> None:
-        handler = self._handlers.get(job.type)
-        try:
-            if handler is None or job.document["run"].get("kind") != "handler":
-                raise JobError(f"this worker does not handle {job.type}", "JOB_NOT_ACCEPTED")
-            ending = {"result": handler(job.params, job)}
-            report = job.report(ending, self._key.sign)
-            if len(json.dumps(report)) > result_bytes_max:
-                raise JobError(f"the result is larger than {result_bytes_max} bytes")
-            path = "result"
-        except JobError as error:
-            ending = {"reason": error.reason[:4000] or "failed", "code": error.code}
-            if error.partial_result is not None:
-                ending["partial_result"] = error.partial_result
-            report, path = job.report(ending, self._key.sign), "fail"
-        except Exception as error:  # whatever a handler raises is the end of its job, not of the worker
-            reason = f"{type(error).__name__}: {error}"[:4000]
-            report, path = job.report({"reason": reason, "code": "EXECUTION_ERROR"}, self._key.sign), "fail"
-        if not job.is_lost:
-            self._report(job, path, report)
-
-    def _report(self, job: Job, path: str, report: dict[str, Any]) -> None:
-        try:
-            self._hub.call("POST", f"/jobs/{job.id}/{path}", report, retry_sec=self._hub_away_sec)
-        except WritError as error:
-            self._log(f"the end of job {job.id} was not accepted: {error}")
-
-    def _beat(self, slots: list[threading.Thread]) -> None:
+    def _beat(self) -> None:
         """Renews the leases of what runs, and hears what is to stop."""
         lease_sec, next_at = 15.0, 0.0
-        while any(thread.is_alive() for thread in slots) and not (self._stop.is_set() and self._drain.is_set()):
-            for job in self._jobs():
+        while not self._over.wait(0.25):
+            for job in self._attempts.held():
                 self._look_after(job)
             if time.monotonic() >= next_at:
                 lease_sec = self._send_beat() or lease_sec
                 next_at = time.monotonic() + min(10.0, lease_sec / 3)
-            time.sleep(0.25)
 
     def _look_after(self, job: Job) -> None:
         if job.timeout_sec and job.ran_sec > job.timeout_sec:
@@ -272,7 +289,7 @@ class Worker:
                 self._lose(job)
 
     def _send_beat(self) -> Optional[float]:
-        jobs = self._jobs()
+        jobs = self._attempts.held()
         body = {
             "worker_id": self.worker_id,
             "status": "draining" if self._stop.is_set() else "active",
@@ -280,6 +297,7 @@ class Worker:
         }
         try:
             answer = self._hub.call("POST", "/workers/heartbeat", body)
+            _check_answer(answer, lost=list, cancel=list, drain=bool, lease_ms=(int, float))
         except WritError as error:
             if error.code == "WORKER_UNKNOWN":
                 self._again()
@@ -296,22 +314,27 @@ class Worker:
         job.is_lost = True
         job.cancelled.set()
 
-    def _jobs(self) -> list[Job]:
-        with self._lock:
-            return list(self._held.values())
-
     def _quietly(self, method: str, path: str, body: Any) -> None:
         try:
-            self._hub.call(method, path, body, retry_sec=5)
+            self._hub.call(method, path, body, retry_sec=0.0 if self._presence.is_away else goodbye_sec)
         except WritError as error:
-            self._log(f"{method} {path}: {error}")
+            # That the hub is away has been logged.
+            if not self._presence.is_away:
+                self._log(f"{method} {path}: {error}")
+
+
+def _check_answer(answer: Any, **fields: Any) -> None:
+    """A proxy may answer in the hub's place. Whatever it says must not end the thread that asked."""
+    if isinstance(answer, dict) and all(isinstance(answer.get(name), kind) for name, kind in fields.items()):
+        return
+    raise WritError("HTTP_ERROR", "what was answered is not an answer of a hub", status=502)
 
 
 def _trust() -> Any:
     try:
         from . import trust
     except ImportError:
-        message = "a worker needs the package cryptography to check signatures; install it: pip install cryptography"
+        message = "a worker needs OpenSSL's libcrypto, or the package cryptography, to check signatures: pip install cryptography"
         raise WritError("CONFIG_INVALID", message) from None
     return trust
 
@@ -319,10 +342,17 @@ def _trust() -> Any:
 def _keys_in(path: Optional[str]) -> list[str]:
     if not path:
         return []
-    with open(path, encoding="utf8") as file:
-        text = file.read()
-    end = "-----END PUBLIC KEY-----"
-    return [f"{part.strip()}\n{end}\n" for part in text.split(end) if part.strip()]
+    try:
+        with open(path, encoding="utf8", errors="replace") as file:
+            text = file.read()
+    except OSError as error:
+        raise WritError("CONFIG_INVALID", f"{path}: the hub's keys cannot be read: {error.strerror}") from None
+    begin, end = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
+    keys = [f"{part.strip()}\n{end}\n" for part in text.split(end) if part.strip()]
+    if not all(key.startswith(begin) for key in keys):
+        message = f"{path} is not a file of public keys in PEM; `writ keys export --out FILE` writes one"
+        raise WritError("CONFIG_INVALID", message)
+    return keys
 
 
 def _file_name(worker_id: str) -> str:

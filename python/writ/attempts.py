@@ -1,0 +1,161 @@
+"""What becomes of a claim: it is checked, a function is called for it, and the end is reported."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable
+
+from .connection import Connection
+from .errors import JobError, WritError
+
+if TYPE_CHECKING:
+    from .job import Job
+else:
+    try:
+        from .job import Job
+    except ImportError:  # the client works without Ed25519; a worker does not start without it
+
+        class Job:
+            """Stands in where there is no Ed25519."""
+
+
+Handler = Callable[..., Any]
+seen_max = 10_000
+result_bytes_max = 2 * 1024 * 1024
+reason_chars_max = 4000
+# What is wrong with a report that the hub answers so will be wrong the next time too.
+refused_statuses = (400, 413)
+
+
+class Attempts:
+    """The jobs that a worker has claimed. Safe for many threads, each of which handles one claim."""
+
+    def __init__(
+        self,
+        hub: Connection,
+        *,
+        worker_id: str,
+        boot_id: str,
+        trust: Any,
+        keys: Any,
+        key: Any,
+        handlers: dict[str, Handler],
+        over: threading.Event,
+        hub_away_sec: float,
+        take_new_keys: Callable[[], None],
+        tell: Callable[[str, str, Any], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self._hub, self._worker_id, self._boot_id = hub, worker_id, boot_id
+        self._trust, self._keys, self._key = trust, keys, key
+        self._handlers, self._over, self._hub_away_sec = handlers, over, hub_away_sec
+        self._take_new_keys, self._tell, self._log = take_new_keys, tell, log
+        self._held: dict[tuple[str, int], Job] = {}
+        self._seen: dict[tuple[str, int], float] = {}
+        self._lock = threading.Lock()
+
+    def held(self) -> list[Job]:
+        with self._lock:
+            return list(self._held.values())
+
+    def receive(self, answer: dict[str, Any]) -> None:
+        """Nothing in a claim is used before its signatures were checked."""
+        try:
+            claim = self._verified(answer)
+        except self._trust.Refused as refused:
+            self._log(f"a claim was refused: {refused.reason}")
+            self._refuse(answer, refused)
+            return
+        job = Job(self._hub, self._worker_id, claim)
+        key = (job.id, job.attempt)
+        if self._over.is_set():
+            self._tell("POST", f"/jobs/{job.id}/release", job.refusal())
+            return
+        with self._lock:
+            if key in self._seen:
+                self._log(f"a second delivery of job {job.id} was ignored")
+                return
+            self._remember(key, claim.lease["expires_at_ts"])
+            self._held[key] = job
+        try:
+            self._run(job)
+        finally:
+            with self._lock:
+                self._held.pop(key, None)
+
+    def _remember(self, key: tuple[str, int], expires_at: float) -> None:
+        """A lease that has expired is refused anyway, so its attempt can be forgotten."""
+        if len(self._seen) >= seen_max:
+            now = time.time() - 60
+            self._seen = {known: until for known, until in self._seen.items() if until > now}
+        self._seen[key] = expires_at
+
+    def _verified(self, answer: dict[str, Any]) -> Any:
+        try:
+            return self._trust.verify_claim(answer, self._keys.trusted(), self._worker_id, self._boot_id)
+        except self._trust.Refused as refused:
+            if refused.detail != "KEY_NOT_TRUSTED":
+                raise
+        # The hub may have a new key that one which we trust has signed.
+        self._take_new_keys()
+        return self._trust.verify_claim(answer, self._keys.trusted(), self._worker_id, self._boot_id)
+
+    def _refuse(self, answer: dict[str, Any], refused: Any) -> None:
+        body = {"worker_id": self._worker_id, "attempt": answer.get("attempt"), "token": answer.get("token")}
+        self._tell("POST", f"/jobs/{answer.get('id')}/fail", {**body, "code": refused.detail, "reason": refused.reason})
+
+    def _run(self, job: Job) -> None:
+        try:
+            path, report = "result", self._result_of(job)
+        except BaseException as error:  # also SystemExit: what a handler raises is the end of its job, not of its slot
+            path, report = "fail", self._failure_of(job, error)
+        if not job.is_lost:
+            self._report(job, path, report)
+
+    def _result_of(self, job: Job) -> dict[str, Any]:
+        handler = self._handlers.get(job.type)
+        if handler is None or job.document["run"].get("kind") != "handler":
+            raise JobError(f"this worker does not handle {job.type}", "JOB_NOT_ACCEPTED")
+        report = job.report({"result": handler(job.params, job)}, self._key.sign)
+        if len(json.dumps(report)) > result_bytes_max:
+            raise JobError(f"the result is larger than {result_bytes_max} bytes")
+        return report
+
+    def _failure_of(self, job: Job, error: BaseException) -> dict[str, Any]:
+        try:
+            ending = {"reason": _text_of(f"{type(error).__name__}: {error}"), "code": "EXECUTION_ERROR"}
+            if isinstance(error, JobError):
+                ending = {"reason": _text_of(error.reason) or "failed", "code": str(error.code)}
+                if error.partial_result is not None:
+                    ending["partial_result"] = error.partial_result
+            return job.report(ending, self._key.sign)
+        except Exception as problem:  # such as a partial result that is not JSON
+            return self._plain_failure(job, f"{type(error).__name__}, which cannot be reported: {problem}")
+
+    def _plain_failure(self, job: Job, reason: str) -> dict[str, Any]:
+        return job.report({"reason": _text_of(reason), "code": "EXECUTION_ERROR"}, self._key.sign)
+
+    def _report(self, job: Job, path: str, report: dict[str, Any]) -> None:
+        try:
+            self._send(job, path, report)
+        except WritError as error:
+            self._log(f"the end of job {job.id} was not accepted: {error}")
+            if error.status in refused_statuses:
+                self._report_refusal(job, error)
+
+    def _report_refusal(self, job: Job, refusal: WritError) -> None:
+        """Otherwise the hub would wait for the end until the lease is over, and blame the worker."""
+        try:
+            self._send(job, "fail", self._plain_failure(job, f"the hub did not accept the end: {refusal.message}"))
+        except WritError as error:
+            self._log(f"the failure of job {job.id} was not accepted: {error}")
+
+    def _send(self, job: Job, path: str, report: dict[str, Any]) -> None:
+        self._hub.call("POST", f"/jobs/{job.id}/{path}", report, retry_sec=self._hub_away_sec, until=self._over)
+
+
+def _text_of(reason: object) -> str:
+    """What the hub takes as a reason: half of a character is none."""
+    return str(reason).encode("utf8", "replace").decode()[:reason_chars_max]
