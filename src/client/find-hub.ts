@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { WritError } from "../core/errors.ts";
+import { listHubAddresses } from "../runtime/hub-address.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
 import { findAuthority } from "./find-authority.ts";
 import type { WritOptions } from "./options.ts";
@@ -8,6 +9,8 @@ import { isSameHub } from "./same-hub.ts";
 
 export type HubTarget = {
   urls: string[];
+  /** Where other machines reach the hub, as far as is known here. */
+  publicUrls: string[];
   token: string | undefined;
   ca: string | undefined;
   allowInsecure: boolean;
@@ -15,32 +18,30 @@ export type HubTarget = {
 
 /** Where the hub is, and the credentials for it: from the options, and otherwise from the home of a running hub. */
 export async function findHub(options: WritOptions): Promise<HubTarget> {
-  const given = options.url === undefined ? undefined : listUrls(options.url);
-  const homeUrl = options.home === undefined ? undefined : await readHubUrl(options.home);
-  const urls = given ?? (homeUrl === undefined ? undefined : [homeUrl]);
+  const { allowInsecure = false } = options;
+  const given = options.url === undefined ? undefined : listHubAddresses(options.url, { allowInsecure });
+  const own = options.home === undefined ? undefined : await readHubFile(options.home);
+  const urls = given ?? (own === undefined ? undefined : [own.local_url ?? own.url]);
   if (urls === undefined) throw noHub(options.home);
   return {
     urls,
+    publicUrls: given ?? (own === undefined ? [] : [own.url]),
     // A credential that was given is never replaced by what the home holds.
-    token: options.token ?? (options.certificate ? undefined : await readHomeToken(options, homeUrl)),
+    token: options.token ?? (options.certificate ? undefined : await readHomeToken(options, given, own)),
     ca: options.ca ?? (await readAuthority(options, urls)),
-    allowInsecure: options.allowInsecure ?? false,
+    allowInsecure,
   };
 }
 
-function listUrls(url: string | readonly string[]): string[] {
-  const list = typeof url === "string" ? url.split(",").map((part) => part.trim()) : [...url];
-  return list.filter((part) => part !== "");
-}
+const hubFile = z.looseObject({ url: z.string(), local_url: z.string().optional() });
+type HubFile = z.infer<typeof hubFile>;
 
-const hubFile = z.looseObject({ url: z.string() });
-
-async function readHubUrl(home: string): Promise<string | undefined> {
+async function readHubFile(home: string): Promise<HubFile | undefined> {
   const path = join(home, "hub.json");
   const text = await readSmallFile(path, { mustBePrivate: false });
   if (text === null) return undefined;
   try {
-    return hubFile.parse(JSON.parse(text)).url;
+    return hubFile.parse(JSON.parse(text));
   } catch {
     throw new WritError(
       "CONFIG_INVALID",
@@ -50,12 +51,14 @@ async function readHubUrl(home: string): Promise<string | undefined> {
 }
 
 /** The home's token belongs to the home's hub: it is never sent to another one. */
-async function readHomeToken(options: WritOptions, homeUrl: string | undefined): Promise<string | undefined> {
-  if (options.home === undefined) return undefined;
-  if (options.url !== undefined && !listUrls(options.url).every((url) => isSameHub(url, homeUrl))) {
-    return undefined;
-  }
-  return (await readPrivateFile(join(options.home, "admin.token")))?.trim();
+async function readHomeToken(
+  { home }: WritOptions,
+  given: readonly string[] | undefined,
+  own: HubFile | undefined,
+): Promise<string | undefined> {
+  const isOwn = (url: string): boolean => isSameHub(url, own?.url) || isSameHub(url, own?.local_url);
+  if (home === undefined || given?.every(isOwn) === false) return undefined;
+  return (await readPrivateFile(join(home, "admin.token")))?.trim();
 }
 
 async function readAuthority(options: WritOptions, urls: string[]): Promise<string | undefined> {

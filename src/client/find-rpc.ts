@@ -1,14 +1,19 @@
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { type GrpcAddress, parseGrpcAddresses } from "../runtime/grpc-address.ts";
+import { listHubAddresses } from "../runtime/hub-address.ts";
 import { readPrivateFile, readSmallFile } from "../runtime/private-file.ts";
 import { authorityPlaces, findAuthority } from "./find-authority.ts";
 import { isSameHub } from "./same-hub.ts";
 
 export type RpcOptions = {
-  /** host:port of a hub's gRPC port. By default the one beside `url`, else that of the hub that runs in `home`. */
+  /**
+   * host:port of a hub's gRPC port, or several with commas. By default those beside `url`, else that of the hub that runs
+   * in `home`.
+   */
   address?: string | undefined;
-  /** The hub's HTTP address. Its gRPC port is known if that hub runs in `home`, else it is expected to be 50051. */
+  /** The HTTP addresses. The gRPC port of the hub that runs in `home` is known; any other is expected to be 50051. */
   url?: string | undefined;
   home?: string | undefined;
   /** Whose certificate in the home is used. */
@@ -16,45 +21,45 @@ export type RpcOptions = {
   caFile?: string | undefined;
   certFile?: string | undefined;
   keyFile?: string | undefined;
+  /** The trace that this client's jobs belong to (W3C `traceparent`). */
+  traceparent?: string | undefined;
   clock?: Clock | undefined;
   random?: (() => number) | undefined;
 };
 
-/** Where the hub is, which authority to trust, and which certificate to present. */
-export type RpcTarget = { host: string; port: number; ca: string; cert: string; key: string };
+/** Where a hub is, which authority to trust, and which certificate to present. */
+export type RpcTarget = Address & { ca: string; cert: string; key: string };
 
 /** From the options, and otherwise from the home: the hub's own, or a folder written by `writ certs issue`. */
-export async function findRpc(options: RpcOptions): Promise<RpcTarget> {
-  const address = await findAddress(options);
+export async function findRpc(options: RpcOptions): Promise<RpcTarget[]> {
+  const addresses = await findAddresses(options);
   const ca = await readAuthority(options);
-  return { ...address, ca, ...(await readCertificate(options)) };
+  const certificate = await readCertificate(options);
+  return addresses.map((address) => ({ ...address, ca, ...certificate }));
 }
 
-type Address = { host: string; port: number };
+type Address = GrpcAddress & {
+  /** The HTTP address that was given, if its gRPC port is only expected to be this one. */
+  expectedOf?: string;
+};
 
 const portDefault = 50_051;
 
-async function findAddress({ address, url, home }: RpcOptions): Promise<Address> {
-  if (address !== undefined) return parseAddress(address);
-  const host = url === undefined ? undefined : URL.parse(url)?.hostname;
-  if (url === undefined || host === undefined) return readHubFile(home);
+async function findAddresses({ address, url, home }: RpcOptions): Promise<Address[]> {
+  if (address !== undefined) return parseGrpcAddresses(address);
+  if (url === undefined) return [await readHubFile(home)];
   const known = home === undefined ? null : await readSmallFile(hubFile(home), { mustBePrivate: false });
   const own = known === null ? undefined : addressIn(known);
-  return { host, port: own !== undefined && isSameHub(url, own.url) ? own.port : portDefault };
+  // Only the host is used, and gRPC is always encrypted.
+  return listHubAddresses(url, { allowInsecure: true }).map((one) => {
+    const host = new URL(one).hostname;
+    const isOwn = own?.urls.some((each) => isSameHub(one, each));
+    return isOwn ? { host, port: own!.port } : { host, port: portDefault, expectedOf: one };
+  });
 }
 
 function hubFile(home: string): string {
   return join(home, "hub.json");
-}
-
-/** An address such as hub.example:50051 or [::1]:50051. */
-function parseAddress(text: string): Address {
-  const [, host, port] = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@[\]]+):(\d{1,5})$/.exec(text) ?? [];
-  if (host !== undefined && Number(port) > 0 && Number(port) < 65_536) return { host, port: Number(port) };
-  throw new WritError(
-    "CONFIG_INVALID",
-    `gRPC address ${JSON.stringify(text)} is not allowed; use host:port, such as hub.example:50051`,
-  );
 }
 
 async function readHubFile(home: string | undefined): Promise<Address> {
@@ -73,12 +78,13 @@ async function readHubFile(home: string | undefined): Promise<Address> {
 }
 
 /** Checked by hand, because a schema library would double the time that a short command takes. */
-function addressIn(text: string): (Address & { url: string }) | undefined {
+function addressIn(text: string): (Address & { urls: string[] }) | undefined {
   try {
-    const { url, grpc_port: port } = JSON.parse(text) as { url?: unknown; grpc_port?: unknown };
-    const host = URL.parse(String(url))?.hostname;
+    const { url, local_url, grpc_port: port } = JSON.parse(text) as Record<string, unknown>;
+    const urls = [local_url, url].filter((each) => typeof each === "string");
+    const host = URL.parse(urls[0] ?? "")?.hostname;
     if (!host || typeof port !== "number" || !Number.isInteger(port) || port < 1) return undefined;
-    return { host, port, url: String(url) };
+    return { host, port, urls };
   } catch {
     return undefined;
   }

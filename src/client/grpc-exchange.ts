@@ -9,6 +9,7 @@ export type Exchange = {
   message: Uint8Array;
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
 };
 
 // HTTP/2's own code for "nobody waits for this any more".
@@ -53,13 +54,14 @@ async function* answersOf(stream: ClientHttp2Stream, message: Uint8Array): Async
   throw refusal(Number(status), trailers["grpc-status"] === undefined ? headers : trailers);
 }
 
-function headersOf({ timeoutMs }: Exchange): Record<string, string> {
+function headersOf({ timeoutMs, headers }: Exchange): Record<string, string> {
   return {
     "content-type": "application/grpc+proto",
     te: "trailers",
     "user-agent": "writ",
     // Tells the hub, so that it does not work for a caller that has left.
     ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` }),
+    ...headers,
   };
 }
 

@@ -16,6 +16,9 @@ const callMsMax = 30_000;
 // An event stream sends something at least every 15 s, so three silent periods mean that the connection is dead. An
 // output may be silent for as long as its job is; then it is reopened, which costs one request.
 const streamSilenceMsMax = 45_000;
+// Hubs that are replaced one after the other may all be away for a moment. With a single address, the address is more
+// likely wrong than the hub away, and the caller should hear that at once.
+const patienceMsOfSeveral = 5_000;
 
 /**
  * Calls the routes of the contract. It finds its hub at the first call, and again after the hub could not be reached.
@@ -70,8 +73,14 @@ export class HubConnection {
     return { ca: this.#current?.target.ca, clock: this.clock, random: this.random };
   }
 
-  async urls(): Promise<string[]> {
-    return (await findHub(this.#options)).urls;
+  /** What is known about where the hub is. */
+  find(): Promise<HubTarget> {
+    return findHub(this.#options);
+  }
+
+  /** The address in use: of the hub that answered last, or that will be called first. */
+  async currentUrl(): Promise<string> {
+    return (await this.#open()).currentHub;
   }
 
   close(): void {
@@ -111,7 +120,10 @@ export class HubConnection {
     if (this.#current === undefined || !isDeepStrictEqual(target, this.#current.target)) {
       this.#current?.client.close();
       const { urls, ...trust } = target;
-      this.#current = { target, client: createHttpClient({ baseUrls: urls, ...trust, clock: this.clock }) };
+      const { clock, random } = this;
+      const patienceMs = this.#options.retryMs ?? (urls.length > 1 ? patienceMsOfSeveral : 0);
+      const client = createHttpClient({ baseUrls: urls, ...trust, clock, random, patienceMs });
+      this.#current = { target, client };
     }
     return this.#current.client;
   }

@@ -36,6 +36,36 @@ test("a home without a hub is unreachable and named", async () => {
   });
 });
 
+test.each(["a:1,", "a:1,b", "a:1, a:1", Array.from({ length: 17 }, (_, index) => `a:${index + 1}`).join()])(
+  "%s is no list of gRPC addresses",
+  async (address) => {
+    await expect(connect({ address, user: "u" }).status(id)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+    });
+  },
+);
+
+test("the next address is used when one refuses connections or stops, and a repeated start is the same job", async () => {
+  const keys: (string | undefined)[] = [];
+  const { hub } = await open({
+    startJob: async ({ idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      if (keys.length === 1) throw new ConnectError("stopping", Code.Unavailable);
+      return { jobId: id };
+    },
+  });
+  const address = `127.0.0.1:${hub.port},localhost:${hub.port},127.0.0.1:1`;
+  const given = { home: hub.home, user: "tester", address };
+  expect(await connect({ ...given, random: () => 0.99 }).start({ command: ["true"] })).toBe(id);
+  expect(keys.length).toBe(2);
+  expect(keys[0]).toMatch(/.{20}/);
+  expect(keys[1]).toBe(keys[0]);
+  const dead = connect({ home: hub.home, user: "tester", address: "127.0.0.1:1,127.0.0.1:2" });
+  await expect(dead.status(id)).rejects.toThrow(
+    /no hub can be reached \(.*127\.0\.0\.1:[12] .*127\.0\.0\.1:[12] /,
+  );
+});
+
 test.each(["hub", "hub:0", "hub:99999", "https://hub:1", "a b:1", "x@hub:1"])(
   "%s is no gRPC address",
   async (address) => {

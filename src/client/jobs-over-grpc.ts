@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { wireStates, wireStreams } from "../contract/job-wire.ts";
 import { WritError } from "../core/errors.ts";
 import type { RpcOptions } from "./find-rpc.ts";
@@ -28,9 +29,11 @@ const chunkBytesMax = 1024 * 1024;
 /** Commands as jobs of a hub, over gRPC with a client certificate. */
 export class JobsOverGrpc implements Jobs {
   readonly #rpc: RpcConnection;
+  readonly #traceHeaders: Record<string, string>;
 
   constructor(options: RpcOptions, deps?: RpcDeps) {
     this.#rpc = new RpcConnection(options, deps);
+    this.#traceHeaders = options.traceparent === undefined ? {} : { traceparent: options.traceparent };
   }
 
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
@@ -47,10 +50,11 @@ export class JobsOverGrpc implements Jobs {
       timeoutSec,
       requires:
         tags === undefined && session === undefined ? undefined : { tags: [...(tags ?? [])], session },
-      idempotencyKey,
+      // Sent again after a lost answer, it must be the same job.
+      idempotencyKey: idempotencyKey ?? randomUUID(),
       maxAttempts,
     };
-    const options = { signal, timeoutMs: callMsMax };
+    const options = { signal, timeoutMs: callMsMax, headers: this.#traceHeaders };
     return (await this.#rpc.call((client) => client.startJob(request, options), signal)).jobId;
   }
 

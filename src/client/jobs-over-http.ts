@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
@@ -62,7 +63,8 @@ export class JobsOverHttp implements Jobs {
       timeout_sec: timeoutSec,
       requires:
         tags === undefined && session === undefined ? undefined : { tags: tags && [...tags], session },
-      idempotency_key: idempotencyKey,
+      // Sent again after a lost answer, it must be the same job.
+      idempotency_key: idempotencyKey ?? randomUUID(),
       max_attempts: maxAttempts,
     };
     return (await this.#hub.call(jobRoutes.startCommand, { body }, { signal })).body.id;

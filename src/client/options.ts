@@ -1,14 +1,18 @@
-import { homedir } from "node:os";
 import { WritError } from "../core/errors.ts";
 import { parseTraceparent } from "../core/trace-context.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { resolveHome } from "../runtime/home.ts";
+import { homeOfUser, resolveHome } from "../runtime/home.ts";
 import { findCheckout } from "./checkout.ts";
 import type { RpcOptions } from "./find-rpc.ts";
 
 export type WritOptions = {
-  /** One address, or several of hubs that serve the same queue. By default the hub that runs in `home`. */
+  /**
+   * The hub's address, or those of several hubs of one installation: a list, or text with commas. When one cannot be
+   * reached, the next is used. By default the hub that runs in `home`.
+   */
   url?: string | readonly string[] | undefined;
+  /** How long a call tries again while no hub can be reached (default: 5 s with several addresses, else not at all). */
+  retryMs?: number | undefined;
   token?: string | undefined;
   /** A client certificate instead of a token: it is exchanged for tokens of ten minutes over gRPC. */
   certificate?: RpcOptions | undefined;
@@ -35,7 +39,7 @@ export function optionsFromEnvironment(env: Environment): WritOptions {
   return {
     url: env["WRIT_HUB_URL"] || undefined,
     token: tokenOf(env),
-    home: resolveHome({ env, checkoutDir: findCheckout(import.meta.url), userHome: homedir() }),
+    home: resolveHome({ env, checkoutDir: findCheckout(import.meta.url), userHome: homeOfUser(env) }),
     caFile: env["WRIT_CA_FILE"] || undefined,
     allowInsecure: flagOf(env, "WRIT_ALLOW_INSECURE"),
     traceparent: traceparentOf(env),

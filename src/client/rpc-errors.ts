@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, errorTable, isErrorCode, WritError } from "../core/errors.ts";
+import { movedToHeader } from "../runtime/moved-hub.ts";
 import type { RpcTarget } from "./find-rpc.ts";
 
 /** The code for a status when the hub does not send its own. */
@@ -31,7 +32,12 @@ export function rpcError(error: unknown, target: RpcTarget): unknown {
   const code = codeOf(error);
   const advice = code === "UNAUTHENTICATED" ? certificateAdvice : undefined;
   const request_id = error.metadata.get(requestIdHeader) ?? undefined;
-  const details = { ...(advice && { advice }), ...(request_id && { request_id }) };
+  const moved_to = code === "HUB_MOVED" ? error.metadata.get(movedToHeader) : null;
+  const details = {
+    ...(advice && { advice }),
+    ...(request_id && { request_id }),
+    ...(moved_to && { moved_to }),
+  };
   return new WritError(code, error.rawMessage || `the hub answered with ${Code[error.code]}`, details);
 }
 
@@ -50,7 +56,8 @@ function camelCase(name: string): string {
 
 /** There was no response from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
 function connectionError(error: ConnectError, target: RpcTarget): WritError {
-  const where = `${target.host}:${target.port}`;
+  const { host, port, expectedOf } = target;
+  const where = `${host}:${port}${expectedOf === undefined ? "" : `, the expected gRPC address of ${expectedOf}`}`;
   const found = nodeCodes(error);
   const problem = validityProblem(target.cert);
   const wasRefused = found.find((code) => /^ERR_SSL_.*ALERT/.test(code));
@@ -68,7 +75,8 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
     });
   }
   if (found.some((code) => code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN")) {
-    return new WritError("HUB_UNREACHABLE", `no hub answers at ${where} (${found[0]})`);
+    const details = expectedOf === undefined ? {} : { advice: "name another with --grpc, or use a token" };
+    return new WritError("HUB_UNREACHABLE", `no hub answers at ${where} (${found[0]})`, details);
   }
   const advice =
     "if it is running, it may have refused the certificate; `writ certs list` shows which are valid";

@@ -11,7 +11,8 @@ import type { inputs } from "../contract/file-shapes.ts";
 import type { bulkAnswer } from "../contract/list-query.ts";
 import type { artifactList } from "../contract/storage-shapes.ts";
 import type { jobSubmission } from "../contract/submit-shapes.ts";
-import type { identityView, keyView, LiveEvent, tokenView } from "../contract/view-shapes.ts";
+import type { identityView, keyView, tokenView } from "../contract/trust-view-shapes.ts";
+import type { LiveEvent } from "../contract/view-shapes.ts";
 import type { EventKind, eventTable, Severity } from "../core/events.ts";
 import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
@@ -97,4 +98,5 @@ export type JobEvent =
   | (Placed<Exclude<JobEventName, "job:progress">> & LiveEvent);
 
 /** A setting of the hub; the value of a secret is null. */
+export type { HubsView as Hubs } from "../contract/admin-shapes.ts";
 export type ShownSetting = z.infer<typeof shownSetting>;

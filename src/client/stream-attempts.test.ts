@@ -27,7 +27,7 @@ const place = { host: "hub", port: 1, ca: "", cert: "", key: "" };
 function open(service: Partial<ServiceImpl<typeof JobService>>): JobsOverGrpc {
   const transport = createRouterTransport((router) => router.service(JobService, service));
   const client = createClient(JobService, transport);
-  const deps = { find: async () => place, open: async () => ({ client, close: () => {} }) };
+  const deps = { find: async () => [place], open: async () => ({ client, close: () => {} }) };
   return new JobsOverGrpc({ user: "tester", clock: hasty }, deps);
 }
 
@@ -199,4 +199,20 @@ test("without following it gives what is there and waits for nothing", async () 
     },
   });
   expect(await readAll(jobs.stream(id, { follow: false }))).toBe("0123");
+});
+
+test("a hub that stops cuts nothing short, neither without following nor of an earlier attempt", async () => {
+  const texts = ["", "first", "second"];
+  for (const wish of [{ attempt: 1 }, { attempt: 1, follow: false }, { follow: false }]) {
+    let reads = 0;
+    const jobs = open({
+      getStatus: () => jobStatus({ state: State.EXITED, attempt: 2, stdoutBytes: 6n }),
+      async *streamOutput(request) {
+        const [first, ...rest] = cutUp(texts[request.attempt]!, request, 2);
+        if (first !== undefined) yield first;
+        if (reads++ > 0) yield* rest;
+      },
+    });
+    expect(await readAll(jobs.stream(id, wish))).toBe(texts[wish.attempt ?? 2]);
+  }
 });

@@ -98,11 +98,12 @@ async function* readAttempt(
 ): AsyncGenerator<AttemptChunk, RpcJob | null> {
   const { deps, pace, signal } = source;
   for (;;) {
+    const from = position.offset;
     try {
       yield* readOn(source, position);
       const job = await deps.status(signal);
       pace.answered();
-      if (isComplete(source, position, job)) return job;
+      if (isComplete(source, { ...position, from }, job)) return job;
       await pace.pause(signal);
     } catch (error) {
       if (position.isNext && hasCode(error, "NOT_FOUND")) return null;
@@ -122,12 +123,14 @@ async function* readWhatIsThere(
   if (position.attempt > job.attempt) return;
   const end = position.attempt < job.attempt ? Number.POSITIVE_INFINITY : sizeOf(source, job);
   while (position.offset < end) {
+    const from = position.offset;
     try {
       for await (const chunk of readOn(source, position)) {
         yield { ...chunk, data: chunk.data.subarray(0, end - chunk.offset) };
         if (position.offset >= end) return;
       }
-      return;
+      if (position.attempt < job.attempt && position.offset === from) return;
+      await source.pace.pause(source.signal);
     } catch (error) {
       await source.pace.pauseAfter(error, source.signal);
     }
@@ -163,9 +166,17 @@ function withoutKnown(data: Uint8Array, offset: number, position: StreamPosition
   );
 }
 
-/** The normal end of a stream is trusted only if the job agrees, so that a stopping hub cannot cut it short. */
-function isComplete(source: AttemptStream, position: StreamPosition, job: RpcJob): boolean {
-  if (job.attempt !== position.attempt) return job.attempt > position.attempt || isOver(job);
+/**
+ * The normal end of a stream is trusted only if the job agrees, so that a stopping hub cannot cut it short. A job does not
+ * tell the size of an earlier attempt: all of it is here when a read has brought nothing more.
+ */
+function isComplete(
+  source: AttemptStream,
+  position: StreamPosition & { from: number },
+  job: RpcJob,
+): boolean {
+  if (job.attempt > position.attempt) return position.offset === position.from;
+  if (job.attempt < position.attempt) return isOver(job);
   return job.state !== "RUNNING" && position.offset >= sizeOf(source, job);
 }
 

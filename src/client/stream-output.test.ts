@@ -126,3 +126,20 @@ test("a stream that ends in good order while its attempt runs is taken up again"
 
   expect((await readAll(writ.streamOutput(id))).toString()).toBe("onetwo");
 });
+
+test("an aborted signal also ends the look at the job after the end of a stream", async () => {
+  const controller = new AbortController();
+  const hub = await startTinyHub(({ path }, response) => {
+    if (path.includes("/output/")) response.writeHead(200, { "x-job-attempt": "1" }).end();
+    // The job is never answered.
+    else controller.abort(new Error("enough"));
+  });
+  // No call is given up because it takes too long.
+  const clock = { ...hasty, setTimer: () => ({ cancel: () => {} }) };
+  const writ = new Writ({ url: hub.url, clock });
+  onTestFinished(async () => {
+    writ.close();
+    await hub[Symbol.asyncDispose]();
+  });
+  await expect(readAll(writ.streamOutput(id, { signal: controller.signal }))).rejects.toThrow("enough");
+});

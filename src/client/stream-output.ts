@@ -39,7 +39,8 @@ export async function* streamOutput(
       deadline.signal.throwIfAborted();
       try {
         yield* readOn(hub, jobId, { position, pace, signal: deadline.signal });
-        if (!position.isFollowing || (await isComplete(hub, jobId, position))) return;
+        if (!position.isFollowing || (await isComplete(hub, jobId, { position, signal: deadline.signal })))
+          return;
         await pace.pause(deadline.signal);
       } catch (error) {
         await pace.pauseAfter(
@@ -89,8 +90,12 @@ function attemptOf({ header }: HttpStream): number | undefined {
  * A hub that stops may end a stream normally before the attempt has ended, so the end of the stream proves nothing.
  * Once the attempt has ended, there is nothing left to follow, and one more read returns whatever is missing.
  */
-async function isComplete(hub: HubConnection, jobId: string, position: StreamPosition): Promise<boolean> {
-  const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } });
+async function isComplete(
+  hub: HubConnection,
+  jobId: string,
+  { position, signal }: { position: StreamPosition; signal: AbortSignal },
+): Promise<boolean> {
+  const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
   if (position.attempt === undefined) return isEnded(job.status);
   const isStillToCome = position.attempt > job.attempt && !isEnded(job.status);
   if (isStillToCome || (position.attempt === job.attempt && isActive(job.status))) return false;

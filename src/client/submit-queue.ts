@@ -3,7 +3,7 @@ import { JsonText } from "../contract/build-request.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import { batchJobsMax } from "../contract/submit-shapes.ts";
 import { WritError } from "../core/errors.ts";
-import { uuidV7 } from "../core/ids.ts";
+import { orderedUuids } from "../core/ids.ts";
 import { toJson } from "../core/to-json.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
@@ -158,8 +158,10 @@ async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<A
  */
 function jobText(job: JobInput): string {
   const isNamed = job.idempotency_key !== undefined || job.job_id !== undefined;
-  return toJson(isNamed ? job : { ...job, job_id: uuidV7(Date.now(), randomBytes16()) });
+  return toJson(isNamed ? job : { ...job, job_id: newJobId(Date.now()) });
 }
+
+const newJobId = orderedUuids(randomBytes16);
 
 const randomPool = Buffer.alloc(4096);
 let randomUsed = randomPool.length;

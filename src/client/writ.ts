@@ -3,7 +3,7 @@ import { auditRoutes } from "../contract/audit-routes.ts";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import { type HealthView as Health, probeRoutes } from "../contract/probe-routes.ts";
-import type { ReceiptView } from "../contract/view-shapes.ts";
+import type { ReceiptView } from "../contract/trust-view-shapes.ts";
 import { Files } from "./files.ts";
 import { Fleet } from "./fleet.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
@@ -17,6 +17,7 @@ import type {
   AuditFilter,
   AuditRecord,
   BulkOutcome,
+  Hubs,
   Identity,
   Job,
   JobEvent,
@@ -255,6 +256,11 @@ export class Writ {
     return (await this.#hub.call(adminRoutes.listSettings, {})).body;
   }
 
+  /** The database, and the hubs that serve it. */
+  async hubs(): Promise<Hubs> {
+    return (await this.#hub.call(adminRoutes.listHubs, {})).body;
+  }
+
   /** Whether the hub works, is locked, and reaches its MQTT broker. */
   async health(): Promise<Health> {
     return (await this.#hub.call(probeRoutes.getHealth, {})).body;
@@ -278,9 +284,19 @@ export class Writ {
     return (await this.#hub.call(adminRoutes.getSession, {})).body;
   }
 
-  /** The addresses that this client uses. */
-  hubUrls(): Promise<string[]> {
-    return this.#hub.urls();
+  /** The addresses that this client may use. */
+  async hubUrls(): Promise<string[]> {
+    return (await this.#hub.find()).urls;
+  }
+
+  /** The addresses at which other machines reach the hub, as far as is known here. */
+  async publicUrls(): Promise<string[]> {
+    return (await this.#hub.find()).publicUrls;
+  }
+
+  /** The one of them that answered last, or that will be called first. */
+  currentHub(): Promise<string> {
+    return this.#hub.currentUrl();
   }
 
   async #submitDefined(

@@ -212,3 +212,22 @@ test("the classes can be asked for, and nothing else is there", async () => {
 test("a port that is none is refused", async () => {
   await expect(serveJobs({}, { port: Number.NaN })).rejects.toThrow("port: NaN is not a port");
 });
+
+test("a job whose input is still checked when the server stops is refused", async () => {
+  const checking = Promise.withResolvers<void>();
+  const checked = Promise.withResolvers<void>();
+  let calls = 0;
+  const slow = z.unknown().refine(async () => {
+    checking.resolve();
+    await checked.promise;
+    return true;
+  });
+  await serve({ slow: withSchema(slow, () => ++calls) });
+  const submitted = submit({ job_id: "late", job_class: "slow", job_input: 1 });
+  await checking.promise;
+  const stopped = server!.stop();
+  checked.resolve();
+  expect(await submitted).toMatchObject({ status: 503, body: { error: { code: "STOPPING" } } });
+  await stopped;
+  expect(calls).toBe(0);
+});

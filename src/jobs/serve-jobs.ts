@@ -96,14 +96,15 @@ class JobService {
   async #submit(request: IncomingMessage): Promise<Reply> {
     const body = await readBody(request);
     if (body === undefined) return problem(413, "TOO_LARGE", `a body has at most ${bodyBytesMax} bytes`);
-    if (this.#isStopping) {
-      const error = { code: "STOPPING", message: "this worker takes no more jobs" };
-      return { status: 503, body: { accepted: false, job_id: null, error } };
-    }
     const submitted = await readSubmission(body, this.#handlers, (jobId) => this.#jobs.isOpen(jobId));
     if ("refusal" in submitted) {
       const { status, jobId, refusal } = submitted;
       return { status, body: { accepted: false, job_id: jobId, error: refusal } };
+    }
+    // After the last wait: what is added once nobody waits for jobs any more would be asked for in vain.
+    if (this.#isStopping) {
+      const error = { code: "STOPPING", message: "this worker takes no more jobs" };
+      return { status: 503, body: { accepted: false, job_id: null, error } };
     }
     this.#jobs.add(submitted.job);
     return { status: 202, body: { accepted: true, job_id: submitted.job.id } };

@@ -7,3 +7,6 @@ export const builtFiles = {
   launcher: join(folder, "writ-launcher"),
   dashboard: join(folder, "dashboard"),
 } as const;
+
+/** What has the launcher built, once there is a compiler. */
+export const buildAdvice = "run: npm run setup";

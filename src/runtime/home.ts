@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { codeOf, WritError } from "../core/errors.ts";
 import { makeDir } from "./make-dir.ts";
@@ -18,6 +19,16 @@ export function resolveHome({ flag, env, checkoutDir, userHome }: HomeSources): 
   const named = flag || env["WRIT_HOME"];
   if (named) return resolve(named);
   return checkoutDir ? join(resolve(checkoutDir), ".writ") : join(resolve(userHome), ".writ");
+}
+
+/** The user's own home. In a container, a user id may have neither a name nor a home; then it is the root directory. */
+export function homeOfUser(env: HomeSources["env"]): string {
+  if (env["HOME"]) return env["HOME"];
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
 }
 
 /**

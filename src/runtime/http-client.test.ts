@@ -5,7 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createHttpClient, type HttpClient, type HttpClientOptions } from "./http-client.ts";
 
@@ -171,23 +171,6 @@ describe("requests", () => {
   });
 });
 
-describe("several hubs", () => {
-  test("the next one is taken when one refuses, resets or is silent, and is kept", async () => {
-    const good = await serve((_request, response) => response.end("good"));
-    const resetting = await serveTcp((socket) => socket.once("data", () => socket.resetAndDestroy()));
-    const silent = await serve(() => {});
-    const bad = [await closedPort(), resetting, silent.url];
-    const hub = client([...bad, good.url]);
-    for (let n = 0; n < 3; n++) {
-      expect((await hub.request({ method: "POST", path: "/", body: "{}", timeoutMs: 2000 })).text()).toBe(
-        "good",
-      );
-    }
-    expect(silent.requests()).toBe(1);
-    expect(good.requests()).toBe(3);
-  });
-});
-
 describe("openStream", () => {
   test("ends with HUB_UNREACHABLE when the hub goes away or falls silent, and with the reason when aborted", async () => {
     const { url } = await serve((request, response) => {
@@ -251,13 +234,6 @@ async function serve(handler: Handler): Promise<{ url: string; server: Server; r
     server,
     requests: () => requests,
   };
-}
-
-async function serveTcp(onConnection: (socket: Socket) => void): Promise<string> {
-  const server = createTcpServer(onConnection);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 async function closedPort(): Promise<string> {

@@ -1,14 +1,18 @@
 import type { IncomingMessage } from "node:http";
-import { WritError } from "../core/errors.ts";
+import { Readable } from "node:stream";
+import { errorTable, WritError } from "../core/errors.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { collectBody, streamBody } from "./http-body.ts";
-import { type Exchange, exchange } from "./http-exchange.ts";
+import { ResponseProblem } from "./http-calls/response-reader.ts";
+import { ConnectionFailure, exchange } from "./http-exchange.ts";
 import { type HttpResponse, type HttpStream, headerReader } from "./http-response.ts";
+import { joinPath } from "./hub-address.ts";
 import { HubPool, type HubPoolOptions, type PooledHub } from "./hub-pool.ts";
+import { movedToHeader } from "./moved-hub.ts";
 
 export type { HttpStream } from "./http-response.ts";
 
-export type HttpClientOptions = HubPoolOptions & { token?: string | undefined; clock?: Clock };
+export type HttpClientOptions = HubPoolOptions & { token?: string | undefined };
 
 type HttpRequest = {
   method: string;
@@ -19,6 +23,8 @@ type HttpRequest = {
   /** For each hub that is tried, until the whole response has arrived. */
   timeoutMs: number;
   responseBytesMax?: number;
+  /** Whether it may reach a hub twice (default: true). If not, it is given up when its answer is lost. */
+  mayRepeat?: boolean;
 };
 
 type HttpStreamRequest = {
@@ -33,6 +39,10 @@ export type HttpClient = {
   /** Resolves with every response, whatever its status. */
   request(request: HttpRequest): Promise<HttpResponse>;
   openStream(request: HttpStreamRequest): Promise<HttpStream>;
+  /** The address of the hub that answered last, or that will be called first. */
+  readonly currentHub: string;
+  /** How often another hub was taken because one could not be reached. */
+  readonly moves: number;
   /** Closes the idle connections. */
   close(): void;
 };
@@ -45,24 +55,86 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { token, clock = systemClock } = options;
   const hubs = new HubPool(options);
   return {
-    request: (request) => hubs.try((hub) => requestFrom(hub, { token, clock }, request)),
-    openStream: (request) => hubs.try((hub) => openStreamFrom(hub, { token, clock }, request)),
+    request: (request) =>
+      hubs.try({
+        attempt: (hub) => requestFrom(hub, { token, clock }, request),
+        ...judge,
+        mayRepeat: request.mayRepeat ?? true,
+        what: `${request.method} ${request.path}`,
+        signal: request.signal,
+      }),
+    openStream: (request) =>
+      hubs.try({
+        attempt: (hub) => openStreamFrom(hub, { token, clock }, request),
+        ...judge,
+        mayRepeat: true,
+        what: `GET ${request.path}`,
+        signal: request.signal,
+      }),
+    get currentHub() {
+      return hubs.current;
+    },
+    get moves() {
+      return hubs.moves;
+    },
     close: () => hubs.close(),
   };
 }
 
+/** A hub that stops or has lost its database, or a proxy that finds no hub; another address may lead to one. */
+const awayStatuses: readonly number[] = [502, 503, 504];
+
+function isAway({ status }: { status: number }): boolean {
+  return awayStatuses.includes(status);
+}
+
+/** Any other status is an answer to the call, whatever a proxy or a program behind this address adds to it. */
+function movedTo({ status, header }: Pick<HttpResponse, "status" | "header">): string | undefined {
+  return status === errorTable.HUB_MOVED.http ? header(movedToHeader) : undefined;
+}
+
+/** A hub does not know the token, or has refused it so often that it looks at no more of them for a while. */
+function isUnknown({ status }: { status: number }): boolean {
+  return status === errorTable.UNAUTHENTICATED.http || status === errorTable.RATE_LIMITED.http;
+}
+
+/** What an answer says of the hub that gave it. */
+const judge = { isAway, movedTo, isUnknown };
+
 type CallDeps = { token: string | undefined; clock: Clock };
 
 async function requestFrom(hub: PooledHub, deps: CallDeps, request: HttpRequest): Promise<HttpResponse> {
-  const { clock } = deps;
-  const { method, path, headers, signal, timeoutMs } = request;
+  const { method, signal, timeoutMs, responseBytesMax = responseBytesMaxDefault } = request;
   const body = typeof request.body === "string" ? Buffer.from(request.body) : request.body;
-  const startedMs = clock.monotonicMs();
-  const message = await send(hub, deps, { method, path, headers, body, signal, timeoutMs, agent: hub.agent });
-  const leftMs = Math.max(1, timeoutMs - (clock.monotonicMs() - startedMs));
-  const bytesMax = request.responseBytesMax ?? responseBytesMaxDefault;
-  const bytes = await collectBody(message, { clock, signal, timeoutMs: leftMs, bytesMax });
-  return { ...headOf(message), text: () => bytes.toString("utf8") };
+  const { pulse } = hub;
+  const {
+    status,
+    headers,
+    body: bytes,
+  } = await hub.calls
+    .call({
+      method,
+      path: joinPath(hub.url, request.path),
+      headers: { ...authorization(deps.token), ...request.headers },
+      body,
+      signal,
+      clock: deps.clock,
+      timeoutMs,
+      responseBytesMax,
+      // A kept connection may be closed just when it is used, and then nobody knows whether the call has arrived.
+      isAlone: request.mayRepeat === false,
+      watch: watchOf(hub),
+    })
+    .catch(describeProblem);
+  pulse?.seen();
+  return { status, header: headerReader(headers), text: () => bytes.toString("utf8") };
+}
+
+function describeProblem(error: unknown): never {
+  if (!(error instanceof ResponseProblem)) throw error;
+  if (error.isTooLarge) throw new WritError("HTTP_ERROR", `the hub's response is refused: ${error.message}`);
+  const problem = { wasStale: false, wasSent: true };
+  throw new ConnectionFailure(`the response is no HTTP: ${error.message}`, problem);
 }
 
 async function openStreamFrom(
@@ -71,29 +143,34 @@ async function openStreamFrom(
   { path, headers, signal, idleTimeoutMs }: HttpStreamRequest,
 ): Promise<HttpStream> {
   const timeoutMs = Math.min(idleTimeoutMs ?? streamOpenMsMax, streamOpenMsMax);
-  const call = { method: "GET", path, headers, body: undefined, signal, timeoutMs, agent: hub.streamAgent };
-  const message = await send(hub, deps, call);
-  const { clock } = deps;
-  const body = streamBody(message, { clock, signal, idleTimeoutMs, address: hub.url.origin });
-  return { ...headOf(message), body };
-}
-
-type Sent = Omit<Exchange, "hub" | "clock" | "headers"> & Pick<HttpRequest, "headers">;
-
-function send(hub: PooledHub, { token, clock }: CallDeps, call: Sent): Promise<IncomingMessage> {
-  return exchange({
-    ...call,
+  const { clock, token } = deps;
+  const { pulse, url, failed: onBroken } = hub;
+  const message = await exchange({
+    method: "GET",
+    hub: url,
+    path: joinPath(url, path),
+    headers: { ...authorization(token), ...headers },
+    body: undefined,
+    agent: hub.streamAgent,
+    signal,
     clock,
-    hub: hub.url,
-    path: joinPath(hub.url, call.path),
-    headers: { ...authorization(token), ...call.headers },
+    timeoutMs,
+    watch: watchOf(hub),
   });
+  pulse?.seen();
+  const head = headOf(message);
+  if (!isAway(head) && !isUnknown(head)) {
+    const life = { clock, signal, idleTimeoutMs, pulse };
+    return { ...head, body: streamBody(message, { ...life, address: url.origin, onBroken }) };
+  }
+  // Read here, because it is thrown away if another hub answers.
+  const bytesMax = responseBytesMaxDefault;
+  const bytes = await collectBody(message, { clock, signal, timeoutMs, bytesMax, pulse });
+  return { ...head, body: Readable.from([bytes]) };
 }
 
-/** An address may have a path of its own, if a proxy serves the hub below a prefix. */
-function joinPath(hub: URL, path: string): string {
-  if (!path.startsWith("/")) throw new WritError("CONFIG_INVALID", `request path ${path} must begin with /`);
-  return hub.pathname.endsWith("/") ? hub.pathname.slice(0, -1) + path : hub.pathname + path;
+function watchOf({ pulse }: PooledHub) {
+  return pulse && ((onFrozen: () => void) => pulse.watch(onFrozen));
 }
 
 function authorization(token: string | undefined): Record<string, string> {

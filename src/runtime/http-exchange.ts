@@ -3,7 +3,7 @@ import { request as requestHttps } from "node:https";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "./clock.ts";
 
-export type Exchange = {
+type Exchange = {
   hub: URL;
   /** Path and query, relative to the hub's address. */
   path: string;
@@ -15,17 +15,24 @@ export type Exchange = {
   clock: Clock;
   /** From the start until the head of the response. */
   timeoutMs: number;
+  /** Calls back if the hub is found to be frozen; returns what ends that. */
+  watch?: ((onFrozen: () => void) => () => void) | undefined;
 };
+
+export const frozen = "has stopped answering";
 
 /** An error below HTTP. */
 export class ConnectionFailure extends Error {
   /** A kept connection that the other side closed just as it was used again; not an error of the hub. */
   readonly wasStale: boolean;
+  /** The request may have arrived: there was a connection for it. */
+  readonly wasSent: boolean;
 
-  constructor(reason: string, { wasStale }: { wasStale: boolean }) {
+  constructor(reason: string, { wasStale, wasSent }: { wasStale: boolean; wasSent: boolean }) {
     super(reason);
     this.name = "ConnectionFailure";
     this.wasStale = wasStale;
+    this.wasSent = wasSent;
   }
 }
 
@@ -39,15 +46,17 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
     if (signal?.aborted) return reject(signal.reason);
     const request = openRequest(options);
     const timers: Timer[] = [];
+    let wasSent = false;
 
     const settle = (act: () => void): void => {
       for (const timer of timers) timer.cancel();
+      release?.();
       signal?.removeEventListener("abort", onAbort);
       act();
     };
     const fail = (reason: string, code?: string): void => {
       const wasStale = request.reusedSocket && code === "ECONNRESET";
-      settle(() => reject(new ConnectionFailure(reason, { wasStale })));
+      settle(() => reject(new ConnectionFailure(reason, { wasStale, wasSent })));
       request.destroy();
     };
     const onAbort = (): void => {
@@ -55,6 +64,7 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
       request.destroy();
     };
 
+    const release = options.watch?.(() => fail(frozen));
     signal?.addEventListener("abort", onAbort, { once: true });
     timers.push(clock.setTimer(() => fail(`no response within ${timeoutMs} ms`), timeoutMs));
     request.once("socket", (socket) => {
@@ -62,7 +72,10 @@ export function exchange(options: Exchange): Promise<IncomingMessage> {
       const connectMs = Math.min(timeoutMs, connectMsMax);
       const timer = clock.setTimer(() => fail(`no connection within ${connectMs} ms`), connectMs);
       timers.push(timer);
-      onceConnected(socket, options.hub, () => timer.cancel());
+      onceConnected(socket, options.hub, () => {
+        timer.cancel();
+        wasSent = true;
+      });
     });
     request.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message, error.code));
     request.on("response", (response) => settle(() => resolve(response)));

@@ -54,7 +54,7 @@ describe("loadSettings", () => {
       "writ.yaml:3: lease_ms: 5 is not allowed; use a whole number from 1000 to 3600000",
     );
     expect(refuse("port: 80\nlese_ms: 5000\n")).toContain(
-      'writ.yaml:2: unknown key "lese_ms" = 5000; allowed are port',
+      'writ.yaml:2: unknown key "lese_ms" = 5000 (did you mean lease_ms?); allowed are port',
     );
     expect(refuse("tokne: sk_admin_canary\n")).not.toContain("canary");
     expect(refuse("admin_token: x\n")).toContain("unknown key");

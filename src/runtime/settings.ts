@@ -1,5 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import type { SettingParser } from "./setting-parsers.ts";
+import { similarWord } from "./similar-word.ts";
 import type { YamlFile } from "./yaml-file.ts";
 
 export {
@@ -37,11 +38,13 @@ type SettingSources<D extends Settings> = {
   flags?: { readonly [K in keyof D]?: unknown };
   env: Readonly<Record<string, string | undefined>>;
   file?: YamlFile | undefined;
+  /** Keys that the file may have beside these settings; the caller has taken them out. */
+  otherKeys?: readonly string[];
 };
 
 /** Flag, then environment, then file, then default. The first value that is not allowed stops the start. */
 export function loadSettings<D extends Settings>(settings: D, sources: SettingSources<D>): SettingValues<D> {
-  if (sources.file !== undefined) refuseUnknownKeys(settings, sources.file);
+  if (sources.file !== undefined) refuseUnknownKeys(settings, sources.file, sources.otherKeys ?? []);
   const values = Object.entries(settings).map(([property, setting]) => {
     // A wrong value is refused even if a stronger source overrides it, because it would cause trouble later.
     const found = [
@@ -76,22 +79,6 @@ function sourceOf(property: string, setting: Setting, sources: SettingSources<Se
   return fromFile(setting, sources.file) === undefined ? "default" : "file";
 }
 
-/**
- * Refuses environment variables that are documented for a later version, because ignoring one would let people believe
- * that it works. `planned` says what each is for.
- */
-export function refusePlanned(
-  planned: Readonly<Record<string, string>>,
-  env: Readonly<Record<string, string | undefined>>,
-): void {
-  for (const [name, purpose] of Object.entries(planned)) {
-    if (env[name] === undefined || env[name] === "") continue;
-    throw new WritError("CONFIG_INVALID", `${name} is set, but this version has no ${purpose}; unset it`, {
-      setting: name,
-    });
-  }
-}
-
 function fromFlag(property: string, setting: Setting, value: unknown): unknown {
   if (value === undefined) return undefined;
   const flag = `--${property.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
@@ -124,14 +111,17 @@ function fileKeys(setting: Setting): string[] {
   return [setting.key ?? setting.name.replace(/^WRIT_/, "").toLowerCase(), setting.name];
 }
 
-function refuseUnknownKeys(settings: Settings, file: YamlFile): void {
+function refuseUnknownKeys(settings: Settings, file: YamlFile, otherKeys: readonly string[]): void {
   const known = new Set(Object.values(settings).flatMap(fileKeys));
   for (const key of Object.keys(file.data)) {
     if (known.has(key)) continue;
-    const allowed = Object.values(settings).flatMap((setting) => fileKeys(setting).slice(0, 1));
+    const usual = Object.values(settings).flatMap((setting) => fileKeys(setting).slice(0, 1));
+    const allowed = [...usual, ...otherKeys];
+    const meant = similarWord(key, [...allowed, ...known]);
+    const question = meant === undefined ? "" : ` (did you mean ${meant}?)`;
     throw new WritError(
       "CONFIG_INVALID",
-      `${at(file, key)}unknown key ${show(key)} = ${showUnknown(file.data[key])}; allowed are ${allowed.join(", ")}`,
+      `${at(file, key)}unknown key ${show(key)} = ${showUnknown(file.data[key])}${question}; allowed are ${allowed.join(", ")}`,
     );
   }
 }

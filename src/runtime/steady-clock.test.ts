@@ -33,3 +33,14 @@ test("A5: a correction of less than a second is not a jump", () => {
   expect(clock.jumpMs()).toBe(0);
   expect(clock.nowMs()).toBe(999);
 });
+
+test("a clock that is followed instead of the system's holds, however wrong the system's is or is set", async () => {
+  const { clock, pass, set } = scene();
+  set(hourMs);
+  const rightMs = clock.jumpMs(-hourMs);
+  clock.follow(rightMs);
+  expect([rightMs, clock.nowMs()]).toEqual([-hourMs, -hourMs]);
+  set(3 * hourMs);
+  await pass(5_000);
+  expect([clock.nowMs(), clock.jumpMs(-hourMs)]).toEqual([5_000 - hourMs, 0]);
+});

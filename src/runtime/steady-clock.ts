@@ -5,8 +5,11 @@ const toleranceMs = 1_000;
 
 /** A clock whose `nowMs()` does not jump when somebody sets the system's clock, until it is told to follow. */
 export type SteadyClock = Clock & {
-  /** How far the system's clock has been set ahead (or back, below 0) and not been followed yet; mostly 0. */
-  jumpMs(): number;
+  /**
+   * How far the system's clock has been set ahead (or back, below 0) and not been followed yet; mostly 0. With `aheadMs`, the
+   * same of a clock that is so far ahead of `monotonicMs()`.
+   */
+  jumpMs(aheadMs?: number): number;
   /** Moves `nowMs()` by this much. The caller moves the stored times by as much. */
   follow(jumpMs: number): void;
 };
@@ -16,10 +19,10 @@ export type SteadyClock = Clock & {
  * while the process runs measure what has really passed.
  */
 export function steadyClock(clock: Clock): SteadyClock {
-  const aheadMs = (): number => clock.nowMs() - clock.monotonicMs();
-  let followedMs = aheadMs();
-  const jumpMs = (): number => {
-    const jumpedMs = Math.round(aheadMs() - followedMs);
+  const systemAheadMs = (): number => clock.nowMs() - clock.monotonicMs();
+  let followedMs = systemAheadMs();
+  const jumpMs = (aheadMs = systemAheadMs()): number => {
+    const jumpedMs = Math.round(aheadMs - followedMs);
     return Math.abs(jumpedMs) < toleranceMs ? 0 : jumpedMs;
   };
   return {

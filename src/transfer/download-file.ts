@@ -25,15 +25,15 @@ type Download = TransferOptions & {
   bytesMax?: number | undefined;
 };
 
-/** What has arrived so far. */
-type Arrived = { bytes: number; hash: Hash; isSpliced: boolean };
+/** What has arrived so far, and of which object, if the store says so. */
+type Arrived = { bytes: number; hash: Hash; isSpliced: boolean; etag: string | undefined };
 
 /**
  * Fetches an object and hashes it on the way. A connection that breaks is taken up again where it broke. The file may be
  * used only after this has resolved: until then nobody knows whether its bytes are right. Rejects with a TransferFailure.
  */
 export async function downloadFile(deps: TransferDeps, download: Download): Promise<FileFacts> {
-  const arrived: Arrived = { bytes: 0, hash: createHash("sha256"), isSpliced: false };
+  const arrived: Arrived = { bytes: 0, hash: createHash("sha256"), isSpliced: false, etag: undefined };
   const tries = { ask: download.askUrl, bytes: () => arrived.bytes, signal: download.signal };
   return withFreshUrls(deps, tries, async (url) => {
     await fetchRest(deps, { ...download, url }, arrived);
@@ -54,6 +54,11 @@ async function fetchRest(
   const headers: Record<string, string> = { ...url.headers };
   if (arrived.bytes > 0) headers["range"] = `bytes=${arrived.bytes}-`;
   const response = await sendRequest(deps, { method: "GET", url: url.url, headers, signal });
+  if (arrived.bytes > 0 && isOfAnother(response, arrived)) {
+    await response.text();
+    await startOver(target, arrived);
+    throw new TransferFailure("unavailable", "it was replaced while it was fetched");
+  }
   // The connection broke when all bytes had arrived, so there is no such range.
   if (response.status === 416 && arrived.bytes > 0) return void (await response.text());
   if (response.status !== 200 && response.status !== 206)
@@ -61,6 +66,7 @@ async function fetchRest(
 
   if (continues(response, arrived.bytes)) arrived.isSpliced = arrived.bytes > 0;
   else await startOver(target, arrived);
+  arrived.etag = response.header("etag");
   for await (const chunk of response.body) {
     if (arrived.bytes + chunk.length > bytesMax)
       throw new TransferFailure("too-large", `it has more than ${bytesMax} bytes`);
@@ -71,6 +77,16 @@ async function fetchRest(
   }
 }
 
+/** Whether the rest belongs to another object than what has arrived: somebody has replaced it meanwhile. */
+function isOfAnother(response: TransferResponse, { bytes, etag }: Arrived): boolean {
+  if (response.status === 416) {
+    const size = /^bytes \*\/(\d+)$/.exec(response.header("content-range") ?? "")?.[1];
+    return size !== undefined && Number(size) !== bytes;
+  }
+  const now = response.header("etag");
+  return response.status === 206 && etag !== undefined && now !== undefined && now !== etag;
+}
+
 /** Whether the response begins where the last one broke off; a store without ranges begins at the beginning. */
 function continues(response: TransferResponse, bytes: number): boolean {
   if (response.status === 200) return bytes === 0;
@@ -79,7 +95,7 @@ function continues(response: TransferResponse, bytes: number): boolean {
 
 async function startOver(target: DownloadTarget, arrived: Arrived): Promise<void> {
   await target.truncate(0);
-  Object.assign(arrived, { bytes: 0, hash: createHash("sha256"), isSpliced: false });
+  Object.assign(arrived, { bytes: 0, hash: createHash("sha256"), isSpliced: false, etag: undefined });
 }
 
 async function writeAll(target: DownloadTarget, chunk: Uint8Array, position: number): Promise<void> {

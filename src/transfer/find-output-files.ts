@@ -135,14 +135,13 @@ async function* entriesOf(
 
 /** Two files under one key would replace each other; the first one counts. */
 function withoutRepeats({ files, problems }: WantedFiles): WantedFiles {
-  const seen = new Set<string>();
-  const repeats = files.filter(({ objectKey }) => {
-    if (seen.has(objectKey)) return true;
-    seen.add(objectKey);
-    return false;
-  });
-  const repeated = repeats.map(({ objectKey }) => harmless(`the manifest lists ${quoted(objectKey)} twice`));
-  return { files: files.filter((file) => !repeats.includes(file)), problems: [...problems, ...repeated] };
+  const firsts = new Map<string, WantedFile>();
+  const repeated: FileProblem[] = [];
+  for (const file of files) {
+    if (!firsts.has(file.objectKey)) firsts.set(file.objectKey, file);
+    else repeated.push(harmless(`the manifest lists ${quoted(file.objectKey)} twice`));
+  }
+  return { files: [...firsts.values()], problems: [...problems, ...repeated] };
 }
 
 function invalid(message: string): WantedFiles {

@@ -268,6 +268,30 @@ test("a store that knows no ranges is read from the beginning again", async () =
   expect(await get()).toMatchObject({ size: 6, sha256: sha256(Buffer.from("abcdef")) });
 });
 
+test("an object that is replaced while it is fetched is never half the old one", async () => {
+  const half: Answer = (_, outgoing) => {
+    outgoing.writeHead(200, { "content-length": 6, etag: '"old"' });
+    outgoing.write("abc", () => outgoing.socket!.destroySoon());
+  };
+  const rest: Answer = (_, outgoing) => {
+    outgoing.writeHead(206, { "content-range": "bytes 3-5/6", etag: '"new"' }).end("DEF");
+  };
+  const facts = { size: 6, sha256: sha256(Buffer.from("ABCDEF")) };
+  answers = [half, rest, status(200, "ABCDEF", { etag: '"new"' })];
+  expect(await get()).toEqual(facts);
+  expect(readFileSync(join(dir, "got"), "utf8")).toBe("ABCDEF");
+  const shorter = status(416, "", { "content-range": "bytes */2" });
+  answers = [half, shorter, status(200, "AB", { etag: '"new"' })];
+  expect(await get()).toEqual({ size: 2, sha256: sha256(Buffer.from("AB")) });
+  // The last byte had arrived when the connection broke.
+  const all: Answer = (_, outgoing) => {
+    outgoing.writeHead(200, { etag: '"old"', "transfer-encoding": "chunked" });
+    outgoing.write("abc", () => outgoing.socket!.destroySoon());
+  };
+  answers = [all, status(416, "", { "content-range": "bytes */3" })];
+  expect(await get()).toEqual({ size: 3, sha256: sha256(Buffer.from("abc")) });
+});
+
 test("an object with other bytes is refused at once, and nothing is left of it", async () => {
   answers = [status(200, "other")];
   await expect(get({ sha256: sha256(Buffer.from("right")) })).rejects.toMatchObject({ problem: "mismatch" });

@@ -1,0 +1,28 @@
+type Wake = () => void;
+
+/** Two jobs whose ids end alike cost one look too many. */
+const endLength = 8;
+
+/** Who waits for a change of which job, by the end of its id: notices of other hubs name no more of it. */
+export class JobWakes {
+  readonly #wakes = new Map<string, Set<Wake>>();
+
+  /** Returns what ends it. */
+  add(jobId: string, wake: Wake): () => void {
+    const end = jobId.slice(-endLength);
+    const ofJob = this.#wakes.get(end) ?? new Set();
+    this.#wakes.set(end, ofJob);
+    ofJob.add(wake);
+    return () => {
+      ofJob.delete(wake);
+      if (ofJob.size === 0 && this.#wakes.get(end) === ofJob) this.#wakes.delete(end);
+    };
+  }
+
+  /** An id, or the end of one; null wakes everybody. */
+  wake(jobId: string | null): void {
+    if (this.#wakes.size === 0) return;
+    const woken = jobId === null ? this.#wakes.values() : [this.#wakes.get(jobId.slice(-endLength)) ?? []];
+    for (const ofJob of woken) for (const wake of ofJob) wake();
+  }
+}
