@@ -2,7 +2,8 @@ import { z } from "zod";
 import * as shapes from "./admin-shapes.ts";
 import { certSerial, jobType, keyId, tenantId, text, workerId } from "./fields.ts";
 import { route } from "./route.ts";
-import { certView, identityView, keysView, keyView, tokenView, workerView } from "./view-shapes.ts";
+import { certView, identityView, keysView, keyView, tokenView } from "./trust-view-shapes.ts";
+import { workerView } from "./view-shapes.ts";
 
 const admin = [] as const;
 const anyone = ["user", "worker", "viewer"] as const;
@@ -31,6 +32,7 @@ export const adminRoutes = {
   }),
   blockWorker: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/:id/block",
     who: admin,
     summary: "Give a worker no more jobs, and refuse its reports",
@@ -40,6 +42,7 @@ export const adminRoutes = {
   }),
   unblockWorker: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/:id/unblock",
     who: admin,
     summary: "End a block or a drain",
@@ -49,6 +52,7 @@ export const adminRoutes = {
   }),
   drainWorker: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/:id/drain",
     who: admin,
     summary: "Let a worker finish its jobs and claim no more",
@@ -58,6 +62,7 @@ export const adminRoutes = {
   }),
   undrainWorker: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/:id/undrain",
     who: admin,
     summary: "End a drain",
@@ -87,6 +92,7 @@ export const adminRoutes = {
   }),
   createLoginCode: route({
     method: "POST",
+    mayRepeat: true,
     path: "/session/code",
     who: anyone,
     summary: "Issue a code that logs a browser in as the caller, once and within 60 seconds",
@@ -177,6 +183,7 @@ export const adminRoutes = {
   }),
   revokeKey: route({
     method: "POST",
+    mayRepeat: true,
     path: "/keys/:id/revoke",
     who: admin,
     summary: "Revoke a replaced key; with `now`, every lease that it signed is void",
@@ -233,5 +240,12 @@ export const adminRoutes = {
     who: admin,
     summary: "List the settings of the hub, and where each value came from; secrets are left out",
     answers: { 200: { description: "Settings", shape: z.array(shapes.shownSetting) } },
+  }),
+  listHubs: route({
+    method: "GET",
+    path: "/hubs",
+    who: admin,
+    summary: "List the hubs that serve the database, and which of them leads; and show what database it is",
+    answers: { 200: { description: "Database and hubs", shape: shapes.hubsView } },
   }),
 } as const;

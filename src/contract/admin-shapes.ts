@@ -32,6 +32,26 @@ export const shownSetting = z.object({
   is_secret: z.boolean(),
   from: z.enum(["flag", "environment", "file", "default"]),
 });
+export const hubsView = z.object({
+  database: z.object({
+    kind: z.enum(["sqlite", "postgresql"]),
+    server: z.string().meta({ examples: ["PostgreSQL 15.4"] }),
+    schema_version: z.int(),
+  }),
+  files: z.enum(["home", "store"]).meta({
+    description: "Where files are kept: in the home of each hub, or in an object store that all of them use",
+  }),
+  hubs: z.array(
+    z.object({
+      name: z.string().meta({ description: "Its machine and its home" }),
+      url: z.string(),
+      version: z.string(),
+      started_at: z.int(),
+      leader: z.boolean().meta({ description: "Whether it does what only one of them may do" }),
+    }),
+  ),
+});
+export type HubsView = z.infer<typeof hubsView>;
 export const loginCode = z.object({ code: z.string(), expires_in_sec: z.int() });
 
 const countMax = Number.MAX_SAFE_INTEGER;

@@ -23,6 +23,7 @@ export const auditRoutes = {
   }),
   verifyAudit: route({
     method: "POST",
+    mayRepeat: true,
     path: "/audit/verify",
     who: admin,
     summary: "Start a check of the whole audit trail, unless one runs; GET shows its progress",
@@ -45,6 +46,7 @@ export const auditRoutes = {
   }),
   lockDown: route({
     method: "POST",
+    mayRepeat: true,
     path: "/lockdown",
     who: admin,
     summary: "Lock the hub: no claims, all workers offline, and their jobs pending again",

@@ -72,6 +72,10 @@ export const auditCheckView = z.object({
       signed_through: z.int(),
       faults: z.array(z.object({ seq: z.int().nullable(), what: z.string() })),
       more: z.boolean().meta({ description: "More faults were found than are listed" }),
+      unchecked: z
+        .array(z.string())
+        .optional()
+        .meta({ description: "What could not be checked at this hub, and what to do about it" }),
     })
     .nullable(),
 });

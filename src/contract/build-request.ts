@@ -40,6 +40,8 @@ export type RouteRequest = {
   path: string;
   headers: Record<string, string>;
   body: string | Uint8Array | undefined;
+  /** Whether it may be sent again when its answer was lost. */
+  mayRepeat: boolean;
 };
 
 export function buildRequest<R extends Route>(route: R, input: RouteInput<R>): RouteRequest {
@@ -50,6 +52,7 @@ export function buildRequest<R extends Route>(route: R, input: RouteInput<R>): R
     path: pathOf(route, params, query),
     headers: { ...type, ...headers },
     body: text,
+    mayRepeat: route.method !== "POST" || route.mayRepeat === true,
   };
 }
 

@@ -18,6 +18,15 @@ describe("a refusal", () => {
     });
   });
 
+  test("of a hub that is not well has its code and reason", () => {
+    const body = { status: "store unavailable", code: "STORE_UNAVAILABLE", reason: "the disk is full" };
+    expect(refused(503, JSON.stringify(body))).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: "the disk is full",
+      details: { status: 503 },
+    });
+  });
+
   test("that is none of a hub is HTTP_ERROR", () => {
     expect(refused(502, "<html>")).toMatchObject({ code: "HTTP_ERROR", details: { status: 502 } });
     expect(refused(500, '{"error":{"code":"toString"}}')).toMatchObject({ code: "HTTP_ERROR" });
@@ -90,12 +99,14 @@ describe("a request", () => {
       path: "/api/v1/workers/a%2Fb%20c",
       headers: {},
       body: undefined,
+      mayRepeat: true,
     });
     const query = { status: ["pending" as const, "failed" as const], limit: 10, cursor: undefined };
     expect(buildRequest(jobRoutes.listJobs, { query }).path).toBe(
       "/api/v1/jobs?status=pending%2Cfailed&limit=10",
     );
     expect(buildRequest(adminRoutes.createToken, { body: { role: "user" } })).toMatchObject({
+      mayRepeat: false,
       headers: { "content-type": "application/json" },
       body: '{"role":"user"}',
     });
@@ -112,6 +123,7 @@ describe("a request", () => {
       path: `/api/v1/jobs/${id}/output/stdout?offset=3`,
       headers: { "content-type": "application/octet-stream", "x-worker-id": "w" },
       body,
+      mayRepeat: true,
     });
   });
 

@@ -103,7 +103,7 @@ export function known<const T extends string>(values: readonly T[]): z.ZodType<T
 
 export const timeMs = integer(0, timeMsMax);
 
-function pattern(regex: RegExp, allowed: string) {
+export function pattern(regex: RegExp, allowed: string) {
   return z.string(`must be text: ${allowed}`).regex(regex, `must be ${allowed}`);
 }
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { jobId } from "./fields.ts";
+import { failAnswer } from "./report-shapes.ts";
 import { bodyBytes, route } from "./route.ts";
 import * as shapes from "./storage-shapes.ts";
-import { failAnswer } from "./worker-shapes.ts";
 
 const jobParams = z.strictObject({ id: jobId });
 const leaseLost = { description: "LEASE_LOST: another attempt has started, or the job has ended" };
@@ -23,6 +23,7 @@ const bytesOrPicture = { type: "application/octet-stream", alsoType: "image/*" }
 export const fileRoutes = {
   presignFiles: route({
     method: "POST",
+    mayRepeat: true,
     path: "/files/presigned-urls",
     who: ["user"],
     summary: "Get URLs, valid for 15 minutes, to put, get, look at or delete files of one's own",
@@ -50,6 +51,7 @@ export const fileRoutes = {
   }),
   startByToken: route({
     method: "POST",
+    mayRepeat: true,
     path: "/docker/jobs/:id/start",
     who: "job token",
     summary: "A job reports with its own token that it has started",
@@ -59,6 +61,7 @@ export const fileRoutes = {
   }),
   presignByToken: route({
     method: "POST",
+    mayRepeat: true,
     path: "/docker/jobs/:id/request-presigned-urls",
     who: "job token",
     summary: "A job gets URLs for the files that its policy allows, and for its inputs",
@@ -69,6 +72,7 @@ export const fileRoutes = {
   }),
   completeByToken: route({
     method: "POST",
+    mayRepeat: true,
     path: "/docker/jobs/:id/complete",
     who: "job token",
     summary: "A job reports with its own token how it has ended, and which files it has put",
@@ -123,6 +127,7 @@ export const fileRoutes = {
   }),
   completeUpload: route({
     method: "POST",
+    mayRepeat: true,
     path: "/objects/:ticket",
     who: "signed URL",
     summary: "Tell the hub that everything was put into the store",

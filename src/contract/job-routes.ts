@@ -5,7 +5,8 @@ import { bulkAnswer, bulkRequest, listQuery } from "./list-query.ts";
 import { bodyBytes, nextCursor, route } from "./route.ts";
 import { startRequest } from "./start-shapes.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
-import { eventView, jobSummary, jobView, receiptView } from "./view-shapes.ts";
+import { receiptView } from "./trust-view-shapes.ts";
+import { eventView, jobSummary, jobView } from "./view-shapes.ts";
 import { whyView } from "./why-view.ts";
 
 const jobParams = z.strictObject({ id: jobId });
@@ -37,6 +38,7 @@ const traceHeaders = {
 export const jobRoutes = {
   submitJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs",
     who: ["user"],
     summary: "Submit a job",
@@ -51,6 +53,7 @@ export const jobRoutes = {
   }),
   startCommand: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/start",
     who: ["user"],
     summary: "Start a command as a job; the hub sets what is left out, as StartJob over gRPC does",
@@ -65,6 +68,7 @@ export const jobRoutes = {
   }),
   submitJobs: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/batch",
     who: ["user"],
     summary: "Submit up to 1000 jobs; all are accepted, or none",

@@ -4,9 +4,14 @@ import { route } from "./route.ts";
 /** What monitoring asks for. It is served below /api/v1, /api and the root of the hub's address. */
 const healthView = z.object({
   status: z.string().meta({ examples: ["ok", "locked", "store unavailable"] }),
+  code: z.string().optional().describe("The code of what is wrong; only with 503"),
+  reason: z.string().optional().describe("What is wrong, in a sentence; only with 503"),
   version: z.string(),
   schema_version: z.int().optional(),
   lockdown: z.object({ reason: z.string(), since: z.int() }).optional(),
+  database: z.enum(["sqlite", "postgresql"]).optional(),
+  hubs: z.int().optional().describe("How many hubs serve the same database, with this one"),
+  leader: z.boolean().optional().describe("Whether this hub does what only one of them may do"),
   mqtt: z
     .enum(["connected", "away", "refused"])
     .optional()
@@ -17,7 +22,7 @@ export type HealthView = z.infer<typeof healthView>;
 
 const health = {
   200: { description: "The hub answers calls", shape: healthView },
-  503: { description: "The database does not answer", shape: healthView },
+  503: { description: "The database cannot be used, or does not answer within 3 seconds", shape: healthView },
 } as const;
 
 export const probeRoutes = {

@@ -61,12 +61,17 @@ type HubError = {
 
 function hubError(text: string): HubError | undefined {
   const body = parsed(text)?.value;
-  const error = isRecord(body) ? body["error"] : undefined;
+  const error = isRecord(body) ? (body["error"] ?? unhealthy(body)) : undefined;
   if (!isRecord(error) || typeof error["code"] !== "string") return undefined;
   const message = typeof error["message"] === "string" ? error["message"] : error["code"];
   const details = isRecord(error["details"]) ? error["details"] : undefined;
   const requestId = typeof error["request_id"] === "string" ? error["request_id"] : undefined;
   return { code: error["code"], message, details, requestId };
+}
+
+/** The answer about the hub's health has its code and its sentence at the top, for those who monitor it. */
+function unhealthy({ code, reason }: Record<string, unknown>): Record<string, unknown> | undefined {
+  return typeof reason === "string" ? { code, message: reason } : undefined;
 }
 
 /** The body itself, once it has the shape; fields that a newer hub has added stay in it. */

@@ -7,6 +7,11 @@ import type { Role } from "../core/identity.ts";
  */
 export type Route = {
   method: "GET" | "POST" | "PUT" | "DELETE";
+  /**
+   * A POST that changes no more when it arrives twice: by a key, a fence or an offset in it, or by what it does. Only
+   * such a call is sent again when its answer was lost. The other methods are of this kind by themselves.
+   */
+  mayRepeat?: true;
   path: string;
   /** The parameter at the end of the path that may contain slashes. */
   tail?: string;

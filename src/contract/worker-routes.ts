@@ -2,6 +2,7 @@ import { z } from "zod";
 import { jobDocument } from "./document.ts";
 import { jobId, queryInteger, text, workerId } from "./fields.ts";
 import { outputParams } from "./job-routes.ts";
+import * as reports from "./report-shapes.ts";
 import { bodyBytes, route } from "./route.ts";
 import * as shapes from "./worker-shapes.ts";
 
@@ -18,6 +19,7 @@ const none = { description: "None" };
 export const workerRoutes = {
   registerWorker: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/register",
     who,
     summary: "Register a worker, or update its registration",
@@ -27,6 +29,7 @@ export const workerRoutes = {
   }),
   heartbeatWorker: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/heartbeat",
     who,
     summary: "Report that the worker is alive, and renew exactly the leases listed",
@@ -37,6 +40,7 @@ export const workerRoutes = {
   }),
   saveWorkerMetrics: route({
     method: "POST",
+    mayRepeat: true,
     path: "/workers/:id/metrics",
     who,
     summary: "Report the load of the worker's machine",
@@ -56,6 +60,7 @@ export const workerRoutes = {
   }),
   claimJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/claim",
     who,
     summary: "Claim one job",
@@ -67,6 +72,7 @@ export const workerRoutes = {
   }),
   claimJobs: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/claim-batch",
     who,
     summary: "Claim up to 256 jobs under one signature",
@@ -104,54 +110,60 @@ export const workerRoutes = {
   }),
   startJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/start",
     who,
     summary: "Report that the attempt has started",
     params: jobParams,
-    body: shapes.startRequest,
+    body: reports.startRequest,
     answers: { 204: done, 409: leaseLost },
   }),
   heartbeatJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/heartbeat",
     who,
     summary: "Renew the lease of an attempt, and start the attempt if it is only assigned",
     params: jobParams,
-    body: shapes.heartbeatRequest,
+    body: reports.heartbeatRequest,
     answers: { 204: done, 409: leaseLost },
   }),
   releaseJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/release",
     who,
     summary: "Give the job back; the attempt is not charged",
     params: jobParams,
-    body: shapes.releaseRequest,
+    body: reports.releaseRequest,
     answers: { 204: done, 409: leaseLost },
   }),
   reportProgress: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/progress",
     who,
     summary: "Report the progress of the attempt",
     params: jobParams,
-    body: shapes.progressRequest,
+    body: reports.progressRequest,
     answers: { 204: done, 409: leaseLost },
   }),
   issueJobToken: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/token",
     who,
     summary: "Issue a new job token, valid until the lease expires",
     params: jobParams,
-    body: shapes.jobTokenRequest,
+    body: reports.jobTokenRequest,
     answers: {
-      200: { description: "The token, and when it expires", shape: shapes.jobTokenAnswer },
+      200: { description: "The token, and when it expires", shape: reports.jobTokenAnswer },
       409: { description: "LEASE_LOST, or STATE_CONFLICT when the job has no output_location and no inputs" },
     },
   }),
   appendOutput: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/output/:stream",
     who,
     summary: "Append bytes at an offset; headers X-Worker-Id, X-Job-Attempt, X-Lease-Token",
@@ -171,32 +183,35 @@ export const workerRoutes = {
   }),
   finishJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/result",
     who,
     summary: "Report that the attempt succeeded; X-Idempotency-Key marks a repeated report",
     params: jobParams,
-    body: shapes.resultRequest,
+    body: reports.resultRequest,
     headers: { "X-Idempotency-Key": { description: "Marks a repeated report" } },
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "Kept", shape: shapes.resultAnswer }, 409: notTaken },
+    answers: { 200: { description: "Kept", shape: reports.resultAnswer }, 409: notTaken },
   }),
   failJob: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/:id/fail",
     who,
     summary: "Report that the attempt failed",
     params: jobParams,
-    body: shapes.failRequest,
+    body: reports.failRequest,
     bodyBytesMax: bodyBytes.ending,
-    answers: { 200: { description: "The new state of the job", shape: shapes.failAnswer }, 409: notTaken },
+    answers: { 200: { description: "The new state of the job", shape: reports.failAnswer }, 409: notTaken },
   }),
   finishJobs: route({
     method: "POST",
+    mayRepeat: true,
     path: "/jobs/results",
     who,
     summary: "Report up to 256 outcomes in one call; each is accepted or refused by itself",
-    body: shapes.resultBatch,
+    body: reports.resultBatch,
     bodyBytesMax: bodyBytes.batch,
-    answers: { 200: { description: "One result per item", shape: shapes.resultBatchAnswer } },
+    answers: { 200: { description: "One result per item", shape: reports.resultBatchAnswer } },
   }),
 } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isJobId, uuidV7 } from "./ids.ts";
+import { isJobId, orderedUuids, uuidV7 } from "./ids.ts";
 
 const ones = new Uint8Array(16).fill(0xff);
 const zeros = new Uint8Array(16);
@@ -40,5 +40,31 @@ describe("a new id", () => {
     const random = new Uint8Array(16);
     expect(uuidV7(0x0123456789ab, random).slice(0, 13)).toBe("01234567-89ab");
     expect(random).toEqual(zeros);
+  });
+});
+
+describe("ordered ids", () => {
+  const randomBytes = () => crypto.getRandomValues(new Uint8Array(16));
+
+  it("sort in the order in which they were made, however many a millisecond has", () => {
+    const make = orderedUuids(randomBytes);
+    const nowMs = 1_700_000_000_000;
+    const ids = Array.from({ length: 20_000 }, (_, index) => make(nowMs + Math.floor(index / 9_000)));
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.filter((id) => !isJobId(id))).toEqual([]);
+  });
+
+  it("carry the time, also after the clock was set back", () => {
+    const make = orderedUuids(randomBytes);
+    expect(make(0x0123456789ab).slice(0, 13)).toBe("01234567-89ab");
+    expect(make(0x0123456789ab - 500).slice(0, 13)).toBe("01234567-89ab");
+    expect(make(0x0123456709ab).slice(0, 13)).toBe("01234567-09ab");
+  });
+
+  it("differ between two that make them at the same time", () => {
+    const [one, other] = [orderedUuids(randomBytes), orderedUuids(randomBytes)];
+    const ids = Array.from({ length: 1_000 }, () => [one(1), other(1)]).flat();
+    expect(new Set(ids).size).toBe(ids.length);
   });
 });

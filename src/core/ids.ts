@@ -18,22 +18,42 @@ export type Ids = {
 
 /** UUID version 7: 48 bits of milliseconds, then random bits, so that ids made later sort later. */
 export function uuidV7(nowMs: number, random: Uint8Array): string {
-  const bytes = new Uint8Array(16);
-  bytes.set(random.subarray(0, 16));
-  for (let i = 0, rest = nowMs; i < 6; i++) {
-    bytes[5 - i] = rest % 256;
-    rest = Math.floor(rest / 256);
-  }
-  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = hexOf(bytes);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const time = nowMs.toString(16).padStart(12, "0");
+  const version = hexOfByte[(random[6]! & 0x0f) | 0x70]! + hexOfByte[random[7]!];
+  const variant = hexOfByte[(random[8]! & 0x3f) | 0x80]! + hexOfByte[random[9]!];
+  let rest = "";
+  for (let index = 10; index < 16; index++) rest += hexOfByte[random[index]!];
+  return `${time.slice(0, 8)}-${time.slice(8)}-${version}-${variant}-${rest}`;
+}
+
+/** The 12 bits after the milliseconds. They start in the lower half, so that a millisecond has room for 2,048 ids and more. */
+const counterMax = 0xfff;
+const counterStartMax = 0x7ff;
+/** A clock that was set back further than this is followed. */
+const aheadMsMax = 1_000;
+
+/**
+ * Makes ids that sort in the order in which they were made, also within a millisecond, where plain ones sort by chance. The
+ * indexes of a store then grow at their end, and jobs that were submitted together are beside each other in them. 62
+ * random bits are left. A millisecond with too many ids takes from the next.
+ */
+export function orderedUuids(random: () => Uint8Array): (nowMs: number) => string {
+  let lastMs = 0;
+  let counter = 0;
+  return (nowMs) => {
+    const bytes = Uint8Array.from(random());
+    if (nowMs > lastMs || nowMs < lastMs - aheadMsMax) {
+      lastMs = nowMs;
+      counter = ((bytes[6]! << 8) | bytes[7]!) & counterStartMax;
+    } else if (counter < counterMax) counter++;
+    else {
+      lastMs++;
+      counter = 0;
+    }
+    bytes[6] = counter >> 8;
+    bytes[7] = counter & 0xff;
+    return uuidV7(lastMs, bytes);
+  };
 }
 
 const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
-function hexOf(bytes: Uint8Array): string {
-  let hex = "";
-  for (const byte of bytes) hex += hexOfByte[byte];
-  return hex;
-}

@@ -28,6 +28,19 @@ export function formatTraceparent({ traceId, spanId, isSampled }: TraceContext):
   return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
 }
 
+/**
+ * A job without a context of its own gets the caller's, which tracing libraries send with each call. One that cannot be
+ * read is ignored, as the standard demands: it is not the person's who submits.
+ */
+export function inTraceOf<T extends { traceparent?: string | undefined }>(
+  sent: string | undefined,
+  job: T,
+): T {
+  if (job.traceparent !== undefined) return job;
+  const context = parseTraceparent(sent ?? "");
+  return context === null ? job : { ...job, traceparent: formatTraceparent(context) };
+}
+
 /** A job without a context is a trace of its own: a job id is 16 bytes, as the id of a trace is. */
 export function traceOfJob({ job_id, traceparent }: { job_id: string; traceparent?: string | undefined }): {
   traceId: string;

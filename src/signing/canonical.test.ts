@@ -96,9 +96,27 @@ describe("readPlainly", () => {
     "-0",
     "1e400",
     "9007199254740993",
+    "9007199254740992",
+    "1e-7",
+    "1e+21",
+    '{"b":1,"a":1}',
+    '{"a":{"b":1,"B":1}}',
+    '"é"',
+    '"\u007f"',
+    '{"a": 1}',
     "[1,]",
     "",
   ])("leaves %s to the strict parser", (text) => expect(readPlainly(text)).toBe(null));
+
+  test("reads every text in canonical form that holds no number which only Python writes so", () => {
+    const value = fc.jsonValue({ maxDepth: 4 }).filter((it) => canWrite(it as JsonValue));
+    const property = fc.property(value, (it) => {
+      const text = canonicalize(it as JsonValue);
+      const isPlain = canonicalize(JSON.parse(text)) === text;
+      expect(readPlainly(text) !== null || text === "null").toBe(isPlain);
+    });
+    fc.assert(property, { numRuns: 1000 });
+  });
 
   test("reads no text that is nested deeper than the strict parser allows", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);

@@ -14,7 +14,7 @@ const macFile = "mac.key";
  */
 export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: number }): void {
   const left = readdirSync(dir).filter((name) => /^signing-[0-9a-f]{16}\.pem$/.test(name));
-  const isMacKeyThere = readSecretFile(dir, macFile) !== null;
+  const isMacKeyThere = hasMacKey(dir);
   if (left.length > 0 && !isMacKeyThere) throw rejected(dir, `${macFile} and ${ringFile} are missing`);
   if (left.length > 1)
     throw rejected(dir, `${ringFile} is missing, but there are ${left.length} signing keys`);
@@ -56,10 +56,17 @@ export function readSigningKey(dir: string, keyId: string): SigningKey {
   return signing;
 }
 
+export function hasMacKey(dir: string): boolean {
+  return readSecretFile(dir, macFile) !== null;
+}
+
 export function readMacKey(dir: string): Buffer {
   const text = readSecretFile(dir, macFile);
   if (text === null)
-    throw rejected(dir, `${macFile} is missing; restore it, because every stored document needs it`);
+    throw rejected(
+      dir,
+      `${macFile} is missing; restore it, because every stored document needs it; if the keys are in another folder, set WRIT_KEYS_DIR`,
+    );
   const hex = text.trim();
   if (!/^[0-9a-f]+$/.test(hex) || hex.length !== macKeyBytes * 2) {
     throw rejected(dir, `${macFile} does not contain ${macKeyBytes} bytes in lower-case hex`);

@@ -29,8 +29,9 @@ const statuses: readonly unknown[] = ["active", "retiring", "revoked"];
 
 export function readRing(dir: string): Ring {
   const text = readSecretFile(dir, ringFile);
-  const ring =
-    text === null ? null : (toPlain(parseJson(text)) as { keys?: unknown; version?: unknown } | null);
+  if (text === null)
+    throw rejected(dir, `${ringFile} is missing; if the keys are in another folder, set WRIT_KEYS_DIR`);
+  const ring = toPlain(parseJson(text)) as { keys?: unknown; version?: unknown } | null;
   const keys: unknown[] = Array.isArray(ring?.keys) ? ring.keys : [];
   // A ring from before versions existed counts as the first version.
   const version = ring?.version ?? 1;
