@@ -22,13 +22,7 @@ export type AccessStore = {
     nowMs: number;
     origin: Origin | null;
   }): Promise<boolean>;
-  createSession(input: {
-    secretHash: string;
-    tokenId: string;
-    expiresAt: number;
-    origin: Origin | null;
-    nowMs: number;
-  }): Promise<void>;
+  createSession(input: NewSession): Promise<void>;
   findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
   removeSession(input: { secretHash: string }): Promise<boolean>;
   /** A code that stands for the token once. Codes that have expired are deleted. */
@@ -53,3 +47,14 @@ export type NewToken = {
   expiresAt: number | null;
 };
 export type TokenRecord = NewToken & { revokedAt: number | null };
+
+export type NewSession = {
+  secretHash: string;
+  tokenId: string;
+  expiresAt: number;
+  origin: Origin | null;
+  nowMs: number;
+};
+
+/** Each login also deletes some expired sessions, so that they do not pile up. */
+export const clearedMax = 100;

@@ -3,7 +3,7 @@ import type { JobRecord } from "../core/job.ts";
 import type { Quota } from "../core/quota.ts";
 import type { NewToken, TokenRecord } from "./access-store.ts";
 import type { Lockdown } from "./response-store.ts";
-import type { WorkerRecord, WorkerRegistration } from "./worker-store.ts";
+import type { BlockReason, WorkerRecord, WorkerRegistration } from "./worker-store.ts";
 
 /** The events of acts other than those of a job's life: tokens, workers, queues, quotas, the lockdown, a job's removal. */
 
@@ -50,11 +50,18 @@ export function workerEvent(
 }
 
 /** The events when somebody blocks or drains a worker, or ends that; none for what was already so. */
-export function workerSetEvents(before: WorkerRecord, after: WorkerRecord, occasion: Occasion): NewEvent[] {
+export function workerSetEvents(
+  before: WorkerRecord,
+  after: WorkerRecord,
+  { why, ...occasion }: Occasion & { why?: BlockReason },
+): NewEvent[] {
   const events: EventKind[] = [];
   if (after.blocked !== before.blocked) events.push(after.blocked ? "WORKER_BLOCKED" : "WORKER_UNBLOCKED");
   if (after.draining !== before.draining) events.push(after.draining ? "WORKER_DRAINED" : "WORKER_UNDRAINED");
-  return events.map((event) => workerEvent(event, after, occasion));
+  return events.map((event) => {
+    const made = workerEvent(event, after, occasion);
+    return event === "WORKER_BLOCKED" ? { ...made, details: { ...made.details, ...why } } : made;
+  });
 }
 
 /** The last event of a job, which is deleted with it. */

@@ -55,3 +55,6 @@ export type AuditFilter = AuditTraits & {
 };
 
 export type AuditPage = { records: SealedRecord[]; next: number | null };
+
+/** Only the newest heads are worth keeping, because each covers everything before it. */
+export const headsMax = 1_000;

@@ -87,3 +87,6 @@ export class Candidates {
 function goesBefore(a: Queue, b: Queue): boolean {
   return isBetter(a.front!, b.front!);
 }
+
+/** One claim promotes no more jobs than this, so that it never takes long. */
+export const promotedMax = 1_000;

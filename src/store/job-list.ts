@@ -1,4 +1,5 @@
 import type { FailureClass, FailureDetail } from "../core/failure.ts";
+import type { Identity } from "../core/identity.ts";
 import type { JobRecord, JobState } from "../core/job.ts";
 import type { DamagedPart } from "./find-damage.ts";
 import type { DroppedSizes } from "./output-store.ts";
@@ -26,15 +27,29 @@ export const listedBytesMax = {
   isolation: 4096,
 } as const satisfies Partial<Record<keyof JobRecord, number>>;
 export type CutField = keyof typeof listedBytesMax;
+export const cutFields = Object.keys(listedBytesMax) as CutField[];
 
 export type JobPage = {
   jobs: ListedJob[];
+  /** Instead of `jobs`, if they were asked for as somebody sees them and the driver can write them so. */
+  shown?: ShownJobs;
   nextBefore: number | null;
   /** The jobs are as they were after this event, and before the next. */
   lastEventSeq: number;
 };
 
+/**
+ * Jobs as somebody sees them, in order: the JSON of one or several, with commas between them, or a job itself if more than
+ * the database is needed to show it.
+ */
+export type ShownJobs = (string | ListedJob)[];
+
+/** Writes jobs as this caller sees them, where they are read. */
+export type ShowJobs = (jobs: readonly ListedJob[], caller: Identity) => ShownJobs;
+
 export type JobFilter = {
+  /** The page is wanted as this caller sees it. */
+  shownTo?: Identity | undefined;
   tenantId?: string | undefined;
   userId?: string | undefined;
   /** Any of these. */
@@ -71,3 +86,12 @@ export const lookedJobsMax = 20_000;
 export const countedJobsMax = 10_000;
 /** What one page reads at most: below the 4 MiB that a gRPC client accepts by default. */
 export const pageBytesMax = 2 * 1024 ** 2;
+
+/** Counting stops here, because nobody needs the exact length of a longer queue. */
+export const aheadMax = 100_000;
+
+/** Clocks are set, so that a job may be some time older or newer than its neighbours. */
+export const clockSlackMs = 3_600_000;
+
+/** A document that is larger and has no summary is not read for a search. */
+export const searchedBytesMax = 4096;

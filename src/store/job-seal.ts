@@ -1,6 +1,7 @@
 import type { JobRecord } from "../core/job.ts";
 import { isTimeoutOfRetries } from "../core/retry.ts";
 import { checkSeal, sealDocument } from "../signing/mac.ts";
+import { KnownTexts } from "./known-texts.ts";
 
 type Routed = Pick<
   JobRecord,
@@ -84,18 +85,17 @@ function newerColumns(job: Routed): Record<string, unknown> {
   };
 }
 
+/**
+ * A list as JSON. Written field by field: the names that jobs share, and the key of their queue, which is long, are quoted
+ * once.
+ */
 function routingText(job: Routed, newer: Record<string, unknown>): string {
-  return JSON.stringify([
-    job.id,
-    job.tenantId,
-    job.userId,
-    job.type,
-    job.priority,
-    job.queueKey,
-    job.documentTimeoutSec,
-    job.maxAttempts,
-    job.documentSha256,
-    job.idempotencyKey,
-    ...(Object.keys(newer).length === 0 ? [] : [newer]),
-  ]);
+  const columns =
+    `${JSON.stringify(job.id)},${quoted.of(job.tenantId)},${quoted.of(job.userId)},${quoted.of(job.type)}` +
+    `,${job.priority},${quoted.of(job.queueKey)},${job.documentTimeoutSec},${job.maxAttempts}` +
+    `,${JSON.stringify(job.documentSha256)},${JSON.stringify(job.idempotencyKey)}`;
+  const added = JSON.stringify(newer);
+  return added === "{}" ? `[${columns}]` : `[${columns},${added}]`;
 }
+
+const quoted = new KnownTexts((text) => JSON.stringify(text));

@@ -5,6 +5,7 @@ export type NoticeMark = {
   ready: number;
   handedOver: number;
   signals: number;
+  workers: number;
   jobs: number;
   observed: number;
 };
@@ -14,6 +15,7 @@ export class NoticeBuilder {
   #ready: ReadyJobs[] = [];
   #handedOver: CommitNotice["handedOver"] = [];
   #signals: CommitNotice["signals"] = [];
+  #workers: CommitNotice["workers"] = [];
   #jobs: string[] = [];
   #observed: Observation[] = [];
 
@@ -40,6 +42,10 @@ export class NoticeBuilder {
     this.#signals.push({ workerId, jobId, signal });
   }
 
+  worker(workerId: string, { draining: isDraining } = { draining: false }): void {
+    this.#workers.push({ workerId, isDraining });
+  }
+
   job(jobId: string): void {
     this.#jobs.push(jobId);
   }
@@ -53,6 +59,7 @@ export class NoticeBuilder {
       ready: this.#ready.length,
       handedOver: this.#handedOver.length,
       signals: this.#signals.length,
+      workers: this.#workers.length,
       jobs: this.#jobs.length,
       observed: this.#observed.length,
     };
@@ -62,25 +69,29 @@ export class NoticeBuilder {
     this.#ready.length = mark.ready;
     this.#handedOver.length = mark.handedOver;
     this.#signals.length = mark.signals;
+    this.#workers.length = mark.workers;
     this.#jobs.length = mark.jobs;
     this.#observed.length = mark.observed;
   }
 
   /** The notice, or null if the commit concerns nobody; the builder is empty afterwards. */
   take(previousSeq: number, lastSeq: number): CommitNotice | null {
-    const silent =
-      lastSeq === previousSeq && this.#ready.length + this.#signals.length + this.#jobs.length === 0;
+    const lists = [this.#ready, this.#signals, this.#workers, this.#jobs];
+    const silent = lastSeq === previousSeq && lists.every(({ length }) => length === 0);
     const notice = {
       lastSeq,
       ready: summed(this.#ready),
       handedOver: this.#handedOver,
       signals: this.#signals,
+      workers: this.#workers,
       jobs: this.#jobs,
       observed: folded(this.#observed),
+      isAll: false,
     };
     this.#ready = [];
     this.#handedOver = [];
     this.#signals = [];
+    this.#workers = [];
     this.#jobs = [];
     this.#observed = [];
     return silent ? null : notice;

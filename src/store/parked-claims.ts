@@ -22,6 +22,10 @@ export class ParkedClaims {
     if (this.#claims.size < claimsMax) this.#claims.set(id, input);
   }
 
+  get isWaiting(): boolean {
+    return this.#claims.size > 0;
+  }
+
   has(id: string): boolean {
     return this.#claims.has(id);
   }

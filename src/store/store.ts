@@ -149,9 +149,9 @@ export type Store = AccessStore &
     pruneEvents(input: { throughSeq: number; limit: number }): Promise<{ removed: number }>;
 
     /**
-     * Called after each commit of this store that others may be waiting for; by then it can be read. It is a hint:
-     * commits of other stores on the database may be announced later, or not at all. Returns a function to stop
-     * listening.
+     * Called after each commit that others may be waiting for; by then it can be read. Commits of this store are
+     * announced at once; those of other stores on the database, if there can be any, within about a second. Returns a
+     * function to stop listening.
      */
     onCommit(listener: (notice: CommitNotice) => void): () => void;
     /**
@@ -162,8 +162,8 @@ export type Store = AccessStore &
     /** Which database this is (a copy is the same), and the number of the last event that was ever written. */
     getDatabase(): Promise<{ id: string; lastSeq: number }>;
 
-    /** Rejects with STORE_UNAVAILABLE if the database does not answer. */
-    ping(): Promise<{ schemaVersion: number; jobs: Record<JobState, number> }>;
+    /** Rejects with STORE_UNAVAILABLE if the database does not answer. `server` is what it is, such as "PostgreSQL 15.4". */
+    ping(): Promise<{ schemaVersion: number; server: string; jobs: Record<JobState, number> }>;
     close(): Promise<void>;
   };
 
@@ -203,10 +203,11 @@ export type RecallInput = {
   origin: Origin | null;
 };
 
-/** One signature of a worker over one receipt, or over a list of hashes of receipts. */
+/** One signature of a worker over one receipt, or over a list of hashes of receipts, with the receipts themselves. */
 export type ReceiptSignature = {
   /** SHA-256 of the text. */
   id: string;
+  /** What was signed, and below it a line for each receipt. */
   text: string;
   signature: string;
   workerId: string;
@@ -287,6 +288,8 @@ export type QueueSummary = {
 
 export type EventFilter = {
   afterSeq: number;
+  /** Looks no further than this, which bounds a read that finds little. */
+  throughSeq?: number;
   limit: number;
   tenantId?: string;
   /** Only events of jobs that this user owns. */
@@ -306,8 +309,12 @@ export type CommitNotice = {
   handedOver: { claimId: string; claimed: ClaimedJob[] }[];
   /** Workers that must be told of a cancel, or of a lease that they have lost. */
   signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
-  /** Jobs with new events in the log. */
+  /** Workers that were registered anew, blocked, drained or removed, or may go on: what waits for them has to return. */
+  workers: { workerId: string; isDraining: boolean }[];
+  /** Jobs with new events in the log; those of other stores by the last eight characters of their ids. */
   jobs: string[];
   /** What statistics count of this commit. */
   observed: Observation[];
+  /** Other stores have written more than is said here: whoever waits for anything looks again. */
+  isAll: boolean;
 };

@@ -1,10 +1,37 @@
-import type { LoggedEvent, Origin } from "../core/events.ts";
+import type { LoggedEvent, NewEvent, Origin } from "../core/events.ts";
 
 /** An event as a database stores it: details and origin are JSON text. */
 export type StoredEvent = Omit<LoggedEvent, "details" | "origin"> & {
   details: string;
   origin: string | null;
 };
+
+/** An event as it will be stored under this number. One without a job has no number within a job. */
+export function storedEvent(event: NewEvent & { jobSeq?: number | null }, seq: number): StoredEvent {
+  return {
+    seq,
+    jobSeq: event.jobSeq ?? null,
+    event: event.event,
+    ts: event.ts,
+    tenantId: event.tenantId,
+    jobId: event.jobId,
+    ownerId: event.ownerId,
+    details: JSON.stringify(event.details),
+    origin: event.origin === null ? null : originText(event.origin),
+  };
+}
+
+/** The events of one act come from one place. */
+const originTexts = new WeakMap<Origin, string>();
+
+function originText(origin: Origin): string {
+  let text = originTexts.get(origin);
+  if (text === undefined) {
+    text = JSON.stringify(origin);
+    originTexts.set(origin, text);
+  }
+  return text;
+}
 
 export function readEvent(stored: StoredEvent): LoggedEvent {
   return readWith(stored, JSON.parse);

@@ -1,5 +1,6 @@
 import type { JobState, NewJob } from "../core/job.ts";
-import { mayWait } from "../core/quota.ts";
+import { mayWait, queuesAllowed } from "../core/quota.ts";
+import type { QueueBook } from "./queue-book.ts";
 import type { SubmitOutcome } from "./store.ts";
 
 /** What a store knows about a job that was submitted under the same name before. */
@@ -7,11 +8,30 @@ export type KnownJob = { id: string; userId: string; status: JobState; requestHa
 
 type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"][number];
 
+/** The refusal of a batch by the quota of a tenant, or null. */
+export function refusalByQuota(
+  book: QueueBook,
+  { jobs, maxPending }: { jobs: NewJob[]; maxPending: number | null },
+  isKnown: (job: NewJob) => boolean,
+): SubmitOutcome | null {
+  const pendingOf = (tenantId: string): number => book.tenant(tenantId).pending;
+  const overPending = maxPending === null ? null : checkPending(jobs, maxPending, { pendingOf, isKnown });
+  return (
+    overPending ??
+    checkQueues(jobs, {
+      waitingOf: (tenantId) => book.tenant(tenantId).waiting.size,
+      isWaiting: (queueKey) => (book.byKey(queueKey)?.pending ?? 0) > 0,
+      allowed: (tenantId) => queuesAllowed(book.quota(tenantId)),
+      isKnown,
+    })
+  );
+}
+
 /**
  * The refusal of a batch that would exceed a tenant's quota, or null. Jobs that already exist cost nothing, so that a
  * request can be repeated when the quota is used up; whether they exist is checked only when it matters.
  */
-export function checkPending(
+function checkPending(
   jobs: NewJob[],
   maxPending: number,
   look: { pendingOf(tenantId: string): number; isKnown(job: NewJob): boolean },
@@ -31,7 +51,7 @@ export function checkPending(
  * The refusal of a batch that would make more queues of a tenant hold jobs than it may have, or null. Each of them costs
  * memory, and time of the claims of that tenant.
  */
-export function checkQueues(
+function checkQueues(
   jobs: NewJob[],
   look: {
     waitingOf(tenantId: string): number;

@@ -6,6 +6,9 @@ import type { ChangeRules } from "../core/outcome.ts";
 import type { Capability, WorkerFacts } from "../core/queue-key.ts";
 import type { WorkerOwner } from "./worker-owner.ts";
 
+/** `evidence` is the record in the audit trail that led to the block. */
+export type BlockReason = { reason: string; evidence: number };
+
 /** The part of the store that knows the workers: their registration, heartbeats and metrics. */
 export type WorkerStore = {
   /**
@@ -31,10 +34,10 @@ export type WorkerStore = {
     origin: Origin | null;
   }): Promise<WorkerRecord | null>;
   /**
-   * Blocks a worker on evidence against it. It is known from then on, even if it is not registered: it must not escape
-   * by leaving before it is blocked. False if it was blocked already.
+   * Blocks a worker on evidence against it, and records which. It is known from then on, even if it is not registered: it
+   * must not escape by leaving before it is blocked. False if it was blocked already.
    */
-  blockWorker(input: { workerId: string; nowMs: number }): Promise<boolean>;
+  blockWorker(input: { workerId: string; why: BlockReason; nowMs: number }): Promise<boolean>;
   /**
    * Its jobs are treated as if their leases had expired. A blocked worker only becomes inactive: it stays known, with its
    * block, until somebody unblocks it.
@@ -120,3 +123,6 @@ export function heartbeatAnswer(
     blocked,
   };
 }
+
+/** One act retires no more workers than this; a whole fleet that goes silent is retired over several acts. */
+export const retiredMax = 500;

@@ -129,12 +129,13 @@ export function describeAudit(create: () => StoreUnderTest): void {
 
   describe("a reader of the audit trail without a hub", () => {
     const scene = useScene(create);
-    const rows = (afterSeq = 0) => {
-      const reader = scene().under.openAuditReader();
+    const rows = async (afterSeq = 0) => {
+      const reader = await scene().under.openAuditReader();
       try {
-        return { rows: [...reader.rows(afterSeq)], marks: reader.marks(), lastSeq: reader.lastSeq() };
+        const found = await Array.fromAsync(reader.rows(afterSeq));
+        return { rows: found, marks: await reader.marks(), lastSeq: await reader.lastSeq() };
       } finally {
-        reader.close();
+        await reader.close();
       }
     };
     /** Does the record still have the hash that it was sealed with? */
@@ -147,7 +148,7 @@ export function describeAudit(create: () => StoreUnderTest): void {
     it("finds every event beside its seal, in order, and those that have none yet", async () => {
       for (let count = 0; count < 3; count++) await scene().submit();
       await scene().under.tamper.removeSeals(2);
-      const found = rows();
+      const found = await rows();
       expect(found.lastSeq).toBe(3);
       expect(found.rows.map(({ seq, seal }) => [seq, seal !== null])).toEqual([
         [1, true],
@@ -155,7 +156,7 @@ export function describeAudit(create: () => StoreUnderTest): void {
         [3, false],
       ]);
       expect(holds(found.rows[0]!, undefined) && holds(found.rows[1]!, found.rows[0])).toBe(true);
-      expect(rows(2).rows.map(({ seq }) => seq)).toEqual([3]);
+      expect((await rows(2)).rows.map(({ seq }) => seq)).toEqual([3]);
     });
 
     it("A9: continues the chain after numbers that were skipped, and never gives them", async () => {
@@ -167,7 +168,7 @@ export function describeAudit(create: () => StoreUnderTest): void {
       // Once more changes nothing.
       await scene().store.skipEvents({ throughSeq: 40, hash: "other" });
       await scene().submit();
-      const found = rows(1);
+      const found = await rows(1);
       expect(found.rows.map(({ seq, event }) => [seq, event !== null])).toEqual([
         [50, false],
         [51, true],
@@ -181,14 +182,14 @@ export function describeAudit(create: () => StoreUnderTest): void {
 
     it("finds what was edited, even where it still means the same, and what was taken away", async () => {
       for (let count = 0; count < 3; count++) await scene().submit();
-      const { details } = rows().rows[0]!.event!;
+      const { details } = (await rows()).rows[0]!.event!;
       await scene().under.tamper.editEvent(1, JSON.stringify(details, null, 1));
       await scene().under.tamper.removeEvent(3);
-      const [first, second, third] = rows().rows;
+      const [first, second, third] = (await rows()).rows;
       expect(holds(first!, undefined)).toBe(false);
       expect(holds(second!, first)).toBe(true);
       expect(third).toMatchObject({ seq: 3, event: null, seal: { severity: "LOW" } });
-      expect(rows().lastSeq).toBe(3);
+      expect((await rows()).lastSeq).toBe(3);
     });
   });
 }

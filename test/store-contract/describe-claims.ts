@@ -117,6 +117,13 @@ export function describeClaims(create: () => StoreUnderTest): void {
       expect(rest.claimed).toHaveLength(2);
     });
 
+    it("takes a job that has just become due, although a later one was claimed before", async () => {
+      const id = await scene().submit({ runAt: scene().nowMs + 500 });
+      await scene().submitAndClaim();
+      scene().nowMs += 500;
+      expect((await scene().claimUpTo(1)).claimed.map(({ job }) => job.id)).toEqual([id]);
+    });
+
     it("takes the highest priority first, and the oldest among equals, across queues", async () => {
       const old = await scene().submit({ priority: 5, facts: { tags: ["a"] } });
       const young = await scene().submit({ priority: 5 });

@@ -70,6 +70,7 @@ export function describeEvents(create: () => StoreUnderTest): void {
       const read = (filter: object) => scene().store.readEvents({ afterSeq: 0, limit: 99, ...filter });
       expect(await read({ afterSeq: 3 })).toHaveLength(1);
       expect(await read({ limit: 2 })).toHaveLength(2);
+      expect((await read({ afterSeq: 1, throughSeq: 3 })).map(({ seq }) => seq)).toEqual([2, 3]);
       expect(await read({ tenantId: "acme" })).toHaveLength(2);
       expect(await read({ tenantId: "acme", ownerId: "u2" })).toEqual([]);
       expect(await read({ ownerId: "u2" })).toHaveLength(2);
@@ -101,8 +102,10 @@ export function describeEvents(create: () => StoreUnderTest): void {
           ready: [],
           handedOver: [],
           signals: [],
+          workers: [],
           jobs: [claimed.job.id],
           observed: [expect.anything()],
+          isAll: false,
         },
       ]);
     });

@@ -130,12 +130,24 @@ export function describeHandOver(create: () => StoreUnderTest): void {
       expect(lastNotice()).toEqual({ jobs: [["c1", [high.id]]], left: 1 });
     });
 
-    it("is woken instead when somebody else has written to the database", async () => {
+    it("gets the job of the highest priority first, whatever was claimed just before", async () => {
+      await scene().register({ id: "w1" });
+      await scene().submitAndClaim({ priority: 5 });
+      await park("c1", "w1", { max: 1 });
+      const [usual, high] = [scene().newJob({ priority: 5 }), scene().newJob({ priority: 9 })];
+      await scene().submitAll([usual, high]);
+      expect(lastNotice()).toEqual({ jobs: [["c1", [high.id]]], left: 1 });
+      expect((await scene().claimUpTo(2)).claimed.map(({ job }) => job.id)).toEqual([usual.id]);
+    });
+
+    it("is handed the job, or woken for it, when somebody else has written to the database", async () => {
       await park("c1", "w1");
       const other = await scene().openAnother();
       await other.setQueuePaused({ type: "other", paused: true, nowMs: nowMs(), origin });
-      await scene().submit();
-      expect(lastNotice()).toEqual({ jobs: [], left: 1 });
+      const id = await scene().submit();
+      const { handedOver, ready } = scene().notices.find(({ jobs }) => jobs.includes(id))!;
+      const given = handedOver.flatMap(({ claimed }) => claimed.map(({ job }) => job.id));
+      expect([...given, ...ready.map(({ count }) => count)]).toHaveLength(1);
     });
   });
 }

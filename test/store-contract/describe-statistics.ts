@@ -47,6 +47,19 @@ export function describeStatistics(create: () => StoreUnderTest): void {
       expect(await read(hourMs)).toEqual([[base, 7]]);
     });
 
+    it("are added by two hubs at once, to periods that neither has begun", async () => {
+      scene().nowMs = base;
+      const another = await scene().openAnother();
+      const tenants = ["acme", "other", null];
+      const of = (names: (string | null)[]) =>
+        names.map((tenantId) => ({ tenantId, start: base, period: submitted(1) }));
+      await Promise.all([
+        scene().store.addStatistics({ periods: of(tenants), nowMs: base }),
+        another.addStatistics({ periods: of(tenants.toReversed()), nowMs: base }),
+      ]);
+      for (const tenantId of tenants) expect(await read(hourMs, tenantId)).toEqual([[base, 2]]);
+    });
+
     it("are apart for each tenant, and for all together", async () => {
       await add(base, 1);
       await add(base, 2, "other");

@@ -56,6 +56,22 @@ export function describeSubmits(create: () => StoreUnderTest): void {
       expect((await scene().submitAll([ofType("a")])).kind).toBe("too_many_queues");
     });
 
+    it("limits the queues of a tenant over all stores, also when two of them open one at the same time", async () => {
+      const { store, nowMs } = scene();
+      const another = await scene().openAnother();
+      for (let n = 0; n < 5; n++) {
+        const tenantId = `t${n}`;
+        await store.putQuota({ tenantId, quota: { max_queues: 1 }, nowMs, origin });
+        const outcomes = await Promise.all(
+          [store, another].map((one, index) => {
+            const jobs = [scene().newJob({ tenantId, type: `type-${index}` })];
+            return one.submitJobs({ jobs, maxPending: null, origin });
+          }),
+        );
+        expect(outcomes.map(({ kind }) => kind).sort()).toEqual(["accepted", "too_many_queues"]);
+      }
+    });
+
     it("fills the quota to the last job and counts each tenant apart", async () => {
       await scene().submit({ tenantId: "other" });
       const outcome = await scene().submitAll([scene().newJob(), scene().newJob()], 2);

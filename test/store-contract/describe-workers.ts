@@ -130,7 +130,8 @@ export function describeWorkers(create: () => StoreUnderTest): void {
     });
 
     it("A3: are blocked on evidence even if they have gone, and come back blocked", async () => {
-      const block = () => scene().store.blockWorker({ workerId: "w1", nowMs: scene().nowMs });
+      const why = { reason: "INVALID_SIGNATURE: it does not verify", evidence: 7 };
+      const block = () => scene().store.blockWorker({ workerId: "w1", why, nowMs: scene().nowMs });
       expect(await block()).toBe(true);
       expect(await block()).toBe(false);
       expect(await scene().store.listWorkers()).toMatchObject([
@@ -140,6 +141,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({ blocked: true, slots: 3 });
       const events = await scene().store.readEvents({ afterSeq: 0, limit: 9 });
       expect(events.map(({ event }) => event)).toEqual(["WORKER_BLOCKED", "WORKER_REGISTERED"]);
+      expect(events[0]!.details).toEqual({ worker_id: "w1", name: null, ...why });
     });
 
     it("A1: belong to the tenant that registered or enrolled them, whoever comes first", async () => {

@@ -114,6 +114,8 @@ export function fail(job: ModelJob, code: Failure, nowMs: number): Answer {
 
 export function release(job: ModelJob, nowMs: number): Answer {
   if (job.cancelAt !== null) return end(job, "failed", "CANCELLED");
+  // The only attempt that it is allowed has begun.
+  if (job.state === "running" && job.maxAttempts === 1) return fail(job, "WORKER_DISCONNECTED", nowMs);
   if (job.releases === 9) return fail(job, "WORKER_DISCONNECTED", nowMs);
   job.releases++;
   job.charged--;

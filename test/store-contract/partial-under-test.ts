@@ -11,9 +11,7 @@ type Parts = Partial<Omit<StoreUnderTest, "open" | "tamper">> & {
 export function partialUnderTest({ open, tamper = {}, ...rest }: Parts): StoreUnderTest {
   return {
     open: async () => partialStore(await open()),
-    openAuditReader: () => {
-      throw missing("openAuditReader");
-    },
+    openAuditReader: () => Promise.reject(missing("openAuditReader")),
     remove: async () => {},
     ...rest,
     tamper: { ...rejections(tamperVerbs), ...tamper },

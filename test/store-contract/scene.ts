@@ -54,7 +54,10 @@ export class Scene {
   constructor(under: StoreUnderTest, store: Store) {
     this.under = under;
     this.store = store;
-    store.onCommit((notice) => this.notices.push(notice));
+    // That somebody else has written may be said at any moment.
+    store.onCommit((notice) => {
+      if (!notice.isAll) this.notices.push(notice);
+    });
   }
 
   async reopen(): Promise<void> {

@@ -5,7 +5,7 @@ import { resultOf, Scene } from "./scene.ts";
 import { withDatabase } from "./sqlite-tamper.ts";
 import { sqliteUnderTest } from "./sqlite-under-test.ts";
 
-const pageBytes = 4_096;
+const pageBytes = 8_192;
 const scenes: Scene[] = [];
 
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
@@ -40,6 +40,22 @@ describe("the SQLite driver opens", () => {
       ...unavailable,
       message: expect.stringContaining("schema 999"),
     });
+    await under.remove();
+  });
+
+  it("no database of another program, in which nothing is changed", async () => {
+    const under = newSqliteUnderTest();
+    const names = ["a", "b", "c", "d", "e", "f", "g"];
+    withDatabase(under.path, (database) => {
+      for (const name of names) database.exec(`CREATE TABLE ${name} (x)`);
+      database.exec("CREATE VIEW h AS SELECT * FROM a; PRAGMA user_version = 3");
+    });
+    const before = readFileSync(under.path);
+    await expect(under.open()).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: `the file ${under.path} belongs to another program; it holds a, b, c, d, e and 3 more; name a file that does not exist yet`,
+    });
+    expect(readFileSync(under.path).equals(before)).toBe(true);
     await under.remove();
   });
 

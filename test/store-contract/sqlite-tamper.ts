@@ -17,6 +17,13 @@ export function sqliteTamper(path: string): Tamper {
         jobId,
       ),
     editDocument: (jobId, document) => run(`UPDATE documents SET document = ? ${ofJob}`, document, jobId),
+    editInDocument: async (jobId, from, to) =>
+      withDatabase(path, (database) => {
+        const edit = `UPDATE documents SET document = replace(document, ?1, ?2)
+          WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?3) AND instr(document, ?1) > 0`;
+        const { changes } = database.prepare(edit).run(from, to, jobId);
+        if (changes !== 1) throw new Error(`the document of ${jobId} does not contain ${from}`);
+      }),
     removeDocument: (jobId) => run(`DELETE FROM documents ${ofJob}`, jobId),
     swapDocuments: async (jobId, otherId) =>
       withDatabase(path, (database) => {
@@ -33,6 +40,8 @@ export function sqliteTamper(path: string): Tamper {
     editEvent: (seq, details) => run("UPDATE events SET details = ? WHERE seq = ?", details, seq),
     removeEvent: (seq) => run("DELETE FROM events WHERE seq = ?", seq),
     removeSeals: (afterSeq) => run("DELETE FROM audit_seals WHERE seq > ?", afterSeq),
+    dropOutput: (jobId) =>
+      run("UPDATE jobs SET output_bytes = 0, output_dropped_through = attempt WHERE id = ?", jobId),
   };
 }
 

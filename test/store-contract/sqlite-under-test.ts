@@ -36,7 +36,7 @@ export function newSqliteUnderTest(
   return {
     path,
     open: () => openStore({ path, macKey, ...settings }),
-    openAuditReader: () => openAuditReader(path),
+    openAuditReader: async () => openAuditReader(path),
     tamper: sqliteTamper(path),
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   };

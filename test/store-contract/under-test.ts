@@ -6,7 +6,7 @@ import type { Store } from "../../src/store/store.ts";
 export type StoreUnderTest = {
   open(): Promise<Store>;
   /** For whoever checks the audit trail without a hub. */
-  openAuditReader(): AuditReader;
+  openAuditReader(): Promise<AuditReader>;
   tamper: Tamper;
   remove(): Promise<void>;
 };
@@ -15,10 +15,12 @@ export type StoreUnderTest = {
 export type Tamper = {
   editJob<Field extends SealedField>(jobId: string, field: Field, value: JobRecord[Field]): Promise<void>;
   /** Replaces a text that only the hub writes. */
-  editText(jobId: string, field: "result" | "failHistory" | "retryCounts", text: string): Promise<void>;
+  editText(jobId: string, field: TextField, text: string): Promise<void>;
   /** Puts a job into the queue that another one is in. */
   moveJob(jobId: string, toQueueOf: string): Promise<void>;
   editDocument(jobId: string, document: string): Promise<void>;
+  /** Replaces a part of the document; throws if the document does not contain it. */
+  editInDocument(jobId: string, from: string, to: string): Promise<void>;
   /** Takes the document away, and its seal with it. */
   removeDocument(jobId: string): Promise<void>;
   /** Two jobs exchange their documents and the seals. */
@@ -31,19 +33,25 @@ export type Tamper = {
   removeEvent(seq: number): Promise<void>;
   /** Takes away the seals after this one, as if an earlier version had not come to them. */
   removeSeals(afterSeq: number): Promise<void>;
+  /** Notes that the output of all attempts so far was dropped to save space. */
+  dropOutput(jobId: string): Promise<void>;
 };
+
+type TextField = "result" | "failHistory" | "retryCounts" | "isolation" | "usage";
 
 export const tamperVerbs = [
   "editJob",
   "editText",
   "moveJob",
   "editDocument",
+  "editInDocument",
   "removeDocument",
   "swapDocuments",
   "editReceipt",
   "editEvent",
   "removeEvent",
   "removeSeals",
+  "dropOutput",
 ] as const satisfies (keyof Tamper)[];
 
 /** The fields of a record that its seal covers beside the document, but for the queue. */

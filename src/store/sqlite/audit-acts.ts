@@ -1,7 +1,7 @@
 import type { EventKind } from "../../core/events.ts";
 import { type ChainSeal, chainEvents, sealedRecord } from "../audit-chain.ts";
 import type { SealedRecord } from "../audit-record.ts";
-import type { AuditFilter, AuditMark, AuditPage } from "../audit-store.ts";
+import { type AuditFilter, type AuditMark, type AuditPage, headsMax } from "../audit-store.ts";
 import type { StoredEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
 import type { SqlValue } from "./connection.ts";
@@ -36,9 +36,6 @@ function lastSeal(context: Context): ChainSeal | null {
     "SELECT seq, severity, hash FROM audit_seals ORDER BY seq DESC LIMIT 1",
   );
 }
-
-/** Only the newest heads are worth keeping, because each covers everything before it. */
-const headsMax = 1_000;
 
 export function saveAuditMark(context: Context, { mark }: { mark: AuditMark }): void {
   context.sql.run(

@@ -1,5 +1,5 @@
 import type { JobRecord } from "../../core/job.ts";
-import { Candidates, type ReadPage } from "../claim-candidates.ts";
+import { Candidates, promotedMax, type ReadPage } from "../claim-candidates.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../deal-jobs.ts";
 import type { Candidate } from "../queue-book.ts";
 import type { ClaimInput, ClaimOutcome } from "../store.ts";
@@ -9,9 +9,6 @@ import { refuseInLockdown } from "./lockdown-acts.ts";
 import { promoteDue } from "./promote-jobs.ts";
 import { isDamage } from "./sqlite-error.ts";
 import { writeJob } from "./write-job.ts";
-
-/** One claim promotes no more jobs than this, so that it never takes long. */
-const promotedMax = 1_000;
 
 /** Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. */
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { refuseForeignFile } from "./foreign-file.ts";
 import { refuseUnsafeSqlite } from "./sqlite-version.ts";
 
 export type SqlValue = SQLInputValue;
@@ -10,7 +11,8 @@ export class Connection {
   readonly #statements = new Map<string, StatementSync>();
   readonly #rowStatements = new Map<string, StatementSync>();
 
-  constructor(path: string, busyTimeoutMs: number, { isReader = false } = {}) {
+  /** With `isOfHub`, a file of another program is refused before anything is changed in it. */
+  constructor(path: string, busyTimeoutMs: number, { isReader = false, isOfHub = false } = {}) {
     if (!isReader) makePrivate(path);
     this.#database = new DatabaseSync(path, {
       timeout: busyTimeoutMs,
@@ -20,6 +22,7 @@ export class Connection {
     });
     try {
       refuseUnsafeSqlite(this.first<{ version: string }>("SELECT sqlite_version() AS version")!.version);
+      if (isOfHub) refuseForeignFile(this.#database, path);
       this.#database.exec(isReader ? readerSettings : settings);
     } catch (error) {
       this.#database.close();
@@ -76,10 +79,13 @@ export class Connection {
 }
 
 /**
- * FULL, because NORMAL may lose answered commits in a power failure. With a checkpoint every 4,000 pages (16 MB), a
- * page that many commits touched is written once and not each time; the log file is truncated to 64 MB.
+ * FULL, because NORMAL may lose answered commits in a power failure. With a checkpoint every 4,000 pages (32 MB), a
+ * page that many commits touched is written once and not each time; the log file is truncated to 64 MB. A new database has
+ * pages of 8 KiB, because a commit writes each page by itself: with 4 KiB, which older databases keep, a batch of jobs
+ * fills more of them.
  */
 const settings = `
+  PRAGMA page_size = 8192;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA wal_autocheckpoint = 4000;

@@ -40,6 +40,11 @@ export class Database {
     }
   }
 
+  /** The connection, for what does not depend on memory. Throws STORE_UNAVAILABLE if the database cannot be opened. */
+  connection(): Connection {
+    return (this.#context ?? this.context()).sql;
+  }
+
   /** The transaction is lost; makes sure that the next one starts from the file. */
   recover(error: unknown): void {
     this.#writeFailed = true;
@@ -81,7 +86,7 @@ export class Database {
 
   #open(): Context {
     this.#guard?.checkDatabase();
-    const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs);
+    const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs, { isOfHub: true });
     try {
       this.schemaVersion = migrate(sql, this.failpoint);
       const context = this.#refresh(sql);

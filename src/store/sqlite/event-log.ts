@@ -1,7 +1,7 @@
-import type { LoggedEvent, NewEvent, Origin } from "../../core/events.ts";
+import type { LoggedEvent, NewEvent } from "../../core/events.ts";
 import { type ChainSeal, sealEvent } from "../audit-chain.ts";
 import type { EventFilter } from "../store.ts";
-import { readEvent, type StoredEvent } from "../stored-event.ts";
+import { readEvent, type StoredEvent, storedEvent } from "../stored-event.ts";
 import { Conditions } from "./conditions.ts";
 import type { Context } from "./context.ts";
 import type { ReadContext } from "./read-context.ts";
@@ -15,17 +15,7 @@ const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner
  */
 export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
   const prevHash = context.chain.end(context.sql);
-  const stored: StoredEvent = {
-    seq: context.tallies.add("event_seq", 1),
-    jobSeq: event.jobSeq ?? null,
-    event: event.event,
-    ts: event.ts,
-    tenantId: event.tenantId,
-    jobId: event.jobId,
-    ownerId: event.ownerId,
-    details: JSON.stringify(event.details),
-    origin: event.origin === null ? null : originText(event.origin),
-  };
+  const stored = storedEvent(event, context.tallies.add("event_seq", 1));
   insertEvent(context, stored);
   if (prevHash === null) return;
   const seal = sealEvent(stored, prevHash);
@@ -40,18 +30,6 @@ function insertEvent({ sql }: Context, event: StoredEvent): void {
 
 export function insertSeal({ sql }: Context, { seq, severity, hash }: ChainSeal): void {
   sql.run("INSERT INTO audit_seals (seq, severity, hash) VALUES (?, ?, ?)", seq, severity, hash);
-}
-
-/** The events of one act come from one place. */
-const originTexts = new WeakMap<Origin, string>();
-
-function originText(origin: Origin): string {
-  let text = originTexts.get(origin);
-  if (text === undefined) {
-    text = JSON.stringify(origin);
-    originTexts.set(origin, text);
-  }
-  return text;
 }
 
 /** Events from outside a change. An event of a known job takes that job's next number. */
@@ -80,6 +58,7 @@ export const eventColumns = `seq, ts, event, tenant_id AS tenantId, job_id AS jo
 
 export function readEvents(context: ReadContext, filter: EventFilter): LoggedEvent[] {
   const conditions = new Conditions().add("seq > ?", filter.afterSeq);
+  conditions.add("seq <= ?", filter.throughSeq);
   conditions.add("tenant_id = ?", filter.tenantId);
   conditions.add("owner_id = ?", filter.ownerId);
   conditions.add("job_id = ?", filter.jobId);

@@ -1,5 +1,5 @@
 import { canonicalize } from "../../signing/canonical.ts";
-import { type JobFilter, lookedJobsMax } from "../job-list.ts";
+import { clockSlackMs, type JobFilter, lookedJobsMax, searchedBytesMax } from "../job-list.ts";
 import type { SqlValue } from "./connection.ts";
 import { type Path, pathsOf } from "./job-paths.ts";
 import { knownCount } from "./owner-totals.ts";
@@ -43,9 +43,6 @@ function textOf({ from, fixed }: Path): string {
 
 type Bounds = { first: number; before: number };
 
-/** Clocks are set, so that a job may be some time older or newer than its neighbours. */
-const clockSlackMs = 3_600_000;
-
 /** Jobs are numbered in the order of their creation, so times can be looked up like numbers. */
 function boundsOf(context: ReadContext, { since, until, before }: JobFilter): Bounds {
   const last = before ?? Number.MAX_SAFE_INTEGER;
@@ -69,9 +66,6 @@ function firstSince(context: ReadContext, timeMs: number): number {
   }
   return low;
 }
-
-/** A document that is larger and has no summary is not read for a search. */
-const searchedBytesMax = 4096;
 
 /** First the whole text, which takes little time; its commands are looked at only if it contains the words. */
 const isInCommand = `EXISTS (

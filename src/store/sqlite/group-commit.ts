@@ -57,8 +57,8 @@ function splitGroup(database: Database, group: Request[]): Group {
 }
 
 function writeGroup(database: Database, group: Request[], ms = groupMs, run: Run = runTogether): Group {
-  database.context().sql.run("BEGIN IMMEDIATE");
-  // Checked again now that nobody else can write: memory must agree with what this transaction sees.
+  database.connection().run("BEGIN IMMEDIATE");
+  // Asked for now that nobody else can write: memory must agree with what this transaction sees.
   const context = database.context();
   const seqBefore = context.tallies.get("event_seq");
   const answers = run(context, group, ms);

@@ -1,23 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { WritError } from "../../core/errors.ts";
 import { checkValueOf } from "../../signing/mac.ts";
+import { refuseMoved } from "../database-copy.ts";
+import { type DatabaseIdentity, isSealedBy, otherKeys } from "../database-identity.ts";
 import { isSealed } from "../job-seal.ts";
 import type { Connection } from "./connection.ts";
 import type { Context } from "./context.ts";
+import { getMove } from "./database-move.ts";
 import { loadJobs } from "./job-row.ts";
 import { loadSealed } from "./reseal-job.ts";
 
-type Identity = { id: string; key_check: string };
-
 /**
  * Gives the database an id when it is opened for the first time. Throws if its documents are sealed with another key:
- * every job would then look forged.
+ * every job would then look forged; or if the database was moved elsewhere.
  */
 export function openIdentity(context: Context, path: string): void {
   const { sql, macKey } = context;
+  refuseMoved(getMove(sql));
   const known = readIdentity(sql);
   if (known !== null) {
-    if (known.key_check !== checkValueOf(macKey, known.id)) throw otherKeys(path);
+    if (!isSealedBy(macKey, known)) throw otherKeys(path);
     return;
   }
   // A database of an earlier version has no check value, but perhaps documents.
@@ -36,8 +37,9 @@ export function getDatabase({ sql, tallies }: Context): { id: string; lastSeq: n
   return { id: readIdentity(sql)!.id, lastSeq: tallies.get("event_seq") };
 }
 
-function readIdentity(sql: Connection): Identity | null {
-  return sql.first<Identity>("SELECT id, key_check FROM database_identity");
+/** Null if no hub has opened it yet. */
+export function readIdentity(sql: Connection): DatabaseIdentity | null {
+  return sql.first<DatabaseIdentity>("SELECT id, key_check FROM database_identity");
 }
 
 /** One intact seal among these proves the key. */
@@ -50,11 +52,4 @@ function hasForeignSeals(context: Context): boolean {
     return sealed !== null && isSealed(context.macKey, job, sealed.document, sealed.mac);
   });
   return jobs.length > 0 && !isOurs;
-}
-
-function otherKeys(path: string): WritError {
-  return new WritError(
-    "KEY_REJECTED",
-    `the database ${path} belongs to a hub with other keys; give this hub the same keys (WRIT_KEYS_DIR), or another SQLITE_PATH`,
-  );
 }

@@ -28,9 +28,9 @@ const byIds: Path = {
 
 /** The parts of the index `jobs_by_id_end`, from the first job to the last. */
 const parts = `(WITH RECURSIVE parts (part) AS (
-    SELECT min(seq) >> 10 FROM jobs
+    SELECT min(seq) >> 7 FROM jobs
     UNION ALL
-    SELECT part + 1 FROM parts WHERE part < (SELECT max(seq) >> 10 FROM jobs)
+    SELECT part + 1 FROM parts WHERE part < (SELECT max(seq) >> 7 FROM jobs)
   ) SELECT part FROM parts)`;
 
 function idPaths(idPart: string): Paths {
@@ -40,7 +40,7 @@ function idPaths(idPart: string): Paths {
   };
   const byEnd = {
     from: `${parts} CROSS JOIN jobs INDEXED BY jobs_by_id_end`,
-    fixed: `seq >> 10 = part AND substr(id, -6) = substr(?16, -6) AND substr(id, -length(?16)) = ?16`,
+    fixed: `seq >> 7 = part AND substr(id, -6) = substr(?16, -6) AND substr(id, -length(?16)) = ?16`,
   };
   // A whole id is its own beginning and end.
   const isWhole = idPart.length >= idCharsMax;

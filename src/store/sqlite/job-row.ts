@@ -1,69 +1,18 @@
 import type { Effects, Readiness } from "../../core/effects.ts";
 import type { JobRecord } from "../../core/job.ts";
+import { columnOf, type StoredField } from "../job-columns.ts";
+import { readRecord, recordFields } from "../stored-record.ts";
 import type { Connection, SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
 import type { QueueKeys } from "./read-context.ts";
 
-type Column = Exclude<keyof JobRecord, "queueKey">;
-
-/** The column of each field of a record, in the order of `jobColumns` and of a row. */
-export const columnOf = {
-  seq: "seq",
-  id: "id",
-  tenantId: "tenant_id",
-  userId: "user_id",
-  type: "type",
-  priority: "priority",
-  documentSha256: "document_sha256",
-  idempotencyKey: "idempotency_key",
-  requestHash: "request_hash",
-  status: "status",
-  attempt: "attempt",
-  attempts: "attempts",
-  maxAttempts: "max_attempts",
-  attemptsChosen: "attempts_chosen",
-  limitsDefaulted: "limits_defaulted",
-  timeoutSec: "timeout_sec",
-  documentTimeoutSec: "document_timeout_sec",
-  releases: "releases",
-  retryCounts: "retry_counts",
-  queueTtlSec: "queue_ttl_sec",
-  createdAt: "created_at",
-  runAt: "run_at",
-  claimedAt: "claimed_at",
-  startedAt: "started_at",
-  heartbeatAt: "heartbeat_at",
-  completedAt: "completed_at",
-  cancelRequestedAt: "cancel_requested_at",
-  workerId: "worker_id",
-  leaseTokenHash: "lease_token_hash",
-  leaseKeyId: "lease_key_id",
-  leaseExpiresAt: "lease_expires_at",
-  deadlineAt: "deadline_at",
-  result: "result",
-  resultHash: "result_hash",
-  resultKey: "result_key",
-  partialResult: "partial_result",
-  exitCode: "exit_code",
-  progress: "progress",
-  isolation: "isolation",
-  usage: "usage",
-  outputFiles: "output_files",
-  receipt: "receipt",
-  failReason: "fail_reason",
-  failCode: "fail_code",
-  failDetail: "fail_detail",
-  failHistory: "fail_history",
-  eventCount: "event_count",
-} as const satisfies Record<Column, string>;
-
-const fields = Object.keys(columnOf) as Column[];
+const fields = recordFields;
 
 /** For SELECT: the columns of a record, then the queue. */
 export const jobColumns = jobColumnsWith({});
 
 /** The same with expressions in place of some columns. */
-export function jobColumnsWith(expressions: Partial<Record<Column, string>>): string {
+export function jobColumnsWith(expressions: Partial<Record<StoredField, string>>): string {
   const columns = fields.map((field) => expressions[field] ?? `jobs.${columnOf[field]}`);
   return `${columns.join(", ")}, jobs.queue_id`;
 }
@@ -78,31 +27,7 @@ export type QueueContext = { sql: Connection; book: QueueKeys };
 
 /** The record in a row that was selected with `jobColumns`. */
 export function readJob(context: QueueContext, row: Row): JobRecord {
-  const record: Record<string, unknown> = {};
-  for (let index = 0; index < fields.length; index++) record[fields[index]!] = row[index];
-  const job = record as JobRecord;
-  job.queueKey = context.book.byId(row[fields.length] as number)?.key ?? "";
-  job.attemptsChosen = record["attemptsChosen"] === 1;
-  job.retryCounts = record["retryCounts"] === "{}" ? {} : (parsed(record["retryCounts"]) ?? {});
-  job.failHistory = record["failHistory"] === "[]" ? [] : (parsed(record["failHistory"]) ?? []);
-  return job;
-}
-
-const historyIndex = fields.indexOf("failHistory");
-
-/** Whether `readJob` gives this row an empty history because the stored one cannot be read. */
-export function isHistoryLost(row: Row): boolean {
-  const text = row[historyIndex];
-  return text !== "[]" && parsed(text) === null;
-}
-
-/** Null if it is not JSON: one damaged row must not stop acts that concern others, such as the reaper's. */
-function parsed<T>(text: unknown): T | null {
-  try {
-    return JSON.parse(text as string) as T;
-  } catch {
-    return null;
-  }
+  return readRecord(row, context.book.byId(row[fields.length] as number)?.key ?? "");
 }
 
 /**
@@ -202,7 +127,7 @@ function updateText(shape: string): string {
   return text;
 }
 
-function toSql(value: JobRecord[Column]): SqlValue {
+function toSql(value: JobRecord[StoredField]): SqlValue {
   if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }

@@ -1,6 +1,8 @@
+import { columnOf } from "../job-columns.ts";
 import {
   type CutField,
   countedJobsMax,
+  cutFields,
   type JobFilter,
   type JobIdPage,
   type JobPage,
@@ -9,7 +11,7 @@ import {
   pageBytesMax,
 } from "../job-list.ts";
 import { findJobs } from "./find-jobs.ts";
-import { columnOf, jobColumnsWith, jobWidth, type QueueContext, type Row } from "./job-row.ts";
+import { jobColumnsWith, jobWidth, type QueueContext, type Row } from "./job-row.ts";
 import { knownCount } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 import { isDamage } from "./sqlite-error.ts";
@@ -67,8 +69,6 @@ export function countJobs(
   const { seqs, nextBefore } = findJobs(context, { ...filter, limit: countedJobsMax });
   return { count: seqs.length, isMore: nextBefore !== null };
 }
-
-const cutFields = Object.keys(listedBytesMax) as CutField[];
 
 const isLarge = (field: CutField): string =>
   `coalesce(octet_length(jobs.${columnOf[field]}) > ${listedBytesMax[field]}, FALSE)`;

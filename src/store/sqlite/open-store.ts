@@ -12,6 +12,8 @@ export type SqliteSettings = {
   busyTimeoutMs?: number;
   /** Called after each transaction with the number of acts that shared it. */
   onTransaction?: (acts: number) => void;
+  /** The program of the thread that reads, if it can do more than read. */
+  readerProgram?: URL;
   /** The URL of a module that exports `failpoint`; for tests only. */
   failpointModule?: string;
 };
@@ -28,7 +30,8 @@ export async function openSqliteStore(settings: SqliteSettings): Promise<Store> 
   const ofBoth: ThreadSettings = { path, macKey, busyTimeoutMs, failpointModule };
   const writer = startThread(new URL("./thread.ts", import.meta.url), ofBoth, settings.onTransaction);
   const ofReader: ReaderSettings = { ...ofBoth, file: await writer.opened };
-  const reads = new ReadProxy(() => startThread(new URL("./reader-thread.ts", import.meta.url), ofReader));
+  const { readerProgram = new URL("./reader-thread.ts", import.meta.url) } = settings;
+  const reads = new ReadProxy(() => startThread(readerProgram, ofReader));
   return writer.store(reads);
 }
 

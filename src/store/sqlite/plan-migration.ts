@@ -1,27 +1,29 @@
 import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import { migrationNames } from "./migrate.ts";
+import type { MigrationPlan } from "../migration-plan.ts";
+import { Connection } from "./connection.ts";
+import { getMove } from "./database-move.ts";
+import { readIdentity } from "./identity.ts";
+import { migrationNames, schemaVersion } from "./migrate.ts";
 
-export type MigrationPlan = {
-  /** The schema of the database, or null if there is none yet. */
-  schema: number | null;
-  newest: number;
-  /** The names of the steps that an open would take, in order. */
-  steps: string[];
-};
+const busyTimeoutMs = 5_000;
+/** The schema that came with `writ migrate`. */
+const firstWithMoves = 25;
+/** The schema since which a database has an id. */
+const firstWithIdentity = 15;
 
 /** Says what opening a database would change, without changing it. */
 export function planMigration(path: string): MigrationPlan {
   const names = migrationNames();
   const newest = names.length;
-  if (!existsSync(path)) return { schema: null, newest, steps: [] };
-  const database = new DatabaseSync(path, { readOnly: true });
+  if (!existsSync(path)) return { schema: null, newest, steps: [], move: null, identity: null };
+  const sql = new Connection(path, busyTimeoutMs, { isReader: true, isOfHub: true });
   try {
-    const { user_version: schema } = database.prepare("PRAGMA user_version").get() as {
-      user_version: number;
-    };
-    return { schema, newest, steps: names.slice(schema).map((name) => name.replace(/\.sql$/, "")) };
+    const schema = schemaVersion(sql);
+    const steps = names.slice(schema).map((name) => name.replace(/\.sql$/, ""));
+    const move = schema < firstWithMoves ? null : getMove(sql);
+    const identity = schema < firstWithIdentity ? null : readIdentity(sql);
+    return { schema, newest, steps, move, identity };
   } finally {
-    database.close();
+    sql.close();
   }
 }

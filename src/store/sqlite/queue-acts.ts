@@ -62,12 +62,17 @@ export function setQueuePaused(
 }
 
 /** After a failed commit, a ping tries a write, so that health stays red until the disk accepts writes again. */
-export function ping(context: Context): { schemaVersion: number; jobs: Record<JobState, number> } {
+export function ping(context: Context): {
+  schemaVersion: number;
+  server: string;
+  jobs: Record<JobState, number>;
+} {
   if (context.writeFailed) {
     context.sql.run(
       "INSERT INTO tallies (name, value) VALUES ('ping', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
     );
   }
   const jobs = Object.fromEntries(jobStates.map((state) => [state, context.tallies.get(`jobs.${state}`)]));
-  return { schemaVersion: schemaVersion(context.sql), jobs: jobs as Record<JobState, number> };
+  const server = `SQLite ${process.versions.sqlite}`;
+  return { schemaVersion: schemaVersion(context.sql), server, jobs: jobs as Record<JobState, number> };
 }

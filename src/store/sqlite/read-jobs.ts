@@ -1,3 +1,4 @@
+import { aheadMax } from "../job-list.ts";
 import type { QueuePosition, StoredJob } from "../store.ts";
 import type { Context } from "./context.ts";
 import { loadJob, type Row } from "./job-row.ts";
@@ -21,9 +22,6 @@ export function getJob(
     return found && readUnreadable(context, found.seq);
   }
 }
-
-/** Counting stops here, because nobody needs the exact length of a longer queue. */
-const aheadMax = 100_000;
 
 /** How many claimable jobs of the same queue are ahead; null if the job is not pending. */
 export function getQueuePosition(context: ReadContext, { jobId }: { jobId: string }): QueuePosition | null {

@@ -1,4 +1,5 @@
 import type { ReadName } from "../act-names.ts";
+import type { JobFilter, JobPage, ShowJobs } from "../job-list.ts";
 import { describeError } from "./answer-error.ts";
 import { Connection } from "./connection.ts";
 import type { Failpoint } from "./failpoint.ts";
@@ -14,12 +15,14 @@ export class Reader {
   readonly #macKey: Buffer;
   readonly #guard: FileGuard;
   readonly #failpoint: Failpoint;
+  readonly #show: ShowJobs | undefined;
   #context: ReadContext | null = null;
   #dataVersion = 0;
 
-  constructor(settings: ReaderSettings, failpoint: Failpoint) {
+  constructor(settings: ReaderSettings, failpoint: Failpoint, show?: ShowJobs) {
     this.#settings = settings;
     this.#failpoint = failpoint;
+    this.#show = show;
     this.#macKey = Buffer.from(settings.macKey);
     this.#guard = new FileGuard(settings.path, settings.file);
   }
@@ -30,13 +33,20 @@ export class Reader {
       this.#guard.checkSometimes();
       const context = this.#begin();
       this.#failpoint(`${act}.beforeRead`);
-      return { id, json: JSON.stringify(runReadAct(context, act as ReadName, input)) };
+      const value = runReadAct(context, act as ReadName, input);
+      const shown = act === "listJobs" ? this.#shownPage(value as JobPage, input as JobFilter) : null;
+      return shown === null ? { id, json: JSON.stringify(value) } : { id, value: shown };
     } catch (error) {
       if (blame(error) === "connection") this.close();
       return { id, error: describeError(blame(error) === "act" ? error : storeUnavailable(error)) };
     } finally {
       this.#end();
     }
+  }
+
+  #shownPage(page: JobPage, { shownTo }: JobFilter): JobPage | null {
+    if (shownTo === undefined || this.#show === undefined) return null;
+    return { ...page, jobs: [], shown: this.#show(page.jobs, shownTo) };
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
+import type { ShowJobs } from "../job-list.ts";
 import { drainPort } from "./drain-port.ts";
 import { loadFailpoint } from "./failpoint.ts";
 import { LogPause } from "./log-pause.ts";
@@ -6,9 +7,13 @@ import { Reader } from "./reader.ts";
 import type { FromThread, ReaderSettings, ToThread } from "./wire.ts";
 
 /** Answers the reads that come through a port, each as soon as it is done, until it is told to close. */
-export async function serveReads(port: MessagePort, settings: ReaderSettings): Promise<void> {
+export async function serveReads(
+  port: MessagePort,
+  settings: ReaderSettings,
+  show?: ShowJobs,
+): Promise<void> {
   const post = (message: FromThread): void => port.postMessage(message);
-  const reader = new Reader(settings, await loadFailpoint(settings.failpointModule));
+  const reader = new Reader(settings, await loadFailpoint(settings.failpointModule), show);
   const pause = new LogPause(settings.path);
   port.on("message", (message: ToThread) => {
     const { requests, isClosing } = drainPort(port, message);

@@ -1,20 +1,8 @@
-import type { Origin } from "../../core/events.ts";
-import type { TokenRecord } from "../access-store.ts";
+import { clearedMax, type NewSession, type TokenRecord } from "../access-store.ts";
 import { loggedIn } from "../act-events.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
 import { findToken } from "./token-acts.ts";
-
-type NewSession = {
-  secretHash: string;
-  tokenId: string;
-  expiresAt: number;
-  origin: Origin | null;
-  nowMs: number;
-};
-
-/** Each login also deletes some expired sessions, so that they do not pile up. */
-const clearedMax = 100;
 
 export function createSession(context: Context, session: NewSession): void {
   const { secretHash, tokenId, expiresAt, nowMs } = session;

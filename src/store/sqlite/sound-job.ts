@@ -1,33 +1,8 @@
 import { type JobRecord, jobStates } from "../../core/job.ts";
 import type { DamagedPart } from "../find-damage.ts";
+import { numberFields, numberOrNullFields } from "../job-columns.ts";
 
 type Field = keyof JobRecord;
-
-const numbers = [
-  "seq",
-  "priority",
-  "attempt",
-  "attempts",
-  "maxAttempts",
-  "timeoutSec",
-  "documentTimeoutSec",
-  "releases",
-  "createdAt",
-  "runAt",
-  "eventCount",
-] as const satisfies Field[];
-
-const numbersOrNull = [
-  "queueTtlSec",
-  "claimedAt",
-  "startedAt",
-  "heartbeatAt",
-  "completedAt",
-  "cancelRequestedAt",
-  "leaseExpiresAt",
-  "deadlineAt",
-  "exitCode",
-] as const satisfies Field[];
 
 const texts = [
   "id",
@@ -72,8 +47,8 @@ export function soundJob(job: JobRecord): { job: JobRecord; damaged: DamagedPart
       isSound = false;
     }
   };
-  check(numbers, Number.isSafeInteger, 0);
-  check(numbersOrNull, (value) => value === null || Number.isSafeInteger(value), null);
+  check(numberFields, Number.isSafeInteger, 0);
+  check(numberOrNullFields, (value) => value === null || Number.isSafeInteger(value), null);
   check(texts, (value) => typeof value === "string", "");
   check(textsOrNull, (value) => value === null || typeof value === "string", null);
   check(["status"], (value) => (jobStates as readonly unknown[]).includes(value), "failed");

@@ -60,6 +60,7 @@ export function storeUnavailable(error: unknown): WritError {
   const unknown = "the database does not answer; whether the call was stored is not known";
   return new WritError("STORE_UNAVAILABLE", (primary !== null && reasons.get(primary)) || unknown, {
     reason: error instanceof Error ? error.message : String(error),
+    ...(primary === SQLITE_FULL && { full: true }),
   });
 }
 

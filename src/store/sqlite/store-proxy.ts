@@ -9,6 +9,9 @@ const waitingMax = 100_000;
 /** Where reads are done. */
 export type Reads = Pick<StoreProxy, "call" | "close">;
 
+/** More would keep a thread waiting that has just become free. */
+const sentTogetherMax = 16;
+
 type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
 
 /** The hub's side of a thread of the database. The code that starts the thread connects the two. */
@@ -22,6 +25,8 @@ export class StoreProxy {
   readonly #opening = Promise.withResolvers<string | null>();
   readonly #ended = Promise.withResolvers<void>();
   #outbox: Request[] = [];
+  /** Answers of the last transaction that are still to be given. */
+  #unsettled: Answer[] = [];
   #lastId = 0;
   #isClosed = false;
   /** The thread is gone. */
@@ -52,13 +57,35 @@ export class StoreProxy {
   }
 
   receive(message: FromThread): void {
+    // Answers stay in the order of their transactions.
+    this.#settleLate();
     if (message.kind === "opened") this.#opening.resolve(message.file);
     if (message.kind === "failed") this.#opening.reject(toError(message.error));
     if (message.kind === "read") this.#settle(message.answer);
     if (message.kind !== "batch") return;
-    for (const answer of message.answers) this.#settle(answer);
     if (message.writes > 0) this.#onTransaction(message.writes);
+    if (message.notice === null || message.notice.handedOver.length === 0) this.#settleAll(message.answers);
+    else this.#settleLater(message.answers);
     if (message.notice !== null) for (const listener of this.#listeners) listener(message.notice);
+  }
+
+  /**
+   * A job that was handed over begins when the claim of its worker is answered. So that claim has the rest of this turn
+   * to be answered, before the calls of the transaction are.
+   */
+  #settleLater(answers: Answer[]): void {
+    this.#unsettled = answers;
+    setImmediate(() => this.#settleLate());
+  }
+
+  #settleLate(): void {
+    const answers = this.#unsettled;
+    this.#unsettled = [];
+    this.#settleAll(answers);
+  }
+
+  #settleAll(answers: readonly Answer[]): void {
+    for (const answer of answers) this.#settle(answer);
   }
 
   #settle(answer: Answer | ReadAnswer): void {
@@ -74,6 +101,7 @@ export class StoreProxy {
     this.#isClosed = true;
     this.isEnded = true;
     this.#outbox = [];
+    this.#settleLate();
     const error = unavailable(reason);
     this.#opening.reject(error);
     for (const { reject } of this.#waiting.values()) reject(error);
@@ -87,8 +115,9 @@ export class StoreProxy {
       return Promise.reject(unavailable(`${waitingMax} calls are already waiting`));
     }
     const id = ++this.#lastId;
-    if (this.#outbox.length === 0) queueMicrotask(() => this.#send());
+    if (this.#outbox.length === 0) this.#schedule();
     this.#outbox.push({ id, act, input });
+    if (this.#outbox.length === sentTogetherMax) this.#send();
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
@@ -105,6 +134,12 @@ export class StoreProxy {
       this.#post({ kind: "close" });
     }
     await this.#ended.promise;
+  }
+
+  /** A thread that works takes further calls only after that, so they wait for each other and cost one message. */
+  #schedule(): void {
+    if (this.#waiting.size === 0) queueMicrotask(() => this.#send());
+    else setImmediate(() => this.#send());
   }
 
   #send(): void {

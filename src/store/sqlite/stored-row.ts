@@ -2,8 +2,9 @@ import type { JobRecord } from "../../core/job.ts";
 import { type DamagedPart, findDamage } from "../find-damage.ts";
 import type { DroppedSizes } from "../output-store.ts";
 import type { StoredJob } from "../store.ts";
+import { isHistoryLost } from "../stored-record.ts";
 import type { Context } from "./context.ts";
-import { isHistoryLost, jobColumns, jobWidth, type QueueContext, type Row, readJob } from "./job-row.ts";
+import { jobColumns, jobWidth, type QueueContext, type Row, readJob } from "./job-row.ts";
 import { soundJob } from "./sound-job.ts";
 import { isDamage } from "./sqlite-error.ts";
 

@@ -1,10 +1,9 @@
 import { submitEffects } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import { type NewJob, newJobRecord } from "../../core/job.ts";
-import { queuesAllowed } from "../../core/quota.ts";
 import { sealJob } from "../job-seal.ts";
 import type { SubmitOutcome } from "../store.ts";
-import { answerRepeat, checkPending, checkQueues, type KnownJob } from "../submit-rules.ts";
+import { answerRepeat, type KnownJob, refusalByQuota } from "../submit-rules.ts";
 import { applyEffects } from "./apply-effects.ts";
 import { type Context, RefusedAct } from "./context.ts";
 import { insertJob } from "./job-row.ts";
@@ -14,7 +13,7 @@ type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin |
 
 export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
   // Returned and not thrown: nothing was written yet, so there is nothing to roll back.
-  const refusal = refusalByQuota(context, input);
+  const refusal = refusalByQuota(context.book, input, (job) => findKnown(context, job) !== null);
   if (refusal !== null) return refusal;
   const jobs = input.jobs.map((job, index) => {
     if (accept(context, job, input.origin)) return { id: job.id, status: "pending" as const, existed: false };
@@ -23,22 +22,6 @@ export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome 
     return answer.job;
   });
   return { kind: "accepted", jobs };
-}
-
-function refusalByQuota(context: Context, { jobs, maxPending }: SubmitInput): SubmitOutcome | null {
-  const { book } = context;
-  const isKnown = (job: NewJob): boolean => findKnown(context, job) !== null;
-  const pendingOf = (tenantId: string): number => book.tenant(tenantId).pending;
-  const overPending = maxPending === null ? null : checkPending(jobs, maxPending, { pendingOf, isKnown });
-  return (
-    overPending ??
-    checkQueues(jobs, {
-      waitingOf: (tenantId) => book.tenant(tenantId).waiting.size,
-      isWaiting: (queueKey) => (book.byKey(queueKey)?.pending ?? 0) > 0,
-      allowed: (tenantId) => queuesAllowed(book.quota(tenantId)),
-      isKnown,
-    })
-  );
 }
 
 /** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. */

@@ -23,8 +23,11 @@ export type ErrorText = { code: ErrorCode; message: string; details: Record<stri
 
 export type Answer = { id: number; value: unknown } | { id: number; error: ErrorText };
 
-/** The answer to a read: the value as JSON. To copy the objects of a page of jobs took twice as long. */
-export type ReadAnswer = { id: number; json: string } | { id: number; error: ErrorText };
+/**
+ * The answer to a read: the value as JSON, because to copy the objects of a page of jobs took twice as long. A page that
+ * consists of texts is copied.
+ */
+export type ReadAnswer = { id: number; json: string } | Answer;
 
 /** The answers of one transaction are sent together, after its commit. */
 export type Batch = { answers: Answer[]; notice: CommitNotice | null; writes: number };

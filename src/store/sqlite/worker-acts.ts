@@ -4,11 +4,13 @@ import type { ChangeRules } from "../../core/outcome.ts";
 import { workerEvent, workerSetEvents } from "../act-events.ts";
 import { mayName, unknownFacts } from "../worker-owner.ts";
 import {
+  type BlockReason,
   type HeartbeatAnswer,
   type HeartbeatInput,
   hasKeyConflict,
   heartbeatAnswer,
   isSameWorker,
+  retiredMax,
   type WorkerRecord,
   type WorkerRegistration,
 } from "../worker-store.ts";
@@ -38,6 +40,7 @@ export function registerWorker(context: Context, input: RegisterInput): "ok" | "
   const known = getWorker(context, { workerId });
   if (known !== null && hasKeyConflict(known, worker)) return "key_conflict";
   saveWorker(context, worker, nowMs);
+  context.notice.worker(workerId);
   const saved = getWorker(context, { workerId });
   // A worker registers whenever it connects again. Its record is not repeated for what was already so.
   if (known === null || saved === null || !isSameWorker(known, saved))
@@ -89,6 +92,7 @@ type SetWorkerInput = {
   set: { blocked?: boolean; draining?: boolean };
   nowMs: number;
   origin: Origin | null;
+  why?: BlockReason;
 };
 
 export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord | null {
@@ -103,12 +107,13 @@ export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord
     workerId,
   );
   for (const event of workerSetEvents(worker, after, input)) appendEvent(context, event);
+  context.notice.worker(workerId, after);
   return after;
 }
 
 export function blockWorker(
   context: Context,
-  { workerId, nowMs }: { workerId: string; nowMs: number },
+  { workerId, why, nowMs }: { workerId: string; why: BlockReason; nowMs: number },
 ): boolean {
   const known = getWorker(context, { workerId });
   if (known?.blocked === true) return false;
@@ -118,7 +123,7 @@ export function blockWorker(
     saveWorker(context, { id: workerId, facts, ...rest }, nowMs);
     setInactive(context, workerId);
   }
-  setWorker(context, { workerId, set: { blocked: true }, nowMs, origin: null });
+  setWorker(context, { workerId, set: { blocked: true }, nowMs, origin: null, why });
   return true;
 }
 
@@ -133,6 +138,7 @@ export function removeWorker(
   if (worker.blocked) setInactive(context, workerId);
   else context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
   appendEvent(context, workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
+  context.notice.worker(workerId);
   return true;
 }
 
@@ -147,9 +153,6 @@ function takeJobsAway(context: Context, workerIds: string[], how: ChangeContext)
   );
   for (const job of held) writeJob(context, job, { act: "disconnect" }, how);
 }
-
-/** One act retires no more workers than this; a whole fleet that goes silent is retired over several acts. */
-const retiredMax = 500;
 
 export function retireSilentWorkers(
   context: Context,

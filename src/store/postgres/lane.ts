@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+import type { Answer } from "./answers.ts";
+import { Connection, type ConnectionSettings } from "./connection.ts";
+import { blame, outcomeUnknown } from "./postgres-error.ts";
+import type { ServerPulse } from "./server-pulse.ts";
+import type { Finished, Transaction } from "./transaction.ts";
+
+type Done = { answers: Answer[]; tx: Transaction; finished: Finished | null };
+
+/** A connection on which one transaction after the other is written. It is opened when it is needed for the first time. */
+export class Lane {
+  readonly #id = randomUUID();
+  readonly #settings: ConnectionSettings;
+  readonly #pulse: ServerPulse;
+  #sql: Connection | null = null;
+  #usedAtMs = Number.NEGATIVE_INFINITY;
+  #group = 0;
+
+  constructor(settings: ConnectionSettings, pulse: ServerPulse) {
+    this.#settings = settings;
+    this.#pulse = pulse;
+  }
+
+  /** Runs the acts of a group in one transaction. Throws if nothing of it was kept, or if that cannot be known. */
+  async transact(
+    open: (sql: Connection) => Transaction,
+    act: (tx: Transaction) => Promise<Answer[]>,
+  ): Promise<Done> {
+    this.#pulse.check();
+    const answered = this.#pulse.wait();
+    try {
+      return await this.#transact(open, act);
+    } finally {
+      answered();
+    }
+  }
+
+  async #transact(
+    open: (sql: Connection) => Transaction,
+    act: (tx: Transaction) => Promise<Answer[]>,
+  ): Promise<Done> {
+    const sql = await this.#open();
+    await this.#keepRow(sql);
+    const tx = open(sql);
+    const group = ++this.#group;
+    let answers: Answer[] | null = null;
+    try {
+      answers = await act(tx);
+      return { answers, tx, finished: await tx.commit({ id: this.#id, group }) };
+    } catch (error) {
+      if (!sql.isLost && blame(error) !== "connection") await tx.rollBack().catch(() => this.#drop());
+      else await this.#drop();
+      // The commit was on its way. Whether it arrived is written in the row of this lane.
+      if (answers !== null && this.#sql === null && (await this.#wasKept(group)))
+        return { answers, tx, finished: null };
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#sql !== null && !this.#sql.isLost)
+      await this.#sql.run("DELETE FROM lanes WHERE id = $1", this.#id).catch(() => {});
+    await this.#drop();
+  }
+
+  async #open(): Promise<Connection> {
+    if (this.#sql?.isLost === true) await this.#drop();
+    if (this.#sql !== null) return this.#sql;
+    this.#pulse.check();
+    this.#sql = await Connection.open({ ...this.#settings, silence: this.#pulse.silence });
+    return this.#sql;
+  }
+
+  /** The row must be there before a commit is on its way. One that nobody used for a day was removed. */
+  async #keepRow(sql: Connection): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - this.#usedAtMs > rowSureMs)
+      await sql.run(
+        "INSERT INTO lanes (id, last_group) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET used_at = now()",
+        this.#id,
+      );
+    this.#usedAtMs = nowMs;
+  }
+
+  /** The row is locked until the server has ended the lost transaction, one way or the other. */
+  async #wasKept(group: number): Promise<boolean> {
+    const sql = await this.#open().catch((error: unknown) => {
+      throw outcomeUnknown(error);
+    });
+    const row = await sql.first<{ last_group: number }>(
+      "SELECT last_group FROM lanes WHERE id = $1 FOR UPDATE",
+      this.#id,
+    );
+    return row !== null && row.last_group >= group;
+  }
+
+  async #drop(): Promise<void> {
+    const sql = this.#sql;
+    this.#sql = null;
+    await sql?.close();
+  }
+}
+
+const rowSureMs = 3_600_000;
+
+/** The rows of lanes whose hubs are gone. One that is locked is in use. */
+export const removeOldLanesText = `DELETE FROM lanes WHERE id IN (
+  SELECT id FROM lanes WHERE used_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)`;

@@ -1,0 +1,30 @@
+/**
+ * Our advisory locks, all in one space. The log (1) is taken last in every transaction; its partitions (2) and migrations
+ * (3) by those who change the schema. Every hub shares the lock of the seats (4); until version 0.2 one hub had it alone.
+ * The leader has the lead (5). Whoever hears of the commits of others shares the last one (6).
+ */
+const space = 1465010516;
+
+const log = 1;
+const migrations = 3;
+const seats = 4;
+const lead = 5;
+const listeners = 6;
+
+/** Both until the transaction ends. */
+export const lockLogText = `SELECT pg_advisory_xact_lock(${space}, ${log})`;
+export const lockMigrationsText = `SELECT pg_advisory_xact_lock(${space}, ${migrations})`;
+export const takeSeatText = `SELECT pg_try_advisory_lock_shared(${space}, ${seats}) AS free`;
+/** For whoever must be alone with the database. */
+export const takeAllSeatsText = `SELECT pg_try_advisory_lock(${space}, ${seats}) AS free`;
+export const takeLeadText = `SELECT pg_try_advisory_lock(${space}, ${lead}) AS free`;
+export const joinListenersText = `SELECT pg_advisory_lock_shared(${space}, ${listeners})`;
+
+/** Rows of processes that hold a lock; the database is named because the view shows those of all. */
+const holdersOf = (lock: number): string => `(SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid = ${space} AND objid = ${lock} AND objsubid = 2)`;
+
+export const seatHolders = holdersOf(seats);
+export const leadHolders = holdersOf(lead);
+export const listenerPids = holdersOf(listeners);

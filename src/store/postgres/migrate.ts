@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { WritError } from "../../core/errors.ts";
+import { type Connection, schema } from "./connection.ts";
+import { refuseForeignSchema } from "./foreign-schema.ts";
+import { lockMigrationsText } from "./locks.ts";
+
+const folder = new URL("./migrations/", import.meta.url);
+
+/**
+ * Migrates the schema and returns its version. Of several hubs that start at once, one does it and the others wait. All
+ * steps are one transaction: PostgreSQL takes definitions back like everything else. A step only ever adds what the version
+ * before can live with; what nobody uses any more goes one version later, so that hubs can be replaced one by one.
+ */
+export async function migrate(connection: Connection, steps: Step[] = readSteps()): Promise<number> {
+  await connection.script("BEGIN");
+  try {
+    await connection.script(lockMigrationsText);
+    await refuseForeignSchema(connection);
+    await connection.script(
+      `CREATE SCHEMA IF NOT EXISTS ${schema};
+        CREATE TABLE IF NOT EXISTS ${schema}.schema_steps (version integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())`,
+    );
+    const found = await schemaVersion(connection);
+    if (found > steps.length) throw newerSchema(found, steps.length);
+    for (const { version, name, sql } of steps.slice(found)) {
+      await connection.script(sql);
+      await connection.run("INSERT INTO schema_steps (version, name) VALUES ($1, $2)", version, name);
+    }
+    await connection.script("COMMIT");
+    return steps.length;
+  } catch (error) {
+    await connection.script("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+/** Null if the database has none of our schema yet. Throws if somebody else's tables are where ours would be. */
+export async function schemaIfAny(connection: Connection): Promise<number | null> {
+  await refuseForeignSchema(connection);
+  const row = await connection.first<{ has: boolean }>(
+    `SELECT to_regclass('${schema}.schema_steps') IS NOT NULL AS has`,
+  );
+  return row!.has ? schemaVersion(connection) : null;
+}
+
+export async function schemaVersion(connection: Connection): Promise<number> {
+  const row = await connection.first<{ version: number }>(
+    "SELECT coalesce(max(version), 0) AS version FROM schema_steps",
+  );
+  return row!.version;
+}
+
+type Step = { version: number; name: string; sql: string };
+
+export function readSteps(): Step[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
+  return names.sort().map((name, index) => {
+    const version = Number(name.slice(0, 3));
+    if (version !== index + 1) throw new Error(`migrations must be numbered without a gap; found ${name}`);
+    return { version, name: name.replace(/\.sql$/, ""), sql: readFileSync(new URL(name, folder), "utf8") };
+  });
+}
+
+function newerSchema(found: number, known: number): WritError {
+  return new WritError(
+    "STORE_UNAVAILABLE",
+    `the database has schema ${found}, but this program knows schemas only up to ${known}; use the newer program`,
+    { advice: "" },
+  );
+}

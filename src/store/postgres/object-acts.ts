@@ -1,0 +1,176 @@
+import {
+  type ArrivedObject,
+  checkArtifactBytes,
+  isSameUpload,
+  type NewUpload,
+  type ObjectKey,
+  type StoredObject,
+  type UploadOutcome,
+  unfinishedMax,
+} from "../object-store.ts";
+import { RefusedAct } from "./answers.ts";
+import { columns, lives, objectById, unfinishedOf } from "./object-row.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** A tenant's sum is locked until the end: two uploads at once must not both find the last free bytes. */
+async function charge(tx: Transaction, tenantId: string, bytes: number): Promise<void> {
+  if (bytes === 0) return;
+  const used = await tx.sql.first<{ bytes: number }>(
+    `INSERT INTO object_usage (tenant_id, bytes) VALUES ($1, 0)
+      ON CONFLICT (tenant_id) DO UPDATE SET bytes = object_usage.bytes RETURNING bytes`,
+    tenantId,
+  );
+  const maxBytes = tx.shared.book.quota(tenantId).max_artifact_bytes;
+  const refusal = checkArtifactBytes(used!.bytes, bytes, maxBytes);
+  if (refusal !== null) throw new RefusedAct(refusal);
+  tx.send("UPDATE object_usage SET bytes = bytes + $2::bigint WHERE tenant_id = $1", tenantId, bytes);
+}
+
+export async function openUploads(
+  tx: Transaction,
+  { uploads, nowMs, expiresAt }: { uploads: NewUpload[]; nowMs: number; expiresAt: number },
+): Promise<UploadOutcome> {
+  const ids: string[] = [];
+  for (const upload of uploads) ids.push(await openUpload(tx, upload, { nowMs, expiresAt }));
+  for (const tenantId of new Set(uploads.map((upload) => upload.tenantId))) await checkCount(tx, tenantId);
+  return { kind: "opened", ids };
+}
+
+/** More than this undoes the whole act. Counting ends there. */
+async function checkCount({ sql }: Transaction, tenantId: string): Promise<void> {
+  const row = await sql.first<{ unfinished: number }>(
+    `SELECT count(*) AS unfinished FROM (
+        SELECT 1 FROM objects WHERE tenant_id = $1 AND state = 'arriving' LIMIT ${unfinishedMax + 1}) AS found`,
+    tenantId,
+  );
+  if (row!.unfinished > unfinishedMax) throw new RefusedAct({ kind: "too_many", unfinishedMax });
+}
+
+async function openUpload(
+  tx: Transaction,
+  upload: NewUpload,
+  { nowMs, expiresAt }: { nowMs: number; expiresAt: number },
+): Promise<string> {
+  const unfinished = await unfinishedOf(tx.sql, upload, nowMs);
+  const same = unfinished.find((known) => isSameUpload(known, upload));
+  if (same !== undefined) {
+    tx.send("UPDATE objects SET expires_at = $1 WHERE id = $2", expiresAt, same.id);
+    return same.id;
+  }
+  await charge(tx, upload.tenantId, upload.size ?? 0);
+  tx.send(
+    `INSERT INTO objects (id, tenant_id, user_id, folder_id, object_key, job_id, attempt, state, size, sha256,
+        created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 'arriving', $8, $9, $10, $11)`,
+    upload.id,
+    upload.tenantId,
+    upload.userId,
+    upload.folderId,
+    upload.objectKey,
+    upload.jobId,
+    upload.attempt,
+    upload.size,
+    upload.sha256,
+    nowMs,
+    expiresAt,
+  );
+  return upload.id;
+}
+
+export async function reserveUpload(
+  tx: Transaction,
+  { id, size, expiresAt }: { id: string; size: number; expiresAt: number },
+): Promise<UploadOutcome> {
+  const upload = await objectById(tx.sql, id, "FOR UPDATE");
+  if (upload === null || upload.state !== "arriving") return { kind: "unknown" };
+  await charge(tx, upload.tenantId, size - (upload.size ?? 0));
+  tx.send("UPDATE objects SET size = $1, expires_at = $2 WHERE id = $3", size, expiresAt, id);
+  return { kind: "opened", ids: [id] };
+}
+
+export async function noteStoreUpload(
+  { sql }: Transaction,
+  { id, storeUpload }: { id: string; storeUpload: string | null },
+): Promise<void> {
+  await sql.run("UPDATE objects SET store_upload = $1 WHERE id = $2", storeUpload, id);
+}
+
+export async function arriveObject(tx: Transaction, arrived: ArrivedObject): Promise<StoredObject | null> {
+  const { id, sha256, nowMs, keptUntil } = arrived;
+  const upload = await objectById(tx.sql, id, "FOR UPDATE");
+  if (upload === null || upload.state !== "arriving") return null;
+  const isOfJob = upload.jobId !== null;
+  if (!isOfJob) expireReplaced(tx, upload, nowMs);
+  return tx.sql.first<StoredObject>(
+    `UPDATE objects SET state = $1, sha256 = $2, created_at = $3, expires_at = $4 WHERE id = $5
+      RETURNING ${columns}`,
+    isOfJob ? "arrived" : "kept",
+    sha256,
+    nowMs,
+    isOfJob ? upload.expiresAt : keptUntil,
+    id,
+  );
+}
+
+function expireReplaced(tx: Transaction, upload: StoredObject, nowMs: number): void {
+  tx.send(
+    `UPDATE objects SET expires_at = $1 WHERE tenant_id = $2 AND folder_id = $3 AND object_key = $4 AND user_id = $5
+        AND job_id IS NULL AND state = 'kept'`,
+    nowMs,
+    upload.tenantId,
+    upload.folderId,
+    upload.objectKey,
+    upload.userId,
+  );
+}
+
+export async function dropObjects(
+  { sql }: Transaction,
+  { tenantId, folderId, objectKey, userId, nowMs }: ObjectKey & { userId: string | null; nowMs: number },
+): Promise<{ dropped: number }> {
+  const dropped = await sql.run(
+    `UPDATE objects SET expires_at = $1 WHERE tenant_id = $2 AND folder_id = $3 AND object_key = $4
+        AND state = 'kept' AND user_id = coalesce($5, user_id) AND ${lives("$1")}`,
+    nowMs,
+    tenantId,
+    folderId,
+    objectKey,
+    userId,
+  );
+  return { dropped };
+}
+
+export async function dropObject(
+  { sql }: Transaction,
+  { id, nowMs }: { id: string; nowMs: number },
+): Promise<void> {
+  await sql.run("UPDATE objects SET expires_at = $1 WHERE id = $2", nowMs, id);
+}
+
+/** An attempt may run for days after it has put a file; what it holds stays for another while. */
+export async function listExpired(
+  { sql }: Transaction,
+  { nowMs, holdUntil, limit }: { nowMs: number; holdUntil: number; limit: number },
+): Promise<StoredObject[]> {
+  const due = await sql.all<StoredObject>(
+    `SELECT ${columns} FROM objects WHERE expires_at IS NOT NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2`,
+    nowMs,
+    limit,
+  );
+  const held = await sql.all<{ id: string }>(
+    `UPDATE objects o SET expires_at = $2 FROM jobs j JOIN active s USING (seq)
+      WHERE o.id = ANY ($1) AND j.id = o.job_id AND s.attempt = o.attempt AND o.state <> 'kept' AND o.expires_at <> 0
+      RETURNING o.id`,
+    due.map(({ id }) => id),
+    holdUntil,
+  );
+  const heldIds = new Set(held.map(({ id }) => id));
+  return due.filter(({ id }) => !heldIds.has(id));
+}
+
+export async function forgetObjects(tx: Transaction, { ids }: { ids: string[] }): Promise<void> {
+  const gone = await tx.sql.all<{ tenantId: string; size: number | null }>(
+    `DELETE FROM objects WHERE id = ANY ($1) RETURNING tenant_id AS "tenantId", size`,
+    ids,
+  );
+  for (const { tenantId, size } of gone) await charge(tx, tenantId, -(size ?? 0));
+}

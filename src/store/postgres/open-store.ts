@@ -1,0 +1,94 @@
+import { type ActName, actNames } from "../act-names.ts";
+import type { ClaimInput, CommitNotice, Store } from "../store.ts";
+import { describeError } from "./answers.ts";
+import { openServer } from "./check-server.ts";
+import { openIdentity } from "./identity.ts";
+import { removeOldLanesText } from "./lane.ts";
+import { addPartitions, LogPartitions } from "./log-partitions.ts";
+import { migrate } from "./migrate.ts";
+import { blame, storeUnavailable } from "./postgres-error.ts";
+import { isReadAct, runRead } from "./read-acts.ts";
+import { Readers } from "./readers.ts";
+import { ServerPulse } from "./server-pulse.ts";
+import { SharedState } from "./shared-state.ts";
+import { WakeUps } from "./wake-ups.ts";
+import { Writer } from "./writer.ts";
+
+export type PostgresSettings = {
+  /** postgres://user:password@host:port/database */
+  url: string;
+  macKey: Buffer;
+  /** The term of this hub's lead, null while another hub leads: then what only a leader may do is refused. */
+  term?: () => number | null;
+};
+
+/**
+ * Opens a database: checks the server, migrates the schema, and connects what reads, what writes, and what hears of the
+ * commits of others.
+ */
+export async function openPostgresStore({ url, macKey, term }: PostgresSettings): Promise<Store> {
+  const pulse = new ServerPulse(url);
+  const first = await openServer({ url, silence: pulse.silence });
+  try {
+    await migrate(first);
+    await openIdentity(first, macKey);
+    await addPartitions(first);
+    await first.run(removeOldLanesText);
+  } catch (error) {
+    await first.close();
+    throw storeUnavailable(error);
+  }
+  const readers = new Readers({ url }, pulse, first);
+  const listeners = new Set<(notice: CommitNotice) => void>();
+  const shared = new SharedState();
+  const partitions = new LogPartitions((add) => readers.use(add));
+  const tell = (notice: CommitNotice): void => {
+    partitions.follow(notice.lastSeq);
+    for (const listener of listeners) listener(notice);
+  };
+  const wakeUps = new WakeUps(url, tell);
+  const writer = new Writer(
+    { url, pulse },
+    { shared, macKey, term, apart: (use) => readers.use(use) },
+    (committed) => {
+      if (committed.notice !== null) tell(committed.notice);
+      wakeUps.committed(committed);
+    },
+  );
+  const call = (name: ActName, input: unknown): Promise<unknown> => {
+    if (name === "unparkClaim") return unpark(shared, input as { claimId: string });
+    // Whoever looks again is told first of what another transaction has leased to it meanwhile.
+    if (name === "claimJobs")
+      return writer.call(name, input).finally(() => shared.handedOver((input as ClaimInput).parkAs));
+    if (!isReadAct(name)) return writer.call(name, input);
+    return readers.read((sql) => runRead(sql, { name, input }, { macKey })).catch(asSeen);
+  };
+  const acts = Object.fromEntries(
+    actNames.map((name) => [name, (input?: unknown) => call(name, input)]),
+  ) as unknown as Pick<Store, ActName>;
+  return {
+    ...acts,
+    onCommit: (listener) => {
+      listeners.add(listener);
+      wakeUps.start();
+      return () => listeners.delete(listener);
+    },
+    // What was asked for before is answered; the writer also needs the readers' connections.
+    close: async () => {
+      await writer.close();
+      await wakeUps.close();
+      await readers.close();
+      pulse.close();
+    },
+  };
+}
+
+/** Jobs may be on their way to it: it is told of them before it has left, so that nobody's are leased to nobody. */
+async function unpark(shared: SharedState, { claimId }: { claimId: string }): Promise<void> {
+  shared.parked.leave(claimId);
+  await shared.handedOver(claimId);
+}
+
+function asSeen(error: unknown): never {
+  throw blame(error) === "connection" ? storeUnavailable(error) : describeError(error);
+}

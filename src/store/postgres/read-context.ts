@@ -1,0 +1,2 @@
+/** What reads need beside a connection. */
+export type ReadContext = { macKey: Buffer };

@@ -1,0 +1,38 @@
+import type { WorkerStore } from "../worker-store.ts";
+import type { Connection } from "./connection.ts";
+import type { Transaction } from "./transaction.ts";
+
+type MetricsInput = Parameters<WorkerStore["saveWorkerMetrics"]>[0];
+
+export async function saveWorkerMetrics(tx: Transaction, input: MetricsInput): Promise<boolean> {
+  const { workerId, ts, metrics, keepSince, keepUntil, keepMax } = input;
+  const known = await tx.sql.first("SELECT 1 FROM workers WHERE id = $1 FOR KEY SHARE", workerId);
+  if (known === null) return false;
+  tx.send(
+    "DELETE FROM worker_metrics WHERE worker_id = $1 AND (ts < $2 OR ts > $3)",
+    workerId,
+    keepSince,
+    keepUntil,
+  );
+  tx.send(
+    `INSERT INTO worker_metrics (worker_id, ts, metrics) VALUES ($1, $2, $3)
+      ON CONFLICT (worker_id, ts) DO UPDATE SET metrics = excluded.metrics`,
+    workerId,
+    ts,
+    metrics,
+  );
+  tx.send(
+    `DELETE FROM worker_metrics WHERE worker_id = $1 AND ts <=
+      (SELECT ts FROM worker_metrics WHERE worker_id = $1 ORDER BY ts DESC LIMIT 1 OFFSET $2)`,
+    workerId,
+    keepMax,
+  );
+  return true;
+}
+
+export function listWorkerMetrics(
+  sql: Connection,
+  { workerId }: { workerId: string },
+): Promise<{ ts: number; metrics: string }[]> {
+  return sql.all("SELECT ts, metrics FROM worker_metrics WHERE worker_id = $1 ORDER BY ts", workerId);
+}

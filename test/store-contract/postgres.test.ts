@@ -1,0 +1,7 @@
+import { describe, it } from "vitest";
+import { noPostgres } from "../support/postgres-cluster.ts";
+import { describeStore } from "./describe-store.ts";
+import { postgresUnderTest } from "./postgres-under-test.ts";
+
+if (noPostgres === undefined) describeStore("PostgreSQL", () => postgresUnderTest());
+else describe.skip(`store on PostgreSQL: ${noPostgres}`, () => it("runs the contract", () => {}));
