@@ -68,6 +68,10 @@ export class KeptOutputs implements Outputs {
     return this.#appended.syncOverdue(signal);
   }
 
+  compact(signal: AbortSignal): Promise<void> {
+    return this.#appended.compact(signal);
+  }
+
   remove(jobId: string): Promise<void> {
     return this.#appended.remove(jobId);
   }

@@ -14,6 +14,10 @@ import type { OutputStream } from "../core/output-stream.ts";
  * - **A follower waits without polling the caller.** Its next piece resolves when bytes have arrived; it ends when
  *   `ended` has resolved and everything appended before that was yielded.
  *
+ * Outputs are copied from one driver to another with nothing else: `listJobs`, `listAttempts`, `sizes`, then `read` whole and
+ * `append` the pieces at their offsets, and `sync` each job at the end. What is copied again is answered with
+ * OUTPUT_OFFSET and continues at that size, so a copy that was interrupted is simply repeated.
+ *
  * A name that is not a job id, attempt or stream, and storage that cannot be read or written, is OUTPUT_UNAVAILABLE.
  */
 export type Outputs = {
@@ -51,6 +55,11 @@ export type Outputs = {
    * syncs a bounded number of jobs. The hub calls it every few seconds.
    */
   syncOverdue(signal: AbortSignal): Promise<void>;
+  /**
+   * Moves what has become old to where it is cheaper to keep, and removes what nobody needs. One call does a bounded amount;
+   * readers notice nothing. The hub calls it every few seconds; several hubs may do so at the same time.
+   */
+  compact(signal: AbortSignal): Promise<void>;
 
   /** Removes everything that was appended for a job. A job without output is not an error. */
   remove(jobId: string): Promise<void>;

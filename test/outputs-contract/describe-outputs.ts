@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { OutputName, Outputs } from "../../src/output/outputs.ts";
 
 /** A place for outputs; each `open` is what another hub would do with it. */
-export type OutputsUnderTest = { open(): Outputs; remove(): void };
+export type OutputsUnderTest = { open(): Outputs | Promise<Outputs>; remove(): void | Promise<void> };
 
 const jobId = "0198c0de-0000-7000-8000-abcdef012345";
 const otherId = "0198c0de-0000-7000-8000-abcdef012346";
@@ -18,14 +18,14 @@ export function describeOutputs(name: string, create: () => OutputsUnderTest): v
   /** Another hub on the same place. */
   let neighbour: Outputs;
 
-  beforeEach(() => {
+  beforeEach(async () => {
     place = create();
-    outputs = place.open();
-    neighbour = place.open();
+    outputs = await place.open();
+    neighbour = await place.open();
   });
   afterEach(async () => {
     await Promise.all([outputs.close(), neighbour.close()]);
-    place.remove();
+    await place.remove();
   });
 
   const append = (output: OutputName, offset: number, bytes: string | Uint8Array) =>

@@ -95,6 +95,7 @@ export class MemoryOutputs implements Outputs {
   async sync(): Promise<void> {}
   assumeUnsynced(): void {}
   async syncOverdue(): Promise<void> {}
+  async compact(): Promise<void> {}
 
   async remove(jobId: string): Promise<void> {
     await this.removeAttempts(jobId, await this.listAttempts(jobId));

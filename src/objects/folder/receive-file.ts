@@ -6,6 +6,7 @@ import { hasCode, WritError } from "../../core/errors.ts";
 import type { ArrivingBytes } from "../objects.ts";
 import { asObjectError } from "./object-error.ts";
 import { readBytes } from "./read-bytes.ts";
+import { syncDir } from "./sync-dir.ts";
 
 /**
  * Writes bytes to a file from an offset on. When the last one has arrived, the file is synced and its hash returned.
@@ -93,10 +94,4 @@ async function hashOf(path: string, size: number): Promise<string> {
   const hash = createHash("sha256");
   for await (const piece of readBytes(path, { start: 0, end: size })) hash.update(piece);
   return hash.digest("hex");
-}
-
-/** A file name is durable only when its folder is synced. */
-async function syncDir(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  await folder.sync().finally(() => folder.close());
 }

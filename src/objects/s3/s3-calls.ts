@@ -9,7 +9,7 @@ export type S3Request = {
   key: string;
   query?: Record<string, string>;
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array<ArrayBuffer>;
 };
 
 /** How long a store may take until its answer begins. `fetch` itself ends a body that is silent for as long. */

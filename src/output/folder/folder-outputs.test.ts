@@ -144,15 +144,18 @@ describe("FolderOutputs", () => {
 describe("syncing", () => {
   let seen: string[];
   let failure: Error | undefined;
+  let onSyncDir: (() => Promise<unknown>) | undefined;
   let watched: FolderOutputs;
 
   beforeEach(() => {
     seen = [];
     failure = undefined;
+    onSyncDir = undefined;
     watched = new FolderOutputs(root, {
-      failpoint: (name) => {
+      failpoint: async (name) => {
         seen.push(name);
         if (failure !== undefined && name.startsWith("log.sync")) throw failure;
+        if (name === "log.syncDir") await onSyncDir?.();
       },
     });
   });
@@ -199,6 +202,17 @@ describe("syncing", () => {
     expect(await syncs()).toEqual(["log.sync", ...dirs(2)]);
     await write(2, "stderr", 0, "e");
     expect(await syncs()).toEqual(["log.sync", ...dirs(1)]);
+  });
+
+  test("covers a file that is made while the folder is being synced for another", async () => {
+    await write(1, "stdout", 0, "a");
+    onSyncDir = async () => {
+      onSyncDir = undefined;
+      await write(1, "stderr", 0, "b");
+    };
+    await syncs();
+    expect(await syncs()).toEqual(["log.sync", "log.syncDir"]);
+    expect(await syncs()).toEqual([]);
   });
 
   test("looks at the files of a job that another hub may have written", async () => {

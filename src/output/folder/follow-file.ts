@@ -1,10 +1,12 @@
+import { fstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
+import { type Ended, watchEnd } from "../watch-end.ts";
 import { GrowthWatch } from "./growth-watch.ts";
 import { asOutputError } from "./output-error.ts";
 import { shortPath } from "./output-path.ts";
-import { chunkBytesDefault, readChunk } from "./read-range.ts";
+import { chunkBytesDefault, readChunk, readFreshChunk } from "./read-range.ts";
 
 type FollowFileOptions = {
   path: string;
@@ -16,8 +18,10 @@ type FollowFileOptions = {
    * collector keeps tens of megabytes of such pieces before it frees them.
    */
   reusesBuffer?: boolean;
+  /** The file was made a moment ago, so what it contains is still in memory. */
+  isFresh?: boolean;
   /** Tells that nothing more will be written: a promise that is requested once, or a signal. */
-  ended: AbortSignal | (() => Promise<void>);
+  ended: Ended;
   /** Ends the following from outside with the signal's reason; the only way to end it while it waits for growth. */
   signal?: AbortSignal | undefined;
 };
@@ -33,6 +37,7 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
   const end = watchEnd(options.ended, wakeUp.wake);
   let handle: FileHandle | undefined;
   let position = options.offset;
+  let { isFresh = false } = options;
   const chunkBytes = options.chunkBytes ?? chunkBytesDefault;
   const bufferFor = options.reusesBuffer ? reusedBuffer(chunkBytes) : Buffer.allocUnsafe;
   try {
@@ -45,10 +50,14 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
       const isOver = end.isOver();
       handle ??= isFileThere ? await openIfThere(path) : undefined;
       if (handle !== undefined) {
-        const { size, nlink } = await handle.stat();
+        const { size, nlink } = isFresh ? fstatSync(handle.fd) : await handle.stat();
         while (position < size) {
           const length = Math.min(size - position, chunkBytes);
-          const chunk = await readChunk(handle, position, bufferFor(length));
+          const buffer = bufferFor(length);
+          const isInMemory = isFresh && length <= freshBytesMax;
+          const chunk = isInMemory
+            ? readFreshChunk(handle, position, buffer)
+            : await readChunk(handle, position, buffer);
           // The file was cut back after a failed append; the same bytes will arrive again at the same offset.
           if (chunk.length === 0) break;
           position += chunk.length;
@@ -60,6 +69,7 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
       }
       if (isOver) return;
       await wakeUp.wait({ signal });
+      isFresh = true;
     }
   } catch (error) {
     throw asOutputError(error, path);
@@ -70,6 +80,9 @@ export async function* followFile(options: FollowFileOptions): AsyncGenerator<Bu
   }
 }
 
+/** Each look at the file through the thread pool takes as long as reading this much of what was just written. */
+const freshBytesMax = 32 * 1024;
+
 /** Nothing is allocated before there are bytes, because most streams stay empty and most others are short. */
 function reusedBuffer(bytesMax: number): (length: number) => Buffer {
   let buffer: Buffer | undefined;
@@ -78,40 +91,6 @@ function reusedBuffer(bytesMax: number): (length: number) => Buffer {
     else if (buffer.length < length) buffer = Buffer.allocUnsafe(bytesMax);
     return buffer.subarray(0, length);
   };
-}
-
-type End = { isOver(): boolean; close(): void };
-
-function watchEnd(ended: FollowFileOptions["ended"], wake: () => void): End {
-  if (ended instanceof AbortSignal) {
-    ended.addEventListener("abort", wake);
-    return { isOver: () => ended.aborted, close: () => ended.removeEventListener("abort", wake) };
-  }
-  return watchEndPromise(ended(), wake);
-}
-
-function watchEndPromise(ended: Promise<void>, wake: () => void): End {
-  let outcome: { error?: unknown } | undefined;
-  // The promise may outlive many followers, so its callback is released at the end.
-  let notify: (() => void) | undefined = wake;
-  ended.then(
-    () => {
-      outcome = {};
-      notify?.();
-    },
-    (error: unknown) => {
-      outcome = { error };
-      notify?.();
-    },
-  );
-  const isOver = (): boolean => {
-    if (outcome !== undefined && "error" in outcome) throw outcome.error;
-    return outcome !== undefined;
-  };
-  const close = (): void => {
-    notify = undefined;
-  };
-  return { isOver, close };
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {

@@ -1,7 +1,7 @@
-import { constants } from "node:fs";
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { constants, existsSync, mkdirSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { Turns } from "../../runtime/turns.ts";
 
 type OnMade = (path: string, firstDir: string | undefined) => void;
@@ -119,25 +119,19 @@ export class OpenFiles {
 /** Without O_APPEND, because the kernel would then ignore the position of a write. */
 const flags = constants.O_RDWR | constants.O_NOFOLLOW;
 
+/**
+ * The folders are made at once: through the thread pool, each would take several trips, while somebody waits for the first
+ * byte of a job.
+ */
 async function openOrCreate(path: string, onMade: OnMade): Promise<FileHandle> {
-  let firstDir: string | undefined;
-  let handle = await createNew(path);
-  if (handle === "EEXIST") return open(path, flags);
-  if (handle === "ENOENT") {
-    firstDir = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    handle = await open(path, flags | constants.O_CREAT, 0o600);
-  }
-  onMade(path, firstDir);
-  return handle;
-}
-
-/** The usual case first: the first write to a stream. */
-async function createNew(path: string): Promise<FileHandle | "EEXIST" | "ENOENT"> {
+  const dir = dirname(path);
+  const firstDir = existsSync(dir) ? undefined : mkdirSync(dir, { recursive: true, mode: 0o700 });
   try {
-    return await open(path, flags | constants.O_CREAT | constants.O_EXCL, 0o600);
+    const handle = await open(path, flags | constants.O_CREAT | constants.O_EXCL, 0o600);
+    onMade(path, firstDir);
+    return handle;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST" || code === "ENOENT") return code;
+    if (hasCode(error, "EEXIST")) return open(path, flags);
     throw error;
   }
 }

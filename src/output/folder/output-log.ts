@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { type FileHandle, rm } from "node:fs/promises";
 import { sep } from "node:path";
 import { WritError } from "../../core/errors.ts";
@@ -56,6 +57,11 @@ export class OutputLog {
     this.#unsynced.made(path, firstDir);
   }
 
+  /** Whether nothing at all could be lost by a power failure. */
+  get isSynced(): boolean {
+    return this.#unsynced.isEmpty;
+  }
+
   /** Resolves when everything written below a job's folder so far would survive a power failure. */
   async syncJob(jobDir: string): Promise<void> {
     const unsynced = this.#unsynced.get(jobDir);
@@ -63,9 +69,10 @@ export class OutputLog {
     await Promise.all(Array.from(unsynced.bytes.keys(), (path) => this.#syncFile(path)));
     // After the files: their sync has written most of it, and a name without its bytes is useless.
     await Promise.all(
-      Array.from(unsynced.dirs, async (dir) => {
+      Array.from(unsynced.dirs, async ([dir, newest]) => {
         await this.#syncs.take(() => this.#guarded("log.syncDir", () => syncDir(dir)));
-        unsynced.dirs.delete(dir);
+        // A name that came meanwhile may not be on the disk.
+        if (unsynced.dirs.get(dir) === newest) unsynced.dirs.delete(dir);
       }),
     );
     this.#unsynced.forgetIfSynced(jobDir);
@@ -111,7 +118,7 @@ export class OutputLog {
   async #append(file: OpenPath, offset: number, bytes: Uint8Array): Promise<{ size: number }> {
     const { path, handle } = file;
     // Read from the file each time, because on a shared folder another hub may have appended meanwhile.
-    const { size } = await handle.stat();
+    const { size } = fstatSync(handle.fd);
     if (offset !== size) {
       throw new WritError(
         "OUTPUT_OFFSET",

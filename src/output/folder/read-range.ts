@@ -1,3 +1,4 @@
+import { readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { WritError } from "../../core/errors.ts";
 import { asOutputError } from "./output-error.ts";
@@ -36,5 +37,14 @@ export async function* readRange(
 /** Fills the buffer as far as the file goes; returns an empty one at the end of the file. */
 export async function readChunk(handle: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
   const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+  return filledPart(buffer, bytesRead);
+}
+
+/** The same at once, for bytes that were just written and are in the kernel's memory. */
+export function readFreshChunk(handle: FileHandle, position: number, buffer: Buffer): Buffer {
+  return filledPart(buffer, readSync(handle.fd, buffer, 0, buffer.length, position));
+}
+
+function filledPart(buffer: Buffer, bytesRead: number): Buffer {
   return bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead);
 }

@@ -6,14 +6,19 @@ import { hasCode } from "../../core/errors.ts";
 type UnsyncedJob = {
   /** Bytes that are written but not synced, by file. */
   bytes: Map<string, number>;
-  /** Folders with a new name in them that is not synced. */
-  dirs: Set<string>;
+  /** Folders with a new name in them that is not synced, each with the number of the newest. */
+  dirs: Map<string, number>;
   rounds: number;
 };
 
 /** Remembers, by job folder, what was written and may not be on the disk yet. */
 export class Unsynced {
   readonly #jobs = new Map<string, UnsyncedJob>();
+  #names = 0;
+
+  get isEmpty(): boolean {
+    return this.#jobs.size === 0;
+  }
 
   get(jobDir: string): UnsyncedJob | undefined {
     return this.#jobs.get(jobDir);
@@ -35,9 +40,10 @@ export class Unsynced {
   /** A file, or folders on the way to it, are new; `firstDir` is the topmost of them. */
   made(path: string, firstDir: string | undefined): void {
     const { dirs } = this.#jobOf(jobDirOf(path));
+    this.#names++;
     const last = firstDir === undefined ? dirname(path) : dirname(firstDir);
     // A name is stored in the folder above, so that folder needs the sync.
-    for (let dir = dirname(path); dir.length >= last.length; dir = dirname(dir)) dirs.add(dir);
+    for (let dir = dirname(path); dir.length >= last.length; dir = dirname(dir)) dirs.set(dir, this.#names);
   }
 
   synced(path: string, bytes: number): void {
@@ -76,7 +82,7 @@ export class Unsynced {
   }
 
   #jobOf(jobDir: string): UnsyncedJob {
-    const job = this.#jobs.get(jobDir) ?? { bytes: new Map(), dirs: new Set(), rounds: 0 };
+    const job = this.#jobs.get(jobDir) ?? { bytes: new Map(), dirs: new Map(), rounds: 0 };
     this.#jobs.set(jobDir, job);
     return job;
   }

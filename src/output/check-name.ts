@@ -1,0 +1,25 @@
+import { WritError } from "../core/errors.ts";
+import { outputStreams } from "../core/output-stream.ts";
+import type { OutputName } from "./outputs.ts";
+
+// Lower case only: a second spelling of an id would be a second place for the same output.
+const jobIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Every driver checks names itself: they come from outside, and become paths and keys. */
+export function checkName({ jobId, attempt, stream }: OutputName): void {
+  checkAttempt(attempt);
+  if (!outputStreams.includes(stream)) throw refusal("stream", stream);
+  checkJobId(jobId);
+}
+
+export function checkAttempt(attempt: number): void {
+  if (!Number.isSafeInteger(attempt) || attempt < 1) throw refusal("attempt", attempt);
+}
+
+export function checkJobId(jobId: string): void {
+  if (typeof jobId !== "string" || !jobIdPattern.test(jobId)) throw refusal("job id", jobId);
+}
+
+function refusal(what: string, value: unknown): WritError {
+  return new WritError("OUTPUT_UNAVAILABLE", `there is no output for ${what} ${JSON.stringify(value)}`);
+}
