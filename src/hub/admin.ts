@@ -1,23 +1,32 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
+import { readMacKey } from "../signing/key-files.ts";
 import { type KeyRecord, readRing, readVerifyingKeys, ringFile } from "../signing/ring-file.ts";
-import { type MigrationPlan, planMigration } from "../store/sqlite/plan-migration.ts";
+import type { SealFindings } from "../store/seal-check.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
+import { faultsShown } from "./backup/check-home.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { ensureCerts, renewCerts } from "./certs/ensure-certs.ts";
 import { expiringGivenCerts, type GivenCert } from "./certs/given-certs.ts";
 import { type IssuedCert, issueCert } from "./certs/manage-certs.ts";
+import { findRefusal, refuseOtherKeys } from "./database-history.ts";
+import { nameOf } from "./database-place.ts";
 import { prepareHome } from "./first-start.ts";
 import { type HubFile, hubFilePath } from "./home-lock.ts";
 import { urlOf } from "./http/server.ts";
+import { refuseMissing, refuseUnused } from "./missing-database.ts";
+import { findBrokenSeals, planMigration } from "./open-database.ts";
 import { loadHubSettings, lookAtSettings, placesOf } from "./settings.ts";
 
+export type { SealFindings } from "../store/seal-check.ts";
 export type { AuditFault, AuditVerdict } from "./audit/verify-audit.ts";
 export { backUp } from "./backup/back-up.ts";
 export { restore } from "./backup/restore.ts";
 export { type ListedCert, listCerts } from "./certs/issued-certs.ts";
 export { expiringCerts, revokeCerts } from "./certs/manage-certs.ts";
+export type { MigrationProgress } from "./migrate/copy-parts.ts";
+export { abandonMigration, type Migrated, migrate } from "./migrate/migrate.ts";
 
 /** The entry point for commands that work on a home itself, whether or not its hub is running. */
 
@@ -28,9 +37,24 @@ export type HomeCall = {
   nowMs: number;
 };
 
+type UpgradePlan = {
+  /** Null if there is no database yet. */
+  schema: number | null;
+  newest: number;
+  steps: string[];
+  database: string;
+  /** Why the hub would not start with this database, whatever its schema is. */
+  refusal: string | null;
+};
+
 /** What the next start of the home's hub would change in its database. */
-export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">): Promise<MigrationPlan> {
-  return planMigration(placesOf(home, await lookAtSettings({ home, env })).databasePath);
+export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">): Promise<UpgradePlan> {
+  const { database, keysDir } = placesOf(home, await lookAtSettings({ home, env }));
+  await refuseMissing(home, database);
+  const plan = await planMigration(database);
+  const { schema, newest, steps } = plan;
+  const refusal = await findRefusal({ home, database, keysDir }, plan);
+  return { schema, newest, steps, database: nameOf(database), refusal };
 }
 
 /** Creates the authority and the first certificates where they are missing. */
@@ -97,9 +121,18 @@ export async function verifyAudit(input: {
   env: Record<string, string | undefined>;
 }): Promise<AuditVerdict> {
   const { home } = input;
-  const { databasePath, keysDir } = placesOf(home, await lookAtSettings(input));
+  const { database, keysDir } = placesOf(home, await lookAtSettings(input));
   const readKeys = () => readVerifyingKeys(keysDir);
   // Without keys this is not a home; that is reported before a missing database.
   readKeys();
-  return verify({ home, databasePath, readKeys });
+  await refuseUnused(home, database);
+  refuseOtherKeys({ database, keysDir }, await planMigration(database));
+  return verify({ home, database, readKeys });
+}
+
+/** Checks the seals in the database of a home; at most a few broken ones are listed. A hub may be running. */
+export async function verifySeals(input: Pick<HomeCall, "home" | "env">): Promise<SealFindings> {
+  const { database, keysDir } = placesOf(input.home, await lookAtSettings(input));
+  await refuseUnused(input.home, database);
+  return findBrokenSeals(database, { macKey: readMacKey(keysDir), most: faultsShown });
 }

@@ -1,18 +1,24 @@
-import { statSync } from "node:fs";
-import { WritError } from "../core/errors.ts";
+import { hasCode, WritError } from "../core/errors.ts";
+import { hasMacKey, readMacKey } from "../signing/key-files.ts";
 import { readVerifyingKeys } from "../signing/ring-file.ts";
 import { firstHash } from "../store/audit-record.ts";
 import type { AuditMark } from "../store/audit-store.ts";
+import { describeMove } from "../store/database-copy.ts";
+import { isSealedBy, noKeys, otherKeys } from "../store/database-identity.ts";
+import type { MigrationPlan } from "../store/migration-plan.ts";
 import { isMarkValid, newestMark, readMarks, signMark } from "./audit/audit-marks.ts";
 import { saveMark } from "./audit/sealer.ts";
 import { revive } from "./backup/revive.ts";
+import { type DatabasePlace, nameOf } from "./database-place.ts";
 import type { HubDeps } from "./deps.ts";
 import { readKnownDatabase, writeKnownDatabase } from "./known-database.ts";
+import { isFileMissing, missingAddress } from "./missing-database.ts";
+import { openAuditReader, planMigration } from "./open-database.ts";
 
 /** What the home remembers of its database. */
 type History = { databaseId: string | null; lastSeq: number; head: AuditMark | null };
 
-type HubPaths = { home: string; databasePath: string; keysDir: string };
+type HubPaths = { home: string; database: DatabasePlace; keysDir: string };
 
 /** The number of the last record that a person accepts as the end of the log; null for no loss. */
 type Acceptance = { acceptLoss: number | null };
@@ -25,14 +31,18 @@ export async function readHistory(paths: HubPaths, { acceptLoss }: Acceptance): 
   const known = await readKnownDatabase(paths.home);
   const head = await newestHead(paths);
   const lastSeq = Math.max(known?.last_seq ?? 0, head?.seq ?? 0);
-  const isMissing = (statSync(paths.databasePath, { throwIfNoEntry: false })?.size ?? 0) === 0;
-  if (isMissing && lastSeq > 0 && acceptLoss !== 0) {
-    throw rolledBack(`there is no database at ${paths.databasePath}, but the home knows one`, {
-      known: lastSeq,
-      found: 0,
-    });
-  }
+  const absence = lastSeq > 0 && acceptLoss !== 0 ? await absenceOf(paths.database) : null;
+  if (absence !== null) throw rolledBack(`${absence}, but the home knows one`, { known: lastSeq, found: 0 });
   return { databaseId: known?.database_id ?? null, lastSeq, head };
+}
+
+async function absenceOf(database: DatabasePlace): Promise<string | null> {
+  if (database.kind === "file")
+    return isFileMissing(database) ? `there is no database at ${nameOf(database)} (${missingAddress})` : null;
+  const { schema } = await planMigration(database);
+  return schema === null
+    ? `the database ${nameOf(database)} is empty (\`writ migrate --to postgres:\` moves the home's own there)`
+    : null;
 }
 
 async function newestHead({ home, keysDir }: HubPaths): Promise<AuditMark | null> {
@@ -52,13 +62,14 @@ async function newestHead({ home, keysDir }: HubPaths): Promise<AuditMark | null
 export async function checkHistory(
   deps: HubDeps,
   history: History,
-  { acceptLoss, databasePath }: Acceptance & { databasePath: string },
+  { acceptLoss, database }: Acceptance & { database: DatabasePlace },
 ): Promise<void> {
   const found = await deps.store.getDatabase();
   const problem = await differenceOf(deps, history, found);
   if (problem !== null) {
+    if (acceptLoss !== null) refuseBesideOthers(deps, problem);
     if (acceptLoss !== found.lastSeq) {
-      throw rolledBack(`the database ${databasePath} ${problem}`, {
+      throw rolledBack(`the database ${nameOf(database)} ${problem}`, {
         known: history.lastSeq,
         found: found.lastSeq,
       });
@@ -67,6 +78,16 @@ export async function checkHistory(
   }
   const { id, lastSeq } = await deps.store.getDatabase();
   await writeKnownDatabase(deps.home, { database_id: id, last_seq: lastSeq });
+}
+
+/** To accept a loss takes back every running job, as after a restore; those of a hub that serves now are not lost. */
+function refuseBesideOthers({ leadership }: HubDeps, problem: string): void {
+  const [other] = leadership.hubs;
+  if (other === undefined) return;
+  throw new WritError(
+    "STORE_ROLLED_BACK",
+    `the database ${problem}, but the hub at ${other.url} serves it, and its jobs would be taken back; begin with a new home, or stop all hubs before you accept a loss`,
+  );
 }
 
 async function differenceOf(
@@ -109,9 +130,48 @@ async function sealAll({ store }: HubDeps): Promise<string> {
   }
 }
 
+/** Throws if the database belongs to a hub with other keys than those of the home. */
+export function refuseOtherKeys(
+  { database, keysDir }: Pick<HubPaths, "database" | "keysDir">,
+  { identity }: MigrationPlan,
+): void {
+  if (identity === null) return;
+  const path = database.kind === "file" ? database.path : null;
+  // A hub without keys would make new ones.
+  if (!hasMacKey(keysDir)) throw noKeys(path, keysDir);
+  if (!isSealedBy(readMacKey(keysDir), identity)) throw otherKeys(path);
+}
+
+/**
+ * Why a hub would refuse the database of a home, or null: it was moved, has other keys, or ends before what the home knows.
+ * Read without changing anything; the start itself looks closer.
+ */
+export async function findRefusal(paths: HubPaths, plan: MigrationPlan): Promise<string | null> {
+  const { home, database } = paths;
+  const { schema, newest, move } = plan;
+  if (move !== null) return describeMove(move);
+  try {
+    refuseOtherKeys(paths, plan);
+  } catch (error) {
+    if (hasCode(error, "KEY_REJECTED")) return (error as WritError).message;
+    throw error;
+  }
+  const known = await readKnownDatabase(home);
+  if (known === null || schema !== newest) return null;
+  const reader = await openAuditReader(database);
+  try {
+    const lastSeq = await reader.lastSeq();
+    if (lastSeq >= known.last_seq) return null;
+    return rolledBack("this database has lost its newest part", { known: known.last_seq, found: lastSeq })
+      .message;
+  } finally {
+    await reader.close();
+  }
+}
+
 function rolledBack(problem: string, { known, found }: { known: number; found: number }): WritError {
   return new WritError(
     "STORE_ROLLED_BACK",
-    `${problem}: it ends at record ${found}, and the home knows record ${known}; put the right file back, restore a backup, or accept the loss once with --accept-loss ${found}`,
+    `${problem}: it ends at record ${found}, and the home knows record ${known}; put the right one back, restore a backup, or accept the loss once with --accept-loss ${found}`,
   );
 }

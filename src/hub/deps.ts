@@ -17,6 +17,7 @@ import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { HomeAdmins } from "./certs/home-admins.ts";
 import type { IssuedCerts } from "./certs/issued-certs.ts";
 import type { RevocationList } from "./certs/revocations.ts";
+import type { Leadership } from "./leadership.ts";
 import type { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import type { DamageLog } from "./services/damage-log.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
@@ -26,6 +27,7 @@ import type { OutputTally } from "./services/output-tally.ts";
 import type { RateLimits } from "./services/rate-limits.ts";
 import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
+import type { RefusedRenewals } from "./services/refused-renewals.ts";
 import type { Statistics } from "./services/statistics.ts";
 import type { StreamCounts } from "./services/stream-counts.ts";
 import type { HubSettings } from "./settings.ts";
@@ -33,6 +35,8 @@ import type { HubSettings } from "./settings.ts";
 /** What the use cases of the hub depend on. Everything that can differ between a test and production is here. */
 export type HubDeps = {
   store: Store;
+  /** Whether this hub does what only one hub of a database may do, and which others there are. */
+  leadership: Leadership;
   keys: KeyRing;
   clock: Clock;
   ids: Ids;
@@ -43,6 +47,8 @@ export type HubDeps = {
   /** How much jobs have written. */
   outputTally: OutputTally;
   logger: Logger;
+  /** Says a sentence to whoever started the hub. */
+  tell(line: string): void;
   failpoint: Failpoint;
   feed: EventFeed;
   /** Sends events to a broker, if there is one. */
@@ -72,6 +78,7 @@ export type HubDeps = {
   auditDir: string;
   auditCheck: AuditCheck;
   receipts: ReceiptChecker;
+  renewals: RefusedRenewals;
   damage: DamageLog;
   version: string;
 };

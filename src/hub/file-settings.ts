@@ -23,6 +23,7 @@ const shapes = {
 } as const;
 
 type Key = keyof typeof shapes;
+export const fileSettingKeys = Object.keys(shapes);
 
 export type FileSettings = { [K in Key]: z.infer<(typeof shapes)[K]> | null };
 

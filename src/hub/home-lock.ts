@@ -5,7 +5,9 @@ import { type FileLock, tryLockFile } from "../runtime/file-lock.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
 
 export type HubFile = {
+  /** Where other machines reach it. */
   url: string;
+  local_url: string | undefined;
   port: number;
   grpc_port: number;
   pid: number;

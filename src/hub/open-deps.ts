@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import type { Ids } from "../core/ids.ts";
-import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import { KeptOutputs } from "../output/kept-outputs.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openTelemetry } from "../runtime/telemetry/telemetry.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
-import { openSqliteStore } from "../store/sqlite/open-store.ts";
+import { type HubSeat, onlySeat } from "../store/hub-seat.ts";
 import { WatchList } from "./alerts/watch-list.ts";
 import { AuditCheck } from "./audit/audit-check.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
@@ -15,9 +14,12 @@ import { HomeAdmins } from "./certs/home-admins.ts";
 import { IssuedCerts } from "./certs/issued-certs.ts";
 import { RevocationList } from "./certs/revocations.ts";
 import type { HubDeps } from "./deps.ts";
+import { Leadership } from "./leadership.ts";
 import { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import { mqttSettingsOf } from "./mqtt/mqtt-settings.ts";
+import { openStore } from "./open-database.ts";
 import { openObjects } from "./open-objects.ts";
+import { openOutputs } from "./open-outputs.ts";
 import { DamageLog } from "./services/damage-log.ts";
 import { Dispatcher } from "./services/dispatcher.ts";
 import { EventFeed } from "./services/event-feed.ts";
@@ -26,6 +28,7 @@ import { OutputTally } from "./services/output-tally.ts";
 import { RateLimits } from "./services/rate-limits.ts";
 import { ReceiptChecker } from "./services/receipt-checker.ts";
 import { RecordCache } from "./services/record-cache.ts";
+import { RefusedRenewals } from "./services/refused-renewals.ts";
 import { Statistics } from "./services/statistics.ts";
 import { StreamCounts } from "./services/stream-counts.ts";
 import { placesOf } from "./settings.ts";
@@ -35,19 +38,22 @@ type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
   clock?: Clock | undefined;
   ids?: Ids | undefined;
   failpoint?: Failpoint | undefined;
+  onNotice?: ((line: string) => void) | undefined;
+  seat?: HubSeat | undefined;
 };
 
 /** Opens keys, database and outputs, and builds what the use cases depend on. Nothing runs yet. */
 export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const { home, version, settings, logger } = sources;
   const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;
-  const { databasePath, keysDir } = placesOf(home, settings);
+  const leadership = new Leadership(sources.seat ?? onlySeat(() => {}), logger);
+  const { database, keysDir } = placesOf(home, settings);
   const keys = openKeyRing(keysDir, {
     nowMs: clock.nowMs(),
     givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
   });
-  const store = await openSqliteStore({ path: databasePath, macKey: keys.macKey });
-  const outputs = new KeptOutputs(new FolderOutputs(join(home, "outputs"), { failpoint }), store);
+  const store = await openStore(database, { macKey: keys.macKey, term: () => leadership.term });
+  const outputs = new KeptOutputs(await openOutputs({ home, settings, clock, failpoint }), store);
   const objects = await openObjects(home, settings, clock);
   const dispatcher = new Dispatcher(store);
   const feed = new EventFeed(store, clock);
@@ -57,9 +63,14 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     logger.error({ err: error }, "counted refusals could not be recorded"),
   );
   const certs = certPaths(home);
-  addLiveGauges(metrics, { store, dispatcher, clock });
+  const workers = new RecordCache(clock, (workerId) => store.getWorker({ workerId }));
+  store.onCommit((notice) => {
+    for (const { workerId } of notice.workers) workers.forget(workerId);
+  });
+  addLiveGauges(metrics, { store, dispatcher, clock, leadership });
   return {
     store,
+    leadership,
     keys,
     clock,
     ids,
@@ -93,13 +104,15 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     watched: new WatchList(clock),
     refusals,
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
+    tell: sources.onNotice ?? (() => {}),
+    renewals: new RefusedRenewals(),
     damage: new DamageLog({ store, clock, logger }),
     feed,
-    mqtt: mqtt === null ? null : new MqttPublisher({ store, feed, clock, logger, metrics }, mqtt),
-    limits: new RateLimits(clock),
+    mqtt: mqtt === null ? null : new MqttPublisher({ store, leadership, feed, clock, logger, metrics }, mqtt),
+    limits: new RateLimits(clock, () => Math.max(1, leadership.hubs.length)),
     streamCounts: new StreamCounts(),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
-    workers: new RecordCache(clock, (workerId) => store.getWorker({ workerId })),
+    workers,
     quotas: new RecordCache(clock, (tenantId) => store.getQuota({ tenantId })),
   };
 }

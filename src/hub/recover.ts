@@ -27,7 +27,7 @@ export async function recover(deps: HubDeps): Promise<void> {
   // A program that reads it would call a hub that is gone, or something else that listens there by now.
   removeHubFile(deps.home);
   // All leases first: the output of each of them may not be synced, even of those that are taken back next.
-  await renewLeases(deps);
+  if (deps.leadership.hubs.length === 0) await renewLeases(deps);
   await recallVoidLeases(deps);
   await finishLockdown(deps);
   // A power failure can leave half a line at the end of the signed heads.
@@ -38,7 +38,8 @@ export async function recover(deps: HubDeps): Promise<void> {
 
 /**
  * A restart must not cost a job an attempt: workers could not renew while there was no hub, and a lease that has expired
- * is refused. The reaper does it again when the ports listen, because the grace is counted from there.
+ * is refused. The reaper does it again when the ports listen, because the grace is counted from there. While another hub
+ * serves the same database, workers can renew there.
  */
 async function renewLeases({ store, outputs, clock, settings, logger }: HubDeps): Promise<void> {
   const { extended } = await store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });

@@ -1,7 +1,6 @@
-import { WritError } from "../core/errors.ts";
 import type { S3Settings } from "../objects/s3/s3-settings.ts";
 import { isLoopback } from "../runtime/hub-address.ts";
-import { readPrivateFile } from "../runtime/private-file.ts";
+import { readSecret, refusedSetting } from "./secret-setting.ts";
 import type { HubSettings } from "./settings.ts";
 
 type Given = Pick<
@@ -30,20 +29,20 @@ export function checkS3Settings(given: Given): void {
   if (missing.length === names.length) return;
   if (missing.length > 0) {
     const set = names.filter(([, value]) => value !== null).map(([name]) => name);
-    throw refused(
+    throw refusedSetting(
       missing[0]!,
       `${set.join(" and ")} set without ${missing.join(" and ")}; set all of them, or none`,
     );
   }
   if (given.s3SecretKey !== null && given.s3SecretKeyFile !== null) {
-    throw refused(
+    throw refusedSetting(
       "WRIT_S3_SECRET_KEY_FILE",
       "WRIT_S3_SECRET_KEY and WRIT_S3_SECRET_KEY_FILE are both set; set one",
     );
   }
   const { protocol, hostname } = new URL(given.s3Endpoint!);
   if (protocol === "https:" || isLoopback(hostname) || given.s3Plaintext) return;
-  throw refused(
+  throw refusedSetting(
     "WRIT_S3_ENDPOINT",
     `WRIT_S3_ENDPOINT: ${given.s3Endpoint} would send files unencrypted; use https, or set WRIT_S3_PLAINTEXT=true`,
   );
@@ -53,16 +52,7 @@ export function checkS3Settings(given: Given): void {
 export async function s3SettingsOf(given: Given): Promise<S3Settings | null> {
   const { s3Endpoint: endpoint, s3Bucket: bucket, s3AccessKey: accessKey } = given;
   if (endpoint === null || bucket === null || accessKey === null) return null;
-  const secretKey = given.s3SecretKey ?? (await readSecret(given.s3SecretKeyFile!));
+  const secretKey =
+    given.s3SecretKey ?? (await readSecret("WRIT_S3_SECRET_KEY_FILE", given.s3SecretKeyFile!));
   return { endpoint, bucket, accessKey, secretKey, region: given.s3Region, pathStyle: given.s3PathStyle };
-}
-
-async function readSecret(path: string): Promise<string> {
-  const text = (await readPrivateFile(path))?.trim();
-  if (text) return text;
-  throw refused("WRIT_S3_SECRET_KEY_FILE", `WRIT_S3_SECRET_KEY_FILE: ${path} does not exist or is empty`);
-}
-
-function refused(setting: string, message: string): WritError {
-  return new WritError("CONFIG_INVALID", message, { setting });
 }

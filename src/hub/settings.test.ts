@@ -15,20 +15,59 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const load = (env: Record<string, string>) => loadHubSettings({ home, flags: {}, env });
 
-test.each([["WRIT_DATABASE_URL", "postgres://localhost/writ", "has no PostgreSQL store"]])(
-  "B13: %s, which this version does not have, stops the start",
-  async (name, value, why) => {
-    await expect(load({ [name]: value })).rejects.toMatchObject({
-      code: "CONFIG_INVALID",
-      message: expect.stringContaining(`${name} is set, but this version ${why}`),
-    });
-    await expect(load({ [name]: "" })).resolves.toBeDefined();
-  },
-);
+test("B13: a database that is not in PostgreSQL is refused under its name, and its password not shown", async () => {
+  const refused = load({ WRIT_DATABASE_URL: "mysql://u:secret@h/writ" });
+  await expect(refused).rejects.toThrow(
+    "WRIT_DATABASE_URL: *** is not allowed; use an address such as postgres://",
+  );
+  await expect(refused).rejects.not.toThrow("secret");
+  expect((await load({ WRIT_DATABASE_URL: "" })).databaseUrl).toBeNull();
+});
 
-test("B13: the same in the file stops the start as an unknown key", async () => {
-  writeFileSync(join(home, "writ.yaml"), "database_url: postgres://localhost/writ\n");
-  await expect(load({})).rejects.toThrow('unknown key "database_url"');
+test("a file that names a database with its password must be private", async () => {
+  const path = join(home, "writ.yaml");
+  writeFileSync(path, "database_url: postgres://u:secret@h/writ\n");
+  chmodSync(path, 0o644);
+  await expect(load({})).rejects.toThrow("writ.yaml");
+  chmodSync(path, 0o600);
+  expect((await load({})).databaseUrl).toBe("postgres://u:secret@h/writ");
+});
+
+test("an unknown key is refused with the key that was meant, among all that the file may have", async () => {
+  writeFileSync(join(home, "writ.yaml"), "quota: {}\n");
+  await expect(load({})).rejects.toThrow(
+    /unknown key "quota" .*\(did you mean quotas\?\); allowed are .*, commands, users, quotas$/,
+  );
+});
+
+test("the address of a database is taken from the environment and not left there", async () => {
+  const env = { WRIT_DATABASE_URL: "postgres://u:secret@h/writ" };
+  expect((await load(env)).databaseUrl).toBe("postgres://u:secret@h/writ");
+  expect(env).toEqual({});
+});
+
+test("a shared folder for output is refused without a shared database, and if it is not an absolute path", async () => {
+  await expect(load({ WRIT_OUTPUTS_DIR: "/mnt/outputs" })).rejects.toThrow(
+    "WRIT_OUTPUTS_DIR: is only for hubs that share a PostgreSQL database; set WRIT_DATABASE_URL too",
+  );
+  const database = { WRIT_DATABASE_URL: "postgres://u@h/writ" };
+  await expect(load({ ...database, WRIT_OUTPUTS_DIR: "outputs" })).rejects.toThrow("use an absolute path");
+  expect((await load({ ...database, WRIT_OUTPUTS_DIR: "/mnt/outputs" })).outputsDir).toBe("/mnt/outputs");
+});
+
+test("the password of a database may be in a private file, and only there", async () => {
+  const path = join(home, "password");
+  const env = { WRIT_DATABASE_URL: "postgres://u@h:5432/writ", WRIT_DATABASE_PASSWORD_FILE: path };
+  await expect(load({ ...env })).rejects.toThrow(`WRIT_DATABASE_PASSWORD_FILE: ${path} does not exist`);
+  writeFileSync(path, "s%cret/@\n", { mode: 0o644 });
+  await expect(load({ ...env })).rejects.toThrow(path);
+  chmodSync(path, 0o600);
+  const loaded = await load({ ...env });
+  expect(loaded.databaseUrl).toBe("postgres://u:s%25cret%2F%40@h:5432/writ");
+  expect(JSON.stringify(loaded.shown)).not.toContain("cret%2F");
+  const both = { ...env, WRIT_DATABASE_URL: "postgres://u:secret@h/writ" };
+  await expect(load(both)).rejects.toThrow("use postgres://user@host/database without a password");
+  await expect(load({ WRIT_DATABASE_PASSWORD_FILE: path })).rejects.toThrow("WRIT_DATABASE_URL is not");
 });
 
 test("B13: a signing key that cannot be used is refused under its name, and not shown", async () => {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import { brokerUrlHelp, parseBrokerUrl } from "../runtime/mqtt/broker-address.ts";
 import {
@@ -9,7 +9,6 @@ import {
   number,
   oneOf,
   parser,
-  refusePlanned,
   type SettingValues,
   type ShownSetting,
   showSettings,
@@ -18,7 +17,10 @@ import {
 import { otlpEndpoint } from "../runtime/telemetry/telemetry-settings.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { loadSigningKey } from "../signing/ed25519.ts";
-import { type FileSettings, showFileSettings, takeFileSettings } from "./file-settings.ts";
+import { checkAlertSettings } from "./alerts/alert-settings.ts";
+import { databaseUrlWithPassword } from "./database-password.ts";
+import { type DatabasePlace, databaseOf } from "./database-place.ts";
+import { type FileSettings, fileSettingKeys, showFileSettings, takeFileSettings } from "./file-settings.ts";
 import { checkMqttSettings } from "./mqtt/mqtt-settings.ts";
 import { checkS3Settings } from "./s3-settings.ts";
 
@@ -54,6 +56,16 @@ const declarations = {
   plaintext: { name: "WRIT_PLAINTEXT", parse: boolean(), default: false },
   trustedProxies: { name: "WRIT_TRUSTED_PROXIES", parse: text(), default: null },
   sqlitePath: { name: "SQLITE_PATH", parse: text(), default: null },
+  databaseUrl: {
+    name: "WRIT_DATABASE_URL",
+    parse: text({
+      pattern: /^postgres(?:ql)?:\/\/\S+$/,
+      allowed: "an address such as postgres://user:password@host/database, with %20 for each space",
+    }),
+    default: null,
+    isSecret: true,
+  },
+  databasePasswordFile: { name: "WRIT_DATABASE_PASSWORD_FILE", parse: text(), default: null },
   adminToken: {
     name: "WRIT_ADMIN_TOKEN",
     key: null,
@@ -114,6 +126,7 @@ const declarations = {
     parse: integer({ min: 1024 ** 2, max: Number.MAX_SAFE_INTEGER }),
     default: null,
   },
+  outputsDir: { name: "WRIT_OUTPUTS_DIR", parse: text(), default: null },
   s3Endpoint: {
     name: "WRIT_S3_ENDPOINT",
     parse: text({ pattern: /^https?:\/\/[^\s?#]+$/, allowed: "an http(s) address" }),
@@ -203,11 +216,6 @@ const declarations = {
   },
 } as const;
 
-/** In a file they are already refused, as unknown keys. */
-const planned = {
-  WRIT_DATABASE_URL: "PostgreSQL store",
-} as const;
-
 export type HubSettings = SettingValues<typeof declarations> &
   FileSettings & {
     /** For people who ask what the hub runs with. */
@@ -221,13 +229,14 @@ type SettingInput = {
 };
 
 export async function loadHubSettings({ home, flags, env }: SettingInput): Promise<HubSettings> {
-  refusePlanned(planned, env);
   const path = join(home, "writ.yaml");
   const file = existsSync(path) ? await loadSettingsFile(path) : undefined;
   const { taken, rest } = takeFileSettings(file);
-  const sources = { flags, env, file: rest };
+  const sources = { flags, env, file: rest, otherKeys: fileSettingKeys };
+  const loaded = loadSettings(declarations, sources);
   const settings = {
-    ...loadSettings(declarations, sources),
+    ...loaded,
+    databaseUrl: await databaseUrlWithPassword(loaded),
     ...taken,
     shown: [...showSettings(declarations, sources), ...showFileSettings(taken)],
   };
@@ -235,6 +244,7 @@ export async function loadHubSettings({ home, flags, env }: SettingInput): Promi
   checkInactivity(settings);
   checkS3Settings(settings);
   checkMqttSettings(settings);
+  checkOutputsDir(settings);
   // Secrets from the environment are read once: no process that is started later may inherit them.
   delete env["WRIT_ADMIN_TOKEN"];
   delete env["JOB_SIGNING_PRIVATE_KEY"];
@@ -248,12 +258,16 @@ export function lookAtSettings({ home, env }: Pick<SettingInput, "home" | "env">
 }
 
 /** Where the database and the keys of a home are: in it, or where the settings say. */
-export function placesOf(home: string, { sqlitePath, keysDir }: Pick<HubSettings, "sqlitePath" | "keysDir">) {
-  return { databasePath: sqlitePath ?? join(home, "writ.sqlite"), keysDir: keysDir ?? join(home, "keys") };
+export function placesOf(
+  home: string,
+  settings: Pick<HubSettings, "sqlitePath" | "databaseUrl" | "keysDir">,
+): { database: DatabasePlace; keysDir: string } {
+  return { database: databaseOf(home, settings), keysDir: settings.keysDir ?? join(home, "keys") };
 }
 
 /** The secrets that a file may contain. */
 const secrets = [
+  declarations.databaseUrl,
   declarations.telegramBotToken,
   declarations.smtpUrl,
   declarations.webhookSecret,
@@ -282,22 +296,14 @@ function checkInactivity({ workerInactiveMs, leaseMs }: HubSettings): void {
   });
 }
 
-/** An incomplete channel would otherwise be noticed only when it is needed. */
-function checkAlertSettings(settings: HubSettings): void {
-  const channels = [
-    ["telegramBotToken", "telegramChatId"],
-    ["smtpUrl", "alertFrom", "alertTo"],
-    ["webhookUrl", "webhookSecret"],
-  ] as const;
-  for (const parts of channels) {
-    const missing = parts.filter((part) => settings[part] === null);
-    if (missing.length === 0 || missing.length === parts.length) continue;
-    const given = parts.filter((part) => settings[part] !== null);
-    const name = (part: (typeof parts)[number]): string => declarations[part].name;
-    throw new WritError(
-      "CONFIG_INVALID",
-      `${given.map(name).join(" and ")} set without ${missing.map(name).join(" and ")}; set both, or no alert is sent`,
-      { setting: name(missing[0]!) },
-    );
-  }
+/** With a file, outputs are in the home: a folder that is never used would only look like a safe place. */
+function checkOutputsDir({ outputsDir, databaseUrl }: HubSettings): void {
+  const { name } = declarations.outputsDir;
+  const refuse = (problem: string): never => {
+    throw new WritError("CONFIG_INVALID", `${name}: ${problem}`, { setting: name });
+  };
+  if (outputsDir === null) return;
+  if (databaseUrl === null)
+    refuse("is only for hubs that share a PostgreSQL database; set WRIT_DATABASE_URL too");
+  if (!isAbsolute(outputsDir)) refuse(`${outputsDir} is not allowed; use an absolute path`);
 }

@@ -1,20 +1,25 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
+import type { FileLock } from "../runtime/file-lock.ts";
 import { openLogger } from "../runtime/logger.ts";
 import { type Service, startAll, stopAll, together } from "../runtime/service.ts";
 import { type SteadyClock, steadyClock } from "../runtime/steady-clock.ts";
+import { hasMacKey } from "../signing/key-files.ts";
+import type { HubSeat } from "../store/hub-seat.ts";
 import { openChannels } from "./alerts/channels.ts";
 import { createDigest } from "./alerts/digest.ts";
 import { createResponder } from "./alerts/responder.ts";
 import { createSender } from "./alerts/sender.ts";
+import { createWatchListReader } from "./alerts/watch-list.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
-import { checkHistory, readHistory } from "./database-history.ts";
-import { lockDatabase } from "./database-lock.ts";
+import { checkHistory, readHistory, refuseOtherKeys } from "./database-history.ts";
+import { DatabaseOutage } from "./database-outage.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
@@ -22,20 +27,26 @@ import { createListener } from "./http/listener.ts";
 import { OpenBodies } from "./http/open-bodies.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { HttpServer } from "./http/server.ts";
+import { whileLeading } from "./leadership.ts";
+import { planMigration, takeSeat } from "./open-database.ts";
 import { openDeps } from "./open-deps.ts";
 import { recover } from "./recover.ts";
 import { RpcServer } from "./rpc/server.ts";
+import { createFilesWarning, separateFilesWarning } from "./separate-files.ts";
 import { createCertWatch } from "./services/cert-watch.ts";
-import { createClockWatch } from "./services/clock-watch.ts";
+import { createClockWatch, followDatabase } from "./services/clock-watch.ts";
 import { createFileCleaner } from "./services/file-cleaner.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
-import { createReaper } from "./services/reaper.ts";
+import { createOutputCompactor } from "./services/output-compactor.ts";
+import { createLookAround, createReaper } from "./services/reaper.ts";
 import { createRetention } from "./services/retention.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createStorage } from "./services/storage.ts";
 import { createStoreCheck } from "./services/store-check.ts";
 import { createStoreWatch } from "./services/store-watch.ts";
 import { type HubSettings, loadHubSettings, placesOf } from "./settings.ts";
+
+export { startForwarding } from "./forward/start-forwarding.ts";
 
 type HubStart = {
   home: string;
@@ -45,6 +56,8 @@ type HubStart = {
   version: string;
   /** A person accepts that the database ends at this record, although the home knows later ones. */
   acceptLoss?: number | undefined;
+  /** Is called with a sentence for the person who started it, while it runs. */
+  onNotice?: (line: string) => void;
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
@@ -52,10 +65,14 @@ type HubStart = {
 
 type RunningHub = {
   url: string;
+  /** Where programs of this machine reach it. */
+  localUrl: string;
   port: number;
   grpcPort: number;
   home: string;
   settings: HubSettings;
+  /** What whoever started it should know: one sentence each. */
+  warnings: readonly string[];
   /** Lets open calls end, then closes everything. */
   stop(): Promise<void>;
 };
@@ -64,59 +81,69 @@ type RunningHub = {
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);
-  const locks = [lockHome(start.home)];
-  const lock = {
-    release() {
-      for (const held of locks.toReversed()) held.release();
-    },
-  };
+  const lock = lockHome(start.home);
   try {
-    locks.push(lockDatabase(placesOf(start.home, settings).databasePath, start.home));
-    return await startLocked(start, settings, lock);
+    const seat = await takeSeat(placesOf(start.home, settings).database, start.home);
+    return await startSeated(start, settings, { seat, lock }).catch(async (error) => {
+      await seat.leave();
+      throw error;
+    });
   } catch (error) {
     lock.release();
     throw error;
   }
 }
 
-async function startLocked(
+type Held = { seat: HubSeat; lock: FileLock };
+
+async function startSeated(
   start: HubStart,
   settings: HubSettings,
-  lock: { release(): void },
+  { seat, lock }: Held,
 ): Promise<RunningHub> {
   const { home, version, osUser } = start;
   const clock = steadyClock(start.clock ?? systemClock);
-  const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
+  const log = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
+  const outage = new DatabaseOutage(log, clock, start.onNotice);
+  const { logger } = outage;
+  followDatabase(clock, await seat.readClock(), logger);
   const tls = await openHubTls(
     home,
     settings,
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
-  const { databasePath, keysDir } = placesOf(home, settings);
+  const { database, keysDir } = placesOf(home, settings);
+  // Before anything is made: of a folder that is not mounted, new keys would be the wrong ones.
+  if (!hasMacKey(keysDir)) refuseOtherKeys({ database, keysDir }, await planMigration(database));
   const acceptance = { acceptLoss: start.acceptLoss ?? null };
-  const history = await readHistory({ home, databasePath, keysDir }, acceptance);
-  const deps = await openDeps({ ...start, clock, settings, logger });
+  const history = await readHistory({ home, database, keysDir }, acceptance);
+  const deps = await openDeps({ ...start, clock, settings, logger, seat });
   const close = async (): Promise<void> => {
     await deps.objects.close();
     await deps.outputs.close();
+    await deps.leadership.stop();
     await deps.store.close();
     lock.release();
     logger.info("the hub has stopped");
-    logger.close();
+    log.close();
   };
   try {
-    await checkHistory(deps, history, { ...acceptance, databasePath });
+    await deps.leadership.start();
+    await checkHistory(deps, history, { ...acceptance, database });
     await applyQuotas(deps, settings.quotas);
     await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
     await recover(deps);
     const ports = openPorts(deps, tls);
-    const services = hubServices(deps, { ...ports, tls, osUser, clock });
+    const services = hubServices(deps, { ...ports, tls, osUser, clock, outage });
     await startAll(services);
-    const { url, port } = ports.http;
+    const { url, localUrl = url, port } = ports.http;
     const grpcPort = ports.rpc.port;
     logger.info({ url, grpc_port: grpcPort, version }, "the hub has started");
     void checkObjects(deps);
-    return { url, port, grpcPort, home, settings, stop: () => stopAll(services).finally(close) };
+    const warning = separateFilesWarning(deps);
+    const warnings = warning === null ? [] : [warning];
+    const stop = () => stopAll(services).finally(close);
+    return { url, localUrl, port, grpcPort, home, settings, warnings, stop };
   } catch (error) {
     await close().catch(() => {});
     throw error;
@@ -150,32 +177,41 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
 /** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
 function hubServices(
   deps: HubDeps,
-  parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock },
+  parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock; outage: DatabaseOutage },
 ): Service[] {
-  const { http, rpc, streams, bodies, tls, osUser, clock } = parts;
+  const { http, rpc, streams, bodies, tls, osUser, clock, outage } = parts;
+  const lead = (service: Service): Service =>
+    whileLeading(deps.leadership, service, (error) =>
+      deps.logger.error(
+        { err: error, service: service.name },
+        "a service of the leader could not start or stop",
+      ),
+    );
   const channels = openChannels(deps.settings, deps.clock);
   return [
     // The others ask it how far the log reaches.
     deps.feed,
     // Stops after everything that writes events, so that its last signed head covers them all.
-    createSealer(deps),
-    createStoreWatch(deps, channels),
+    lead(createSealer(deps)),
+    createStoreWatch(deps, { channels, outage }),
     createClockWatch(deps, clock),
     // Stops after everything that moves jobs, and writes what it has counted.
     deps.statistics,
     // Stops after everything that records spans, and sends the last of them.
     deps.telemetry,
-    createScheduler(deps),
-    createRetention(deps),
+    lead(createScheduler(deps)),
+    lead(createRetention(deps)),
     createStorage(deps),
-    createFileCleaner(deps),
+    createOutputCompactor(deps),
+    lead(createFileCleaner(deps)),
     createKeyWatch(deps),
     // Before anybody can call: its first position in the log is the end of what is there.
-    createResponder({ ...deps, channels }),
-    ...createSender(deps, channels),
+    lead(createResponder({ ...deps, channels })),
+    ...createSender(deps, channels).map(lead),
+    createWatchListReader(deps),
     // Before anybody can call, for the same reason.
-    ...(deps.mqtt === null ? [] : [deps.mqtt]),
-    ...(channels.some(({ name }) => name === "smtp") ? [createDigest(deps)] : []),
+    ...(deps.mqtt === null ? [] : [lead(deps.mqtt)]),
+    ...(channels.some(({ name }) => name === "smtp") ? [lead(createDigest(deps))] : []),
     // Stops when nobody can be refused any more, and records what it has counted.
     deps.refusals,
     // Stops when no more receipts can arrive, and checks those that have arrived.
@@ -184,29 +220,46 @@ function hubServices(
     // These stop at the same time: each gives its open calls the same few seconds.
     together("ports", [http, rpc]),
     // Workers can come back only now, and have one lease to do so.
-    createReaper(deps),
+    lead(createReaper(deps)),
+    createLookAround(deps),
     // These end calls that would stay open for ever, so they stop before the ports wait for open calls.
     streams,
     deps.dispatcher,
     createCertWatch({ ...deps, osUser, http, rpc }, tls),
-    createStoreCheck(deps, placesOf(deps.home, deps.settings).databasePath),
+    ...storeCheck(deps),
+    createFilesWarning(deps),
     // Announces where the hub can be reached: the last to start, the first to stop.
-    hubFile(deps, { http, rpc }),
+    announcement(deps, { http, rpc }),
   ];
 }
 
-function hubFile({ home, version, clock }: HubDeps, { http, rpc }: Pick<Ports, "http" | "rpc">): Service {
+/** A server checks its own files. */
+function storeCheck(deps: HubDeps): Service[] {
+  const { database } = placesOf(deps.home, deps.settings);
+  return database.kind === "file" ? [createStoreCheck(deps, database.path)] : [];
+}
+
+function announcement(
+  { home, version, clock, leadership }: HubDeps,
+  { http, rpc }: Pick<Ports, "http" | "rpc">,
+): Service {
   return {
     name: "hub.json",
-    start: () =>
-      writeHubFile(home, {
+    async start() {
+      await leadership.introduce({ name: `${hostname()}:${home}`, url: http.url, version });
+      await writeHubFile(home, {
         url: http.url,
+        local_url: http.localUrl,
         port: http.port,
         grpc_port: rpc.port,
         pid: process.pid,
         version,
         started_at: clock.nowMs(),
-      }),
-    stop: async () => removeHubFile(home),
+      });
+    },
+    async stop() {
+      removeHubFile(home);
+      await leadership.withdraw();
+    },
   };
 }

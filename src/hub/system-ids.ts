@@ -1,5 +1,5 @@
 import { randomBytes, randomFillSync } from "node:crypto";
-import { type Ids, uuidV7 } from "../core/ids.ts";
+import { type Ids, orderedUuids } from "../core/ids.ts";
 
 const poolBytes = 4096;
 
@@ -16,7 +16,7 @@ export function systemIds(): Ids {
     return pool.subarray(used - count, used);
   };
   return {
-    jobId: (nowMs) => uuidV7(nowMs, take(16)),
+    jobId: orderedUuids(() => take(16)),
     secret: () => randomBytes(32).toString("base64url"),
     leaseToken: () => take(24).toString("base64url"),
     // People give ids of tokens to commands, which take a word that begins with - for an option.

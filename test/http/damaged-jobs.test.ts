@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
-import { editRows, readEvents } from "../support/database.ts";
+import { readEvents, tamperWith } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, freshName, jobReader, submitJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
@@ -10,7 +10,6 @@ const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
 const view = jobReader(hub);
 
-const ofJob = "job_seq = (SELECT seq FROM jobs WHERE id = ?)";
 const corruptions = (id: string) =>
   readEvents(hub.home).filter(({ event, job_id }) => event === "STORE_CORRUPT" && job_id === id);
 
@@ -18,14 +17,13 @@ test("A8: an edited document is not shown as what was submitted", async () => {
   const { id } = await submitJob(hub, { token: tokens.alice, params: { amount: 100 } });
   expect(await view(id)).toMatchObject({ params: { amount: 100 } });
   expect(await view(id)).not.toHaveProperty("damaged");
-  const edit = `UPDATE documents SET document = replace(document, '"amount":100', '"amount":900') WHERE ${ofJob}`;
-  expect(editRows(hub.home, edit, id)).toBe(1);
+  await tamperWith(hub.home).editInDocument(id, '"amount":100', '"amount":900');
   expect(await view(id)).toMatchObject({ params: null, run: null, limits: null, damaged: ["document"] });
 });
 
 test("A8: an edited result is not shown as what the worker reported", async () => {
   const { id } = await completedJob(hub);
-  editRows(hub.home, "UPDATE jobs SET result = '{\"forged\":true}' WHERE id = ?", id);
+  await tamperWith(hub.home).editText(id, "result", '{"forged":true}');
   expect(await view(id)).toMatchObject({ status: "completed", result: null, damaged: ["result"] });
 });
 
@@ -33,8 +31,10 @@ test("A8: one job that cannot be read does not make the list fail, and is shown 
   const type = freshName("damaged");
   const ids: string[] = [];
   for (let index = 0; index < 3; index++) ids.push((await submitJob(hub, { token: tokens.alice, type })).id);
-  editRows(hub.home, `UPDATE documents SET document = substr(document, 1, 40) WHERE ${ofJob}`, ids[1]!);
-  editRows(hub.home, "UPDATE jobs SET isolation = '{', usage = '[' WHERE id = ?", ids[1]!);
+  const tamper = tamperWith(hub.home);
+  await tamper.editDocument(ids[1]!, '{"this is the beginning of a docu');
+  await tamper.editText(ids[1]!, "isolation", "{");
+  await tamper.editText(ids[1]!, "usage", "[");
   const list = await hub.must("GET", `/jobs?type=${type}`, { token: tokens.alice });
   const jobs = list.json<JobView[]>();
   expect(jobs.map(({ id }) => id)).toEqual(ids.toReversed());
@@ -51,7 +51,7 @@ test("A8: one job that cannot be read does not make the list fail, and is shown 
 
 test("A8: damage is recorded once for each job, however often it is read", async () => {
   const { id } = await submitJob(hub, { token: tokens.alice });
-  editRows(hub.home, "UPDATE jobs SET priority = 9 WHERE id = ?", id);
+  await tamperWith(hub.home).editJob(id, "priority", 9);
   for (let time = 0; time < 3; time++) expect(await view(id)).toMatchObject({ damaged: ["document"] });
   const found = corruptions(id);
   expect(found).toMatchObject([{ tenant_id: "acme", details: { job_id: id, parts: ["document"] } }]);

@@ -96,6 +96,20 @@ test("the dashboard is one document for all its pages, with nothing inline and n
     expect(await hub.call("GET", path), path).toMatchObject({ status: 404, code: "NOT_FOUND" });
 });
 
+test("a browser is shown a page where there is none, and a program is answered in JSON", async () => {
+  const page = await hub.call("GET", "//");
+  const browser = { headers: { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" } };
+  for (const path of ["//nope", "//jobs/a/b/c", "//index.php"]) {
+    const answer = await hub.call("GET", path, browser);
+    expect(answer, path).toMatchObject({ status: 404, text: page.text });
+    expectSafe(answer);
+    expect(await hub.call("GET", path), path).toMatchObject({ status: 404, code: "NOT_FOUND" });
+  }
+  for (const path of ["//api/nope", "//api/v1/nope", "//api", "//assets/nothing.js"])
+    expect(await hub.call("GET", path, browser), path).toMatchObject({ status: 404, code: "NOT_FOUND" });
+  expect(await hub.call("POST", "//nope", browser)).toMatchObject({ status: 404, code: "NOT_FOUND" });
+});
+
 test("without a built dashboard, the first page says how to build it and runs no script", async () => {
   const app = new Hono<HttpEnv>();
   bindDashboard(app, { orElse: () => new Response("not built"), imageOrigin: null }, "/nonexistent");

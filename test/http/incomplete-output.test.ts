@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jobOutputDir, outputPath } from "../../src/output/folder/output-path.ts";
 import { errorOf } from "../support/call-http.ts";
-import { editRows, snapshot } from "../support/database.ts";
+import { snapshot, tamperWith } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, type HeldJob, jobReader, registerWorker, runningJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";
@@ -102,8 +102,7 @@ describe("the sizes at the end", () => {
     const told = { result: 1, output: { stdout: 5, stderr: 0 } };
     await end(job, "result", told);
     rmSync(jobOutputDir(join(hub.home, "outputs"), job.id), { recursive: true });
-    const sql = "UPDATE jobs SET output_bytes = 0, output_dropped_through = 1 WHERE id = ?";
-    editRows(hub.home, sql, job.id);
+    await tamperWith(hub.home).dropOutput(job.id);
     expect((await end(job, "result", told)).json()).toEqual({ status: "completed", duplicate: true });
     expect(await end(job, "result", { ...told, result: 2 })).toMatchObject({ code: "RESULT_CONFLICT" });
   });

@@ -5,7 +5,7 @@ import { WritError } from "../../src/core/errors.ts";
 import type { StorageRight } from "../../src/core/storage-policy.ts";
 import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
-import { editRows, lastSeq, readEvents, snapshot } from "../support/database.ts";
+import { lastSeq, readEvents, snapshot, tamperWith } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import {
@@ -66,7 +66,7 @@ describe("a fresh job token is refused", () => {
 
   test("when somebody has edited the policy in the database", async () => {
     const held = await claimedJob(hub, { output_location });
-    editDocument(held.id, "runs/1/", "others/");
+    await tamperWith(hub.home).editInDocument(held.id, "runs/1/", "others/");
     const seq = lastSeq(hub.home);
     expect(await ask(held)).toMatchObject({ status: 400, code: "INVALID_SIGNATURE" });
     expect(eventsOf(held.id, "INVALID_SIGNATURE", seq)).toMatchObject([
@@ -184,10 +184,3 @@ describe("a fresh job token", () => {
     expect(read(made)).toMatchObject({ jobId: held.id });
   });
 });
-
-/** What somebody can do who reaches the database and not the hub's keys. */
-function editDocument(jobId: string, from: string, to: string): void {
-  const sql = `UPDATE documents SET document = replace(document, ?, ?)
-    WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?)`;
-  expect(editRows(hub.home, sql, from, to, jobId)).toBe(1);
-}

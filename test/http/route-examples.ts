@@ -251,6 +251,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   createSession: async ({ tokens }) => ({ token: tokens.alice, body: { token: tokens.alice } }),
   verifyAudit: async ({ hub }) => ({ token: hub.admin, body: {} }),
   getAuditCheck: async ({ hub }) => ({ token: hub.admin }),
+  listHubs: async ({ hub }) => ({ token: hub.admin }),
   listSettings: async ({ hub }) => ({ token: hub.admin }),
   createLoginCode: async ({ tokens }) => ({ token: tokens.alice, body: {} }),
   getSession: async ({ tokens }) => ({ token: tokens.alice }),

@@ -58,3 +58,9 @@ describe("why a job waits", () => {
     await hub.must("DELETE", "/lockdown", { token: hub.admin });
   });
 });
+
+test("a job that was cancelled says so once", async () => {
+  const { id } = await submitJob(hub, { token: tokens.alice });
+  await hub.must("DELETE", `/jobs/${id}`, { token: tokens.alice });
+  expect(await why(id)).toMatchObject({ status: "failed", summary: "It was cancelled." });
+});

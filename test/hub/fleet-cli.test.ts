@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -26,6 +26,29 @@ async function rows(...args: string[]): Promise<Record<string, unknown>[]> {
     .split("\n")
     .map((line) => JSON.parse(line));
 }
+
+test.each([
+  ["nonsense", '--url: "nonsense" is not a hub address; use https://host:port'],
+  ["ftp://hub.example", '--url: "ftp://hub.example" is not a hub address; use https://host:port'],
+  ["https://hub.example/api/v1", "use https://hub.example"],
+  ["https://a:1,https://a:1", "hub address https://a:1 was given twice"],
+])("workers add refuses --url %s before there is a token", async (url, message) => {
+  const name = freshName("w");
+  const file = join(tmpdir(), `${name}.yaml`);
+  const run = await writ("workers", "add", name, "--url", url, "--out", file);
+  expect(run).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+  expect(existsSync(file)).toBe(false);
+  expect((await rows("tokens", "list")).filter((token) => token["worker_id"] === name)).toEqual([]);
+});
+
+test("workers add says what the worker needs for an address without TLS", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "writ-add-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const args = ["--url", "http://hub.example:3000", "--out", join(folder, "w.yaml")];
+  const { code, stderr } = await writ("workers", "add", freshName("w"), ...args);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^note: http:\/\/hub\.example:3000 would get .* WRIT_ALLOW_INSECURE=true\n$/);
+});
 
 test("workers add finds the hub and its authority wherever the client does", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-add-"));
@@ -224,5 +247,5 @@ test("the doctor leaves out what a user may not see, and finds no problem in tha
   const run = await writAs(tokens.alice, "doctor");
   expect(run).toMatchObject({ code: 0, stderr: "" });
   expect(run.stdout).toMatch(/^skipped +workers +not checked \(needs an administrator\)$/m);
-  expect(run.stdout).toMatch(/, 0 problems; 2 not checked\n$/);
+  expect(run.stdout).toMatch(/, 0 problems; 3 not checked\n$/);
 });

@@ -5,12 +5,27 @@ import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs
 
 /** How often a claim has looked into the store; one that found nothing waits there from then on. */
 let looks = 0;
+/** What happens before the next look, and after it. */
+let beforeLook: (() => Promise<unknown>) | undefined;
+let afterLook: (() => Promise<unknown>) | undefined;
+
+/** The reaper makes every claim that waits look again. */
+const env = { ...stillEnv, WRIT_REAPER_INTERVAL_MS: "100" };
 
 let hub: TestHub;
 beforeAll(async () => {
-  hub = await startTestHub(stillEnv, {
+  hub = await startTestHub(env, {
     failpoint: async (name) => {
-      if (name === "claim.afterCommit") looks++;
+      if (name === "claim.afterCommit") {
+        looks++;
+        const act = afterLook;
+        afterLook = undefined;
+        await act?.();
+      }
+      if (name !== "claim.beforeCommit") return;
+      const act = beforeLook;
+      beforeLook = undefined;
+      await act?.();
     },
   });
 });
@@ -61,14 +76,88 @@ describe("a claim that waits", () => {
     const workerId = await registerWorker(hub);
     const type = freshName("next");
     const { answer } = await waitingClaim(workerId, type);
+    // Its next look is held back: in PostgreSQL, a claim that just looks finds the job by itself, a moment later.
+    const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    beforeLook = () => {
+      held.resolve();
+      return released.promise;
+    };
+    await held.promise;
     const { id } = await submitJob(hub, { type });
     // Already when the producer has its answer: nothing else has to happen first.
     expect((await jobReader(hub)(id)).status).toBe("assigned");
+    released.resolve();
     const { jobs, batch } = (await answer).json<Claimed>();
     expect(jobs.map((job) => job.id)).toEqual([id]);
     expect(JSON.parse(jobs[0]!.lease)).toMatchObject({ job_id: id, attempt: 1, worker_id: workerId });
     expect(batch.signature).toMatch(/^base64:/);
   });
+
+  test("does not wait on in the store when it was given a job just before it looked again", async () => {
+    const workerId = await registerWorker(hub);
+    const type = freshName("twice");
+    const { answer } = await waitingClaim(workerId, type);
+    const given = Promise.withResolvers<string>();
+    beforeLook = async () => given.resolve((await submitJob(hub, { type })).id);
+    const first = await given.promise;
+    expect((await answer).json<Claimed>().jobs.map((job) => job.id)).toEqual([first]);
+    const { id: second } = await submitJob(hub, { type });
+    expect(await jobReader(hub)(second)).toMatchObject({ status: "pending", attempt: 0 });
+  });
+
+  test("returns what it was given together with what it found when it looked again", async () => {
+    const workerId = await registerWorker(hub);
+    const type = freshName("both");
+    const { answer } = await waitingClaim(workerId, type);
+    const submitted = Promise.withResolvers<string[]>();
+    beforeLook = async () => {
+      const { id: given } = await submitJob(hub, { type });
+      const { id: found } = await submitJob(hub, { type });
+      submitted.resolve([given, found]);
+    };
+    const ids = await submitted.promise;
+    const { jobs } = (await answer).json<Claimed>();
+    expect(jobs.map((job) => job.id).toSorted()).toEqual(ids.toSorted());
+    expect(jobs.map((job) => JSON.parse(job.lease).attempt)).toEqual([1, 1]);
+  });
+
+  const claims: [string, (body: object) => Promise<string[]>][] = [
+    [
+      "for a batch",
+      async (body) => {
+        const batch = { ...body, max: 1 };
+        const answer = await hub.must("POST", "/jobs/claim-batch", { token: hub.admin, body: batch });
+        return answer.json<Claimed>().jobs.map((job) => job.id);
+      },
+    ],
+    [
+      "for one job",
+      async (body) => {
+        const answer = await hub.must("POST", "/jobs/claim", { token: hub.admin, body });
+        return [answer.json<{ id: string }>().id];
+      },
+    ],
+  ];
+  for (const [what, claim] of claims) {
+    test(`${what} leaves nothing leased that is more than it asked for, however often it was given jobs`, async () => {
+      const workerId = await registerWorker(hub);
+      const type = freshName("enough");
+      const before = looks;
+      const answer = claim({ worker_id: workerId, types: [type], wait_ms: 60_000 });
+      await eventually("the claim has looked", () => looks > before);
+      const submitted = Promise.withResolvers<string[]>();
+      beforeLook = async () => {
+        const { id: first } = await submitJob(hub, { type });
+        // The look that now follows finds nothing, and the claim waits in the store once more.
+        afterLook = async () => submitted.resolve([first, (await submitJob(hub, { type })).id]);
+      };
+      const [first, second] = (await submitted.promise) as [string, string];
+      expect(await answer).toEqual([first]);
+      const jobOf = jobReader(hub);
+      expect(await jobOf(first)).toMatchObject({ status: "assigned", attempt: 1 });
+      expect(await jobOf(second)).toMatchObject({ status: "pending", attempts: 0 });
+    });
+  }
 
   test("loses no job that arrives while it leaves", async () => {
     const workerId = await registerWorker(hub);

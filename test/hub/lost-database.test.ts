@@ -13,7 +13,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { verifyAudit } from "../../src/hub/admin.ts";
+import { backUp, planUpgrade, verifyAudit } from "../../src/hub/admin.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { jobReader, submitJob } from "../support/jobs.ts";
@@ -51,7 +51,9 @@ test.each(losses)("A9: nothing is acknowledged after the database %s", async (_,
   await submitJob(hub);
   act(databaseOf(hub.home));
   expect(await submit(hub)).toMatchObject({ status: 503, code: "STORE_UNAVAILABLE" });
-  expect(await hub.call("GET", "/jobs", { token: hub.admin })).toMatchObject({ status: 503 });
+  // A reader looks at the file ten times a second at most, so it may have looked just before the loss.
+  const list = async () => (await hub.call("GET", "/jobs", { token: hub.admin })).status;
+  await eventually("lists to be refused", async () => (await list()) === 503);
   expect((await fetch(`${hub.url}/healthz`)).status).toBe(503);
   await hub.stop({ keepHome: true });
 });
@@ -181,4 +183,23 @@ test("A9: another database than the home's own is refused", async () => {
     ...rolledBack,
     message: expect.stringContaining("is not the one that this home used"),
   });
+});
+
+test("commands on a home whose database is elsewhere say which setting they lack, and make none", async () => {
+  const hub = await startedHub();
+  await submitJob(hub);
+  await hub.stop({ keepHome: true });
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(`${databaseOf(hub.home)}${suffix}`, { force: true });
+  const call = { home: hub.home, env: {} };
+  const lack = {
+    code: "CONFIG_INVALID",
+    message: expect.stringContaining("WRIT_DATABASE_URL is not set here"),
+  };
+  await expect(planUpgrade(call)).rejects.toMatchObject(lack);
+  await expect(verifyAudit(call)).rejects.toMatchObject(lack);
+  const copy = { file: join(hub.home, "b"), passphrase: "long enough for it", version: "0", nowMs: 0 };
+  await expect(backUp({ ...call, ...copy })).rejects.toMatchObject(lack);
+  const start = startTestHub(stillEnv, { home: hub.home });
+  await expect(start).rejects.toThrow("WRIT_DATABASE_URL is not set here");
+  expect(existsSync(databaseOf(hub.home))).toBe(false);
 });

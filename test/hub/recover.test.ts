@@ -11,12 +11,14 @@ import { createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import { databaseOf } from "../../src/hub/database-place.ts";
+import { openStore } from "../../src/hub/open-database.ts";
 import { startHub } from "../../src/hub/start.ts";
-import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
-import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { databaseEnv, databaseUrlOf } from "../support/home-database.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { type HeldJob, runningJob, submitJob } from "../support/jobs.ts";
 import { removeHome } from "../support/remove-home.ts";
@@ -24,7 +26,6 @@ import { removeHome } from "../support/remove-home.ts";
 type Env = Record<string, string>;
 
 const quick = { WRIT_WORKER_INACTIVE_MS: "1000", WRIT_REAPER_INTERVAL_MS: "100" };
-const hoursLater: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 7_200_000 };
 
 test("hub.json of a hub that was killed is gone, also when the next start fails", async () => {
   const { home } = await stoppedHub();
@@ -34,9 +35,10 @@ test("hub.json of a hub that was killed is gone, also when the next start fails"
   const { port } = busy.address() as { port: number };
   writeFileSync(join(home, "hub.json"), "{}", { mode: 0o600 });
   const flags = { port: String(port), grpcPort: "0" };
-  await expect(
-    startHub({ home, flags, env: stillEnv, osUser: "root", version: "0.0.0-test" }),
-  ).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`);
+  const env = { ...stillEnv, ...(await databaseEnv(home)) };
+  await expect(startHub({ home, flags, env, osUser: "root", version: "0.0.0-test" })).rejects.toThrow(
+    `cannot listen on 127.0.0.1:${port}`,
+  );
   expect(existsSync(join(home, "hub.json"))).toBe(false);
 });
 
@@ -91,21 +93,17 @@ test("a key that was revoked at once by a hub that died has no leases when the n
 
 test("a lockdown of a hub that died has no leases when the next one answers", async () => {
   const { home, jobId } = await stoppedHub();
-  const { macKey } = openKeyRing(join(home, "keys"), { nowMs: Date.now() });
-  const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey });
-  await store.lockDown({ reason: "test", userId: null, origin: null, nowMs: Date.now() });
-  await store.close();
+  await inStore(home, (store) =>
+    store.lockDown({ reason: "test", userId: null, origin: null, nowMs: Date.now() }),
+  );
   const hub = await startAgain(home);
   expect(await jobOf(hub, jobId)).toMatchObject({ status: "pending", attempts: 0 });
 });
 
 test("B1: a hub that was away for long takes no job from a worker before one lease has passed", async () => {
   const { home, job } = await stoppedHub();
-  const hub = await startAgain(
-    home,
-    { WRIT_LEASE_MS: "60000", ...quick, WRIT_WORKER_INACTIVE_MS: "20000" },
-    hoursLater,
-  );
+  await letHoursPass(home);
+  const hub = await startAgain(home, { WRIT_LEASE_MS: "60000", ...quick, WRIT_WORKER_INACTIVE_MS: "20000" });
   await reaperRound(hub);
   const worker = await workerOf(hub, job.fence.worker_id);
   expect(worker).toMatchObject({ status: "active", current_jobs: 1 });
@@ -116,7 +114,8 @@ test("B1: a hub that was away for long takes no job from a worker before one lea
 
 test("B1: a worker that has not come back one lease after the ports listen is inactive and loses its job", async () => {
   const { home, job } = await stoppedHub();
-  const hub = await startAgain(home, { WRIT_LEASE_MS: "1000", ...quick }, hoursLater);
+  await letHoursPass(home);
+  const hub = await startAgain(home, { WRIT_LEASE_MS: "1000", ...quick });
   await eventually("the worker is inactive", async () => {
     return (await workerOf(hub, job.fence.worker_id)).status === "inactive";
   });
@@ -145,8 +144,21 @@ async function stoppedHub(): Promise<{ home: string; jobId: string; job: HeldJob
   return { home: hub.home, jobId: job.id, job };
 }
 
-async function startAgain(home: string, env: Env = {}, clock: Clock = systemClock): Promise<TestHub> {
-  const hub = await startTestHub({ ...stillEnv, ...env }, { home, clock });
+/** No hub was there for so long: every lease and heartbeat is that much older. */
+function letHoursPass(home: string): Promise<unknown> {
+  return inStore(home, (store) => store.shiftTimes({ byMs: -7_200_000 }));
+}
+
+async function inStore(home: string, act: (store: Store) => Promise<unknown>): Promise<void> {
+  const { macKey } = openKeyRing(join(home, "keys"), { nowMs: Date.now() });
+  const place = databaseOf(home, { databaseUrl: databaseUrlOf(home), sqlitePath: null });
+  const store = await openStore(place, { macKey, term: () => null });
+  await act(store);
+  await store.close();
+}
+
+async function startAgain(home: string, env: Env = {}): Promise<TestHub> {
+  const hub = await startTestHub({ ...stillEnv, ...env }, { home });
   onTestFinished(() => hub.stop({ keepHome: true }));
   return hub;
 }

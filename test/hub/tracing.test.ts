@@ -8,6 +8,7 @@ import { type Collector, startCollector } from "../support/collector.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { jobReader, submitJob } from "../support/jobs.ts";
+import { runCli } from "../support/run-cli.ts";
 import { startTestWorker } from "../support/worker.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -85,6 +86,25 @@ test("without a collector the process sees the caller's context, and one without
   expect(await seenBy(hub, (await submitJob(hub, { run: readTrace })).id)).toBe("");
   const own = { ...readTrace, env: { TRACEPARENT: "my own" } };
   expect(await seenBy(hub, (await submitJob(hub, { run: own, traceparent })).id)).toBe("my own");
+});
+
+test("jobctl sends TRACEPARENT over gRPC too, and submit takes another context by a flag", async () => {
+  const hub = await open();
+  const worker = await startTestWorker(hub);
+  onTestFinished(() => worker.stop());
+  const env = { WRIT_HOME: hub.home, WRIT_USER: "root", TRACEPARENT: traceparent };
+  const started = await runCli("jobctl", ["run", ...readTrace.argv], { env });
+  expect([started.code, started.stdout]).toEqual([0, traceparent]);
+  const broken = await runCli("jobctl", ["run", ...readTrace.argv], {
+    env: { ...env, TRACEPARENT: "nonsense" },
+  });
+  expect([broken.code, broken.stdout]).toEqual([0, ""]);
+  const other = `00-${traceId}-1111111111111111-01`;
+  const submit = ["submit", "traced", "--traceparent", other, "--exec", "--", ...readTrace.argv];
+  const submitted = await runCli("jobctl", submit, { env });
+  expect(await seenBy(hub, submitted.stdout.trim())).toBe(other);
+  const refused = await runCli("jobctl", ["submit", "t", "--traceparent", "nonsense"], { env });
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("traceparent: must be a W3C")]);
 });
 
 test("submit, wait, run and report are spans of the caller's trace, and the process is below the run", async () => {

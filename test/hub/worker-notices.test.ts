@@ -60,7 +60,10 @@ test("C2: writ worker says that its id is taken, and that its home is in use", a
   expect(await taken.exit).toBe(1);
   expect(taken.told.stderr).toContain("worker id w1 is taken");
   const second = startWritWorker(env, home);
-  await expect.poll(() => second.told.stderr).toContain("another worker process uses this directory");
+  await expect
+    .poll(() => second.told.stderr)
+    .toContain(`another worker process uses ${join(home, "worker")}; waiting up to 60 s for it to end; `);
+  expect(second.told.stderr).toContain("`writ worker --home DIR`");
 });
 
 test("C2: a Worker without a logger of its own shows warnings", async () => {

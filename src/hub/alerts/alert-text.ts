@@ -13,7 +13,12 @@ const toldDetails = [
 ] as const;
 
 /** Events whose reason was written by the hub or by an administrator. */
-const hubReasons: readonly string[] = ["LOCKDOWN", "TENANT_LOCKED", "LOCKDOWN_LIFTED"] satisfies EventKind[];
+const hubReasons: readonly string[] = [
+  "LOCKDOWN",
+  "TENANT_LOCKED",
+  "LOCKDOWN_LIFTED",
+  "WORKER_BLOCKED",
+] satisfies EventKind[];
 
 /** An alert in a form for every channel: a subject, a few lines, and data for programs. */
 export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage, "channel"> {

@@ -5,7 +5,7 @@ import type { HubDeps } from "../deps.ts";
 import { lockDown, lockTenant } from "../use-cases/access/lockdown.ts";
 import { alertText } from "./alert-text.ts";
 import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
-import { answeredKinds, responseTo, workerOf } from "./response-rules.ts";
+import { answeredKinds, blockReason, responseTo, workerOf } from "./response-rules.ts";
 import { waitingMax } from "./sender.ts";
 import { addFailure, type Failure } from "./signature-storm.ts";
 
@@ -80,7 +80,7 @@ async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promi
       if (alert !== null) alerts.push(alert);
     }
     if (response.watch !== null) watch.add(response.watch);
-    if (response.block !== null) await block(deps, response.block);
+    if (response.block !== null) await block(deps, response.block, event);
     if (response.lockdown !== null) await lock(deps, { tenantId: null, reason: response.lockdown });
     if (event.event !== "INVALID_SIGNATURE") continue;
     const counted = addFailure(failures, event, await ownerOfReporter(deps, event));
@@ -106,9 +106,9 @@ async function lock(deps: ResponderDeps, alarm: { tenantId: string | null; reaso
   else await lockTenant(deps, { ...byHub, tenantId: alarm.tenantId });
 }
 
-async function block(deps: ResponderDeps, workerId: string): Promise<void> {
+async function block(deps: ResponderDeps, workerId: string, evidence: LoggedEvent): Promise<void> {
   const nowMs = deps.clock.nowMs();
-  const isNew = await deps.store.blockWorker({ workerId, nowMs });
+  const isNew = await deps.store.blockWorker({ workerId, why: blockReason(evidence), nowMs });
   deps.workers.forget(workerId);
   if (isNew) deps.logger.warn({ worker: workerId }, "a worker was blocked because of evidence against it");
 }

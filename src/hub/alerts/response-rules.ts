@@ -54,6 +54,12 @@ export function responseTo(event: LoggedEvent): Response {
   return { alert: alertOf(event), watch, block, lockdown: null };
 }
 
+/** Why a worker is blocked: the hub has written both, so people may read it wherever the block is shown. */
+export function blockReason({ seq, event, details }: LoggedEvent): { reason: string; evidence: number } {
+  const error = textOf(details["error"]);
+  return { reason: error === null ? event : `${event}: ${error}`, evidence: seq };
+}
+
 function alertOf(event: LoggedEvent): Response["alert"] {
   const about = event.tenantId ?? workerOf(event) ?? "";
   return { level: eventTable[event.event].severity, key: `${event.event} ${about}` };

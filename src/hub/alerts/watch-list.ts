@@ -1,5 +1,9 @@
 import type { Clock } from "../../runtime/clock.ts";
+import { repeat, type Service } from "../../runtime/service.ts";
 import type { Store } from "../../store/store.ts";
+import type { HubDeps } from "../deps.ts";
+
+const roundMs = 4_000;
 
 /**
  * Whose requests are recorded in full. Kept in memory, because every request checks it; the store keeps it over a
@@ -34,4 +38,12 @@ export class WatchList {
     this.#until.delete(subject);
     return false;
   }
+}
+
+/** The responder adds to the list, and runs at the hub that leads; the others read what it has stored. */
+export function createWatchListReader({ watched, store, leadership, clock, logger }: HubDeps): Service {
+  const onError = (error: unknown) => logger.error({ err: error }, "the watch list could not be read");
+  return repeat({ name: "watch list", intervalMs: roundMs, clock, onError }, async () => {
+    if (!leadership.isLeader) await watched.load(store);
+  });
 }

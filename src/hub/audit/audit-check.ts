@@ -39,11 +39,11 @@ export class AuditCheck {
 
   async #run(startedAt: number, last: number): Promise<void> {
     const { home, settings, clock, logger } = this.#deps;
-    const { databasePath, keysDir } = placesOf(home, settings);
+    const { database, keysDir } = placesOf(home, settings);
     try {
       const verdict = await verifyAudit({
         home,
-        databasePath,
+        database,
         readKeys: () => readVerifyingKeys(keysDir),
         onProgress: async (through) => {
           this.#state = { status: "running", startedAt, through, last: Math.max(last, through) };

@@ -21,6 +21,8 @@ export class ChainCheck {
   #unsealedCount = 0;
   lastSeq: number;
   lastHash: string;
+  /** When the first and the last record after the newest head were written. */
+  #unsigned: { from: string; to: string } | null = null;
 
   constructor(marks: AuditMark[]) {
     this.#heads = new Map(marks.filter(({ audit }) => audit === "head").map((mark) => [mark.seq, mark]));
@@ -28,6 +30,11 @@ export class ChainCheck {
     const start = newestMark(marks, "start");
     this.lastSeq = (start?.seq ?? 1) - 1;
     this.lastHash = start?.hash ?? firstHash;
+  }
+
+  /** How long records have been written since the newest head, by their own times. */
+  get unsignedMs(): number {
+    return this.#unsigned === null ? 0 : Date.parse(this.#unsigned.to) - Date.parse(this.#unsigned.from);
   }
 
   /** Something is missing before this record. In a log that is full of holes, it is no longer asked why. */
@@ -45,6 +52,12 @@ export class ChainCheck {
     this.#first = 0;
     this.lastSeq = start.seq - 1;
     this.lastHash = start.hash;
+  }
+
+  /** Continues after a record of which only the seal is here: it and all before it are in files of another home. */
+  continueAfter(seq: number, hash: string): void {
+    this.lastSeq = seq;
+    this.lastHash = hash;
   }
 
   fault(seq: number | null, what: string): void {
@@ -66,6 +79,9 @@ export class ChainCheck {
     // In the table, a record knows its predecessor only by its position; if that is gone, its hash proves nothing.
     else if (stored !== computed && !(isGap && record.prev_hash === this.lastHash))
       this.fault(seq, "was changed after it was sealed");
+    if (seq > this.#lastHead) {
+      this.#unsigned = { from: this.#unsigned?.from ?? record.timestamp, to: record.timestamp };
+    }
     this.#take(seq, stored);
   }
 
@@ -89,8 +105,8 @@ export class ChainCheck {
     this.#unsealedCount++;
   }
 
-  /** `lastWritten` is the number of records that the hub has counted. */
-  end(lastWritten: number): void {
+  /** How many records the hub has counted, and how many of them the home knew before the check. */
+  end({ lastWritten, lastKnown }: { lastWritten: number; lastKnown: number }): void {
     const seen = this.#pending.at(-1) ?? this.lastSeq;
     if (this.#lastHead > this.lastSeq) {
       const cut = `${this.lastSeq + 1} to ${this.#lastHead}`;
@@ -102,10 +118,12 @@ export class ChainCheck {
       this.fault(seen + 1, `the tail was cut off: the hub has counted ${lastWritten} records`);
     } else if (lastWritten < seen) {
       this.fault(seen, `was inserted: the hub has counted only ${lastWritten} records`);
+    } else if (lastWritten < lastKnown) {
+      this.fault(seen + 1, `the tail was cut off: database.json in the home knows record ${lastKnown}`);
     }
   }
 
-  verdict(): AuditVerdict {
+  verdict(): Omit<AuditVerdict, "unchecked"> {
     return {
       faults: this.#faults,
       more: this.#faultCount > this.#faults.length,

@@ -53,3 +53,26 @@ test("a subject whose minute is over makes room for one new subject, and not for
   expect(written).toHaveLength(12);
   await log.stop();
 });
+
+test("what a store cannot record is counted until it can", async () => {
+  const clock = handClock();
+  const written: NewEvent[] = [];
+  let isAway = true;
+  const store = {
+    recordEvents: async ({ events }: { events: NewEvent[] }) => {
+      if (isAway) throw new Error("the database is away");
+      written.push(...events);
+    },
+  };
+  const log = new RefusalLog(store, clock, () => {});
+  await log.start();
+  await expect(log.record(refusal("t1"))).rejects.toThrow("away");
+  await log.record(refusal("t1"));
+  // The minute is over, and its count could not be written.
+  await clock.pass(62_000);
+  await log.record(refusal("t1"));
+  isAway = false;
+  await clock.pass(62_000);
+  expect(written.map(({ details }) => details["folded"])).toEqual([3]);
+  await log.stop();
+});

@@ -32,7 +32,7 @@ const keptDetails = ["role", "token_id", "worker_id", "violation_type", "act"] a
 /**
  * Records refusals without letting anybody fill the audit trail with them: of one caller, the first of a kind in a minute is
  * recorded whole, and the others are counted and recorded as one when the minute is over. A hub that is killed loses at
- * most the counts of the last minute.
+ * most the counts of the last minute; what cannot be recorded now is counted on.
  */
 export class RefusalLog implements Service {
   readonly name = "refusal log";
@@ -69,9 +69,27 @@ export class RefusalLog implements Service {
       return;
     }
     const since = this.#clock.nowMs();
-    this.#counts.set(key, { refusal, folded: 0, since, until: this.#clock.monotonicMs() + windowMs, group });
-    this.#addSubjects(group, 1);
-    await this.#store.recordEvents({ events: [eventOf(refusal, since)] });
+    const count = { refusal, folded: 0, since, until: this.#clock.monotonicMs() + windowMs, group };
+    this.#add(key, count);
+    try {
+      await this.#store.recordEvents({ events: [eventOf(refusal, since)] });
+    } catch (error) {
+      count.folded++;
+      throw error;
+    }
+  }
+
+  /** To what is counted under this key by now, if there is anything. */
+  #add(key: string, count: Count): void {
+    const known = this.#counts.get(key);
+    if (known !== undefined) {
+      known.folded += count.folded;
+      known.since = count.since;
+      known.until = count.until;
+      return;
+    }
+    this.#counts.set(key, count);
+    this.#addSubjects(count.group, 1);
   }
 
   /** Under which key a refusal is counted, and whether that is one of its caller's subjects. */
@@ -97,10 +115,16 @@ export class RefusalLog implements Service {
       this.#counts.delete(key);
       this.#addSubjects(group, -1);
     }
-    const folded = due.map(([, count]) => count).filter((count) => count.folded > 0);
+    const folded = due.filter(([, count]) => count.folded > 0);
     if (folded.length === 0) return;
     const ts = this.#clock.nowMs();
-    await this.#store.recordEvents({ events: folded.map((count) => foldedEvent(count, ts)) });
+    try {
+      await this.#store.recordEvents({ events: folded.map(([, count]) => foldedEvent(count, ts)) });
+    } catch (error) {
+      // The next round tries again.
+      for (const [key, count] of folded) this.#add(key, count);
+      throw error;
+    }
   }
 }
 

@@ -3,14 +3,17 @@ import type { VerifyingKey } from "../../signing/ed25519.ts";
 import type { HotRow } from "../../store/audit-reader.ts";
 import { type AuditRecord, auditHash, auditRecord } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
-import { openAuditReader } from "../../store/sqlite/audit-reader.ts";
+import type { DatabasePlace } from "../database-place.ts";
+import { readKnownDatabase } from "../known-database.ts";
+import { openAuditReader } from "../open-database.ts";
 import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
 import { isGone, listColdDays, readColdLines } from "./cold-files.ts";
+import { headsElsewhere, recordsElsewhere, type SignedMarks } from "./unchecked-parts.ts";
 
 export type AuditSource = {
   home: string;
-  databasePath: string;
+  database: DatabasePlace;
   /** The signed heads, if they were read earlier: those in the home cover more than a copy of the database. */
   kept?: AuditMark[];
   /** Read after the marks, each time, because a running hub may sign with a key that it has just created. */
@@ -26,6 +29,8 @@ export type AuditFault = { seq: number | null; what: string };
 
 export type AuditVerdict = {
   faults: AuditFault[];
+  /** What could not be checked in this home, and where it can be; empty for the home of a hub that is alone. */
+  unchecked: string[];
   /** More was found than is listed. */
   more: boolean;
   records: number;
@@ -37,48 +42,63 @@ export type AuditVerdict = {
 };
 
 /**
- * Checks the whole audit trail, files and database, and reports everything that does not fit. The heads are read before
- * the database, because a running hub writes in the other order: every record that a head covers is then already there.
- * If they were read afterwards, the head of a record written in between would look like a tail that was cut off. A file
+ * Checks the whole audit trail, files and database, and reports everything that does not fit. What the home knows is read
+ * before the database, because a running hub writes in the other order: every record that a head covers is then already
+ * there. If it were read afterwards, the head of a record written in between would look like a tail that was cut off. A file
  * may become too old and be removed at any moment, so missing data is looked up once more before it counts as a fault.
+ *
+ * A file of SQLite has one hub, whose home has every head. Of the hubs of a server, each has in its home what it signed and
+ * moved while it led: what is only elsewhere is not a fault, and the verdict says that it was not checked.
  */
 export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
   const kept = source.kept ?? (await readMarks(source.home)).marks;
-  const reader = openAuditReader(source.databasePath);
+  // A copy of the database may be older than what the home knows by now.
+  const known = source.kept === undefined ? await readKnownDatabase(source.home) : null;
+  const reader = await openAuditReader(source.database);
   try {
-    const marks = await collectMarks(source, { stored: reader.marks(), kept });
-    const check = new ChainCheck(marks.valid);
+    const marks = await collectMarks(source, { stored: await reader.marks(), kept });
+    const check = new ChainCheck([...marks.stored, ...marks.kept]);
     for (const fault of marks.faults) check.fault(fault.seq, fault.what);
     await checkCold(source, check);
-    for (const row of reader.rows(0)) {
+    const unchecked: string[] = [];
+    const isOfMany = source.database.kind === "postgres";
+    let isFirst = isOfMany;
+    for await (const row of reader.rows(0)) {
+      const note = isFirst ? recordsElsewhere(check, row, marks) : null;
+      if (note !== null) unchecked.push(note);
+      isFirst = false;
       if (check.hasGapBefore(row.seq)) await lookAgain(source, check);
       checkHot(check, row);
       if (row.seq % recordsPerTurn === 0) await source.onProgress?.(row.seq);
     }
-    check.end(reader.lastSeq());
-    return check.verdict();
+    check.end({ lastWritten: await reader.lastSeq(), lastKnown: known?.last_seq ?? 0 });
+    const heads = isOfMany ? headsElsewhere(check, marks) : null;
+    if (heads !== null) unchecked.push(heads);
+    return { ...check.verdict(), unchecked };
   } finally {
-    reader.close();
+    await reader.close();
   }
 }
 
 async function collectMarks(
-  { home, readKeys }: AuditSource,
+  { home, database, readKeys }: AuditSource,
   { stored, kept }: { stored: AuditMark[]; kept: AuditMark[] },
-): Promise<{ valid: AuditMark[]; faults: AuditFault[] }> {
+): Promise<SignedMarks & { faults: AuditFault[] }> {
   const faults: AuditFault[] = [];
   const keys = readKeys();
-  const valid = [...stored, ...kept].filter((mark) => {
+  const isGood = (mark: AuditMark): boolean => {
     const isValid = isMarkValid(mark, keys);
     if (!isValid) faults.push({ seq: mark.seq, what: `the signed ${mark.audit} has no valid signature` });
     return isValid;
-  });
+  };
+  const valid = { stored: stored.filter(isGood), kept: kept.filter(isGood) };
   // A file that is a little behind the database comes from a backup. An empty one was emptied, unless the hub has just
   // created it in its very first start.
-  if (stored.length > 0 && kept.length === 0 && (await readMarks(home)).marks.length === 0) {
+  const isEmpty = database.kind === "file" && stored.length > 0 && kept.length === 0;
+  if (isEmpty && (await readMarks(home)).marks.length === 0) {
     faults.push({ seq: null, what: "the signed heads are missing in audit-heads.ndjson" });
   }
-  return { valid, faults };
+  return { ...valid, faults };
 }
 
 async function checkCold(source: AuditSource, check: ChainCheck): Promise<void> {

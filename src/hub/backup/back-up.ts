@@ -1,18 +1,21 @@
 import { randomBytes } from "node:crypto";
 import { createWriteStream, existsSync } from "node:fs";
-import { link, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { link, open, readdir, readFile, rm, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
-import { hasCode, WritError } from "../../core/errors.ts";
+import { codeOf, hasCode, isDiskFull, WritError } from "../../core/errors.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import { marksPath, parseMarks } from "../audit/audit-marks.ts";
+import type { DatabasePlace } from "../database-place.ts";
+import { refuseUnused } from "../missing-database.ts";
 import { lookAtSettings, placesOf } from "../settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
 import { checkHome, faultsShown, sealFault } from "./check-home.ts";
+import { dumpCommand } from "./dump-command.ts";
 import { sealWith } from "./passphrase-cipher.ts";
 
 type BackupCall = {
@@ -31,6 +34,10 @@ type BackupMade = {
   created_at: number;
   /** Why a restore would refuse it; empty for a good one. */
   faults: string[];
+  /** What of the audit trail could not be checked in this home. */
+  unchecked: string[];
+  /** How to dump the database, if it is in PostgreSQL and so not in the file. */
+  dump_command: string | null;
 };
 
 /** Deeper than any folder of a home. */
@@ -41,26 +48,27 @@ const depthMax = 4;
  * settings. A hub may be running. The order keeps the copy consistent: the signed heads before the database, because a
  * head must not cover records that are not there; keys and the files of the audit trail after it, because what the
  * database refers to must be there, and what it has moved out by then is in both.
+ *
+ * A database in PostgreSQL is not in the file: it is dumped by PostgreSQL's own program, right after this.
  */
 export async function backUp(call: BackupCall): Promise<BackupMade> {
   const { home, file, nowMs } = call;
-  const { databasePath, keysDir } = placesOf(home, await lookAtSettings(call));
-  if (!existsSync(databasePath)) {
-    throw new WritError(
-      "CONFIG_INVALID",
-      `${databasePath} does not exist: there is no hub to back up in ${home}`,
-    );
-  }
+  const { database, keysDir } = placesOf(home, await lookAtSettings(call));
+  await refuseUnused(home, database);
   if (existsSync(file)) throw taken(file);
+  if (!existsSync(dirname(file))) {
+    const message = `file: the folder ${dirname(file)} does not exist`;
+    throw new WritError("INVALID_ARGUMENT", message, { advice: "make it, or name a file in another folder" });
+  }
 
   const headsPath = marksPath(home);
   const heads = existsSync(headsPath) ? await readFile(headsPath) : null;
   const snapshot = join(home, `.backup-${randomBytes(6).toString("hex")}.sqlite`);
   const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}.tmp`);
   try {
-    await copyDatabase(databasePath, snapshot);
+    if (database.kind === "file") await copyDatabase(database.path, snapshot).catch(cannotCopy(home));
     const files: ArchivedFile[] = [
-      { path: "writ.sqlite", file: snapshot },
+      ...(database.kind === "file" ? [{ path: "writ.sqlite", file: snapshot }] : []),
       ...(heads === null ? [] : [{ path: basename(headsPath), content: heads }]),
       ...(await filesOf(home, keysDir)),
     ];
@@ -69,31 +77,71 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
       createZstdCompress(),
       sealWith(call.passphrase, { created_at: nowMs, version: call.version }),
       createWriteStream(temporary, { flags: "wx", mode: 0o600, flush: true }),
-    );
+    ).catch(cannotWrite(file, temporary));
     // A link and not a rename, which would replace a file that appeared there meanwhile.
     await link(temporary, file).catch((error: unknown) => {
       throw hasCode(error, "EEXIST") ? taken(file) : error;
     });
-    const faults = await faultsOf(home, { snapshot, keysDir, heads });
-    return { file, bytes: (await stat(file)).size, files: files.length, created_at: nowMs, faults };
+    const copy: DatabasePlace = database.kind === "file" ? { kind: "file", path: snapshot } : database;
+    const found = await findingsOf(home, { copy, keysDir, heads });
+    const dump_command = database.kind === "file" ? null : dumpCommand(database);
+    const bytes = (await stat(file)).size;
+    return { file, bytes, files: files.length, created_at: nowMs, ...found, dump_command };
   } finally {
     for (const suffix of ["", "-wal", "-shm"]) await rm(`${snapshot}${suffix}`, { force: true });
     await rm(temporary, { force: true });
   }
 }
 
-/** Checks the copy as a restore will. It is kept in any case: it may be all that is left. */
-async function faultsOf(
+/** Checks the copy, or the database itself if it is in PostgreSQL, as a restore will. It is kept in any case: it may be all that is left. */
+async function findingsOf(
   home: string,
-  { snapshot, keysDir, heads }: { snapshot: string; keysDir: string; heads: Buffer | null },
-): Promise<string[]> {
+  { copy, keysDir, heads }: { copy: DatabasePlace; keysDir: string; heads: Buffer | null },
+): Promise<Pick<BackupMade, "faults" | "unchecked">> {
   const { marks: kept } = parseMarks(heads?.toString("utf8") ?? "");
   const readKeys = () => readVerifyingKeys(keysDir);
   const macKey = readMacKey(keysDir);
   // Opened first, because that migrates an older schema; the file was packed as it was.
-  await (await openSqliteStore({ path: snapshot, macKey })).close();
-  const found = await checkHome({ home, databasePath: snapshot, kept, readKeys }, macKey);
-  return [...found.auditFaults, ...found.damaged.map(sealFault)].slice(0, faultsShown);
+  if (copy.kind === "file") await (await openSqliteStore({ path: copy.path, macKey })).close();
+  const found = await checkHome({ home, database: copy, kept, readKeys }, macKey);
+  const faults = [...found.auditFaults, ...found.damaged.map(sealFault)].slice(0, faultsShown);
+  return { faults, unchecked: found.unchecked };
+}
+
+/** The copy of the database that goes into the file is made in the home first. */
+function cannotCopy(home: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (!(await isForLackOfRoom(error, home))) throw error;
+    const message = `the disk of ${home} is full: a backup needs room for a copy of the database there; nothing was written`;
+    throw new WritError("STORE_UNAVAILABLE", message, { advice: "make room and try again" });
+  };
+}
+
+const sqliteFull = 13;
+const sqliteIoError = 10;
+
+/** Where not even a page is left, SQLite cannot open the database and reports no more than an I/O error. */
+async function isForLackOfRoom(error: unknown, home: string): Promise<boolean> {
+  if (isDiskFull(error)) return true;
+  const errcode = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
+  if (errcode !== sqliteIoError) return errcode === sqliteFull;
+  return (await statfs(home)).bavail === 0;
+}
+
+/** Names the file that was asked for, and not the one that becomes it. */
+function cannotWrite(file: string, temporary: string): (error: unknown) => never {
+  return (error) => {
+    if (isDiskFull(error)) {
+      const message = `the disk of ${dirname(file)} is full: ${basename(file)} was not written`;
+      const advice = "make room, or name a file on another disk";
+      throw new WritError("STORE_UNAVAILABLE", message, { advice });
+    }
+    if (!(error instanceof Error && "path" in error && error.path === temporary)) throw error;
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${file} cannot be written (${codeOf(error)}); name a file elsewhere`,
+    );
+  };
 }
 
 /** A copy as of one moment, without deleted data, while others continue to write. */

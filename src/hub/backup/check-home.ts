@@ -1,9 +1,9 @@
-import { findBrokenSeals } from "../../store/sqlite/seal-reader.ts";
 import { type AuditSource, verifyAudit } from "../audit/verify-audit.ts";
+import { findBrokenSeals } from "../open-database.ts";
 
 export const faultsShown = 20;
 
-type HomeFindings = {
+export type HomeFindings = {
   /** Records of the audit trail. */
   records: number;
   /** Documents and receipts whose seals were checked. */
@@ -11,16 +11,18 @@ type HomeFindings = {
   /** Jobs that were already refused because of their seals. */
   refused: number;
   auditFaults: string[];
+  /** What of the audit trail could not be checked in this home. */
+  unchecked: string[];
   /** The first jobs that do not match their seals. */
   damaged: string[];
 };
 
 /** Everything that must hold before a home is restored: the audit trail, and the seal of every document. */
 export async function checkHome(source: AuditSource, macKey: Buffer): Promise<HomeFindings> {
-  const { faults, records } = await verifyAudit(source);
-  const { checked, broken, refused } = findBrokenSeals(source.databasePath, macKey, faultsShown);
+  const { faults, records, unchecked } = await verifyAudit(source);
+  const { checked, broken, refused } = await findBrokenSeals(source.database, { macKey, most: faultsShown });
   const auditFaults = faults.map(({ seq, what }) => (seq === null ? what : `audit record ${seq} ${what}`));
-  return { records, seals: checked, refused, auditFaults, damaged: broken };
+  return { records, seals: checked, refused, auditFaults, unchecked, damaged: broken };
 }
 
 export function sealFault(jobId: string): string {

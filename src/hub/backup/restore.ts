@@ -8,10 +8,12 @@ import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
-import { openSqliteStore } from "../../store/sqlite/open-store.ts";
+import { type DatabasePlace, databaseOf } from "../database-place.ts";
+import { lockDatabase, openStore, planMigration } from "../open-database.ts";
 import { type HubSettings, lookAtSettings } from "../settings.ts";
 import { unpackFiles } from "./archive.ts";
 import { checkHome, faultsShown, sealFault } from "./check-home.ts";
+import { loadCommand } from "./dump-command.ts";
 import { openWith, refused } from "./passphrase-cipher.ts";
 import { revive } from "./revive.ts";
 
@@ -36,6 +38,10 @@ type Restored = {
   refused: number;
   /** Damaged jobs that were accepted. */
   damaged: string[];
+  /** What of the audit trail could not be checked. */
+  unchecked: string[];
+  /** Whether output is in the database, which PostgreSQL's own program has restored. */
+  output_in_database: boolean;
   /** Jobs that were leased when the backup was made, and are pending again. */
   recalled: number;
 };
@@ -54,6 +60,8 @@ export async function restore(call: RestoreCall): Promise<Restored> {
   try {
     await unpack(call, draft);
     const settings = await lookAtSettings({ home: draft, env: call.env });
+    const database = databaseOf(draft, settings);
+    await checkDatabase(draft, database);
     const moves = movesFor(settings);
     await refuseTaken(moves);
     const checked = await checkAndRevive(draft, settings, call);
@@ -74,20 +82,33 @@ async function unpack({ file, passphrase }: RestoreCall, draft: string): Promise
     createZstdDecompress(),
     async (source: AsyncIterable<Uint8Array>) => {
       const written = await unpackFiles(source, draft);
-      const missing = ["writ.sqlite", "keys/ring.json", "keys/mac.key"].filter(
-        (path) => !written.includes(path),
-      );
+      const missing = ["keys/ring.json", "keys/mac.key"].filter((path) => !written.includes(path));
       if (missing.length > 0) throw refused(`it contains no ${missing.join(" and no ")}`);
     },
   );
 }
 
+/** The file is in the backup; a database in PostgreSQL has been restored before, by PostgreSQL's own program. */
+async function checkDatabase(draft: string, database: DatabasePlace): Promise<void> {
+  const hasFile = existsSync(join(draft, "writ.sqlite"));
+  if (database.kind === "file") {
+    if (hasFile) return;
+    throw refused("its database is in PostgreSQL; restore that first, and set WRIT_DATABASE_URL");
+  }
+  if (hasFile)
+    throw refused(
+      "it contains a SQLite database, but WRIT_DATABASE_URL is set; restore it without that, then run `writ migrate`",
+    );
+  if ((await planMigration(database)).schema === null)
+    throw refused(`the database in WRIT_DATABASE_URL is empty; restore it first: ${loadCommand(database)}`);
+}
+
 type Move = { from: string; to: string };
 
 /** Database and keys go where the settings say, if that is not in the home. */
-function movesFor({ sqlitePath, keysDir }: HubSettings): Move[] {
+function movesFor({ sqlitePath, databaseUrl, keysDir }: HubSettings): Move[] {
   const wanted = [
-    { from: "writ.sqlite", to: sqlitePath },
+    { from: "writ.sqlite", to: databaseUrl === null ? sqlitePath : null },
     { from: "keys", to: keysDir },
   ];
   return wanted.filter((move): move is Move => move.to !== null);
@@ -96,11 +117,12 @@ function movesFor({ sqlitePath, keysDir }: HubSettings): Move[] {
 async function refuseTaken(moves: Move[]): Promise<void> {
   for (const { from, to } of moves) {
     const isFree = !existsSync(to) || (from === "keys" && (await readdir(to)).length === 0);
-    if (!isFree)
-      throw new WritError(
-        "CONFIG_INVALID",
-        `the settings name ${to}, which already exists; move it away first`,
-      );
+    if (isFree) continue;
+    const problem =
+      from === "keys"
+        ? `WRIT_KEYS_DIR: ${to} has keys already, perhaps of hubs that run; name an empty folder, or leave the setting out`
+        : `SQLITE_PATH: ${to} already exists; name another file, or move it away first`;
+    throw new WritError("CONFIG_INVALID", problem);
   }
 }
 
@@ -116,23 +138,32 @@ async function checkAndRevive(
   { clock, osUser, acceptDamaged = false }: RestoreCall,
 ): Promise<Omit<Restored, "home">> {
   const keysDir = join(draft, "keys");
-  const path = join(draft, "writ.sqlite");
+  const database: DatabasePlace =
+    settings.databaseUrl === null
+      ? { kind: "file", path: join(draft, "writ.sqlite") }
+      : { kind: "postgres", url: settings.databaseUrl };
   const givenPrivateKeyPem = settings.signingKeyPem ?? undefined;
   const { macKey } = openKeyRing(keysDir, { nowMs: clock.nowMs(), givenPrivateKeyPem });
   // Opened first, because that migrates an older schema.
-  const store = await openSqliteStore({ path, macKey });
+  // Nobody else knows the file yet.
+  const lock = database.kind === "file" ? null : await lockDatabase(database, draft);
+  const store = await openStore(database, { macKey }).catch(async (error: unknown) => {
+    await lock?.release();
+    throw error;
+  });
   try {
     const readKeys = () => readVerifyingKeys(keysDir);
-    const source = { home: draft, databasePath: path, readKeys };
-    const { records, seals, refused, auditFaults, damaged } = await checkHome(source, macKey);
+    const source = { home: draft, database, readKeys };
+    const { auditFaults, damaged, ...found } = await checkHome(source, macKey);
     const sealFaults = acceptDamaged ? [] : damaged.map(sealFault);
     if (auditFaults.length + sealFaults.length > 0) throw tampered([...auditFaults, ...sealFaults]);
     const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
     const revival = { event: "HUB_RESTORED", origin, details: {} } as const;
     const recalled = await revive({ store, settings, clock }, revival);
-    return { records, seals, refused, damaged, recalled };
+    return { ...found, damaged, recalled, output_in_database: database.kind === "postgres" };
   } finally {
     await store.close();
+    await lock?.release();
   }
 }
 

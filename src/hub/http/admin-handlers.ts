@@ -3,6 +3,7 @@ import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { TokenRecord } from "../../store/access-store.ts";
 import { authenticate } from "../use-cases/access/authenticate.ts";
+import { listHubs } from "../use-cases/access/list-hubs.ts";
 import { createToken, refreshToken, revokeToken } from "../use-cases/access/manage-tokens.ts";
 import {
   createLoginCode,
@@ -143,6 +144,10 @@ export const adminHandlers: Handlers<
       from,
     }));
     return { status: 200, body };
+  },
+
+  async listHubs({ deps, identity }) {
+    return { status: 200, body: await listHubs(deps, identity) };
   },
 
   async setQueuePaused({ deps, identity, params, body, origin }) {

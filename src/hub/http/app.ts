@@ -10,6 +10,7 @@ import { bindRoutes } from "./bind-routes.ts";
 import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
 import { credentialsOf, originOf } from "./credentials.ts";
 import { openExchange } from "./exchange.ts";
+import { createHealth } from "./health.ts";
 import { logCall } from "./log-call.ts";
 import { bindPages } from "./pages.ts";
 import { checkHost, refuse } from "./refuse.ts";
@@ -32,9 +33,9 @@ export function createApp(deps: HttpDeps): Hono<HttpEnv> {
   const answerError = async (context: HttpContext, error: unknown) =>
     responseOf(await refuse(deps, context.get("exchange"), error));
   app.onError((error, context) => answerError(context, error));
-  app.notFound((context) => answerError(context, unmatched(context)));
   bindHealth(app, deps);
-  bindPages(app, deps);
+  const answerReader = bindPages(app, deps);
+  app.notFound((context) => answerReader(context) ?? answerError(context, unmatched(context)));
   bindRoutes(app, deps);
   return app;
 }
@@ -59,9 +60,10 @@ function unmatched(context: HttpContext): WritError {
 }
 
 function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
+  const health = createHealth(deps);
   for (const prefix of ["", ...apiPrefixes]) {
-    app.get(`${prefix}/healthz`, () => health(deps));
-    app.get(`${prefix}/readyz`, () => health(deps));
+    app.get(`${prefix}/healthz`, health);
+    app.get(`${prefix}/readyz`, health);
     app.get(`${prefix}/metrics`, async (context) => {
       const { incoming } = context.env;
       const origin = originOf(incoming, deps.settings, { method: "GET", endpoint: "/metrics" });
@@ -74,24 +76,5 @@ function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
       const headers = { "Content-Type": deps.metrics.registry.contentType };
       return new Response(await readMetrics(deps, identity), { headers });
     });
-  }
-}
-
-async function health(deps: HttpDeps): Promise<Response> {
-  try {
-    const { schemaVersion } = await deps.store.ping();
-    const lockdown = await deps.store.getLockdown();
-    const locked = lockdown && { lockdown: { reason: lockdown.reason, since: lockdown.since } };
-    const status = lockdown === null ? "ok" : "locked";
-    const mqtt = deps.mqtt && { mqtt: deps.mqtt.state };
-    return Response.json({
-      status,
-      version: deps.version,
-      schema_version: schemaVersion,
-      ...locked,
-      ...mqtt,
-    });
-  } catch {
-    return Response.json({ status: "store unavailable", version: deps.version }, { status: 503 });
   }
 }

@@ -42,10 +42,19 @@ export type Call<N extends RouteName> = {
 /** The body of a response that the handler has written to `outgoing` itself. */
 export const written = Symbol("written");
 
+/** The body of a response that was written as JSON elsewhere, in the shape of its route. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 type SentBody<A> = A extends { type: string }
   ? { body: string | typeof written }
   : A extends { shape: infer S extends z.ZodType }
-    ? { body: z.input<S> }
+    ? { body: z.input<S> | JsonText }
     : { body?: undefined };
 
 /** What a handler returns: a status that its route lists, with a body in the shape beside it. */

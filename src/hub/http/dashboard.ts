@@ -36,40 +36,52 @@ function policyFor(imageOrigin: string | null): string {
 
 type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayBuffer> | null; type: string };
 
-/** The dashboard: its files by their names, and the same document for the address of every page. */
+/**
+ * The dashboard: its files by their names, and the same document for the address of every page. Returns what a browser is
+ * answered at an address that does not exist: that document too, which says so, or null if the caller is a program.
+ */
 export function bindDashboard(
   app: Hono<HttpEnv>,
   { orElse, imageOrigin }: { orElse: () => Response; imageOrigin: string | null },
   folder: string = builtFiles.dashboard,
-): void {
+): (context: HttpContext) => Response | null {
   const policy = policyFor(imageOrigin);
   let files: Map<string, BuiltFile> | undefined;
   const find = (name: string): BuiltFile | undefined => {
     files ??= readBuilt(folder);
     return files.get(name);
   };
-  for (const path of pagePaths) {
-    app.get(path, (context) => {
-      const page = find("index.html");
-      if (page === undefined) return orElse();
-      // The names in it change with each build, so the browser asks each time.
-      const headers = { "Content-Security-Policy": policy, "Cache-Control": "no-cache" };
-      return send(context, page, headers);
-    });
-  }
+  const sendPage = (context: HttpContext, status: number): Response | null => {
+    const page = find("index.html");
+    if (page === undefined) return null;
+    // The names in it change with each build, so the browser asks each time.
+    const headers = { "Content-Security-Policy": policy, "Cache-Control": "no-cache" };
+    return send(context, page, { headers, status });
+  };
+  for (const path of pagePaths) app.get(path, (context) => sendPage(context, 200) ?? orElse());
   app.get("/assets/:name", (context) => {
     const file = find(`assets/${context.req.param("name")}`);
     // A name contains a hash of the content, so the content never changes.
     if (file !== undefined)
-      return send(context, file, { "Cache-Control": "public, max-age=31536000, immutable" });
+      return send(context, file, { headers: { "Cache-Control": "public, max-age=31536000, immutable" } });
     return context.notFound();
   });
+  return (context) => (isForReader(context) ? sendPage(context, 404) : null);
 }
 
-function send(context: HttpContext, file: BuiltFile, headers: Record<string, string>): Response {
+/** Whether a person waits for a page. Programs read the API, whose errors are JSON whatever they accept. */
+function isForReader({ req }: HttpContext): boolean {
+  const isPage = !/^\/(api|assets)(\/|$)/.test(req.path);
+  return isPage && req.method === "GET" && /\btext\/html\b/.test(req.header("accept") ?? "");
+}
+
+type Reply = { headers: Record<string, string>; status?: number };
+
+function send(context: HttpContext, file: BuiltFile, { headers, status = 200 }: Reply): Response {
   const accepts = /\bgzip\b/.test(context.req.header("accept-encoding") ?? "");
   const isCompressed = accepts && file.compressed !== null;
   return new Response(isCompressed ? file.compressed : file.bytes, {
+    status,
     headers: {
       ...safe,
       ...headers,

@@ -4,7 +4,7 @@ import { cancelJob, retryJob } from "../use-cases/jobs/end-jobs.ts";
 import { explainJob } from "../use-cases/jobs/explain-job.ts";
 import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
-import { countJobs, listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
+import { countJobs, listJobsText } from "../use-cases/jobs/list-jobs.ts";
 import { listWholeJobs } from "../use-cases/jobs/list-whole-jobs.ts";
 import { openOutput } from "../use-cases/jobs/read-output.ts";
 import { searchOutput } from "../use-cases/jobs/search-output.ts";
@@ -12,7 +12,7 @@ import { showJob } from "../use-cases/jobs/show-job.ts";
 import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { submitJobs } from "../use-cases/jobs/submit-jobs.ts";
 import { eventView } from "../views/event-view.ts";
-import { type Call, type Handlers, nextPage } from "./call.ts";
+import { type Call, type Handlers, JsonText, nextPage } from "./call.ts";
 import { streamEvents } from "./stream-events.ts";
 import { readOutput } from "./stream-output.ts";
 import { inTrace } from "./trace-header.ts";
@@ -50,9 +50,8 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
       const page = await listWholeJobs(deps, request);
       return { status: 200, body: page.jobs, headers: await headersOf(page) };
     }
-    const page = await listJobs(deps, request);
-    const body = await summarizeJobs(deps, page.jobs, identity);
-    return { status: 200, body, headers: await headersOf(page) };
+    const { text, ...page } = await listJobsText(deps, request);
+    return { status: 200, body: new JsonText(text), headers: await headersOf(page) };
   },
 
   async changeJobs({ deps, identity, origin, body }) {

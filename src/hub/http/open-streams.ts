@@ -95,17 +95,29 @@ export class OpenStreams implements Service {
     stream.onEnd();
   }
 
+  /** A database that is away says nothing about anybody: streams stay open, and each is still looked after. */
   async #look(): Promise<void> {
     const now = this.#clock.monotonicMs();
-    for (const stream of [...this.#streams]) {
-      const silentMs = now - stream.lastWriteAt;
-      if (stream.response.writableNeedDrain) {
-        if (silentMs > stuckMs) stream.response.destroy();
-      } else if (stream.ping !== null && silentMs >= pingMs) {
-        stream.lastWriteAt = now;
-        stream.response.write(stream.ping);
+    const streams = [...this.#streams];
+    for (const stream of streams) this.#keepAlive(stream, now);
+    const failures: unknown[] = [];
+    for (const stream of streams) {
+      try {
+        if (!(await stream.isStillAllowed())) this.#end(stream);
+      } catch (error) {
+        failures.push(error);
       }
-      if (!(await stream.isStillAllowed())) this.#end(stream);
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  #keepAlive(stream: Stream, now: number): void {
+    const silentMs = now - stream.lastWriteAt;
+    if (stream.response.writableNeedDrain) {
+      if (silentMs > stuckMs) stream.response.destroy();
+    } else if (stream.ping !== null && silentMs >= pingMs) {
+      stream.lastWriteAt = now;
+      stream.response.write(stream.ping);
     }
   }
 }

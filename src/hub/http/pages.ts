@@ -29,15 +29,15 @@ const referenceHeaders = {
   "Content-Security-Policy": `default-src 'none'; style-src 'self'; script-src 'self'; ${noStrangers}`,
 };
 
-/** The pages of the hub, and the reference of its API. */
+/** The pages of the hub, and the reference of its API. Returns how a browser is answered where there is no page. */
 export function bindPages(
   app: Hono<HttpEnv>,
   { version, objects }: Pick<HttpDeps, "version" | "objects">,
-): void {
+): ReturnType<typeof bindDashboard> {
   const imageOrigin = objects.servedBy === "store" ? objects.origin : null;
   const reference = atFirstUse(() => loadReference(version));
   const orElse = () => new Response(plainPage(version), { headers: plainHeaders });
-  bindDashboard(app, { orElse, imageOrigin });
+  const answerReader = bindDashboard(app, { orElse, imageOrigin });
   const serve = (path: string, file: keyof ReferenceFiles, headers: Record<string, string>) => {
     for (const prefix of apiPrefixes) {
       app.get(`${prefix}${path}`, () => new Response(reference()[file], { headers }));
@@ -47,6 +47,7 @@ export function bindPages(
   serve("/docs/reference.css", "style", { ...safe, "Content-Type": "text/css; charset=utf-8" });
   serve("/docs/reference.js", "script", { ...safe, "Content-Type": "text/javascript; charset=utf-8" });
   serve("/openapi.json", "openApi", { ...safe, "Content-Type": "application/json" });
+  return answerReader;
 }
 
 /** For a checkout whose dashboard was not built. */

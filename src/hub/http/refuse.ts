@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { invalidArgument, WritError } from "../../core/errors.ts";
-import type { HttpDeps } from "./call.ts";
+import { type HttpDeps, written } from "./call.ts";
 import { discardBody } from "./discard-body.ts";
 import { errorReply } from "./error-reply.ts";
 import { type Exchange, headerValues } from "./exchange.ts";
@@ -12,7 +12,11 @@ export async function refuse(deps: HttpDeps, exchange: Exchange, error: unknown)
   exchange.requestId = requestId;
   if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
   await discardBody(exchange.incoming, deps.clock, error);
-  return errorReply(error, requestId, deps.logger);
+  const reply = errorReply(error, requestId, deps.logger);
+  if (!exchange.outgoing.headersSent) return reply;
+  // What was sent before the error looks like a good answer as long as it can end.
+  exchange.outgoing.destroy();
+  return { ...reply, body: written };
 }
 
 /** Two proxies may each believe another one of two hosts, so a request with two is meant for nobody. */

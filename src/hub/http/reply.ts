@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { answerRow, type Route } from "../../contract/route.ts";
-import { type AnyAnswer, written } from "./call.ts";
+import { type AnyAnswer, JsonText, written } from "./call.ts";
 
 /** What goes back to the caller; the body is null if there is none, or `written` if the handler has sent it. */
 export type Reply = {
@@ -16,6 +16,7 @@ const json = { "Content-Type": "application/json" } as const;
 export function replyTo(route: Route, { status, headers = {}, body }: AnyAnswer): Reply {
   if (body === written) return { status, headers, body };
   if (body === undefined) return { status, headers, body: null };
+  if (body instanceof JsonText) return jsonReply(status, body.text, headers);
   const type = answerRow(route, status)?.type;
   if (type === undefined) return jsonReply(status, JSON.stringify(body), headers);
   return { status, headers: { "Content-Type": type, ...headers }, body: body as string };
@@ -33,11 +34,6 @@ export function responseOf({ status, headers, body }: Reply): Response {
 /** For calls that did not: no `Response` is made, which would cost more than a small call. */
 export function sendReply(outgoing: ServerResponse, { status, headers, body }: Reply): void {
   if (body === written || outgoing.destroyed) return;
-  if (outgoing.headersSent) {
-    // What was sent before the error looks like a good answer as long as it can end.
-    outgoing.destroy();
-    return;
-  }
   if (body === null) {
     outgoing.writeHead(status, headers).end();
     return;

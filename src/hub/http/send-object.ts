@@ -44,17 +44,11 @@ async function send(
   }: { start: number; end: number; status: 200 | 206; headers: Record<string, string> },
 ): Promise<Answer<"getObject">> {
   outgoing.writeHead(status, headers);
-  try {
-    for await (const piece of object.read(start, end)) {
-      if (outgoing.destroyed) break;
-      if (!outgoing.write(piece)) await takenBy(outgoing);
-    }
-    outgoing.end();
-  } catch (error) {
-    // A normal end would look as if this had been everything.
-    outgoing.destroy();
-    throw error;
+  for await (const piece of object.read(start, end)) {
+    if (outgoing.destroyed) break;
+    if (!outgoing.write(piece)) await takenBy(outgoing);
   }
+  outgoing.end();
   return { status, body: written };
 }
 

@@ -81,6 +81,17 @@ export class HttpServer implements Service {
     return urlOf(this.#settings, this.port);
   }
 
+  /**
+   * Where programs of this machine reach it, whatever stands in front of it. None if its certificate has other names, or
+   * if they would have to send their token unencrypted over a network.
+   */
+  get localUrl(): string | undefined {
+    const { tlsCert } = this.#settings;
+    const url = localUrlOf(this.#settings, this.port);
+    const isSafe = url.startsWith("https:") || isLoopback(new URL(url).hostname);
+    return tlsCert === null && isSafe ? url : undefined;
+  }
+
   /** New connections use this pair; open ones continue. Nothing changes without TLS. */
   showPair(pair: KeyPair): void {
     this.#tlsServer?.setSecureContext(tlsContext(pair));
@@ -89,8 +100,11 @@ export class HttpServer implements Service {
 
 /** The address of a hub with these settings. */
 export function urlOf(settings: HubSettings, port: number): string {
-  const scheme = speaksTls(settings) ? "https" : "http";
-  return settings.publicUrl ?? `${scheme}://${reachableHost(settings.host)}:${port}`;
+  return settings.publicUrl ?? localUrlOf(settings, port);
+}
+
+function localUrlOf(settings: HubSettings, port: number): string {
+  return `${speaksTls(settings) ? "https" : "http"}://${reachableHost(settings.host)}:${port}`;
 }
 
 function speaksTls({ tlsCert, host, plaintext }: HubSettings): boolean {

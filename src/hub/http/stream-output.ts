@@ -24,6 +24,7 @@ async function follow(
   offset: number,
 ): Promise<Answer<"readOutput">> {
   const { deps, exchange, identity, origin } = call;
+  await refuseUnreadable(output, offset);
   const onEnd = await admitOutputStream(deps, { identity, origin });
   const stream = deps.streams.open(exchange.outgoing, {
     headers: headersOf(output),
@@ -58,13 +59,25 @@ async function send(
   };
   if (isPart) headers["Content-Range"] = `bytes ${start}-${end - 1}/${output.size}`;
   const status = isPart ? 206 : 200;
+  const pieces = output.read(start, end);
+  // It comes before the head, so that output which cannot be read is an error with a code.
+  let piece = await pieces.next();
   outgoing.writeHead(status, headers);
-  for await (const chunk of output.read(start, end)) {
-    if (outgoing.destroyed) break;
-    if (!outgoing.write(chunk)) await drained(outgoing);
+  try {
+    for (; piece.done !== true && !outgoing.destroyed; piece = await pieces.next()) {
+      if (!outgoing.write(piece.value)) await drained(outgoing);
+    }
+    outgoing.end();
+  } finally {
+    await pieces.return(undefined);
   }
-  outgoing.end();
   return { status, body: written };
+}
+
+/** A follower gets its head before the first byte, so whether there are bytes to be had is asked before. */
+async function refuseUnreadable(output: Output, offset: number): Promise<void> {
+  if (offset >= output.size) return;
+  for await (const _ of output.read(offset, offset + 1)) return;
 }
 
 export function drained(outgoing: Exchange["outgoing"]): Promise<void> {

@@ -19,7 +19,9 @@ const eventsPerTurn = 200;
 const retryPause = { firstMs: 1_000, maxMs: 60_000, random: Math.random };
 const readerName = "mqtt";
 
-type PublisherDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "metrics">;
+type PublisherDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "metrics"> & {
+  leadership: Pick<HubDeps["leadership"], "isLeader">;
+};
 
 /** A message, and the event that it tells of. */
 type Item = { seq: number; message: MqttMessage; counts: boolean };
@@ -70,6 +72,8 @@ export class MqttPublisher implements Service {
   async stop(): Promise<void> {
     this.#stopListening();
     this.#wakes?.cancel();
+    // It starts again when this hub takes the lead again.
+    this.#wakes = null;
     // Ends what waits for an answer of the broker; a round that is just connecting leaves one more to close.
     await this.#close();
     await this.#rounds.stop();
@@ -166,6 +170,8 @@ export class MqttPublisher implements Service {
     }
     const items = await this.#itemsOf(page.filter(isNumbered));
     for (let at = 0; at < items.length; at += connection.inFlightMax) {
+      // The one that leads instead has sent these already; an old status must not replace its newer one.
+      if (!this.#deps.leadership.isLeader) return false;
       await this.#sendItems(connection, items.slice(at, at + connection.inFlightMax));
       this.#failures = 0;
     }

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { codeOf, WritError } from "../../core/errors.ts";
+import { codeOf } from "../../core/errors.ts";
 import { isLoopback } from "../../runtime/hub-address.ts";
 import { type BrokerAddress, parseBrokerUrl } from "../../runtime/mqtt/broker-address.ts";
 import type { MqttOptions } from "../../runtime/mqtt/connect-mqtt.ts";
-import { readPrivateFile } from "../../runtime/private-file.ts";
+import { readSecret, refusedSetting } from "../secret-setting.ts";
 import type { HubSettings } from "../settings.ts";
 
 type Given = Pick<
@@ -30,19 +30,20 @@ export function checkMqttSettings(given: Given): void {
       WRIT_MQTT_HMAC_KEY_FILE: given.mqttHmacKeyFile,
     };
     for (const [name, value] of Object.entries(rest)) {
-      if (value !== null) throw refused(name, `${name} set without WRIT_MQTT_URL; set both, or neither`);
+      if (value !== null)
+        throw refusedSetting(name, `${name} set without WRIT_MQTT_URL; set both, or neither`);
     }
     return;
   }
   const { host, tls, username } = addressOf(given.mqttUrl);
   if (given.mqttPasswordFile !== null && username === null) {
-    throw refused(
+    throw refusedSetting(
       "WRIT_MQTT_URL",
       "WRIT_MQTT_PASSWORD_FILE set, but WRIT_MQTT_URL names no user; use mqtt://USER@HOST",
     );
   }
   if (tls || isLoopback(host) || given.mqttPlaintext) return;
-  throw refused(
+  throw refusedSetting(
     "WRIT_MQTT_URL",
     `WRIT_MQTT_URL: events would go to ${host} unencrypted; use mqtts://, or set WRIT_MQTT_PLAINTEXT=true`,
   );
@@ -54,7 +55,7 @@ export async function mqttSettingsOf(given: Given): Promise<MqttSettings | null>
   const { mqttPasswordFile, mqttHmacKeyFile, mqttCaFile } = given;
   const hmacKey = mqttHmacKeyFile && (await readSecret("WRIT_MQTT_HMAC_KEY_FILE", mqttHmacKeyFile));
   if (hmacKey !== null && hmacKey.length < keyLengthMin) {
-    throw refused(
+    throw refusedSetting(
       "WRIT_MQTT_HMAC_KEY_FILE",
       `WRIT_MQTT_HMAC_KEY_FILE: ${mqttHmacKeyFile} has fewer than ${keyLengthMin} characters`,
     );
@@ -76,26 +77,16 @@ export async function mqttSettingsOf(given: Given): Promise<MqttSettings | null>
 function addressOf(url: string): BrokerAddress {
   const address = parseBrokerUrl(url);
   if (typeof address !== "string") return address;
-  throw refused(
+  throw refusedSetting(
     "WRIT_MQTT_URL",
     "WRIT_MQTT_URL: must not contain a password; put it into a file and name that with WRIT_MQTT_PASSWORD_FILE",
   );
-}
-
-async function readSecret(setting: string, path: string): Promise<string> {
-  const text = (await readPrivateFile(path))?.trim();
-  if (text) return text;
-  throw refused(setting, `${setting}: ${path} does not exist or is empty`);
 }
 
 async function readAuthority(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw refused("WRIT_MQTT_CA_FILE", `WRIT_MQTT_CA_FILE: ${path} cannot be read (${codeOf(error)})`);
+    throw refusedSetting("WRIT_MQTT_CA_FILE", `WRIT_MQTT_CA_FILE: ${path} cannot be read (${codeOf(error)})`);
   }
-}
-
-function refused(setting: string, message: string): WritError {
-  return new WritError("CONFIG_INVALID", message, { setting });
 }

@@ -13,4 +13,12 @@ export type RpcDeps = HubDeps & { calls: OpenCalls; rpcMetrics: RpcMetrics };
 export type Connection = { peer: Peer | WritError; serial: string | null; ipAddress: string | null };
 
 /** A checked call: who is calling, from where, and when to give up. */
-export type RpcCall = { deps: RpcDeps; peer: Peer; identity: Identity; origin: Origin; signal: AbortSignal };
+export type RpcCall = {
+  deps: RpcDeps;
+  peer: Peer;
+  identity: Identity;
+  origin: Origin;
+  signal: AbortSignal;
+  /** The trace that the caller is in, as it was sent. */
+  traceparent: string | undefined;
+};

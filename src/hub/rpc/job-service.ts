@@ -2,6 +2,7 @@ import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { invalidArgument } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
+import { inTraceOf } from "../../core/trace-context.ts";
 import { exchangeCertificate } from "../use-cases/access/authenticate.ts";
 import { findJob, notFound } from "../use-cases/jobs/find-job.ts";
 import { startCommand } from "../use-cases/jobs/start-command.ts";
@@ -19,8 +20,9 @@ type UnaryName = Exclude<keyof Methods, "streamOutput">;
 export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
   return {
     startJob: serve(deps, "startJob", async (call, request) => {
-      const { identity, origin } = call;
-      const { id } = await startCommand(deps, { identity, origin, start: startOf(request) });
+      const { identity, origin, traceparent } = call;
+      const start = inTraceOf(traceparent, startOf(request));
+      const { id } = await startCommand(deps, { identity, origin, start });
       return { jobId: id };
     }),
 

@@ -19,6 +19,7 @@ type AskedCall = {
   jobId: string | undefined;
   /** Aborted when the caller has hung up, or its deadline has passed. */
   signal: AbortSignal;
+  traceparent: string | undefined;
 };
 
 /** A call of this method on this connection, as far as it is known before its message has been read. */
@@ -29,7 +30,9 @@ export function askedCall(
   { headers }: Http2ServerRequest,
 ): AskedCall {
   const userAgent = headers["user-agent"]?.slice(0, userAgentCharsMax) ?? null;
-  return { method: path.replace(/^\//, ""), connection, userAgent, jobId: undefined, signal };
+  const sent = headers["traceparent"];
+  const traceparent = typeof sent === "string" ? sent : undefined;
+  return { method: path.replace(/^\//, ""), connection, userAgent, jobId: undefined, signal, traceparent };
 }
 
 const userAgentCharsMax = 200;
@@ -78,7 +81,8 @@ async function serveAdmitted<T>(
   const open = deps.calls.open(() => admit(deps, peer));
   const signal = AbortSignal.any([asked.signal, open.signal]);
   try {
-    return await act({ deps, peer, identity, origin: caller.origin, signal });
+    const { traceparent } = asked;
+    return await act({ deps, peer, identity, origin: caller.origin, signal, traceparent });
   } catch (error) {
     // Code that waits on the signal rejects with its reason; which of the two it was decides what the caller is told.
     open.signal.throwIfAborted();

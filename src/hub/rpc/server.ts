@@ -59,7 +59,7 @@ export class RpcServer implements Service {
   }
 
   async start(): Promise<void> {
-    await listen(this.#server, this.#hub.settings);
+    await listenForRpc(this.#server, this.#hub.settings);
     await this.#calls.start();
   }
 
@@ -147,7 +147,10 @@ function isGrpcPost({ method, headers }: Http2ServerRequest): boolean {
   return method === "POST" && /^application\/grpc(\+proto)?$/.test(headers["content-type"] ?? "");
 }
 
-function listen(server: Http2SecureServer, { grpcPort, host }: HubDeps["settings"]): Promise<void> {
+export function listenForRpc(
+  server: Http2SecureServer,
+  { grpcPort, host }: Pick<HubDeps["settings"], "grpcPort" | "host">,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const advice =

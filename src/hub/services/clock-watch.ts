@@ -1,29 +1,54 @@
+import type { Logger } from "../../runtime/logger.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { SteadyClock } from "../../runtime/steady-clock.ts";
 import type { HubDeps } from "../deps.ts";
 
 const roundMs = 1_000;
 
+/** Two clocks that nobody sets drift apart by less than this before it is noticed. */
+const driftMsMax = 5_000;
+
 /**
- * Follows the system's clock when somebody sets it. Until then the hub's time passes as if nothing had happened; then
- * the hub's clock and all stored times that measure how long something lasts move by the same amount.
+ * Follows the clock that the hub measures with when somebody sets it. Until then the hub's time passes as if nothing had
+ * happened; then the hub's clock and all stored times that measure how long something lasts move by the same amount.
+ *
+ * That clock is the system's, or with PostgreSQL the database's: all hubs compare the same stored times, so they must have
+ * one clock, whatever their machines say. The leader moves the stored times, if it was not its own clock that drifted.
  */
 export function createClockWatch(deps: HubDeps, clock: SteadyClock): Service {
-  const { store, logger } = deps;
-  const onError = (error: unknown) =>
-    logger.error({ err: error }, "the system's clock could not be followed");
+  const { store, logger, leadership } = deps;
+  const onError = (error: unknown) => logger.error({ err: error }, "the clock could not be followed");
   return repeat({ name: "clock watch", intervalMs: roundMs, clock, onError }, async () => {
-    const byMs = clock.jumpMs();
+    const { aheadMs } = leadership;
+    const byMs = clock.jumpMs(aheadMs ?? undefined);
     if (byMs === 0) return;
     // Both in one turn: the store works in order, so what was asked with the old time meets the old times.
     clock.follow(byMs);
+    const wasSet = aheadMs === null || Math.abs(byMs) > driftMsMax;
     try {
-      await store.shiftTimes({ byMs });
+      if (wasSet && leadership.isLeader) await store.shiftTimes({ byMs });
     } catch (error) {
       // The stored times have not moved, so the next round tries again.
       clock.follow(-byMs);
       throw error;
     }
-    logger.warn({ by_ms: byMs }, "the system's clock was set; leases and deadlines have moved with it");
+    if (aheadMs === null)
+      logger.warn({ by_ms: byMs }, "the system's clock was set; leases and deadlines have moved with it");
+    else
+      logger.warn(
+        { by_ms: byMs },
+        "the clocks of this hub and its database had drifted apart, or one was set",
+      );
   });
+}
+
+/** At the start: from its first moment on, the hub has the time of the database, if that has a clock of its own. */
+export function followDatabase(clock: SteadyClock, aheadMs: number | null, logger: Logger): void {
+  const byMs = aheadMs === null ? 0 : clock.jumpMs(aheadMs);
+  if (byMs === 0) return;
+  clock.follow(byMs);
+  logger.warn(
+    { by_ms: byMs },
+    "the clock of this machine differs from that of the database; the database's is used, set this one",
+  );
 }

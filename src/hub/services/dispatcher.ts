@@ -87,7 +87,7 @@ export class Dispatcher implements Service {
   }
 
   /** The worker is registered anew, drained, blocked or gone: what waits for it returns, and gets no more jobs. */
-  recall(workerId: string): void {
+  #recall(workerId: string): void {
     for (const claim of this.#parked.get(workerId) ?? []) claim.recall();
   }
 
@@ -136,6 +136,11 @@ export class Dispatcher implements Service {
 
   #hear(notice: CommitNotice): void {
     for (const { claimId, claimed } of notice.handedOver) this.#parkedById.get(claimId)?.give(claimed);
+    if (notice.isAll) this.wakeAll();
+    for (const { workerId, isDraining } of notice.workers) {
+      this.#recall(workerId);
+      if (isDraining) this.tell(workerId, "drain", {});
+    }
     for (const ready of notice.ready) this.#wakeFor(ready);
     for (const { workerId, jobId, signal } of notice.signals) this.tell(workerId, signal, { job_id: jobId });
   }

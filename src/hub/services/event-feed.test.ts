@@ -8,6 +8,8 @@ import { EventFeed } from "./event-feed.ts";
 class Log {
   readonly events: LoggedEvent[] = [];
   reads = 0;
+  /** How many events the widest read has looked at. */
+  lookedAtMost = 0;
   /** Of these, those that were for one tenant only. */
   ownReads = 0;
   /** So many of the next reads fail. */
@@ -27,11 +29,12 @@ class Log {
     return null;
   }
 
-  async readEvents({ afterSeq, limit, tenantId }: EventFilter): Promise<LoggedEvent[]> {
+  async readEvents({ afterSeq, throughSeq, limit, tenantId }: EventFilter): Promise<LoggedEvent[]> {
     this.reads++;
+    this.lookedAtMost = Math.max(this.lookedAtMost, (throughSeq ?? this.events.length) - afterSeq);
     if (tenantId !== undefined) this.ownReads++;
     if (this.failures-- > 0) throw new Error("the disk is away");
-    const found = this.events.filter((one) => one.seq > afterSeq);
+    const found = this.events.filter((one) => one.seq > afterSeq && one.seq <= (throughSeq ?? one.seq));
     return found.filter((one) => tenantId === undefined || one.tenantId === tenantId).slice(0, limit);
   }
 
@@ -46,8 +49,10 @@ class Log {
       ready: [],
       handedOver: [],
       signals: [],
+      workers: [],
       jobs: [],
       observed: [],
+      isAll: false,
     });
   }
 }
@@ -93,6 +98,17 @@ test("a reader sees only its tenant's events, whether it keeps up or comes from 
   const expected = log.events.filter(({ tenantId }) => tenantId === "acme").map(({ seq }) => seq);
   expect((await live).map(({ seq }) => seq)).toEqual(expected);
   expect((await resumed).map(({ seq }) => seq)).toEqual(expected.slice(1));
+});
+
+test("a reader from far behind looks at 20,000 events at a time, however few concern it", async () => {
+  const log = new Log();
+  const feed = await feedOf(log);
+  log.commit("acme", ...Array<string>(50_000).fill("globex"), "acme");
+  await new Promise(setImmediate);
+  log.lookedAtMost = 0;
+  const seen = await take(feed, 2, { afterSeq: 0, tenantId: "acme" });
+  expect(seen.map(({ seq }) => seq)).toEqual([1, 50_002]);
+  expect(log.lookedAtMost).toBe(20_000);
 });
 
 test("A13: what others do costs a reader nothing, however much it is", async () => {

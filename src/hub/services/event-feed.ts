@@ -1,10 +1,14 @@
 import type { LoggedEvent } from "../../core/events.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { JobWakes } from "../../runtime/job-wakes.ts";
 import type { Service } from "../../runtime/service.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
 import type { CommitNotice, Store, StoredJob } from "../../store/store.ts";
 import { liveKinds } from "../views/event-view.ts";
 import { EventTail, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
+
+/** A reader that is far behind, and whom few events concern, must not hold up the other reads while it catches up. */
+const lookedAtMax = 20_000;
 
 type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
 
@@ -17,8 +21,8 @@ export class EventFeed implements Service {
   readonly name = "event feed";
   readonly #store: Reads;
   readonly #tail: EventTail;
-  /** Those who wait for a change of one job, by its id. */
-  readonly #waiting = new Map<string, Set<WakeUp>>();
+  /** Those who wait for a change of one job. */
+  readonly #waiting = new JobWakes();
   #stopListening: () => void = () => {};
 
   constructor(store: Reads, clock: Pick<Clock, "sleep">) {
@@ -66,11 +70,13 @@ export class EventFeed implements Service {
 
   async #readFromStore(reader: Reader): Promise<LoggedEvent[]> {
     const { filter, afterSeq } = reader;
-    const committedSeq = this.lastSeq;
-    const page = await this.#store.readEvents({ ...filter, kinds: liveKinds, afterSeq, limit: pageEvents });
-    const readSeq = page.at(-1)?.seq ?? afterSeq;
-    // After a page that is not full, no event of this reader lies before what was committed when it was read.
-    reader.afterSeq = page.length === pageEvents ? readSeq : Math.max(readSeq, committedSeq);
+    // The events of one job are found by an index, however far apart they are.
+    const seekMax = filter.jobId === undefined ? lookedAtMax : Number.POSITIVE_INFINITY;
+    const throughSeq = Math.max(afterSeq, Math.min(this.lastSeq, afterSeq + seekMax));
+    const limit = pageEvents;
+    const page = await this.#store.readEvents({ ...filter, kinds: liveKinds, afterSeq, throughSeq, limit });
+    // After a page that is not full, no event of this reader lies in what was looked at.
+    reader.afterSeq = page.length === limit ? page.at(-1)!.seq : throughSeq;
     return page;
   }
 
@@ -80,7 +86,9 @@ export class EventFeed implements Service {
     matchesFilter: (stored: StoredJob) => boolean,
     signal: AbortSignal,
   ): Promise<StoredJob | null> {
-    const { wakeUp, leave } = this.#enter(jobId);
+    const wakeUp = new WakeUp();
+    // Before the first read, so that no commit is missed between the read and the wait.
+    const leave = this.#waiting.add(jobId, wakeUp.wake);
     try {
       while (true) {
         signal.throwIfAborted();
@@ -94,21 +102,9 @@ export class EventFeed implements Service {
     }
   }
 
-  /** Call it before the first read, so that no commit is missed between the read and the wait. */
-  #enter(jobId: string): { wakeUp: WakeUp; leave(): void } {
-    const wakeUp = new WakeUp();
-    const waiting = this.#waiting.get(jobId) ?? new Set();
-    this.#waiting.set(jobId, waiting.add(wakeUp));
-    const leave = (): void => {
-      waiting.delete(wakeUp);
-      if (waiting.size === 0 && this.#waiting.get(jobId) === waiting) this.#waiting.delete(jobId);
-    };
-    return { wakeUp, leave };
-  }
-
-  #hear({ lastSeq, jobs }: CommitNotice): void {
+  #hear({ lastSeq, jobs, isAll }: CommitNotice): void {
     this.#tail.hear(lastSeq);
-    if (this.#waiting.size === 0) return;
-    for (const jobId of jobs) for (const { wake } of this.#waiting.get(jobId) ?? []) wake();
+    if (isAll) this.#waiting.wake(null);
+    else for (const jobId of jobs) this.#waiting.wake(jobId);
   }
 }

@@ -5,13 +5,14 @@ import type { HubDeps } from "../deps.ts";
 import { noteKeyVersion } from "../key-version.ts";
 import { announceKeys, recallLeases, recordKeyRejected, revoke } from "../use-cases/access/manage-keys.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
+import { SharedRing } from "./shared-ring.ts";
 
 /** A change by another hub on the same keys is noticed within this time. */
 const roundMs = 1_000;
 const dayMs = 86_400_000;
 
 /**
- * Follows the key ring: loads what another hub has changed, revokes keys whose notice has ended, and reminds once a day
+ * Follows the key ring: loads what another hub has changed, notices if that went into another folder, revokes keys whose notice has ended, and reminds once a day
  * when the key is due for rotation.
  */
 export function createKeyWatch(deps: HubDeps): Service {
@@ -19,18 +20,23 @@ export function createKeyWatch(deps: HubDeps): Service {
   const onError = (error: unknown) => logger.error({ err: error }, "the keys could not be checked");
   let remindedAt = Number.NEGATIVE_INFINITY;
   let notedVersion = deps.keys.version;
+  const shared = new SharedRing(deps);
   return repeat({ name: "key watch", intervalMs: roundMs, clock, onError }, async () => {
     const nowMs = clock.nowMs();
     const isChanged = await takeOver(deps, nowMs);
     if (isChanged) await followChange(deps);
-    for (const { key_id: keyId } of deps.keys.overdue(nowMs)) {
-      await revoke(deps, { keyId, emergency: true, origin: null });
+    await shared.look();
+    if (deps.leadership.isLeader) {
+      for (const { key_id: keyId } of deps.keys.overdue(nowMs)) {
+        await revoke(deps, { keyId, emergency: true, origin: null });
+      }
     }
     if (deps.keys.version !== notedVersion) {
       await noteKeyVersion(deps);
       notedVersion = deps.keys.version;
     }
-    if (nowMs - remindedAt >= dayMs && (await remind(deps, nowMs))) remindedAt = nowMs;
+    if (deps.leadership.isLeader && nowMs - remindedAt >= dayMs && (await remind(deps, nowMs)))
+      remindedAt = nowMs;
   });
 }
 

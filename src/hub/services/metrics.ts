@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Store } from "../../store/store.ts";
+import type { Leadership } from "../leadership.ts";
 import { mqttMetrics } from "../mqtt/mqtt-metrics.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { addFileGauge, uploadCounters } from "./file-metrics.ts";
@@ -77,7 +78,7 @@ export function createMetrics(version: string) {
 /** Metrics that are read on request, not kept up to date in between. */
 export function addLiveGauges(
   metrics: HubMetrics,
-  deps: { store: Store; dispatcher: Dispatcher; clock: Clock },
+  deps: { store: Store; dispatcher: Dispatcher; clock: Clock; leadership: Leadership },
 ): void {
   addQueueGauges(metrics, deps);
   addWorkerGauges(metrics, deps);
@@ -93,6 +94,22 @@ export function addLiveGauges(
     },
   });
   addFileGauge(metrics, deps);
+  new Gauge({
+    name: "writ_hubs",
+    help: "Hubs that serve the same database, with this one",
+    registers,
+    collect() {
+      this.set(deps.leadership.hubs.length);
+    },
+  });
+  new Gauge({
+    name: "writ_leader",
+    help: "1 if this hub does what only one of the hubs of a database may do, else 0",
+    registers,
+    collect() {
+      this.set(deps.leadership.isLeader ? 1 : 0);
+    },
+  });
   new Gauge({
     name: "writ_waiting_workers",
     help: "Claims and command streams that wait for work",

@@ -36,6 +36,10 @@ export class ParkedClaim implements Waiter {
     this.#wakeUp.wake();
   }
 
+  get hasGiven(): boolean {
+    return this.#given.length > 0;
+  }
+
   /** What it was given since the last call. */
   takeGiven(): ClaimedJob[] {
     const given = this.#given;

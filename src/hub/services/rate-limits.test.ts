@@ -55,3 +55,13 @@ test("a batch larger than the bucket passes when that is full, and leaves a debt
   pass(24_500);
   expect(limits.take("batch", 2)).toBe(0);
 });
+
+test("with several hubs each lets its part pass", () => {
+  let hubs = 1;
+  const limits = new RateLimits({ ...systemClock, monotonicMs: () => 0 }, () => hubs);
+  hubs = 4;
+  for (let count = 0; count < 2; count++) expect(limits.take("a", 8)).toBe(0);
+  expect(limits.take("a", 8)).toBe(500);
+  expect(limits.take("slow", 1)).toBe(0);
+  expect(limits.take("slow", 1)).toBe(4_000);
+});

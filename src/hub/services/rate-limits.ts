@@ -6,18 +6,23 @@ const bucketsMax = 100_000;
 
 /**
  * Token buckets by name. By default a bucket holds one second's worth, so that a few calls at once pass and a flood
- * does not. It is this hub's own memory; with several hubs, each allows its share.
+ * does not. It is this hub's own memory; with several hubs, each allows an equal share.
  */
 export class RateLimits {
   readonly #clock: Clock;
+  readonly #hubs: () => number;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, hubs: () => number = () => 1) {
     this.#clock = clock;
+    this.#hubs = hubs;
   }
 
   /** Takes `count` from the bucket; returns 0, or after how many milliseconds it may be tried again. */
-  take(name: string, perSecond: number, count = 1, burst = Math.max(1, perSecond)): number {
+  take(name: string, limitPerSecond: number, count = 1, burstMax = Math.max(1, limitPerSecond)): number {
+    const hubs = this.#hubs();
+    const perSecond = limitPerSecond / hubs;
+    const burst = Math.max(1, burstMax / hubs);
     const bucket = this.#refill(name, perSecond, burst);
     // A batch larger than the bucket is let through when the bucket is full, and leaves a debt.
     const needed = Math.min(count, burst);

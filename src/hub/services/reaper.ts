@@ -7,35 +7,46 @@ const jobsPerTurn = 200;
 /**
  * Ends what nobody reports: lost leases, exceeded timeouts, expired waits, silent workers.
  *
- * It starts when the ports listen. Nobody could renew a lease or send a heartbeat before that, so every lease lasts at
- * least one more lease from then on, and no worker counts as silent until that time has passed.
+ * It starts when the ports listen, or when this hub takes the lead. If nobody could renew a lease or send a heartbeat before
+ * that, every lease lasts at least one more lease from then on. No worker counts as silent until that time has passed. The
+ * same holds when the hub could not store renewals for a while.
  */
 export function createReaper(deps: HubDeps): Service {
-  const { clock, settings, logger } = deps;
+  const { clock, settings, logger, renewals } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "a round of the reaper failed");
   let graceEndsMs = Number.POSITIVE_INFINITY;
+  const extendLeases = () => deps.store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
+  const beginGrace = () => {
+    graceEndsMs = clock.monotonicMs() + settings.leaseMs;
+  };
   const rounds = repeat(
     { name: "reaper", intervalMs: settings.reaperIntervalMs, clock, onError },
     async (signal) => {
+      if (await renewals.makeUpFor(extendLeases)) beginGrace();
       if (clock.monotonicMs() >= graceEndsMs) await retireSilentWorkers(deps);
       while (!signal.aborted) {
         const { reaped, more } = await deps.store.reapJobs({ rules: rulesNow(deps), limit: jobsPerTurn });
         if (reaped > 0) logger.info({ reaped }, "the reaper ended attempts that nobody reported");
         if (!more) break;
       }
-      // A hint that was lost costs at most one round.
-      deps.dispatcher.wakeAll();
     },
   );
   return {
     name: rounds.name,
     async start() {
-      await deps.store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
-      graceEndsMs = clock.monotonicMs() + settings.leaseMs;
+      if (deps.leadership.wasSilent) await extendLeases();
+      beginGrace();
       await rounds.start();
     },
     stop: () => rounds.stop(),
   };
+}
+
+/** Everybody who waits looks again now and then: a hint that was lost costs at most one round. */
+export function createLookAround({ dispatcher, settings, clock, logger }: HubDeps): Service {
+  const onError = (error: unknown) => logger.error({ err: error }, "waiting workers could not be woken");
+  const options = { name: "look around", intervalMs: settings.reaperIntervalMs, clock, onError };
+  return repeat(options, () => dispatcher.wakeAll());
 }
 
 async function retireSilentWorkers(deps: HubDeps): Promise<void> {

@@ -12,6 +12,8 @@ export class RecordCache<Value> {
   readonly #read: (key: string) => Promise<Value>;
   readonly #clock: Clock;
   readonly #entries = new Map<string, { value: Value; readAt: number }>();
+  /** The newest read of each key that is under way. */
+  readonly #reads = new Map<string, symbol>();
 
   constructor(clock: Clock, read: (key: string) => Promise<Value>) {
     this.#clock = clock;
@@ -21,18 +23,31 @@ export class RecordCache<Value> {
   async get(key: string): Promise<Value> {
     const entry = this.#entries.get(key);
     if (entry !== undefined && this.#clock.monotonicMs() - entry.readAt <= freshMs) return entry.value;
-    const value = await this.#read(key);
+    const read = Symbol(key);
+    this.#reads.set(key, read);
+    try {
+      const value = await this.#read(key);
+      if (this.#reads.get(key) === read) this.#keep(key, value);
+      return value;
+    } finally {
+      if (this.#reads.get(key) === read) this.#reads.delete(key);
+    }
+  }
+
+  #keep(key: string, value: Value): void {
     if (this.#entries.size >= entriesMax) this.#entries.clear();
     // A missing record is not cached, because a worker that registers a moment later must not be turned away.
     if (value !== null) this.#entries.set(key, { value, readAt: this.#clock.monotonicMs() });
-    return value;
   }
 
+  /** What is being read may be what was there before the change, so it is not kept. */
   forget(key: string): void {
     this.#entries.delete(key);
+    this.#reads.delete(key);
   }
 
   forgetAll(): void {
     this.#entries.clear();
+    this.#reads.clear();
   }
 }

@@ -13,7 +13,10 @@ const marginShare = 0.05;
 const jobsPerTurn = 100;
 const turnsPerRound = 50;
 
-type Deps = Pick<HubDeps, "store" | "clock" | "logger" | "settings" | "outputs" | "outputTally">;
+type Deps = Pick<
+  HubDeps,
+  "store" | "leadership" | "clock" | "logger" | "settings" | "outputs" | "outputTally"
+>;
 
 /**
  * Records how much jobs have written, and keeps the total below the ceiling by removing the output of finished jobs,
@@ -26,11 +29,12 @@ export function createStorage(deps: Deps): Service {
   const survey = new OutputSurvey(deps);
   let isOver = false;
   const service = repeat({ name: "storage", intervalMs: roundMs, clock, onError }, async (signal) => {
-    await survey.step(signal);
+    if (deps.leadership.isLeader) await survey.step(signal);
     await outputTally.noteAll();
     await deps.outputs.syncOverdue(signal);
     const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputs));
-    if (outputTally.keptBytes > ceiling) await makeRoom(deps, { ceiling, signal });
+    if (outputTally.keptBytes > ceiling && deps.leadership.isLeader)
+      await makeRoom(deps, { ceiling, signal });
     const wasOver = isOver;
     isOver = outputTally.keptBytes > ceiling;
     if (isOver && !wasOver) {

@@ -14,6 +14,18 @@ export async function jobSummary(
   listed: ListedJob,
   identity: Identity,
 ): Promise<JobSummary> {
+  const { id: jobId, attempt } = listed.job;
+  const output = notedOutput(listed) ?? (await outputs.sizes({ jobId, attempt }));
+  return summaryWith(output, listed, identity);
+}
+
+/** The same from the database alone; null if its output may still grow, so that somebody has to look. */
+export function storedSummary(listed: ListedJob, identity: Identity): JobSummary | null {
+  const output = notedOutput(listed);
+  return output === null ? null : summaryWith(output, listed, identity);
+}
+
+function summaryWith(output: JobSummary["output"], listed: ListedJob, identity: Identity): JobSummary {
   const { job } = listed;
   const parts = new StoredParts(listed.damaged);
   const { cut, command, ...facts } = summaryOf(listed, parts);
@@ -23,7 +35,7 @@ export async function jobSummary(
     ...fields,
     fail_history: isCut("failHistory") ? null : fields.fail_history,
     output_files: isCut("outputFiles") ? null : fields.output_files,
-    output: await outputView(outputs, listed),
+    output,
     command,
     last_failure: job.failHistory.at(-1) ?? null,
     cut: [...cut, ...listed.cut.map((field) => wireNames[field])],
@@ -51,11 +63,11 @@ function summaryOf({ summary, document }: ListedJob, parts: StoredParts) {
  * What a job has written is noted in the store before it ends, so that a long list need not look at as many files. Only
  * output that a hub was killed with before it could note it appears a few minutes later, when storage has found it.
  */
-async function outputView(outputs: Outputs, { job, output }: ListedJob): Promise<JobSummary["output"]> {
-  const { id: jobId, attempt } = job;
+function notedOutput({ job, output }: ListedJob): JobSummary["output"] | null {
+  const { attempt } = job;
   if (attempt === 0) return { stdout: 0, stderr: 0 };
   const isRemoved = attempt <= output.throughAttempt;
-  if (!isRemoved && !isEnded(job.status)) return outputs.sizes({ jobId, attempt });
+  if (!isRemoved && !isEnded(job.status)) return null;
   const noted = output.sizes[attempt] ?? { stdout: 0, stderr: 0 };
   return isRemoved && noted.stdout + noted.stderr > 0 ? { ...noted, removed: true } : noted;
 }

@@ -47,7 +47,7 @@ const groups: readonly Group[] = [
   {
     name: "Settings",
     description: "What the hub runs with.",
-    has: ({ path }) => /^\/settings\b/.test(path),
+    has: ({ path }) => /^\/(?:settings|hubs)\b/.test(path),
   },
   {
     name: "Monitoring",

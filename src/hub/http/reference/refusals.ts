@@ -52,6 +52,7 @@ export function codesOf(status: number): ErrorCode[] {
 const callersOwn: readonly ErrorCode[] = [
   "CONFIG_INVALID",
   "HUB_UNREACHABLE",
+  "OUTCOME_UNKNOWN",
   "HTTP_ERROR",
   "TIMED_OUT",
   "JOB_FAILED",

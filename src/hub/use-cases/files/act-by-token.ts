@@ -66,7 +66,7 @@ export async function completeByToken(
   const change = body.success
     ? { act: "result" as const, fence, result, resultHash: sha256Hex(result), resultKey: null, ...report }
     : { act: "fail" as const, fence, ...failureIn(body), ...report };
-  const ending = { jobId: call.jobId, change, receiptText: undefined };
+  const ending = { jobId: call.jobId, change, receipt: undefined };
   return (await finishAttempt(deps, { ...call, signed: null }, ending)).job;
 }
 

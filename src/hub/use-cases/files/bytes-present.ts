@@ -1,6 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { ObjectKey, StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { areFilesSeparate, askOtherHub } from "../../separate-files.ts";
 
 const asksAtOnce = 16;
 /** A list is shown without knowing everything rather than late. */
@@ -11,12 +12,17 @@ export function hasBytes({ objects }: Pick<HubDeps, "objects">, file: StoredObje
   return objects.has(file, file.size ?? 0);
 }
 
-export function bytesGone({ folderId, objectKey }: Omit<ObjectKey, "tenantId">, size: number): WritError {
-  return new WritError(
-    "FILE_REMOVED",
-    `the ${size} bytes of ${folderId}/${objectKey} are not in the hub's storage; they were not restored with it`,
-    { size },
-  );
+export function bytesGone(
+  deps: Pick<HubDeps, "objects" | "leadership">,
+  { folderId, objectKey }: Omit<ObjectKey, "tenantId">,
+  size: number,
+): WritError {
+  const why = areFilesSeparate(deps)
+    ? askOtherHub
+    : "they are not in the hub's storage, and were not restored with it";
+  return new WritError("FILE_REMOVED", `the ${size} bytes of ${folderId}/${objectKey} are missing: ${why}`, {
+    size,
+  });
 }
 
 /** The ids of those files whose bytes are known to be gone. Storage that does not answer in time has lost none. */

@@ -45,7 +45,7 @@ export async function artifactUrl(
   if (found.object === null) {
     throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted`);
   }
-  if (!(await hasBytes(deps, found.object))) throw bytesGone(found.object, found.size);
+  if (!(await hasBytes(deps, found.object))) throw bytesGone(deps, found.object, found.size);
   if (!asked.isPreview) return downloadUrl(deps, asked.hubUrl, found.object);
   return downloadUrl(deps, asked.hubUrl, found.object, previewType(found));
 }

@@ -100,7 +100,7 @@ async function findFile(
   const file =
     (await find(readerId)) ?? ((await finishUploads(deps, { ...key, userId })) ? await find(readerId) : null);
   if (file !== null && (await hasBytes(deps, file))) return file;
-  if (file !== null) throw bytesGone(file, file.size ?? 0);
+  if (file !== null) throw bytesGone(deps, file, file.size ?? 0);
   if (readerId !== null && (await find(null)) !== null) {
     throw new WritError("PERMISSION_DENIED", `${folderId}/${objectKey} belongs to another user`);
   }

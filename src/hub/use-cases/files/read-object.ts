@@ -19,7 +19,7 @@ export async function openObject(deps: HubDeps, ticket: FileTicket): Promise<Rea
   }
   const size = file.size ?? 0;
   if (objects.servedBy === "store") return { file, size, read: unread };
-  if (!(await hasBytes(deps, file))) throw bytesGone(ticket, size);
+  if (!(await hasBytes(deps, file))) throw bytesGone(deps, ticket, size);
   return { file, size, read: (start, end) => objects.read(file, { start, end }) };
 }
 

@@ -72,7 +72,7 @@ function summaryOf(document: JobDocument): JsonValue {
 }
 
 function describe(submission: JobSubmission, author: Author, made: Making): JobDocument {
-  const jobId = submission.job_id ?? made.jobId;
+  const { jobId } = made;
   const run = runOf(submission);
   checkInputSize(run);
   return {

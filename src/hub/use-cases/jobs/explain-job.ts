@@ -59,10 +59,11 @@ function settled(job: JobRecord): WhyView {
 }
 
 function summaryOf(job: JobRecord): string {
+  if (job.status === "completed") return "It has completed.";
   if (isEnded(job.status)) {
-    return job.status === "completed"
-      ? "It has completed."
-      : `It ended as ${job.failReason}: ${lastReason(job)}.`;
+    const reason = lastReason(job);
+    if (job.failCode !== "CANCELLED") return `It ended as ${job.failReason}: ${reason}.`;
+    return reason === job.failReason ? "It was cancelled." : `It was cancelled: ${reason}.`;
   }
   const told = job.cancelRequestedAt === null ? "" : " It has been told to stop.";
   const has = job.status === "running" ? "runs it" : "has it and will start it";

@@ -1,6 +1,6 @@
 import type { JobDocument } from "../../../contract/document.ts";
 import { hiddenIn } from "../../../contract/kinds.ts";
-import type { ReceiptView } from "../../../contract/view-shapes.ts";
+import type { ReceiptView } from "../../../contract/trust-view-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { type Identity, mayReadHidden } from "../../../core/identity.ts";
@@ -10,7 +10,7 @@ import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt-text.ts";
 import type { ForgottenJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { type KeptReceipt, sealOf } from "../workers/keep-receipts.ts";
+import { type FoundReceipt, findReceipt } from "../workers/keep-receipts.ts";
 import { brokenSeal } from "./broken-seal.ts";
 import { checkAccess, unknownJob } from "./find-job.ts";
 
@@ -26,11 +26,9 @@ export async function exportBundle(
   const job = await findProven(deps, call);
   const { document } = job;
   if (job.receipt === null) throw noReceipt(job);
-  const kept = JSON.parse(job.receipt) as KeptReceipt;
+  const kept = await findReceipt(deps, job.receipt);
+  if (kept === null) throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt was deleted`);
   await checkSeals(deps, job, kept);
-  const signature = await deps.store.getReceiptSignature({ id: kept.signed });
-  if (signature === null)
-    throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt was deleted`);
 
   const { attempt, worker_id } = parseReceipt(kept.text);
   const key = deps.keys.signing;
@@ -39,7 +37,7 @@ export async function exportBundle(
     job_id: job.id,
     attempt,
     worker_id,
-    worker_public_key: kept.public_key,
+    worker_public_key: kept.publicKey,
     document_sha256: job.documentSha256,
   });
   deps.metrics.signatures.inc(isShown ? 2 : 1);
@@ -51,10 +49,10 @@ export async function exportBundle(
     grant,
     grant_signature: signText(key, grant),
     key_id: key.keyId,
-    worker: { worker_id, public_key: kept.public_key },
+    worker: { worker_id, public_key: kept.publicKey },
     receipt: kept.text,
-    signed: signature.text,
-    receipt_signature: signature.signature,
+    signed: kept.signed,
+    receipt_signature: kept.signature,
     result: job.result,
     result_kept: job.isResultKept,
   };
@@ -102,8 +100,8 @@ async function findProven(
   };
 }
 
-async function checkSeals(deps: HubDeps, job: Proven, kept: KeptReceipt): Promise<void> {
-  const isReceiptSealed = sealOf(deps, kept) === kept.mac && parseReceipt(kept.text).job_id === job.id;
+async function checkSeals(deps: HubDeps, job: Proven, kept: FoundReceipt): Promise<void> {
+  const isReceiptSealed = kept.isSealed && parseReceipt(kept.text).job_id === job.id;
   if (isReceiptSealed && job.isSealed) return;
   throw await brokenSeal(deps, job, isReceiptSealed ? "document" : "receipt");
 }

@@ -3,7 +3,7 @@ import type { ListFilter } from "../../../contract/list-query.ts";
 import type { JobSummary } from "../../../contract/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobFilter, ListedJob } from "../../../store/job-list.ts";
+import type { JobFilter, ListedJob, ShownJobs } from "../../../store/job-list.ts";
 import type { HubDeps } from "../../deps.ts";
 import { showListed } from "./show-job.ts";
 
@@ -17,19 +17,42 @@ type ListRequest = {
   cursor?: string | undefined;
 };
 
-type ListedPage = { jobs: ListedJob[]; nextCursor: string | null; lastEventSeq: number };
+type ListedPage = {
+  jobs: ListedJob[];
+  /** Instead of `jobs`, if the store can show them. */
+  shown?: ShownJobs | undefined;
+  nextCursor: string | null;
+  lastEventSeq: number;
+};
 
 /**
  * The jobs that the caller may see, newest first, with the cursor of the next page. Only the page without a cursor is the
  * last: others may be short, because one call looks at a limited number of jobs.
  */
-export async function listJobs(deps: HubDeps, request: ListRequest): Promise<ListedPage> {
+export async function listJobs(
+  deps: HubDeps,
+  request: ListRequest,
+  { isShown = false } = {},
+): Promise<ListedPage> {
   const { limit, offset, cursor } = request;
   const visible = visibleFilter(request);
   if (visible === null) return { jobs: [], nextCursor: null, lastEventSeq: deps.feed.lastSeq };
   const before = cursor === undefined ? undefined : parseCursor(cursor);
-  const { jobs, nextBefore, lastEventSeq } = await deps.store.listJobs({ ...visible, limit, offset, before });
-  return { jobs, nextCursor: nextBefore === null ? null : String(nextBefore), lastEventSeq };
+  const shownTo = isShown ? request.identity : undefined;
+  const page = await deps.store.listJobs({ ...visible, limit, offset, before, shownTo });
+  const { nextBefore, ...rest } = page;
+  return { ...rest, nextCursor: nextBefore === null ? null : String(nextBefore) };
+}
+
+type ShownPage = Omit<ListedPage, "jobs" | "shown"> & { text: string };
+
+/** The same as the text of a JSON array, as the caller may see the jobs. */
+export async function listJobsText(deps: HubDeps, request: ListRequest): Promise<ShownPage> {
+  const { jobs, shown, ...page } = await listJobs(deps, request, { isShown: true });
+  const texts = await inTurns<ShownJobs[number], string>(shown ?? jobs, async (job) =>
+    typeof job === "string" ? job : JSON.stringify(await showListed(deps, job, request.identity)),
+  );
+  return { ...page, text: `[${texts.join(",")}]` };
 }
 
 type Asked = Pick<ListRequest, "identity" | "filter" | "ids">;
@@ -94,18 +117,24 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
 const summariesPerTurn = 50;
 
 /** What the caller may see of listed jobs. */
-export async function summarizeJobs(
+export function summarizeJobs(
   deps: Pick<HubDeps, "outputs" | "damage">,
   jobs: ListedJob[],
   identity: Identity,
 ): Promise<JobSummary[]> {
-  const summaries: JobSummary[] = [];
+  return inTurns(jobs, (job) => showListed(deps, job, identity));
+}
+
+async function inTurns<Job, Shown>(
+  jobs: readonly Job[],
+  show: (job: Job) => Promise<Shown>,
+): Promise<Shown[]> {
+  const shown: Shown[] = [];
   for (let at = 0; at < jobs.length; at += summariesPerTurn) {
     if (at > 0) await setImmediate();
-    const some = jobs.slice(at, at + summariesPerTurn);
-    summaries.push(...(await Promise.all(some.map((job) => showListed(deps, job, identity)))));
+    shown.push(...(await Promise.all(jobs.slice(at, at + summariesPerTurn).map(show))));
   }
-  return summaries;
+  return shown;
 }
 
 /** A user sees its own jobs, others all of their tenant, or of every tenant if they are bound to none. */

@@ -36,7 +36,11 @@ export async function submitJobs(
   }
   const nowMs = deps.clock.nowMs();
   const jobs = submissions.map((submission) =>
-    buildDocument(submission, author, { jobId: deps.ids.jobId(nowMs), nowMs, defaulted }),
+    buildDocument(submission, author, {
+      jobId: submission.job_id ?? deps.ids.jobId(nowMs),
+      nowMs,
+      defaulted,
+    }),
   );
   await deps.failpoint("submit.beforeCommit");
   const outcome = await deps.store.submitJobs({ jobs, maxPending: quota.max_pending ?? null, origin });

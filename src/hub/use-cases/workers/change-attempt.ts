@@ -53,11 +53,12 @@ type AttemptAct =
 async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct): Promise<JobBrief> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const fence = fenceOf(call.identity, call);
-  const [answer] = await deps.store.changeJobs({
+  const change = deps.store.changeJobs({
     changes: [{ jobId: call.jobId, change: { ...act, fence } }],
     rules: rulesNow(deps),
     origin: null,
   });
+  const [answer] = await deps.renewals.watch(change);
   return settled(deps, { ...call, change: { ...act, fence } }, answer!);
 }
 

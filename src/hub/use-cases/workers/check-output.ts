@@ -1,4 +1,4 @@
-import type { OutputSizes } from "../../../contract/worker-shapes.ts";
+import type { OutputSizes } from "../../../contract/report-shapes.ts";
 import { type Change, decideChange } from "../../../core/change.ts";
 import { WritError } from "../../../core/errors.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";

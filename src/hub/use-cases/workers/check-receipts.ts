@@ -4,12 +4,12 @@ import type { OutputStream } from "../../../core/output-stream.ts";
 import type { SmallOutput } from "../../../core/small-output.ts";
 import type { OutputName } from "../../../output/outputs.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
-import { loadVerifyingKey, verifyText } from "../../../signing/ed25519.ts";
-import { sha256Hex } from "../../../signing/mac.ts";
+import { loadVerifyingKey, type VerifyingKey, verifyText } from "../../../signing/ed25519.ts";
 import { emptySha256 } from "../../../signing/receipt.ts";
 import { parseReceipt, type Receipt } from "../../../signing/receipt-text.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
+import type { ReadReceipt } from "./read-receipt.ts";
 
 /** What a worker has signed, with the jobs as they were stored when it reported them. */
 export type ReceiptBatch = {
@@ -21,12 +21,11 @@ export type ReceiptBatch = {
   receipts: ReportedReceipt[];
 };
 
-/** A receipt beside what the worker reported in the same call; `result` and `outputFiles` are canonical texts. */
-type ReportedReceipt = {
+/** A receipt beside what the worker reported in the same call; `outputFiles` is a canonical text. */
+type ReportedReceipt = ReadReceipt & {
   job: JobBrief;
-  text: string;
   exitCode: number | null;
-  result: string | null;
+  resultSha256: string | null;
   outputFiles: string | null;
   /** All of the output, if it came with the report. */
   smallOutput?: SmallOutput | undefined;
@@ -54,15 +53,28 @@ export async function checkReceipts(deps: Deps, batch: ReceiptBatch): Promise<Re
 
 function signatureProblem({ publicKey, signed, signature }: ReceiptBatch): string | null {
   if (publicKey === null) return "the worker has registered no key";
-  const isSigned = verifyText(loadVerifyingKey(publicKey), signed, signature);
+  const isSigned = verifyText(keyOf(publicKey), signed, signature);
   return isSigned ? null : "the signature is not by the key that the worker has registered";
 }
 
+/** Reading a key takes longer than checking a signature with it. */
+const readKeys = new Map<string, VerifyingKey>();
+const readKeysMax = 1_000;
+
+function keyOf(pem: string): VerifyingKey {
+  const known = readKeys.get(pem);
+  if (known !== undefined) return known;
+  const key = loadVerifyingKey(pem);
+  if (readKeys.size >= readKeysMax) readKeys.clear();
+  readKeys.set(pem, key);
+  return key;
+}
+
 async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceipt): Promise<string | null> {
-  const { job, exitCode, result, outputFiles } = told;
+  const { job, exitCode, resultSha256, outputFiles } = told;
   let receipt: Receipt;
   try {
-    receipt = parseReceipt(told.text);
+    receipt = told.receipt ?? parseReceipt(told.text);
   } catch (error) {
     if (error instanceof WritError) return error.message;
     throw error;
@@ -74,7 +86,7 @@ async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceip
     worker_id: workerId,
     document_sha256: job.documentSha256,
     exit_code: exitCode,
-    result_sha256: result === null ? null : sha256Hex(result),
+    result_sha256: resultSha256,
     stdout_sha256: output.stdout,
     stderr_sha256: output.stderr,
   };
@@ -89,7 +101,8 @@ async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceip
 }
 
 function filesProblem(receipt: Receipt, outputFiles: string | null): string | null {
-  const isSame = canonicalize(receipt.output_files) === (outputFiles ?? "[]");
+  const isNone = receipt.output_files.length === 0 && outputFiles === null;
+  const isSame = isNone || canonicalize(receipt.output_files) === (outputFiles ?? "[]");
   return isSame ? null : "its output_files do not match those that the worker reported";
 }
 
@@ -105,6 +118,7 @@ async function outputHashes(
   if (smallOutput !== undefined)
     return { stdout: hashBytes(smallOutput.stdout), stderr: hashBytes(smallOutput.stderr) };
   const sizes = await deps.outputs.appendedSizes({ jobId: id, attempt });
+  if (sizes.stdout + sizes.stderr === 0) return { stdout: emptySha256, stderr: emptySha256 };
   const hashOf = (stream: OutputStream) => outputHash(deps, { jobId: id, attempt, stream }, sizes[stream]);
   return { stdout: await hashOf("stdout"), stderr: await hashOf("stderr") };
 }

@@ -84,10 +84,24 @@ async function claimOrWait(deps: HubDeps, request: Claiming, parked: ParkedClaim
     await giveBack(deps, await leave(deps, request, parked), "the claim was refused in the same moment");
     throw error;
   }
-  if (claimed.length === 0) return keep(deps, request, await leave(deps, request, parked));
   // The store parks only a claim that found nothing, and tells of a hand-over before it answers the next look.
-  await giveBack(deps, parked.takeGiven(), "the worker was given others in the same moment");
-  return claimed;
+  const given = claimed.length === 0 ? await leave(deps, request, parked) : parked.takeGiven();
+  const fitting = howManyFit(request, claimed, given);
+  await giveBack(deps, given.slice(fitting), "the worker was given others in the same moment");
+  return [...claimed, ...(await keep(deps, request, given.slice(0, fitting)))];
+}
+
+/** A claim may be given jobs before and after a look. One answer has no more than was asked for; its first always fits. */
+function howManyFit({ max }: Claiming, claimed: ClaimedJob[], given: ClaimedJob[]): number {
+  let bytes = claimed.reduce((sum, { document }) => sum + document.length, 0);
+  let count = 0;
+  for (const { document } of given) {
+    const place = claimed.length + count;
+    bytes += document.length;
+    if (place >= max || (place > 0 && bytes > claimBytesMax)) break;
+    count++;
+  }
+  return count;
 }
 
 /** Nothing is leased to it after this; what was until now is returned. */
@@ -106,7 +120,8 @@ async function lookUntilFound(deps: HubDeps, request: Claiming, parked: ParkedCl
     const claimed = await claimNow(deps, request, parked);
     const leftMs = endsAtMs - clock.monotonicMs();
     const isOver = leftMs <= 0 || signal.aborted || dispatcher.isStopped || parked.isRecalled;
-    if (claimed.length > 0 || isOver) return claimed;
+    // Jobs that it was given on the way are returned when it leaves the store, where this look has parked it again.
+    if (claimed.length > 0 || isOver || parked.hasGiven) return claimed;
     await parked.wait({ signal, timeout: { clock, ms: leftMs } });
     const given = parked.takeGiven();
     if (given.length > 0) return keep(deps, request, given);

@@ -1,56 +1,110 @@
-import { sealReceipt, sha256Hex } from "../../../signing/mac.ts";
+import { receiptSealKey, sealListedReceipt, sealReceipt, sha256Hex } from "../../../signing/mac.ts";
 import { receiptListText } from "../../../signing/receipt.ts";
 import type { ReceiptSignature } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 
-/** What a worker signed in one call: one receipt, or the list of hashes of several. */
-export type Signed = Omit<ReceiptSignature, "createdAt">;
+/** A receipt of a call; the text is null if the hub could not write it, because its item is not valid. */
+export type SentReceipt = { text: string | null; sha256: string };
 
-/** A receipt as the job stores it: its signature, the key, and the hub's own seal. */
-export type KeptReceipt = { text: string; signed: string; public_key: string | null; mac: string };
+/** What a worker signed in one call: one receipt, or the list of hashes of several. */
+export type Signed = {
+  /** As the store keeps it: its text is what was signed and, below that, each receipt in a line of its own. */
+  kept: Omit<ReceiptSignature, "createdAt">;
+  /** What the signature covers. */
+  text: string;
+  /** The number of each receipt in the list, by its hash. */
+  places: ReadonlyMap<string, number>;
+};
+
+type Signer = Pick<WorkerRecord, "id" | "publicKey">;
 
 export function signedReceipt(
-  worker: WorkerRecord,
+  worker: Signer,
   receipt: { text: string; signature: string } | undefined,
 ): Signed | null {
-  return receipt === undefined ? null : signedBy(worker, receipt.text, receipt.signature);
+  if (receipt === undefined) return null;
+  const { text, signature } = receipt;
+  return signedBy(worker, [{ text, sha256: sha256Hex(text) }], { text, signature });
 }
 
 /** The list is made from the items as they arrived: a refused item is still part of what was signed. */
-export function signedList(
-  worker: WorkerRecord,
-  { items, receiptSignature = "" }: { items: unknown[]; receiptSignature?: string },
-): Signed | null {
-  const texts = items.map(receiptIn).filter((text) => text !== null);
-  return texts.length === 0 ? null : signedBy(worker, receiptListText(worker.id, texts), receiptSignature);
+export function signedList(worker: Signer, receipts: SentReceipt[], signature = ""): Signed | null {
+  if (receipts.length === 0) return null;
+  const hashes = receipts.map(({ sha256 }) => sha256);
+  return signedBy(worker, receipts, { text: receiptListText(worker.id, hashes), signature });
 }
 
-function receiptIn(item: unknown): string | null {
-  const receipt = typeof item === "object" && item !== null && "receipt" in item ? item.receipt : null;
-  return typeof receipt === "string" ? receipt : null;
+function signedBy(
+  { id: workerId, publicKey }: Signer,
+  receipts: SentReceipt[],
+  signed: { text: string; signature: string },
+): Signed {
+  const text = [lineOf(signed.text), ...receipts.map((receipt) => lineOf(receipt.text))].join("\n");
+  const kept = { id: sha256Hex(text), text, signature: signed.signature, workerId, publicKey };
+  return { kept, text: signed.text, places: new Map(receipts.map(({ sha256 }, index) => [sha256, index])) };
 }
 
-function signedBy({ id: workerId, publicKey }: WorkerRecord, text: string, signature: string): Signed {
-  return { id: sha256Hex(text), text, signature, workerId, publicKey };
+/** Canonical texts have no line break. What a worker has signed instead of one is kept too, in quotes. */
+function lineOf(text: string | null): string {
+  if (text === null) return "";
+  return text.startsWith("{") && !text.includes("\n") ? text : JSON.stringify(text);
 }
 
-/** The seal says that this receipt was accepted with its attempt, and under which key of the worker. */
-export function keptReceipt(
-  deps: Pick<HubDeps, "keys">,
-  signed: Signed | null,
-  text = signed?.text,
-): string | null {
-  if (signed === null || text === undefined) return null;
-  const { id, publicKey } = signed;
-  const kept: KeptReceipt = { text, signed: id, public_key: publicKey, mac: "" };
-  return JSON.stringify({ ...kept, mac: sealOf(deps, kept) });
+function textIn(line: string): string {
+  return line.startsWith('"') ? (JSON.parse(line) as string) : line;
 }
 
-export function sealOf({ keys }: Pick<HubDeps, "keys">, kept: Omit<KeptReceipt, "mac">): string {
-  return sealReceipt(keys.macKey, {
-    text: kept.text,
-    signedId: kept.signed,
-    publicKey: kept.public_key ?? "",
-  });
+/**
+ * A receipt as its job keeps it: its number in the list, the list, and the hub's own seal, which says that this receipt
+ * was accepted with its attempt, and under which key of the worker.
+ */
+export function receiptKeeper({ keys }: Pick<HubDeps, "keys">, signed: Signed): (sha256: string) => string {
+  const { kept, places } = signed;
+  const sealKey = receiptSealKey(keys.macKey, { signedId: kept.id, publicKey: kept.publicKey ?? "" });
+  return (sha256) => `${places.get(sha256)} ${kept.id} ${sealListedReceipt(sealKey, sha256)}`;
+}
+
+/** A kept receipt with everything that belongs to it. */
+export type FoundReceipt = {
+  text: string;
+  publicKey: string | null;
+  signed: string;
+  signature: string;
+  isSealed: boolean;
+};
+
+/** Null if its signature was deleted. */
+export async function findReceipt(
+  deps: Pick<HubDeps, "keys" | "store">,
+  kept: string,
+): Promise<FoundReceipt | null> {
+  if (kept.startsWith("{")) return findWholeReceipt(deps, JSON.parse(kept) as WholeReceipt);
+  const [place, id = "", mac] = kept.split(" ");
+  const row = await deps.store.getReceiptSignature({ id });
+  if (row === null) return null;
+  const { publicKey, signature } = row;
+  const [signed = "", ...lines] = row.text.split("\n");
+  const text = textIn(lines[Number(place)] ?? "");
+  const sealKey = receiptSealKey(deps.keys.macKey, { signedId: id, publicKey: publicKey ?? "" });
+  return {
+    text,
+    publicKey,
+    signed: textIn(signed),
+    signature,
+    isSealed: sealListedReceipt(sealKey, sha256Hex(text)) === mac,
+  };
+}
+
+/** As earlier versions kept a receipt: all of it with the job. */
+type WholeReceipt = { text: string; signed: string; public_key: string | null; mac: string };
+
+async function findWholeReceipt(
+  { keys, store }: Pick<HubDeps, "keys" | "store">,
+  { text, signed: signedId, public_key: publicKey, mac }: WholeReceipt,
+): Promise<FoundReceipt | null> {
+  const row = await store.getReceiptSignature({ id: signedId });
+  if (row === null) return null;
+  const seal = sealReceipt(keys.macKey, { text, signedId, publicKey: publicKey ?? "" });
+  return { text, publicKey, signed: row.text, signature: row.signature, isSealed: seal === mac };
 }

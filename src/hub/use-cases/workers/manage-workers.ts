@@ -23,7 +23,7 @@ export async function registerWorker(
     nowMs: deps.clock.nowMs(),
     origin: call.origin,
   });
-  changed(deps, call.worker.id);
+  deps.workers.forget(call.worker.id);
   if (outcome === "ok") return;
   if (outcome === "not_yours") throw notYours(call.identity, call.worker.id);
   throw new WritError(
@@ -70,9 +70,9 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
   if (call.isDraining && known?.draining === false) {
     const nowMs = deps.clock.nowMs();
     await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });
-    changed(deps, call.workerId);
+    deps.workers.forget(call.workerId);
   }
-  const answer = await deps.store.heartbeatWorker({
+  const renewal = deps.store.heartbeatWorker({
     workerId: call.workerId,
     capabilities: call.capabilities ?? null,
     // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases expire.
@@ -83,6 +83,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     })),
     rules: rulesNow(deps),
   });
+  const answer = await deps.renewals.watch(renewal);
   if (answer === null) {
     throw new WritError(
       "WORKER_UNKNOWN",
@@ -134,9 +135,8 @@ export async function setWorker(
     origin: call.origin,
     nowMs: deps.clock.nowMs(),
   });
-  changed(deps, call.workerId);
+  deps.workers.forget(call.workerId);
   if (worker === null) throw unknownWorker(call.workerId);
-  if (call.set.draining === true) deps.dispatcher.tell(call.workerId, "drain", {});
   return worker;
 }
 
@@ -150,14 +150,8 @@ export async function removeWorker(
     rules: rulesNow(deps),
     origin: call.origin,
   });
-  changed(deps, call.workerId);
+  deps.workers.forget(call.workerId);
   if (!removed) throw unknownWorker(call.workerId);
-}
-
-/** What is known of the worker is read again, and a claim that waits for it was made by what it was before. */
-function changed({ workers, dispatcher }: HubDeps, workerId: string): void {
-  workers.forget(workerId);
-  dispatcher.recall(workerId);
 }
 
 export function unknownWorker(workerId: string): WritError {

@@ -1,4 +1,4 @@
-import type { SmallOutputText } from "../../../contract/worker-shapes.ts";
+import type { SmallOutputText } from "../../../contract/report-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import { largerStream, type SmallOutput, smallOutputBytesMax } from "../../../core/small-output.ts";
 import type { HubDeps } from "../../deps.ts";

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { connect } from "node:tls";
+import { WritError } from "../../core/errors.ts";
+import { type GrpcAddress, parseGrpcAddresses } from "../../runtime/grpc-address.ts";
+import { createHttpClient } from "../../runtime/http-client.ts";
+
+type NewHub = {
+  to: readonly string[];
+  toGrpc: string;
+  /** The authorities by which callers know the new hub: those of the system if there is none. */
+  httpCa: string | undefined;
+  grpcCa: string;
+  /** Goes with each question, so that the forwarder knows its own. */
+  headers: Record<string, string>;
+};
+
+const answerMsMax = 5_000;
+
+/**
+ * What is wrong with the new addresses at present, as their callers would find them. Throws if it is the hub of another
+ * installation: over plain HTTP, which proves nothing, callers would send it their tokens.
+ */
+export async function checkNewHub({ to, toGrpc, httpCa, grpcCa, headers }: NewHub): Promise<string[]> {
+  const http = await Promise.all(to.map((address) => httpProblem(address, { ca: httpCa, headers })));
+  const grpc = await Promise.all(parseGrpcAddresses(toGrpc).map((address) => grpcProblem(address, grpcCa)));
+  const stranger = grpc.find((problem) => problem?.isStrange);
+  const plain = to.find((address) => address.startsWith("http:"));
+  if (stranger && plain !== undefined)
+    throw new WritError("CONFIG_INVALID", `--to: ${plain} is not the hub of this home: ${stranger.says}`);
+  return [...http, ...grpc.map((problem) => problem?.says ?? null)].filter((problem) => problem !== null);
+}
+
+async function httpProblem(
+  address: string,
+  { ca, headers }: { ca: string | undefined; headers: Record<string, string> },
+): Promise<string | null> {
+  const client = createHttpClient({ baseUrls: [address], ca });
+  try {
+    const question = { method: "GET", path: "/healthz", headers, timeoutMs: answerMsMax };
+    const { status } = await client.request(question);
+    return status === 200 ? null : `${address} answers ${status} at present; is it the new hub?`;
+  } catch (error) {
+    if (!(error instanceof WritError)) throw error;
+    return `${error.message}; callers try it again until it answers`;
+  } finally {
+    client.close();
+  }
+}
+
+type GrpcProblem = { says: string; isStrange: boolean };
+
+/** Without a certificate of a user nobody is answered there, but the hub shows its own first. */
+async function grpcProblem({ host, port }: GrpcAddress, ca: string): Promise<GrpcProblem | null> {
+  const place = { host: host.replace(/^\[|\]$/g, ""), port };
+  // Whose it is decides, not for which names it was made: that may be a name by which only others know it.
+  const socket = connect({
+    ...place,
+    ca,
+    ALPNProtocols: ["h2"],
+    minVersion: "TLSv1.3",
+    rejectUnauthorized: false,
+  });
+  try {
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(answerMsMax) });
+    if (socket.authorized) return null;
+    const { code } = socket.authorizationError as NodeJS.ErrnoException;
+    if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+      return { says: `the certificate of ${host}:${port} is not made for that name`, isStrange: false };
+    const says = `the gRPC port ${host}:${port} shows a certificate of another authority (${code}); take \`certs\` along to the new home`;
+    return { says, isStrange: true };
+  } catch (error) {
+    const { name, code, message } = error as NodeJS.ErrnoException;
+    const reason = name === "AbortError" ? `no answer within ${answerMsMax / 1000} s` : (code ?? message);
+    const says = `no hub can be reached for gRPC (${host}:${port}: ${reason}); is --to-grpc the address of the new hub?`;
+    return { says, isStrange: false };
+  } finally {
+    socket.on("error", () => {}).destroy();
+  }
+}

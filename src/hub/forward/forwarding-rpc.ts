@@ -1,0 +1,70 @@
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { AddressInfo } from "node:net";
+import { Code } from "@connectrpc/connect";
+import { movedToHeader } from "../../runtime/moved-hub.ts";
+import type { Service } from "../../runtime/service.ts";
+import { tlsContext } from "../../runtime/tls.ts";
+import type { KeyPair } from "../certs/make-certificate.ts";
+import { listenForRpc } from "../rpc/server.ts";
+import { statusMessage } from "../rpc/status-message.ts";
+import type { HubSettings } from "../settings.ts";
+import { movedError } from "./tell-moved.ts";
+
+type Moved = { pair: KeyPair; to: readonly string[]; toGrpc: string };
+
+const connectionsMax = 10_000;
+
+/** The gRPC port of a hub that has moved. Nobody has to show a certificate to learn where it is. */
+export class ForwardingRpc implements Service {
+  readonly name = "gRPC server";
+  readonly #settings: HubSettings;
+  readonly #server: Http2SecureServer;
+  readonly #sessions = new Set<ServerHttp2Session>();
+
+  constructor(settings: HubSettings, { pair, to, toGrpc }: Moved) {
+    const moved = movedError(to);
+    const headers = {
+      ":status": 200,
+      "content-type": "application/grpc+proto",
+      "grpc-status": String(Code.Unavailable),
+      "grpc-message": statusMessage(moved.message),
+      "writ-code": moved.code,
+      [movedToHeader]: toGrpc,
+    };
+    this.#settings = settings;
+    this.#server = createSecureServer({ ...tlsContext(pair), allowHTTP1: false, ALPNProtocols: ["h2"] });
+    this.#server.maxConnections = connectionsMax;
+    this.#server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("error", () => {});
+      session.once("close", () => this.#sessions.delete(session));
+    });
+    this.#server.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      stream.respond(headers, { endStream: true });
+      // The message of the call is of no use to anybody.
+      stream.resume();
+    });
+  }
+
+  start(): Promise<void> {
+    return listenForRpc(this.#server, this.#settings);
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      for (const session of this.#sessions) session.destroy();
+    });
+  }
+
+  /** Once it has started. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+}

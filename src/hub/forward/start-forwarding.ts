@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { WritError } from "../../core/errors.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { parseGrpcAddresses } from "../../runtime/grpc-address.ts";
+import { readMovedTo } from "../../runtime/moved-hub.ts";
+import { startAll, stopAll, together } from "../../runtime/service.ts";
+import { certPaths } from "../certs/cert-paths.ts";
+import { certificateRequest } from "../certs/certificate-request.ts";
+import { openHubTls } from "../certs/hub-tls.ts";
+import type { Listener } from "../http/listener.ts";
+import { HttpServer, urlOf } from "../http/server.ts";
+import { type HubSettings, loadHubSettings } from "../settings.ts";
+import { checkNewHub } from "./check-new-hub.ts";
+import { ForwardingRpc } from "./forwarding-rpc.ts";
+import { tellMoved } from "./tell-moved.ts";
+
+type ForwardingCall = {
+  home: string;
+  flags: Record<string, string | undefined>;
+  env: Record<string, string | undefined>;
+  osUser: string;
+  /** Addresses of the hub that serves the jobs now, with commas. */
+  to: string;
+  /** The same for gRPC; by default the hosts of `to` with the usual port. */
+  toGrpc: string | undefined;
+  clock?: Clock;
+};
+
+type Forwarding = {
+  url: string;
+  grpcPort: number;
+  to: string[];
+  /** What is wrong with the new addresses at present. Callers try them until they answer. */
+  warnings: string[];
+  stop(): Promise<void>;
+};
+
+const grpcPortDefault = 50_051;
+/** Marks the questions of a forwarder about the new hub, so that it knows them if they arrive at itself. */
+const questionHeader = "writ-forwarder";
+
+/**
+ * Answers at the address of a hub that has moved: every call is told where the hub is now. It shows the certificates of the
+ * old hub, which is what makes its answer worth following, and needs nothing else of the home: no database and no lock.
+ */
+export async function startForwarding(call: ForwardingCall): Promise<Forwarding> {
+  const { home, clock = systemClock, osUser } = call;
+  if (!existsSync(certPaths(home).caCert))
+    throw new WritError("CONFIG_INVALID", `--home: no hub has run in ${home}; name the home of the old hub`);
+  const settings = await loadHubSettings(call);
+  const to = checkedAddresses(call.to, settings);
+  const toGrpc = checkedGrpc(call.toGrpc, to);
+  const tls = await openHubTls(
+    home,
+    settings,
+    certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
+  );
+  const question = randomUUID();
+  let asksItself = false;
+  const tell = tellMoved(to, clock);
+  const listener: Listener = (incoming, outgoing) => {
+    asksItself ||= incoming.headers[questionHeader] === question;
+    return tell(incoming, outgoing);
+  };
+  const http = new HttpServer(listener, { settings, clock }, tls.given ?? tls.own);
+  const rpc = new ForwardingRpc(settings, { pair: tls.own, to, toGrpc });
+  const ports = [together("ports", [http, rpc])];
+  await startAll(ports);
+  const grpcCa = readFileSync(certPaths(home).caCert, "utf8");
+  const httpCa = tls.given === null ? grpcCa : undefined;
+  const { url } = http;
+  try {
+    const headers = { [questionHeader]: question };
+    const warnings = await checkNewHub({ to, toGrpc, httpCa, grpcCa, headers });
+    if (!asksItself) return { url, grpcPort: rpc.port, to, warnings, stop: () => stopAll(ports) };
+    const problem = `--to: ${call.to} leads to ${url}, the old address; name that of the new hub`;
+    throw new WritError("CONFIG_INVALID", problem);
+  } catch (error) {
+    await stopAll(ports);
+    throw error;
+  }
+}
+
+/** By the rule of those who will be told, so that no address is announced that nobody follows. */
+function checkedAddresses(text: string, settings: HubSettings): string[] {
+  const own = new URL(urlOf(settings, settings.port));
+  return checked("--to", () => {
+    const to = readMovedTo(text, own);
+    if (!to.includes(own.origin)) return to;
+    throw new WritError("CONFIG_INVALID", `${own.origin} is the old address; name that of the new hub`);
+  });
+}
+
+function checkedGrpc(text: string | undefined, to: readonly string[]): string {
+  if (text === undefined)
+    return to.map((address) => `${new URL(address).hostname}:${grpcPortDefault}`).join();
+  return checked("--to-grpc", () => {
+    parseGrpcAddresses(text);
+    return text;
+  });
+}
+
+function checked<T>(option: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof WritError)) throw error;
+    throw new WritError("CONFIG_INVALID", `${option}: ${error.message}`);
+  }
+}

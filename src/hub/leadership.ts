@@ -1,0 +1,161 @@
+import { systemClock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { type RepeatedService, repeat, type Service } from "../runtime/service.ts";
+import type { HubBeat, HubIntroduction, HubRow, HubSeat } from "../store/hub-seat.ts";
+
+/** The hub that leads only has to show that it lives. */
+const beatMs = 1_000;
+
+/**
+ * Of the hubs that use one database, one leads. What only one may do runs in services that are wrapped with `whileLeading`:
+ * they stop as soon as the lead is lost, and start when it is taken. A hub alone always leads.
+ */
+export class Leadership implements Service {
+  readonly name = "leadership";
+  readonly #seat: HubSeat;
+  readonly #logger: Logger;
+  readonly #rounds: RepeatedService;
+  readonly #listeners = new Set<() => void>();
+  #last: HubBeat = { term: null, wasSilent: false, hubs: [], aheadMs: null };
+  #aheadMs: number | null = null;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
+  #isFailing = false;
+  #beats: Promise<void> = Promise.resolve();
+
+  /** It goes by real time, because the server does. */
+  constructor(seat: HubSeat, logger: Logger) {
+    this.#seat = seat;
+    this.#logger = logger;
+    const options = { name: this.name, intervalMs: seat.askMs, clock: systemClock, onError: () => {} };
+    this.#rounds = repeat(options, () => this.#round());
+    seat.onLost(() => this.#lose());
+  }
+
+  /** Resolves after the first beat, so that whatever starts next knows whether it leads. */
+  async start(): Promise<void> {
+    await this.#beat();
+    await this.#rounds.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#rounds.stop();
+    await this.#seat.leave();
+    this.#last = { ...this.#last, term: null };
+  }
+
+  /** Ask it right before what cannot be undone: a hub that was frozen leads no longer, and has not noticed yet. */
+  get isLeader(): boolean {
+    return this.term !== null;
+  }
+
+  get term(): number | null {
+    return systemClock.monotonicMs() - this.#sentAtMs < this.#seat.silentMs ? this.#last.term : null;
+  }
+
+  /** Nobody could be served before this hub took the lead. */
+  get wasSilent(): boolean {
+    return this.#last.wasSilent;
+  }
+
+  /** The hubs that serve now. */
+  get hubs(): readonly HubRow[] {
+    return this.#last.hubs;
+  }
+
+  /** How far the clock that all hubs measure with is ahead of the monotonic one; null if this machine's own counts. */
+  get aheadMs(): number | null {
+    return this.#aheadMs;
+  }
+
+  /** From now on this hub serves. */
+  async introduce(hub: HubIntroduction): Promise<void> {
+    this.#seat.introduce(hub);
+    await this.#beat();
+  }
+
+  withdraw(): Promise<void> {
+    return this.#seat.withdraw();
+  }
+
+  /** Called whenever the lead may have been taken or lost. Returns a function to stop listening. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #round(): Promise<void> {
+    if (this.isLeader && systemClock.monotonicMs() - this.#sentAtMs < beatMs) return;
+    try {
+      await this.#beat();
+      if (this.#isFailing) this.#logger.info("the hub is back among the hubs of its database");
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#logger.error({ err: error }, "the hub has lost its seat at the database");
+      this.#isFailing = true;
+      this.#lose();
+    }
+  }
+
+  /** One after the other, whoever asks for it. */
+  #beat(): Promise<void> {
+    const beat = this.#beats.then(() => this.#beatOnce());
+    this.#beats = beat.catch(() => {});
+    return beat;
+  }
+
+  async #beatOnce(): Promise<void> {
+    const wasTerm = this.#last.term;
+    const sentAtMs = systemClock.monotonicMs();
+    this.#last = await this.#seat.beat();
+    this.#sentAtMs = sentAtMs;
+    this.#aheadMs = this.#last.aheadMs ?? this.#aheadMs;
+    if (this.#last.term !== null && this.#last.term !== wasTerm) this.#logger.info("this hub leads now");
+    this.#tell();
+  }
+
+  #lose(): void {
+    if (this.#last.term !== null) this.#logger.warn("this hub leads no longer");
+    this.#last = { ...this.#last, term: null };
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+type Lead = Pick<Leadership, "isLeader" | "onChange">;
+
+/** The service, running only while this hub leads. A start that fails is tried again with the next beat. */
+export function whileLeading(lead: Lead, service: Service, onError: (error: unknown) => void): Service {
+  let isRunning = false;
+  let isWanted = false;
+  let turns = Promise.resolve();
+  let stopListening: () => void = () => {};
+  const follow = async (): Promise<void> => {
+    const shouldRun = isWanted && lead.isLeader;
+    if (shouldRun === isRunning) return;
+    if (shouldRun) await service.start();
+    isRunning = shouldRun;
+    if (!shouldRun) await service.stop();
+  };
+  const inTurn = (): Promise<void> => {
+    const turn = turns.then(follow);
+    turns = turn.catch(() => {});
+    return turn;
+  };
+  return {
+    name: service.name,
+    async start() {
+      isWanted = true;
+      await inTurn();
+      stopListening = lead.onChange(() => void inTurn().catch(onError));
+      await inTurn();
+    },
+    async stop() {
+      isWanted = false;
+      stopListening();
+      await inTurn();
+    },
+  };
+}

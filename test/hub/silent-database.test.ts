@@ -1,0 +1,162 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { DatabaseNetwork, noNetwork } from "../support/database-network.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
+import { jobReader, submitJob } from "../support/jobs.ts";
+import { noPostgres, PostgresCluster, withClient } from "../support/postgres-cluster.ts";
+import { runCli } from "../support/run-cli.ts";
+import { startTestWorker } from "../support/worker.ts";
+
+const silent = {
+  status: "store unavailable",
+  code: "STORE_UNAVAILABLE",
+  reason: expect.stringMatching(/does not answer/),
+};
+
+describe.skipIf(noPostgres !== undefined)(
+  `a database that hangs${noPostgres ? `: ${noPostgres}` : ""}`,
+  () => {
+    let cluster: PostgresCluster;
+    let isFrozen = false;
+    beforeAll(async () => {
+      cluster = await PostgresCluster.start({ settings: ["fsync=off"] });
+    });
+    afterEach(() => {
+      if (isFrozen) cluster.thaw();
+      isFrozen = false;
+    });
+    afterAll(() => cluster.stop());
+
+    const freeze = () => {
+      cluster.freeze();
+      isFrozen = true;
+    };
+    const thaw = () => {
+      cluster.thaw();
+      isFrozen = false;
+    };
+
+    test("every call is answered, health says why, and the hub is well again by itself", async () => {
+      const hub = await startHub(cluster.url("postgres"));
+      const { id } = await submitJob(hub);
+      freeze();
+      for (const path of ["//healthz", "//readyz"]) {
+        const answer = await hub.call("GET", path);
+        expect([answer.status, answer.json()]).toEqual([503, expect.objectContaining(silent)]);
+      }
+      const token = hub.admin;
+      const calls = [
+        hub.call("GET", `/jobs/${id}`, { token }),
+        hub.call("GET", "/jobs", { token }),
+        hub.call("POST", "/jobs", { token, body: { type: "any", run: { kind: "handler" } } }),
+        hub.call("GET", `/jobs/${id}/output/stdout`, { token }),
+      ];
+      for (const call of calls) expect((await call).code).toMatch(/^(?:STORE|OUTPUT)_UNAVAILABLE$/);
+      const { code, stdout } = await runCli("writ", ["health", "--home", hub.home], { env: {} });
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/: store unavailable: .*does not answer/);
+      thaw();
+      await eventually("it is well", async () => (await hub.call("GET", "//healthz")).status === 200);
+      await eventually(
+        "it answers",
+        async () => (await hub.call("GET", `/jobs/${id}`, { token })).status === 200,
+      );
+      await submitJob(hub);
+    });
+
+    test("the log of the hub, its terminal and the log of a worker say in one line each that it is away, and that it is back", async () => {
+      await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE told"));
+      const shown: string[] = [];
+      const onNotice = (line: string) => void shown.push(line);
+      const hub = await startHub(cluster.url("told"), { WRIT_LOG_LEVEL: "info" }, onNotice);
+      const told: string[] = [];
+      const tell = (fields: object | string, message = fields) => void told.push(String(message));
+      const logger = { ...silentLogger, warn: tell, error: tell, info: () => {} } as unknown as Logger;
+      const worker = await startTestWorker(hub, { logger });
+      onTestFinished(() => worker.stop());
+      const hubLines = () =>
+        readFileSync(join(hub.home, "logs/hub.log"), "utf8")
+          .split("\n")
+          .filter((line) => /"level":"(?:warn|error|fatal)"|"status":503/.test(line))
+          .map((line) => (JSON.parse(line) as { msg: string }).msg);
+      freeze();
+      await eventually("the worker has noticed", () => told.length > 0);
+      // Many calls fail meanwhile, of the worker, of the hub's own services and of this test.
+      for (let calls = 0; calls < 20; calls++) await hub.call("GET", "/jobs", { token: hub.admin });
+      thaw();
+      await eventually("both are back", () =>
+        [told, hubLines()].every((lines) => / is back after /.test(lines.at(-1)!)),
+      );
+      expect(told).toEqual([
+        "the hub does not serve this worker at present; trying again until it is back",
+        expect.stringMatching(/^the hub is back after \d+ s$/),
+      ]);
+      expect(shown).toEqual([
+        expect.stringMatching(
+          /^the database is away; calls are refused until it is back; see that the server /,
+        ),
+        expect.stringMatching(/^the database is back after \d+ s; calls are answered again$/),
+      ]);
+      const lines = hubLines().filter((line) => line !== "this hub leads no longer");
+      expect(lines).toEqual([
+        "the database is away; calls are refused until it is back",
+        expect.stringMatching(/^the database is back after \d+ s; calls are answered again$/),
+      ]);
+    });
+
+    test("a statement that only takes long is waited for", async () => {
+      await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE slow"));
+      const hub = await startHub(cluster.url("slow"));
+      const { id } = await submitJob(hub);
+      await withClient(cluster.url("slow"), async (client) => {
+        await client.query("BEGIN");
+        await client.query("LOCK TABLE writ.jobs IN ACCESS EXCLUSIVE MODE");
+        const waiting = jobReader(hub)(id);
+        // Long enough for several questions whether the server is still there.
+        const waits = "SELECT pg_sleep(8)";
+        await client.query(waits);
+        await client.query("COMMIT");
+        expect((await waiting).id).toBe(id);
+      });
+    });
+  },
+);
+
+const lacking = noPostgres ?? noNetwork;
+
+describe.skipIf(lacking !== undefined)(
+  `a database behind a broken network${lacking ? `: ${lacking}` : ""}`,
+  () => {
+    test("is noticed although nothing is refused, and used again when the network is back", async () => {
+      const network = new DatabaseNetwork(1);
+      onTestFinished(() => network.remove());
+      const place = { name: network.name, host: network.host };
+      const cluster = await PostgresCluster.start({ settings: ["fsync=off"], network: place });
+      onTestFinished(() => cluster.stop());
+      const hub = await startHub(cluster.url("postgres", network.hostFor(0)));
+      const { id } = await submitJob(hub);
+      network.cut(0);
+      const answer = await hub.call("GET", "//healthz");
+      expect([answer.status, answer.json()]).toEqual([503, expect.objectContaining(silent)]);
+      expect((await hub.call("GET", `/jobs/${id}`, { token: hub.admin })).code).toBe("STORE_UNAVAILABLE");
+      network.mend(0);
+      await eventually("it is well", async () => (await hub.call("GET", "//healthz")).status === 200);
+      await eventually("it serves", async () => (await submitJob(hub).catch(() => null)) !== null);
+    });
+  },
+);
+
+async function startHub(
+  url: string,
+  env: Record<string, string> = {},
+  onNotice?: (line: string) => void,
+): Promise<TestHub> {
+  const home = mkdtempSync(join(tmpdir(), "writ-silent-database-"));
+  const hub = await startTestHub({ ...stillEnv, ...env, WRIT_DATABASE_URL: url }, { home, onNotice });
+  onTestFinished(() => hub.stop());
+  return hub;
+}
