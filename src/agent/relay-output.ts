@@ -4,18 +4,23 @@ import { followFile } from "../output/folder/follow-file.ts";
 import { encodeFrame } from "../runners/container/relay-frames.ts";
 import type { JobFiles } from "./agent-settings.ts";
 
-/** Passes the job's output on while it is written. The returned function resolves when all of it was passed on. */
+/**
+ * Passes the job's output on while it is written. The returned function resolves when all of it was passed on, and rejects
+ * if some could not be.
+ */
 export function relayOutput(sink: Writable, files: JobFiles): () => Promise<void> {
   const ended = new AbortController();
   // Tells the worker that the agent is there: from now on the job may have done anything.
   sink.write(encodeFrame("stdout", Buffer.alloc(0)));
-  const relays = [
+  const relayed = Promise.all([
     relay(sink, "stdout", files.stdout, ended.signal),
     relay(sink, "stderr", files.stderr, ended.signal),
-  ];
+  ]);
+  // What cannot be followed, such as a file that somebody removes, is reported at the end of the job.
+  relayed.catch(() => {});
   return async () => {
     ended.abort();
-    await Promise.all(relays);
+    await relayed;
   };
 }
 

@@ -1,4 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
+import { untilWritten } from "../runtime/until-written.ts";
 import { runAgent } from "./program.ts";
 
 /** `writ-agent` runs jobs inside a container. The first signal ends a job in order, the second ends it at once. */
@@ -24,4 +25,9 @@ void runAgent({
   stderr,
   stop: stop.signal,
   hurry: hurry.signal,
-}).then((exitCode) => process.exit(exitCode));
+}).then(async (exitCode) => {
+  // The second signal does not wait for a slow reader.
+  hurry.signal.addEventListener("abort", () => process.exit(exitCode));
+  if (!hurry.signal.aborted) await Promise.all([stdout, stderr].map(untilWritten));
+  process.exit(exitCode);
+});

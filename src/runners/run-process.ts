@@ -177,7 +177,7 @@ export async function preparePlan(
 async function prepareFiles(
   { attemptDir, workDir, short }: RunContext,
   input: string,
-): Promise<Pick<LaunchPlan, "home" | "holdMs">> {
+): Promise<Pick<LaunchPlan, "home" | "holdMs" | "holdWrittenMs">> {
   if (short === undefined) {
     await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
     await writeFile(join(workDir, inputName), input, { mode: 0o600 });
@@ -189,7 +189,7 @@ async function prepareFiles(
     { path: join(work, outputName) },
     { path: join(work, inputName), content: input },
   ];
-  return { home: { path: attemptDir, entries }, holdMs: short.holdMs };
+  return { home: { path: attemptDir, entries }, ...short.hold };
 }
 
 /**

@@ -80,7 +80,8 @@ export type RunContext = {
  * hold the output until it knows better. One of the two is called, unless nothing was started.
  */
 export type ShortRun = {
-  holdMs: number;
+  /** How long its output may be held, and how long once there is some. */
+  hold: { holdMs: number; holdWrittenMs: number };
   /** It still runs. From now on its output is in the files. */
   onLong(): void;
   /** It has ended, and this is all of its output; there are no files. */

@@ -13,6 +13,8 @@ import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
  */
 export const announceAfterMs = 20;
 const holdMsMax = 100;
+/** The first byte of a job that continues should be seen within some 5 ms; making the files and sending it take the rest. */
+const firstByteMs = 3;
 
 /** The kinds whose processes may be over in a moment. What others start lives long, or outside this worker. */
 const shortKinds: readonly string[] = ["exec", "exec_per_job", "handler"];
@@ -37,9 +39,17 @@ function isShortKind({ run }: JobDocument): boolean {
   return shortKinds.includes(run.kind) && !("container" in run);
 }
 
-/** Processes that run beside each other wait for each other, so each of them may take longer. */
-export function holdMsOf(jobsHeld: number): number {
-  return Math.min(holdMsMax, announceAfterMs + 2 * jobsHeld);
+/**
+ * How long output is held to see whether the process ends: a while, and only a moment once it has written something,
+ * because somebody may be waiting to see it. Processes that run beside each other wait for each other, so each of them
+ * may take longer.
+ */
+export function holdOf(jobsHeld: number): { holdMs: number; holdWrittenMs: number } {
+  const othersMs = 2 * Math.max(0, jobsHeld - 1);
+  return {
+    holdMs: Math.min(holdMsMax, announceAfterMs + othersMs),
+    holdWrittenMs: Math.min(holdMsMax, firstByteMs + othersMs),
+  };
 }
 
 type AnnounceDeps = RetryDeps & { calls: Pick<HubCalls, "start">; clock: Clock };

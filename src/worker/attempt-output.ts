@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { OutputSizes } from "../contract/worker-shapes.ts";
+import type { OutputSizes } from "../contract/report-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import { type OutputStream, outputStreams } from "../core/output-stream.ts";
 import type { SmallOutput } from "../core/small-output.ts";
@@ -78,8 +78,11 @@ export class AttemptOutput {
     if (this.#isOver) return;
     const left = this.#bytesMax - this.#writtenBytes;
     const bytes = Buffer.from(text);
+    const kept = bytes.subarray(0, left);
     this.#file ??= this.#open();
-    this.#writtenBytes += writeSync(this.#file, bytes, 0, Math.min(left, bytes.length));
+    // A disk that has just become full takes a part, and refuses the rest.
+    for (let done = 0; done < kept.length; ) done += writeSync(this.#file, kept, done);
+    this.#writtenBytes += kept.length;
     if (bytes.length > left) stopJob(this.#held, "output");
   }
 

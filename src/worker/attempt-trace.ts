@@ -9,7 +9,8 @@ type Ended = { outcome: RunOutcome; startedAtMs: number | null; endedAtMs: numbe
 export class AttemptTrace {
   readonly #telemetry: Telemetry;
   readonly #workerId: string;
-  readonly #spanId = newSpanId();
+  /** Made when something is recorded: without a collector a random number for each attempt would serve nobody. */
+  #spanId: string | undefined;
   #document: JobDocument | undefined;
 
   constructor(telemetry: Telemetry, workerId: string) {
@@ -20,20 +21,23 @@ export class AttemptTrace {
   /** What the process finds as TRACEPARENT: its spans belong below the run, if the run is recorded. */
   begin(document: JobDocument): string | undefined {
     this.#document = document;
-    const span = this.#telemetry.isOn ? spanOfJob(document, this.#spanId) : null;
+    if (!this.#telemetry.isOn) return document.traceparent;
+    this.#spanId = newSpanId();
+    const span = spanOfJob(document, this.#spanId);
     return span === null ? document.traceparent : formatTraceparent(span);
   }
 
   end(attempt: number, { outcome, startedAtMs, endedAtMs, reportedAtMs }: Ended): void {
-    if (!this.#telemetry.isOn || this.#document === undefined) return;
+    if (this.#document === undefined || this.#spanId === undefined) return;
     const run = spanOfJob(this.#document, this.#spanId);
     if (run === null) return;
-    const { job_id, type, run: spec } = this.#document;
+    const { job_id, type, tenant_id, run: spec } = this.#document;
     const attributes = {
       "writ.job.id": job_id,
       "writ.job.type": type,
       "writ.job.kind": spec.kind,
       "writ.job.attempt": attempt,
+      "writ.tenant.id": tenant_id,
       "writ.worker.id": this.#workerId,
       "writ.outcome": outcome.kind,
     };

@@ -93,3 +93,41 @@ test("the claim of an idle worker waits at the hub, and is given up at the stop"
   expect(idle.waits.filter((waitMs) => waitMs > 0)).toHaveLength(1);
   await end(idle);
 });
+
+test("after an outage the first claim does not wait at the hub, so that the worker says at once that it is back", async () => {
+  const clock = handClock();
+  const lines: string[] = [];
+  const warn = (first: unknown, message?: string) => void lines.push(message ?? String(first));
+  const logger = { ...silentLogger, warn } as unknown as Logger;
+  let isAway = true;
+  const loop = new ClaimLoop({
+    clock,
+    logger,
+    random: () => 0.5,
+    presence: new HubPresence(logger, clock),
+    calls: {
+      async claim({ waitMs, signal }) {
+        if (isAway) throw new WritError("STORE_UNAVAILABLE", "the database is away");
+        await clock.sleep(waitMs, signal);
+        return null;
+      },
+    },
+    slots: { onChange: () => {}, wanted: () => 1, free: 1 } as unknown as Slots,
+    pollIntervalMs: 100,
+    receive: async () => {},
+    onUnknown: () => {},
+  });
+  loop.isRegistered = true;
+  loop.hasStream = true;
+  await loop.start();
+  await clock.pass(10_000);
+  isAway = false;
+  await clock.pass(2_000);
+  expect(lines).toEqual([
+    "the hub does not serve this worker at present; trying again until it is back",
+    "the hub is back after 11 s",
+  ]);
+  const stopped = loop.stop();
+  await clock.pass(5_000);
+  await stopped;
+});

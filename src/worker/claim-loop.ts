@@ -46,6 +46,8 @@ export class ClaimLoop implements Service {
   #mayHaveWork = true;
   /** The hub lets this worker's claims wait. */
   #mayWait = true;
+  /** The last claim has found no hub. The next one does not wait there, so its answer shows at once that the hub is back. */
+  #wasAway = false;
   #isRegistered = false;
   #stream: "opening" | "open" | "none" = "none";
   #isPaused = false;
@@ -120,7 +122,8 @@ export class ClaimLoop implements Service {
       const max = isIdle ? 0 : slots.wanted();
       const lookAgainMs = this.#lookedAtMs + lookAnywayMs - clock.monotonicMs();
       if (max === 0) await this.#rest(lookAnywayMs);
-      else if (this.#stream === "open" && this.#mayWait && slots.free > 0) await this.#claim(max, longPollMs);
+      else if (this.#stream === "open" && this.#mayWait && !this.#wasAway && slots.free > 0)
+        await this.#claim(max, longPollMs);
       else if (this.#mayHaveWork || lookAgainMs <= 0) await this.#claim(max, 0);
       else if (this.#stream === "open") await this.#rest(lookAgainMs);
       else if (this.#stream === "opening") await this.#awaitStream();
@@ -141,6 +144,7 @@ export class ClaimLoop implements Service {
         types: this.#onlyTypes,
         signal: abort.signal,
       });
+      this.#wasAway = false;
       this.#deps.presence.back();
       this.#noteRefusal(undefined);
       if (waitMs > 0) this.#mayWait = batch !== null || this.#hasWaited();
@@ -168,8 +172,10 @@ export class ClaimLoop implements Service {
     if (hasCode(error, "WORKER_UNKNOWN", "UNAUTHENTICATED")) {
       this.#isRegistered = false;
       this.#deps.onUnknown();
-    } else if (mayComeBack(error)) this.#deps.presence.away(error);
-    else this.#noteRefusal(error);
+    } else if (mayComeBack(error)) {
+      this.#wasAway = true;
+      this.#deps.presence.away(error);
+    } else this.#noteRefusal(error);
     const { pollIntervalMs, random } = this.#deps;
     this.#isRecovering = true;
     // Hints that arrived while the claim was failing say nothing about the next one.

@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
 import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { ownsPort } from "../runners/persistent-http/listeners.ts";
 import { type RunningWorker, readRunningList } from "../runners/persistent-http/running-list.ts";
+import { tryLockFile } from "../runtime/file-lock.ts";
 import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
 
 export { explainSettings } from "./agents-file/explain-settings.ts";
@@ -26,6 +28,15 @@ export async function probeWorkerHost(input: {
     await probeWorkDir(input.workDir),
     ...(await probeCage(input.workDir)),
   ];
+}
+
+/** Whether a worker runs in this home. A worker that starts in the same moment waits until this has looked. */
+export function isWorkerRunning(workerHome: string): boolean {
+  const lockPath = join(workerHome, "worker", "worker.lock");
+  if (!existsSync(lockPath)) return false;
+  const lock = tryLockFile(lockPath);
+  lock?.release();
+  return lock === null;
 }
 
 /** The processes that serve jobs over HTTP for the worker of this home, and listen. */

@@ -23,10 +23,12 @@ export async function fileUrl(deps: FileDeps, attempt: FileAttempt, wish: Wish):
     const ask = (token: string) =>
       deps.calls.presignFile(held.lease, { ...wish, jobToken: token }, callSignal);
     try {
-      return await ask(await jobToken.get());
+      return await ask(await jobToken.get()).catch(async (error: unknown) => {
+        // The key that signed it was revoked, or this machine was asleep.
+        if (hasCode(error, "UNAUTHENTICATED")) return ask(await jobToken.renew());
+        throw error;
+      });
     } catch (error) {
-      // The key that signed it was revoked, or this machine was asleep.
-      if (hasCode(error, "UNAUTHENTICATED")) return ask(await jobToken.renew());
       throw refusalOf(error, wish);
     }
   });

@@ -13,7 +13,7 @@ import { machineMonotonicMs } from "./machine-clock.ts";
  */
 const data = workerData as HeartbeatThreadData;
 const port = parentPort!;
-const client = createHttpClient({ ...data.connection, agentOptions: { maxSockets: 2 } });
+const client = createHttpClient({ ...data.connection, connectionsMax: 2 });
 let status = data.status;
 
 const keeper = new LeaseKeeper({

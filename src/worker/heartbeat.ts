@@ -11,7 +11,7 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
 import type { Usage } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
-import type { KeeperMessage, KeptLease, LeaseChange } from "./lease-keeper.ts";
+import { type KeeperMessage, type KeptLease, type LeaseChange, overdueAtMs } from "./lease-keeper.ts";
 import { machineMonotonicMs } from "./machine-clock.ts";
 
 type WorkerStatus = "active" | "draining";
@@ -126,6 +126,16 @@ export class Heartbeat implements Service {
     }
   }
 
+  /**
+   * Whether an attempt that is about to start is still this worker's. It may have waited while this loop was busy, so
+   * what the thread has heard is received first. A lease that was not renewed since may be another worker's by now.
+   */
+  mayStart(key: string): boolean {
+    if (this.#known.has(key)) this.catchUp();
+    const lease = this.#leases.get(key);
+    return lease !== undefined && machineMonotonicMs() < overdueAtMs(lease);
+  }
+
   setStatus(status: WorkerStatus): void {
     this.#status = status;
     this.#post({ kind: "status", status });
@@ -161,10 +171,13 @@ export class Heartbeat implements Service {
     this.#options.onMessage(message);
   }
 
-  /** A thread that has to take over must not believe that no lease was renewed since its claim. */
-  #noteRenewal({ leaseMs, sentAtMs }: { leaseMs: number; sentAtMs: number }): void {
+  /**
+   * A thread that has to take over must not believe that no lease was renewed since its claim. Nor may a lease count as
+   * renewed that the thread did not know yet when it called the hub.
+   */
+  #noteRenewal({ renewed, leaseMs, sentAtMs }: Extract<KeeperMessage, { kind: "answer" }>): void {
     this.#leaseMs = leaseMs;
-    for (const key of this.#known) {
+    for (const key of renewed) {
       const lease = this.#leases.get(key);
       if (lease === undefined || lease.renewedAtMs > sentAtMs) continue;
       lease.renewedAtMs = sentAtMs;

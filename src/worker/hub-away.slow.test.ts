@@ -11,8 +11,8 @@ async function loseHub({ env = {}, document = {} }: { env?: Record<string, strin
   const begun = Promise.withResolvers<HandlerContext>();
   const end = Promise.withResolvers<string>();
   const overdue = Promise.withResolvers<void>();
-  const warn = (_facts: object, message: string): void => {
-    if (message.includes("these jobs continue")) overdue.resolve();
+  const warn = (_facts: object | string, message?: string): void => {
+    if (message?.includes("these jobs continue")) overdue.resolve();
   };
   const type = "test.wait";
   stage.hub.leaseMs = 600;

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { adminRoutes } from "../contract/admin-routes.ts";
 import { JsonText } from "../contract/build-request.ts";
 import { callRoute, openRoute } from "../contract/call-route.ts";
-import type { KeysView } from "../contract/view-shapes.ts";
+import type { resultBatchAnswer } from "../contract/report-shapes.ts";
+import type { KeysView } from "../contract/trust-view-shapes.ts";
 import { workerRoutes } from "../contract/worker-routes.ts";
 import {
   type ClaimedBatch,
   claimedBatch,
-  type resultBatchAnswer,
   type workerMetrics,
   type workerRegistration,
 } from "../contract/worker-shapes.ts";

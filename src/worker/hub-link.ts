@@ -1,4 +1,4 @@
-import type { KeysView } from "../contract/view-shapes.ts";
+import type { KeysView } from "../contract/trust-view-shapes.ts";
 import { hasCode, WritError } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -6,6 +6,7 @@ import type { Service } from "../runtime/service.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
 import type { HubCalls, Registration } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
+import { registerWithHub } from "./register-with-hub.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
 type HubLinkDeps = RetryDeps & {
@@ -13,6 +14,8 @@ type HubLinkDeps = RetryDeps & {
   logger: Logger;
   keys: TrustedKeys;
   registration(): Omit<Registration, "key_ids">;
+  /** An administrator's drain, which a registration would end. */
+  isToldToDrain(): boolean;
   onRegistered(): void;
   /** The hub does not accept the token any more: this worker can do nothing. */
   onRefused(error: WritError): void;
@@ -36,7 +39,8 @@ const slowMs = 3_000;
 
 /**
  * The worker's relation to the hub: which keys it trusts, its registration, and the command stream. It reconnects for
- * ever, and registers each time, because the hub may have been replaced in between.
+ * ever, and registers each time, because the hub may have been replaced in between. While it is told to drain it registers
+ * only with a hub that does not know it, and otherwise when the drain is over.
  */
 export class HubLink implements Service {
   readonly name = "hub link";
@@ -44,6 +48,10 @@ export class HubLink implements Service {
   readonly #stopping = new AbortController();
   #reconnect = new AbortController();
   #isConnected = false;
+  /** The hub has this worker's registration, as far as is known. */
+  #isKnown = false;
+  /** A registration was put off because of a drain. */
+  #isDue = false;
   #over: Promise<void> = Promise.resolve();
 
   constructor(deps: HubLinkDeps) {
@@ -79,25 +87,33 @@ export class HubLink implements Service {
     this.#reconnect.abort();
   }
 
-  /** What the worker can run has changed. A hub that is away hears of it when the worker connects again. */
+  /** What the worker can run has changed. A hub that cannot be told hears of it when the worker connects again. */
   async registerAgain(): Promise<void> {
     const { signal } = this.#stopping;
     if (!this.#isConnected || signal.aborted) return;
-    await this.#register(signal).catch((error: unknown) => {
-      if (!signal.aborted)
-        this.#deps.logger.warn({ err: error }, "the hub could not be told what can be run");
-    });
+    await this.#register(signal).catch((error: unknown) =>
+      this.#makeUp(error, "the hub could not be told what can be run"),
+    );
   }
 
   /** The hub has other keys now. Those that can be trusted are, and the hub is told which these are. */
   async refreshKeys(): Promise<void> {
     const { signal } = this.#stopping;
     try {
-      if (await this.#learnKeys(signal)) await this.#register(signal);
+      if ((await this.#learnKeys(signal)) || this.#isDue) await this.#register(signal);
     } catch (error) {
-      // The stream that announced the keys needs a hub, so a new stream will announce them again.
-      if (!signal.aborted) this.#deps.logger.warn({ err: error }, "the hub's keys could not be checked");
+      this.#makeUp(error, "the hub's keys could not be checked");
     }
+  }
+
+  /**
+   * A call of the moment has failed. The command stream may live on all the same, so it is left: whoever connects again
+   * learns the keys and registers, and tries until that is done.
+   */
+  #makeUp(error: unknown, what: string): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#deps.logger.warn({ err: error }, what);
+    if (mayComeBack(error)) this.renew();
   }
 
   async #run(): Promise<void> {
@@ -118,6 +134,7 @@ export class HubLink implements Service {
           presence.refused();
           refusals++;
         } else this.#notice(error);
+        if (hasCode(error, "WORKER_UNKNOWN")) this.#isKnown = false;
         if (hasCode(error, "WORKER_BLOCKED")) blocks++;
       }
       this.#isConnected = false;
@@ -139,10 +156,11 @@ export class HubLink implements Service {
   }
 
   async #connect(): Promise<void> {
-    const { presence, onRegistered } = this.#deps;
+    const { presence, isToldToDrain, onRegistered } = this.#deps;
     const { signal } = this.#stopping;
     await this.#learnKeys(signal);
-    await this.#register(signal);
+    if (this.#isKnown && isToldToDrain()) this.#isDue = true;
+    else await this.#register(signal);
     this.#isConnected = true;
     presence.back();
     onRegistered();
@@ -150,8 +168,11 @@ export class HubLink implements Service {
 
   /** The hub signs with a key that it knows this worker to trust, so it must be told which these are. */
   async #register(signal: AbortSignal): Promise<void> {
-    const { calls, registration, keys } = this.#deps;
-    await calls.register({ ...registration(), key_ids: keys.names().slice(-keyIdsMax) }, signal);
+    const { calls, registration, keys, logger } = this.#deps;
+    const full = { ...registration(), key_ids: keys.names().slice(-keyIdsMax) };
+    await registerWithHub({ calls, logger }, full, signal);
+    this.#isKnown = true;
+    this.#isDue = false;
   }
 
   /** True if other keys are trusted than before. */

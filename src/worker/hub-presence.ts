@@ -2,41 +2,51 @@ import { hasCode, isRetryable } from "../core/errors.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock, Timer } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { OutageLog } from "../runtime/outage-log.ts";
 
 /** A hub that is just going down still answers on some connections and refuses others. */
 const settledMs = 1_000;
 
-/** Logs once that the hub is away, or refuses the token, and once that it is back, however many calls notice it. */
+/** Logs that the hub is away, or refuses the token, and that it is back, in few lines however many calls notice it. */
 export class HubPresence {
   readonly #logger: Logger;
   readonly #clock: Clock;
-  #isAway = false;
+  readonly #moves: () => number;
+  readonly #outage: OutageLog;
   #isRefused = false;
   #absences = 0;
   #settling: Timer | undefined;
 
-  constructor(logger: Logger, clock: Clock) {
+  /** `moves` says how often another of several hubs was taken. */
+  constructor(logger: Logger, clock: Clock, moves: () => number = () => 0) {
+    this.#moves = moves;
     this.#logger = logger;
     this.#clock = clock;
+    this.#outage = new OutageLog(clock, {
+      // A hub that limits failed logins answers so to a token that it has refused; that has been said.
+      begins: (error) => {
+        if (!this.#isRefused)
+          logger.warn({ err: error }, `the hub ${whatOf(error)}; trying again until it is back`);
+      },
+      lasts: (error, howLong) => {
+        if (!this.#isRefused)
+          logger.warn({ err: error }, `the hub has been away for ${howLong}; trying again until it is back`);
+      },
+      // As loud as the loss, for those who have read of that.
+      ends: (howLong) => logger.warn(`the hub is back after ${howLong}`),
+    });
   }
 
-  /** How often it has been away so far. */
+  /** How often it has been away so far, or was left for another. */
   get absences(): number {
-    return this.#absences;
+    return this.#absences + this.#moves();
   }
 
   away(error: unknown): void {
     this.#settling?.cancel();
     this.#settling = undefined;
-    if (this.#isAway) return;
-    this.#isAway = true;
-    this.#absences++;
-    // A hub that limits failed logins answers so to a token that it has refused; that has been said.
-    if (this.#isRefused) return;
-    const what = hasCode(error, "HUB_UNREACHABLE")
-      ? "cannot be reached"
-      : "does not serve this worker at present";
-    this.#logger.warn({ err: error }, `the hub ${what}; trying again until it is back`);
+    if (!this.#outage.isOn) this.#absences++;
+    this.#outage.noticed(error);
   }
 
   refused(): void {
@@ -48,13 +58,16 @@ export class HubPresence {
   back(): void {
     if (this.#isRefused) this.#logger.info("the hub accepts this worker's token again");
     this.#isRefused = false;
-    if (!this.#isAway) return;
+    if (!this.#outage.isOn) return;
     this.#settling ??= this.#clock.setTimer(() => {
-      this.#isAway = false;
       this.#settling = undefined;
-      this.#logger.info("the hub is back");
+      this.#outage.over();
     }, settledMs);
   }
+}
+
+function whatOf(error: unknown): string {
+  return hasCode(error, "HUB_UNREACHABLE") ? "cannot be reached" : "does not serve this worker at present";
 }
 
 /** How long to wait before the hub is called again. */

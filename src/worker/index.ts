@@ -1,5 +1,6 @@
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
 import type { JobDefinition } from "../contract/define-job.ts";
 import { WritError } from "../core/errors.ts";
 import { runnersOf } from "../runners/create-runners.ts";
@@ -42,7 +43,6 @@ export type WorkerOptions = HubOptions & {
 };
 
 const concurrencyDefault = 10;
-const version = "0.1.0";
 
 /** A worker inside your own program: its handlers are functions. */
 export class Worker {
@@ -112,7 +112,7 @@ export class Worker {
     const running = await startWorker({
       settings: { ...settings, ca: more.ca ?? settings.ca, signingKeys: [...(more.signingKeys ?? [])] },
       home,
-      version,
+      version: manifest.version,
       logger,
       handlers,
       // A program that registers functions has not offered to run the commands of strangers.

@@ -36,7 +36,15 @@ export type HeartbeatAnswer = z.output<typeof heartbeatAnswer>;
 
 export type KeeperMessage =
   /** `sentAtMs` is when the heartbeat was sent, by the machine's monotonic clock. */
-  | { kind: "answer"; cancel: string[]; lost: string[]; drain: boolean; leaseMs: number; sentAtMs: number }
+  | {
+      kind: "answer";
+      cancel: string[];
+      lost: string[];
+      renewed: string[];
+      drain: boolean;
+      leaseMs: number;
+      sentAtMs: number;
+    }
   | { kind: "overdue"; keys: string[] }
   | { kind: "fenced"; keys: string[] }
   | { kind: "failed"; code: string; message: string };
@@ -54,6 +62,8 @@ type KeeperDeps = {
   killGroup(pid: number): void;
   tell(message: KeeperMessage): void;
 };
+
+type Renewal = { renewed: string[]; lost: KeptLease[] };
 
 const timeoutMsMax = 10_000;
 const retryMsMax = 1_000;
@@ -123,12 +133,13 @@ export class LeaseKeeper {
       const jobs = sent.map(({ jobId, attempt, token, usage }) => ({ job_id: jobId, attempt, token, usage }));
       const answer = await send(jobs, Math.max(500, Math.min(timeoutMsMax, this.#shortestLeaseMs() / 4)));
       this.#leaseMs = answer.lease_ms;
-      const lost = this.#renew(sent, answer, sentAtMs);
+      const { renewed, lost } = this.#renew(sent, answer, sentAtMs);
       const cancel = keysOf(sent, answer.cancel);
       tell({
         kind: "answer",
         cancel,
         lost: lost.map(({ key }) => key),
+        renewed,
         drain: answer.drain,
         leaseMs: answer.lease_ms,
         sentAtMs,
@@ -148,13 +159,14 @@ export class LeaseKeeper {
   }
 
   /**
-   * Returns the leases that are lost. The response lists jobs: it means the attempts that were sent, not one claimed
+   * Returns the keys that are renewed, and the leases that are lost. The response lists jobs: it means the attempts that were sent, not one claimed
    * meanwhile. If two attempts of a job were sent, the older one is lost for certain; the next heartbeat, without it,
    * decides about the other.
    */
-  #renew(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): KeptLease[] {
+  #renew(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): Renewal {
     const lostJobs = new Set(answer.lost);
     const lost: KeptLease[] = [];
+    const renewed: string[] = [];
     const undecided = lostJobs.size === 0 ? none : newestOfSeveral(sent);
     for (const lease of sent) {
       const current = this.#leases.get(lease.key);
@@ -167,8 +179,9 @@ export class LeaseKeeper {
       current.renewedAtMs = sentAtMs;
       current.leaseMs = answer.lease_ms;
       current.state = "renewed";
+      renewed.push(lease.key);
     }
-    return lost;
+    return { renewed, lost };
   }
 
   #intervalMs(): number {
@@ -249,7 +262,7 @@ function newestOfSeveral(leases: KeptLease[]): ReadonlySet<string> {
 }
 
 /** A sixth of the lease before its end. */
-function overdueAtMs({ renewedAtMs, leaseMs }: KeptLease): number {
+export function overdueAtMs({ renewedAtMs, leaseMs }: KeptLease): number {
   return renewedAtMs + leaseMs - leaseMs / 6;
 }
 

@@ -56,7 +56,7 @@ async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promi
   const { path, ended, signal, bytesMax } = shipment;
   let offset = from;
   // The next piece is read when the hub has confirmed this one; any other response ends the loop.
-  const options = { path, offset, chunkBytes, reusesBuffer: true, ended, signal };
+  const options = { path, offset, chunkBytes, reusesBuffer: true, isFresh: from === 0, ended, signal };
   for await (const chunk of followFile(options)) {
     const bytes = chunk.subarray(0, Math.max(0, bytesMax - offset));
     if (bytes.length === 0) break;

@@ -1,9 +1,11 @@
+import type { ReceiptParts } from "../contract/report-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json-value.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import { parseJson } from "../signing/parse-json.ts";
+import { emptySha256 } from "../signing/receipt.ts";
 import { receiptText } from "../signing/receipt-text.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
 
@@ -38,6 +40,22 @@ export function receiptOf(
     started_at: facts.startedAtMs,
     ended_at: facts.endedAtMs,
   });
+}
+
+/** What the hub cannot know from the rest of the report; it writes the same text from both. */
+export function partsOf(
+  { documentSha256 }: VerifiedClaim,
+  { startedAtMs, endedAtMs, stdoutSha256, stderrSha256 }: AttemptFacts,
+  sha256: string,
+): ReceiptParts {
+  return {
+    sha256,
+    document_sha256: documentSha256,
+    ...(stdoutSha256 === emptySha256 ? {} : { stdout_sha256: stdoutSha256 }),
+    ...(stderrSha256 === emptySha256 ? {} : { stderr_sha256: stderrSha256 }),
+    ...(startedAtMs === null ? {} : { started_at: startedAtMs }),
+    ended_at: endedAtMs,
+  };
 }
 
 /** What a function that returns nothing has as its result. */

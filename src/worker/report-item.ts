@@ -1,4 +1,4 @@
-import type { OutputSizes, SmallOutputText } from "../contract/worker-shapes.ts";
+import type { OutputSizes, ReceiptParts, SmallOutputText } from "../contract/report-shapes.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import type { Lease } from "../signing/lease.ts";
 
@@ -8,17 +8,14 @@ type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
 /** What else the worker can tell of an attempt: how much output the hub has accepted, or all of it, and when it started. */
 export type Told = { output?: OutputSizes; small_output?: SmallOutputText; started_at?: number };
-type Reported = Told & { receipt?: string };
+type Reported = Told & { receipt?: string; receipt_parts?: ReceiptParts };
 
 /** One outcome for the hub, as JSON text: results are included as they were written, to the byte. */
 export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;
   const common = { job_id, attempt, token, exit_code, usage, isolation, output_files, ...told };
-  if (outcome.kind === "succeeded") {
-    const fields = { ...common, idempotency_key: `${job_id}:${attempt}` };
-    return withJson(fields, "result", outcome.resultJson);
-  }
+  if (outcome.kind === "succeeded") return withJson(common, "result", outcome.resultJson);
   const { code, detail, partialResultJson } = outcome;
   const reason = outcome.reason.slice(0, reasonCharsMax).toWellFormed();
   return withJson({ ...common, code, detail, reason }, "partial_result", partialResultJson);

@@ -6,7 +6,7 @@ import { type Call, type Ending, testJob, testJobId } from "./fake-hub.testing.t
 import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
 
 const stage = setStage();
-const says = (text: string) => exec(1, ["sh", "-c", `printf ${text}; printf oops >&2`]);
+const says = (text: string, number = 1) => exec(number, ["sh", "-c", `printf ${text}; printf oops >&2`]);
 
 test("an end that the hub refuses for another reason is not said again in the same words", async () => {
   const ends = refuseEnds(() => ({
@@ -33,6 +33,24 @@ test("a hub that asks for output for ever gets the outcome all the same, without
   ]);
 });
 
+test("a hub that does not accept the parts of a receipt gets its text, and those of later jobs at once", async () => {
+  const ends = refuseEnds(({ receipt_parts: parts }) =>
+    parts === undefined ? null : unknownField("receipt_parts"),
+  );
+  stage.hub.queue = [says("hello")];
+  await start(stage);
+  const first = await endingOf(stage, 1);
+  expect(JSON.parse(first["receipt"] as string)).toMatchObject({ exit_code: 0, job_id: testJobId(1) });
+  expect(ends).toHaveLength(2);
+  expect(sha256Hex(first["receipt"] as string)).toBe(
+    (ends[0] as unknown as { receipt_parts: { sha256: string } }).receipt_parts.sha256,
+  );
+  stage.hub.queue = [says("hello", 2)];
+  stage.hub.command("work");
+  await endingOf(stage, 2);
+  expect(ends).toHaveLength(3);
+});
+
 test("a hub that does not know the sizes gets the end without them", async () => {
   const ends = refuseEnds(({ output: told }) => (told === undefined ? null : unknownField("output")));
   stage.hub.queue = [says("hello")];
@@ -53,7 +71,7 @@ test("a hub that takes no more of what it has lost is told what it has, and the 
   await start(stage);
   const ending = await endingOf(stage, 1);
   expect(ending).toMatchObject({ exit_code: 0, output: { stdout: 2, stderr: 4 } });
-  expect(JSON.parse(ending["receipt"] as string)).toMatchObject({
+  expect(ending["receipt_parts"]).toMatchObject({
     stdout_sha256: sha256Hex("he"),
     stderr_sha256: sha256Hex("oops"),
   });

@@ -1,15 +1,16 @@
-import { outputSizes, type SmallOutputText } from "../contract/worker-shapes.ts";
+import { outputSizes, type SmallOutputText } from "../contract/report-shapes.ts";
 import type { SmallOutput } from "../core/small-output.ts";
 import type { RunOutcome } from "../runners/runner.ts";
+import { sha256Hex } from "../signing/mac.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
 import type { HeldJob } from "./held-jobs.ts";
-import { receiptOf } from "./receipt.ts";
+import { partsOf, receiptOf } from "./receipt.ts";
 import { type ReleaseDeps, releaseLease } from "./release-lease.ts";
 import { reportItem, type Told } from "./report-item.ts";
 import type { Reported, ResultReporter } from "./report-results.ts";
 
 type OutcomeDeps = ReleaseDeps & {
-  reporter: Pick<ResultReporter, "report">;
+  reporter: Pick<ResultReporter, "report" | "mayPartReceipts">;
   /** No process can be caged here at present. */
   onSandboxDown(reason: string): void;
 };
@@ -73,10 +74,15 @@ async function reportEnd(
   const leftOut = new Set<string>();
   // Each turn leaves out one more field, or sends the output once more.
   for (let shipped = 0; ; ) {
-    const told = Object.fromEntries(Object.entries(toldOf(facts)).filter(([name]) => !leftOut.has(name)));
+    const told = without(toldOf(facts), leftOut);
     const reported = await sendEnd(deps, held, outcome, { ...facts, told });
     if (reported.kind !== "refused") return reported;
-    const unknown = unknownFields(reported).filter((name) => name in told);
+    const refused = refusedFields(reported);
+    if (refused.includes(receiptParts) && deps.reporter.mayPartReceipts) {
+      deps.reporter.mayPartReceipts = false;
+      continue;
+    }
+    const unknown = refused.filter((name) => name in told);
     for (const name of unknown) leftOut.add(name);
     const isRefusedWhole = unknown.includes("small_output") || reported.code === "TOO_LARGE";
     if (isRefusedWhole && "small_output" in told) {
@@ -88,6 +94,13 @@ async function reportEnd(
     await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
     if (++shipped === shipAgainMax) leftOut.add("output");
   }
+}
+
+const receiptParts = "receipt_parts";
+
+function without(told: Told, leftOut: ReadonlySet<string>): Told {
+  if (leftOut.size === 0) return told;
+  return Object.fromEntries(Object.entries(told).filter(([name]) => !leftOut.has(name)));
 }
 
 /** What may be left out of a report. */
@@ -112,17 +125,21 @@ async function sendEnd(
   outcome: Ended,
   { startedAtMs, endedAtMs, output, told }: EndFacts & { told: Told },
 ): Promise<Reported> {
-  const receipt = receiptOf(claim, outcome, {
+  const facts = {
     startedAtMs,
     endedAtMs,
     stdoutSha256: await output.hashOf("stdout"),
     stderrSha256: await output.hashOf("stderr"),
-  });
-  return reporter.report(reportItem(lease, outcome, { receipt, ...told }), gone.signal, receipt);
+  };
+  const receipt = receiptOf(claim, outcome, facts);
+  const sha256 = sha256Hex(receipt);
+  const signed = reporter.mayPartReceipts ? { receipt_parts: partsOf(claim, facts, sha256) } : { receipt };
+  return reporter.report(reportItem(lease, outcome, { ...signed, ...told }), gone.signal, sha256);
 }
 
-function unknownFields({ code, details }: Extract<Reported, { kind: "refused" }>): string[] {
+/** The fields that the hub does not know, or does not accept as they are. */
+function refusedFields({ code, details }: Extract<Reported, { kind: "refused" }>): string[] {
   const issues = details?.["issues"];
   if (code !== "INVALID_ARGUMENT" || !Array.isArray(issues)) return [];
-  return issues.map((issue) => String(issue?.path));
+  return issues.map((issue) => String(issue?.path).split(".")[0]!);
 }

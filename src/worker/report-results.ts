@@ -11,7 +11,7 @@ export type Reported =
 
 type Waiting = {
   text: string;
-  receipt: string | undefined;
+  receiptSha256: string | undefined;
   bytes: number;
   signal: AbortSignal;
   settle(reported: Reported): void;
@@ -19,8 +19,8 @@ type Waiting = {
 
 type ReporterDeps = RetryDeps & {
   calls: Pick<HubCalls, "finishJobs">;
-  /** One signature for all receipts of a call. */
-  signReceipts?(receipts: string[]): string;
+  /** One signature over the hashes of all receipts of a call. */
+  signReceipts?(hashes: string[]): string;
 };
 
 const itemsMax = 256;
@@ -35,6 +35,8 @@ const bodyBytesMax = 7 * 1024 ** 2;
 export class ResultReporter {
   readonly #deps: ReporterDeps;
   readonly #signal: AbortSignal;
+  /** Until a hub refuses it, which is older or has computed another receipt: then the text of each receipt is sent. */
+  mayPartReceipts = true;
   #waiting: Waiting[] = [];
   #isSending = false;
   /** Responses in a row that asked to try some item again. */
@@ -48,13 +50,13 @@ export class ResultReporter {
   }
 
   /**
-   * `text` is the item as JSON, including its receipt if there is one. Resolves when the hub has answered for it; its
+   * `text` is the item as JSON, including its receipt if there is one, whose hash is signed. Resolves when the hub has answered for it; its
    * own signal gives it up as lost.
    */
-  report(text: string, signal: AbortSignal, receipt?: string): Promise<Reported> {
+  report(text: string, signal: AbortSignal, receiptSha256?: string): Promise<Reported> {
     if (signal.aborted || this.#signal.aborted) return Promise.resolve({ kind: "lost" });
     return new Promise((settle) => {
-      this.#waiting.push({ text, receipt, bytes: Buffer.byteLength(text), signal, settle });
+      this.#waiting.push({ text, receiptSha256, bytes: Buffer.byteLength(text), signal, settle });
       if (this.#isSending) return;
       this.#isSending = true;
       // What ends in the same turn of the event loop shares the call.
@@ -86,8 +88,8 @@ export class ResultReporter {
 
   async #sendBatch(batch: Waiting[]): Promise<void> {
     const texts = batch.map((item) => item.text);
-    const receipts = batch.map((item) => item.receipt).filter((receipt) => receipt !== undefined);
-    const signature = receipts.length === 0 ? undefined : this.#deps.signReceipts?.(receipts);
+    const hashes = batch.map((item) => item.receiptSha256).filter((hash) => hash !== undefined);
+    const signature = hashes.length === 0 ? undefined : this.#deps.signReceipts?.(hashes);
     try {
       const answers = await retryWhileAway(this.#deps, this.#signal, (signal) =>
         this.#deps.calls.finishJobs(texts, signal, signature),

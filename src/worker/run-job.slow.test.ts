@@ -1,6 +1,8 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemClock } from "../runtime/clock.ts";
+import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import { generateSigningKey } from "../signing/ed25519.ts";
 import { testJob, testJobId } from "./fake-hub.testing.ts";
 import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
@@ -54,6 +56,21 @@ test("a lease that is over by the worker's clock is given back, not held against
   await stage.hub.until(() => stage.hub.pathsOf(/release/).length === 1);
   const release = stage.hub.calls.find(({ path }) => path.endsWith("/release"));
   expect(release?.body).toMatchObject({ reason: expect.stringContaining("compare the clocks") });
+});
+
+test("a system clock that is set ahead just after the start costs no process its time", async () => {
+  let aheadMs = 0;
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
+  const failpoint = async (name: string) => {
+    if (name === "worker.started") aheadMs = 3_600_000;
+  };
+  const done = join(stage.home, "done");
+  stage.hub.queue = [exec(1, ["sh", "-c", `while ! test -e ${done}; do sleep 0.01; done`])];
+  await start(stage, { clock, failpoint, sandbox: plainSandbox });
+  // By then its time is watched.
+  await stage.hub.until(() => stage.hub.pathsOf(/\/start$/).length === 1 || stage.hub.endings.length === 1);
+  writeFileSync(done, "");
+  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
 });
 
 test("an attempt that has been run before is refused as a replay, also after a restart", async () => {
@@ -145,7 +162,7 @@ test("the hub learns of every start: from a call, or from the end of a job that 
   for (const number of [1, 2]) {
     const ending = await endingOf(stage, number);
     const isAnnounced = stage.hub.pathsOf(new RegExp(`${testJobId(number)}/start$`)).length === 1;
-    const receipt = JSON.parse(ending["receipt"] as string);
+    const receipt = ending["receipt_parts"] as { started_at: number };
     expect(receipt.started_at).toBeGreaterThan(before - 60_000);
     expect(ending["started_at"]).toBe(isAnnounced ? undefined : receipt.started_at);
   }

@@ -21,7 +21,7 @@ import type { Isolation } from "../sandbox/sandbox.ts";
 import type { VerifyingKey } from "../signing/ed25519.ts";
 import type { VerifiedClaim } from "../signing/verify-claim.ts";
 import type { TransferDeps } from "../transfer/transfer-deps.ts";
-import { Announcement, announceAfterMs, holdMsOf, mayBeShort, mayStartUnannounced } from "./announcement.ts";
+import { Announcement, announceAfterMs, holdOf, mayBeShort, mayStartUnannounced } from "./announcement.ts";
 import { attemptDirOf, jobWorkDir, makeAttemptDir, removeAttemptDir } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
 import { AttemptTrace } from "./attempt-trace.ts";
@@ -58,7 +58,7 @@ export type RunDeps = RetryDeps & {
   /** Names this process: a lease that is bound to another one is not for us. */
   bootId: string;
   held: HeldJobs;
-  heartbeat: Pick<Heartbeat, "setProcess" | "catchUp">;
+  heartbeat: Pick<Heartbeat, "setProcess" | "catchUp" | "mayStart">;
   reporter: ResultReporter;
   discards: Pick<DiscardFolder, "discard">;
   /** Aborted when the worker ends for good. */
@@ -157,8 +157,8 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
   let isInProcess = false;
   let startedAtMs: number | null = null;
   try {
-    if (held.stop.signal.aborted)
-      return { outcome: stoppedOutcome(stopReasonOf(held.stop.signal), held), isInProcess, startedAtMs };
+    const refusal = refusalToStart(deps, held);
+    if (refusal !== null) return { outcome: refusal, isInProcess, startedAtMs };
     const document = readDocument(held.claim, deps.settings);
     const runner = deps.runners.runnerFor(document.run.kind);
     isInProcess = runner.isInProcess(document);
@@ -168,9 +168,11 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
     const isShort = !isInProcess && mayBeShort(document);
     if (!isInProcess && !isShort) await makeAttemptDir(place.dir);
     let isolated: Isolation | undefined;
+    /** When it started, by the clock that nobody sets. */
+    let sinceMs = deps.clock.monotonicMs();
     /** From here on its time and its output are watched, and the hub learns of a start that it does not know yet. */
     const watchProcess = (): void => {
-      const runningMs = deps.clock.nowMs() - (startedAtMs ?? deps.clock.nowMs());
+      const runningMs = deps.clock.monotonicMs() - sinceMs;
       timers.push(announcement.makeLater(isolated, { ms: Math.max(0, announceAfterMs - runningMs) }));
       timers.push(armTimeout(deps, held, runningMs));
       place.output.follow("stdout");
@@ -195,6 +197,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
         if (!mayStartUnannounced(document))
           await announcement.make(isolation, AbortSignal.any([held.stop.signal, held.gone.signal]));
         startedAtMs = deps.clock.nowMs();
+        sinceMs = deps.clock.monotonicMs();
         await deps.failpoint("worker.started");
         if (!isShort) watchProcess();
       },
@@ -214,9 +217,17 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
   }
 }
 
+/** Why an attempt that has waited for its turn must not start; null if it may. */
+function refusalToStart({ heartbeat }: RunDeps, held: HeldJob): RunOutcome | null {
+  const mayStart = heartbeat.mayStart(held.key);
+  const { signal } = held.stop;
+  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), held);
+  return mayStart ? null : { kind: "released", reason: "its lease was not renewed before it could start" };
+}
+
 function shortRun(deps: RunDeps, place: AttemptPlace, onLong: () => void): ShortRun {
   return {
-    holdMs: holdMsOf(deps.held.size),
+    hold: holdOf(deps.held.size),
     onLong,
     onHeld(output, isHomeRemoved) {
       place.output.keepSmall(output);

@@ -32,6 +32,12 @@ test("without a hub or a token the worker does not start", async () => {
   await expect(load({ HUB_URL: "http://localhost" })).rejects.toThrow("WRIT_TOKEN is not set");
 });
 
+test("without either, it says where to get a file that has both", async () => {
+  await expect(load({})).rejects.toThrow(
+    "or start with the file that `writ workers add NAME` makes at the hub: `writ worker --config agents.yaml`",
+  );
+});
+
 test("no solver may be larger than the cache for all of them", async () => {
   const settings = await load({
     ...enough,

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { availableParallelism, homedir, totalmem } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { type ExecutionLocation, executionLocations } from "../core/document.ts";
 import { codeOf, WritError } from "../core/errors.ts";
@@ -7,6 +7,8 @@ import { defaultTenant } from "../core/identity.ts";
 import type { RunnersSettings } from "../runners/create-runners.ts";
 import type { RunnerSettings } from "../runners/runner.ts";
 import { parseAllowedHost } from "../runtime/guarded-fetch/allowed-host.ts";
+import { homeOfUser } from "../runtime/home.ts";
+import { listHubAddresses } from "../runtime/hub-address.ts";
 import {
   boolean,
   integer,
@@ -129,7 +131,7 @@ const declarations = {
 export async function loadWorkerSettings(sources: SettingsSources): Promise<WorkerSettings> {
   const { configFile, home, hostName } = sources;
   const env = loadSettings(declarations, { env: sources.env });
-  const userHome = sources.env["HOME"] ?? homedir();
+  const userHome = homeOfUser(sources.env);
   const file = configFile === undefined ? undefined : await loadAgentsFile(configFile, userHome);
   const server = file?.server;
   const execution = file?.execution ?? {};
@@ -212,12 +214,12 @@ function sessionsOf(agents: readonly { session?: string }[]): string[] {
   return [...new Set(agents.flatMap(({ session }) => session ?? []))];
 }
 
+/** An address that would be used without encryption is refused when the worker connects; `writ doctor` explains it. */
 function hubUrlsOf(given: string | string[] | undefined): string[] {
-  const urls = typeof given === "string" ? given.split(",") : (given ?? []);
-  const named = urls.map((url) => url.trim()).filter((url) => url !== "");
-  return named.length > 0
-    ? named
-    : missing("HUB_URL", "the address of the hub, such as https://hub.example:3000");
+  if (given === undefined)
+    return missing("HUB_URL", "the address of the hub, such as https://hub.example:3000");
+  const urls = typeof given === "string" ? given : given.flatMap((urls) => urls.split(","));
+  return listHubAddresses(urls, { allowInsecure: true });
 }
 
 function keysInFile(file: AgentsFile | undefined): string[] | undefined {
@@ -260,6 +262,9 @@ function toMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1000);
 }
 
+/** An agents.yaml has both, so there is none; most workers have one that the hub has made. */
 function missing(setting: string, what: string): never {
-  throw new WritError("CONFIG_INVALID", `${setting} is not set; set it to ${what}`, { setting });
+  const file =
+    "start with the file that `writ workers add NAME` makes at the hub: `writ worker --config agents.yaml`";
+  throw new WritError("CONFIG_INVALID", `${setting} is not set; set it to ${what}, or ${file}`, { setting });
 }

@@ -139,6 +139,37 @@ test("a host that can cage processes again does not end an administrator's drain
   expect(registered()[1]?.body).not.toHaveProperty("sandbox_problem");
 });
 
+test("a connection that breaks does not end an administrator's drain, unless the hub has forgotten the worker", async () => {
+  const { hub } = stage;
+  const registered = () => hub.pathsOf(/register/).length;
+  const streams = () => hub.pathsOf(/commands/).length;
+  const log: string[] = [];
+  const note = (first: unknown, message?: string) => void log.push(message ?? String(first));
+  const logger = { ...silentLogger, info: note } as unknown as Logger;
+  hub.drain = true;
+  await start(stage, { logger, env: { JOB_HEARTBEAT_MS: "50" } });
+  await hub.until(() => streams() === 1 && log.includes("told to drain: claiming nothing more"));
+  hub.endCommands();
+  await hub.until(() => streams() === 2);
+  expect(registered()).toBe(1);
+
+  const unknown = { error: { code: "WORKER_UNKNOWN", message: "", request_id: "" } };
+  let isForgotten = true;
+  hub.intercept = ({ path }) => {
+    if (path === "/workers/register") isForgotten = false;
+    return isForgotten && path.endsWith("/commands") ? { status: 404, body: unknown } : undefined;
+  };
+  hub.endCommands();
+  await hub.until(() => streams() === 4);
+  expect(registered()).toBe(2);
+
+  hub.endCommands();
+  await hub.until(() => streams() === 5);
+  expect(registered()).toBe(2);
+  hub.drain = false;
+  await hub.until(() => registered() === 3);
+});
+
 test.runIf(isRoot)(
   `A19: a worker that runs as root without a launcher runs no process, and says so to whoever starts it and to the hub${notRoot}`,
   async () => {

@@ -62,7 +62,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
   const resources = await openResources(options, clock, hurry.signal);
-  const { connection, client } = connect(settings);
+  const { connection, client } = connect(settings, logger);
   const engine = new WorkerEngine({
     settings,
     connection,
@@ -221,7 +221,17 @@ function warningsOf({ sandbox, hostWarnings }: WorkerResources): string[] {
     : [`process jobs are not claimed: ${sandboxUnavailable}: ${obstacle}`];
 }
 
-function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings) {
+function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings, logger: Logger) {
   const connection = { baseUrls: hubUrls, token, ca, allowInsecure };
-  return { connection, client: createHttpClient(connection) };
+  const client = createHttpClient({
+    ...connection,
+    onMove: ({ to, why, isNewAddress }) =>
+      logger.warn(
+        { hub: to, why },
+        isNewAddress
+          ? `the hub has moved to ${to}; write that address into this worker's settings`
+          : "a hub cannot be reached; using another",
+      ),
+  });
+  return { connection, client };
 }

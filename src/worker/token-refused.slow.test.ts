@@ -32,6 +32,7 @@ test("B15: a worker whose token was revoked says so, claims nothing more, ends i
 
 test("B15: a token that is refused once, while a hub is being replaced, ends nothing", async () => {
   const worker = await start(stage);
+  await stage.hub.until(() => stage.hub.pathsOf(/commands/).length === 1);
   const error = { code: "UNAUTHENTICATED", message: "a valid token is required", request_id: "" };
   let refusals = 1;
   stage.hub.intercept = ({ path }) =>

@@ -1,5 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
+import { Turns } from "../runtime/turns.ts";
 import { loadVerifyingKey, type VerifyingKey, verifyText } from "../signing/ed25519.ts";
 import {
   type KeySet,
@@ -18,6 +19,7 @@ type Options = {
   nowMs: () => number;
 };
 
+type Revocation = { key_id: string; signature: string };
 type Kept = { set: KeySet | null; revoked: string[] };
 
 /** More keys than a hub collects in twenty years. */
@@ -33,6 +35,8 @@ const skewMs = 30_000;
  */
 export class TrustedKeys {
   readonly #options: Options;
+  /** Two changes at once would each be written from what was there before, and the later one would undo the other. */
+  readonly #turns = new Turns(1);
   #roots: VerifyingKey[];
   #set: KeySet | null;
   #revoked: Set<string>;
@@ -89,7 +93,16 @@ export class TrustedKeys {
   }
 
   /** True if the set was accepted. A set that no trusted key has signed is refused; an older one is ignored. */
-  async take(signed: SignedKeySet): Promise<boolean> {
+  take(signed: SignedKeySet): Promise<boolean> {
+    return this.#turns.take(() => this.#take(signed));
+  }
+
+  /** True if a trusted key was dropped because it says itself that it is revoked. */
+  drop(revocations: readonly Revocation[]): Promise<boolean> {
+    return this.#turns.take(() => this.#drop(revocations));
+  }
+
+  async #take(signed: SignedKeySet): Promise<boolean> {
     const set = openKeySet(this.trusted(), signed);
     if (set.version < this.version) {
       throw new WritError(
@@ -102,8 +115,7 @@ export class TrustedKeys {
     return true;
   }
 
-  /** True if a trusted key was dropped because it says itself that it is revoked. */
-  async drop(revocations: readonly { key_id: string; signature: string }[]): Promise<boolean> {
+  async #drop(revocations: readonly Revocation[]): Promise<boolean> {
     const trusted = this.trusted();
     const gone = revocations.slice(0, revocationsMax).filter(({ key_id, signature }) => {
       const key = trusted.find(({ keyId }) => keyId === key_id);

@@ -85,7 +85,13 @@ export class WorkerEngine {
     const { workerId, heartbeatMs, hubAwayMs, requestTimeoutMs: timeoutMs } = settings;
     this.#parts = parts;
     const calls = createHubCalls(client, { workerId, bootId, timeoutMs });
-    this.#hub = { clock, random, logger, presence: new HubPresence(logger, clock), calls };
+    this.#hub = {
+      clock,
+      random,
+      logger,
+      presence: new HubPresence(logger, clock, () => client.moves),
+      calls,
+    };
     this.#heartbeat = new Heartbeat({
       ...parts,
       workerId,
@@ -180,6 +186,7 @@ export class WorkerEngine {
       ...this.#hub,
       keys,
       registration: () => registrationOf(settings, program, this.#sandboxReport.problem),
+      isToldToDrain: () => this.#orders.isToldToDrain,
       onRegistered: () => {
         this.#claims.isRegistered = true;
       },
@@ -194,7 +201,7 @@ export class WorkerEngine {
 
   #createRun(): RunDeps {
     const { settings, key, keys, connection, clock, random } = this.#parts;
-    const signReceipts = (texts: string[]) => signText(key, receiptListText(settings.workerId, texts));
+    const signReceipts = (hashes: string[]) => signText(key, receiptListText(settings.workerId, hashes));
     const quit = this.#drain.over;
     return {
       ...this.#parts,

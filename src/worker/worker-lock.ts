@@ -8,6 +8,8 @@ import type { Logger } from "../runtime/logger.ts";
 type WorkerLock = { release(): Promise<void> };
 
 const waitMs = 60_000;
+const ownHome =
+  "a second worker on this machine needs a home of its own (`writ worker --home DIR`; in a program `dataDir`), and a WRIT_WORK_DIR of its own if that is set";
 
 /**
  * Makes sure that only one process works in a directory: two would refuse each other's attempts as replays and remove
@@ -19,7 +21,10 @@ export async function lockWorkerDir(
   signal?: AbortSignal,
 ): Promise<WorkerLock> {
   const onWait = () =>
-    logger.warn({ dir }, "another worker process uses this directory; waiting for it to end");
+    logger.warn(
+      { dir },
+      `another worker process uses ${dir}; waiting up to ${waitMs / 1000} s for it to end; ${ownHome}`,
+    );
   const lock = await lockFile(join(dir, "worker.lock"), { clock, waitMs, signal, onWait });
   // Only for people: the lock itself shows whether somebody is there.
   const pidFile = join(dir, "worker.pid");
@@ -35,9 +40,8 @@ export async function lockWorkerDir(
 
 async function isHeld(dir: string, pidFile: string): Promise<WritError> {
   const pid = (await readFile(pidFile, "utf8").catch(() => "")).trim() || "unknown";
-  return new WritError(
-    "CONFIG_INVALID",
-    `process ${pid} is already working in ${dir}; stop it, or give this worker another home`,
-    { dir, pid },
-  );
+  return new WritError("CONFIG_INVALID", `process ${pid} is already working in ${dir}; stop it; ${ownHome}`, {
+    dir,
+    pid,
+  });
 }

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { Runners, RunnersDeps } from "../runners/create-runners.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Failpoint } from "../runtime/failpoint.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type Ending, FakeHub, type TestJob, testJob, testJobId } from "./fake-hub.testing.ts";
@@ -18,6 +20,8 @@ export type Start = {
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
   logger?: Logger;
+  clock?: Clock;
+  failpoint?: Failpoint;
 };
 
 /** What the tests of a whole worker need: a hub, a home, and at most one worker, created for each test. */

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { AgentStage, finished, workersDir } from "./agent-stage.ts";
-import { freePort } from "./stage.ts";
 
 let stage: AgentStage;
 let port: number;

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { AgentStage, finished } from "./agent-stage.ts";
 
 let stage: AgentStage;
@@ -85,6 +86,30 @@ test.each([
   const report = await other.runJob(job());
   expect(report).toMatchObject({ code: 125, ...names, error: { code: "CONFIG_INVALID" } });
   expect(report.error?.message).toContain(message);
+});
+
+test("output that could not be relayed, because its file was removed, is reported when the job has ended", async () => {
+  const [gone, done] = [join(stage.dir, "gone"), join(stage.dir, "done")];
+  const agent = join(import.meta.dirname, "../../bin/writ-agent");
+  const child = spawn(agent, ["run-job", "--relay"], { env: stage.env });
+  const script = [
+    `rm -r ${stage.logDir}/jobs; : > ${gone}`,
+    `while test -e ${gone} && ! test -e ${done}; do sleep 0.01; done`,
+  ];
+  // Its standard input stays open: the end of that would end the job.
+  child.stdin.write(`${JSON.stringify(job({ worker_command: ["sh", "-c", script.join("\n")] }))}\n`);
+  const ended = finished(child);
+  await eventually("the logs are gone", () => existsSync(gone));
+  writeFileSync(done, "");
+  const { code, stdout } = await ended;
+  expect(stdout).toMatch(/^[^\n]+\n$/);
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...names,
+    success: false,
+    error: { code: "OUTPUT_UNAVAILABLE" },
+  });
+  expect(code).toBe(125);
+  expect(stage.state("jobs", "one")).toMatchObject({ status: "failed" });
 });
 
 const isRoot = process.getuid?.() === 0;

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { type Container, tools } from "./containers.ts";
-import { freePort, kindStage } from "./stage.ts";
+import { kindStage } from "./stage.ts";
 
 const stage = kindStage();
 const workers = join(import.meta.dirname, "workers");

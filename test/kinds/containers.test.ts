@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { type Container, type ContainerTool, tools } from "./containers.ts";
-import { freePort, kindStage } from "./stage.ts";
+import { kindStage } from "./stage.ts";
 
 const stage = kindStage();
 const workers = join(import.meta.dirname, "workers");

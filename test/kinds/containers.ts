@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
   closeSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -13,7 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { eventually } from "../support/eventually.ts";
-import { checkout, hasTool, rootFileSystem } from "./root-file-system.ts";
+import { checkout, hasTool } from "../support/make-debian.ts";
+import { plainCgroups } from "./plain-cgroups.ts";
+import { rootFileSystem } from "./root-file-system.ts";
 
 /** A container that runs, as a worker knows it. */
 export type Container = {
@@ -34,19 +35,6 @@ const root = rootFileSystem();
 
 /** Mounted into every container, so that it has our Node, our programs and the workers of the tests. */
 const mounts = [checkout];
-
-/** Debian's crun and podman know cgroups of version 1 or 2, not both side by side; then they are shown version 2 alone. */
-const isHybrid = !existsSync("/sys/fs/cgroup/cgroup.controllers");
-const plainCgroups = isHybrid
-  ? [
-      "unshare",
-      "--mount",
-      "sh",
-      "-c",
-      'umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup; exec "$@"',
-      "sh",
-    ]
-  : [];
 
 export const tools: ContainerTool[] = [await crun(), await podman(), await nsenter()];
 

@@ -10,8 +10,9 @@ import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { obstacle } from "../sandbox/cage-stage.ts";
 import { startBrokenCable } from "../support/broken-cable.ts";
 import { readEvents } from "../support/database.ts";
+import { freePort } from "../support/free-port.ts";
 import { registerWorker } from "../support/jobs.ts";
-import { freePort, kindStage } from "./stage.ts";
+import { kindStage } from "./stage.ts";
 
 const stage = kindStage();
 const { hub } = stage;

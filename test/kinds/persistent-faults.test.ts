@@ -3,8 +3,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { freshName } from "../support/jobs.ts";
-import { freePort, kindStage, processOf } from "./stage.ts";
+import { kindStage, processOf } from "./stage.ts";
 
 const stage = kindStage();
 

@@ -7,8 +7,9 @@ import type { JobView } from "../../src/contract/view-shapes.ts";
 import { openLogger } from "../../src/runtime/logger.ts";
 import { listHttpWorkers } from "../../src/worker/doctor.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { issueTokens } from "../support/tokens.ts";
-import { freePort, kindStage, processOf } from "./stage.ts";
+import { kindStage, processOf } from "./stage.ts";
 
 const stage = kindStage();
 

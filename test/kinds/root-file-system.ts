@@ -1,58 +1,25 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
+import { checkout, type MadeDebian, makeDebian } from "../support/make-debian.ts";
 
-export const checkout = join(import.meta.dirname, "../..");
+/** A shell, Python, a broker, and what Node needs; our Node and our programs are mounted or added. */
+const packages = [
+  ...["dash", "coreutils", "sed", "procps", "tar", "gzip"],
+  ...["libstdc++6", "libatomic1", "python3", "mosquitto"],
+];
 
-/** A shell, Python, and what Node needs; our Node and our programs are mounted. */
-const packages = ["dash", "coreutils", "sed", "procps", "libstdc++6", "libatomic1", "python3"];
-
-export type RootFileSystem = { path: string; obstacle: null } | { path: ""; obstacle: string };
-
-/** A Debian for the containers of the tests. It is made once, and is not changed after that. */
-export function rootFileSystem(): RootFileSystem {
-  const path = join(checkout, "node_modules/.writ/test-root-file-system");
-  const obstacle = existsSync(path) ? toolObstacle() : (toolObstacle() ?? make(path));
-  return obstacle === null ? { path, obstacle } : { path: "", obstacle };
-}
-
-function toolObstacle(): string | null {
-  if (process.getuid?.() !== 0) return "not root";
-  if (!realpathSync(join(checkout, "node_modules/.writ/node")).startsWith(checkout))
-    return "the Node of set-up is outside of the checkout";
-  return hasTool("mmdebstrap") ? null : "no mmdebstrap";
-}
-
-export function hasTool(name: string): boolean {
-  return spawnSync("which", [name]).status === 0;
-}
-
-/** Under a lock, because several test files need it at the same time: one makes it, and the others wait for that. */
-const script = `
-set -e
-[ -e "$root" ] && exit
-rm -rf "$root".draft
-mmdebstrap "$@" "$root".draft $sources
+const finish = `
 for dir in proc sys root run tmp usr/local/bin var/lib/writ-agent var/log/writ-agent "$checkout"; do
-  mkdir -p "$root.draft/$dir"
+  mkdir -p "$root/$dir"
 done
-ln -s "$checkout/bin/writ-agent" "$root.draft/usr/local/bin/writ-agent"
-mv -T "$root.draft" "$root"
+printf '%s\n' root:x:0:0:root:/root:/bin/sh mosquitto:x:101:101::/:/bin/false > "$root/etc/passwd"
+printf '%s\n' root:x:0: mosquitto:x:101: > "$root/etc/group"
+ln -s "$checkout/bin/writ-agent" "$root/usr/local/bin/writ-agent"
 `;
-/** On a machine that does much else. */
-const makeMs = 500_000;
 
-function make(path: string): string | null {
-  const suite = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "stable";
-  const [sources = ""] = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"].filter(
-    existsSync,
-  );
-  const options = ["--quiet", "--variant=extract", `--include=${packages.join(",")}`, suite];
-  const { stderr } = spawnSync("flock", [`${path}.lock`, "sh", "-c", script, "sh", ...options], {
-    env: { ...process.env, root: path, checkout, sources },
-    encoding: "utf8",
-    timeout: makeMs,
-  });
-  if (existsSync(path)) return null;
-  return `mmdebstrap failed: ${stderr.trim().split("\n").at(-1) || "it took too long"}`;
+/** A Debian for the containers of the tests. */
+export function rootFileSystem(): MadeDebian {
+  if (!realpathSync(join(checkout, "node_modules/.writ/node")).startsWith(checkout))
+    return { path: "", obstacle: "the Node of set-up is outside of the checkout" };
+  return makeDebian({ name: "test-debian", variant: "extract", packages, finish });
 }

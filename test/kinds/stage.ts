@@ -1,5 +1,4 @@
 import { chmodSync, copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
@@ -87,15 +86,6 @@ function bring(from: string, to: string): void {
   } catch {
     copyFileSync(from, to);
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Which process served a job, as its worker names itself in the result. */

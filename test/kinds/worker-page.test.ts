@@ -2,7 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readBlock } from "../docs/page.ts";
-import { freePort, kindStage } from "./stage.ts";
+import { freePort } from "../support/free-port.ts";
+import { kindStage } from "./stage.ts";
 
 const stage = kindStage();
 

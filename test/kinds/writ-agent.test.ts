@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { identityOf } from "../../src/agent/process-identity.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { AgentStage, finished, workersDir } from "./agent-stage.ts";
-import { freePort } from "./stage.ts";
 
 let stage: AgentStage;
 let port: number;
@@ -57,6 +57,13 @@ describe("one process per job", () => {
     });
     expect(stage.log("jobs", "one.out.log")).toBe('shouting hey\n{"shouted":"HEY"}\n');
     for (const line of stage.log("agent.log").trim().split("\n")) expect(line).toContain("job=one");
+  });
+
+  test("a result that no pipe takes at once is reported whole", async () => {
+    const letters = 900 * 1024;
+    const command = `printf '"'; head -c ${letters} /dev/zero | tr '\\0' x; echo '"'`;
+    const report = await stage.runJob({ ...shell("large"), worker_command: ["sh", "-c", command] });
+    expect(report).toMatchObject({ success: true, result: "x".repeat(letters) });
   });
 
   test("its exit code is the agent's, and what it wrote is kept", async () => {

@@ -30,7 +30,7 @@ async function writIn(home: string, ...args: string[]): Promise<Said> {
 
 test.each([
   [["issue", "--user", "a b", "--out", "x"], /user: must be 1 to 50/],
-  [["issue", "--user", "alice", "--tenant", "a-b", "--out", "x"], /tenant: must be 3 to 50/],
+  [["issue", "--user", "alice", "--tenant", "a-b", "--out", "x"], /--tenant <id>.* must be 3 to 50/],
   [["issue", "--user", "alice", "--out", "x", "--url", "ftp://x"], /--url: "ftp:\/\/x" is not a hub address/],
   [["issue", "--user", "alice"], /--out/],
   [["revoke"], /give either a serial number or --user NAME/],

@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { codeOf } from "../../core/errors.ts";
 import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
 import { Masker } from "../../sandbox/masker.ts";
 
@@ -7,26 +8,32 @@ type OutputOptions = {
   attemptDir: string;
   bytesMax: number;
   masks: readonly string[];
-  /** Called once, when a stream has more than it may. */
-  onLimit(): void;
+  /** Called once, when a stream has more than it may, or when this host cannot write it. */
+  onTrouble(): void;
 };
+
+type Stream = { fd: number; masker: Masker; leftBytes: number };
 
 /** Writes what comes out of a container into the files of the attempt, masked and bounded. */
 export class ContainerOutput {
   readonly #options: OutputOptions;
-  readonly #streams: Record<OutputStream, { fd: number; masker: Masker; leftBytes: number }>;
+  readonly #streams: Record<OutputStream, Stream>;
   isLimited = false;
+  /** Why this host could not write all of it. */
+  unwritable: string | undefined;
 
   constructor(options: OutputOptions) {
     this.#options = options;
-    const open = (stream: OutputStream) => ({
-      fd: openSync(join(options.attemptDir, `${stream}.log`), "ax", 0o600),
-      masker: new Masker(options.masks),
-      leftBytes: options.bytesMax,
-    });
-    this.#streams = { stdout: open("stdout"), stderr: open("stderr") };
+    const stdout = this.#open("stdout");
+    try {
+      this.#streams = { stdout, stderr: this.#open("stderr") };
+    } catch (error) {
+      closeSync(stdout.fd);
+      throw error;
+    }
   }
 
+  /** Never throws: it is called for each piece that arrives, where nobody could catch it. */
   write(stream: OutputStream, piece: Uint8Array): void {
     this.#keep(stream, this.#streams[stream].masker.push(piece));
   }
@@ -38,13 +45,26 @@ export class ContainerOutput {
     }
   }
 
+  #open(stream: OutputStream): Stream {
+    const { attemptDir, masks, bytesMax } = this.#options;
+    const fd = openSync(join(attemptDir, `${stream}.log`), "ax", 0o600);
+    return { fd, masker: new Masker(masks), leftBytes: bytesMax };
+  }
+
   #keep(stream: OutputStream, bytes: Buffer): void {
+    if (this.unwritable !== undefined) return;
     const place = this.#streams[stream];
     const kept = bytes.subarray(0, place.leftBytes);
-    for (let done = 0; done < kept.length; ) done += writeSync(place.fd, kept, done);
+    try {
+      for (let done = 0; done < kept.length; ) done += writeSync(place.fd, kept, done);
+    } catch (error) {
+      this.unwritable = `its output could not be written: ${codeOf(error)}`;
+      this.#options.onTrouble();
+      return;
+    }
     place.leftBytes -= kept.length;
     if (kept.length === bytes.length || this.isLimited) return;
     this.isLimited = true;
-    this.#options.onLimit();
+    this.#options.onTrouble();
   }
 }

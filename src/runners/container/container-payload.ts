@@ -4,12 +4,12 @@ import { jobInputOf } from "../job-input.ts";
 import { type RunContext, RunFailure, type RunnerDeps } from "../runner.ts";
 
 /** The payload as one line. The input is written as it was signed. */
-export async function containerPayload(
+export function containerPayload(
   { settings }: RunnerDeps,
   context: RunContext,
-  secrets: Record<string, string>,
-): Promise<string> {
-  const { document, lease, jobToken } = context;
+  { secrets, token }: { secrets: Record<string, string>; token: string | undefined },
+): string {
+  const { document, lease } = context;
   const { run } = document;
   if (run.kind !== "exec_per_job" && run.kind !== "persistent_http")
     throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", `${run.kind} jobs cannot run in a container`);
@@ -24,7 +24,7 @@ export async function containerPayload(
     report: false,
     secrets,
     ...(document.output_location === undefined ? {} : { output_location: document.output_location }),
-    ...(jobToken === undefined ? {} : { job_token: await jobToken.get(), ...platformOf(settings) }),
+    ...(token === undefined ? {} : { job_token: token, ...platformOf(settings) }),
   };
   return `${JSON.stringify(payload).slice(0, -1)},"job_input":${canonicalize(jobInputOf(context))}}\n`;
 }

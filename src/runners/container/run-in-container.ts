@@ -37,7 +37,8 @@ export async function runInContainer(
   const asked = "secrets" in document.run ? (document.run.secrets ?? []) : [];
   const secrets = await readSecrets(settings.secrets, asked, document.tenant_id);
   const masks = secretForms(Object.values(secrets));
-  const payload = await containerPayload(deps, context, secrets);
+  const token = await context.jobToken?.get();
+  const payload = containerPayload(deps, context, { secrets, token });
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
   await context.onStarted(containerIsolation);
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
@@ -47,29 +48,37 @@ export async function runInContainer(
     attemptDir: context.attemptDir,
     bytesMax: settings.outputBytesMax,
     masks,
-    onLimit: () => over.abort(),
+    onTrouble: () => over.abort(),
   });
+  let exit: AgentExit;
   try {
     const agent = new AgentProcess({
       argv: [...entry.exec, "writ-agent", "run-job", "--relay"],
       env: entry.env,
       onPiece: (stream, piece) => output.write(stream, piece),
     });
-    const exit = await attend(deps, context, { agent, payload, entry, limit: over.signal });
-    const outcome = await judge(deps, context, { exit, container, entry });
-    return maskOutcome(output.isLimited ? limited(outcome) : outcome, masks);
+    exit = await attend(deps, context, { agent, payload, token, entry, limit: over.signal });
   } finally {
     output.close();
   }
+  const outcome = await judge(deps, context, { exit, container, entry, unwritable: output.unwritable });
+  return maskOutcome(output.isLimited ? limited(outcome) : outcome, masks);
 }
 
-type Attended = { agent: AgentProcess; payload: string; entry: ContainerEntry; limit: AbortSignal };
+type Attended = {
+  agent: AgentProcess;
+  payload: string;
+  /** The job token in the payload. */
+  token: string | undefined;
+  entry: ContainerEntry;
+  limit: AbortSignal;
+};
 
 /** Waits for the agent's end, and has the job ended when that is due. */
 async function attend(
   deps: RunnerDeps,
   context: RunContext,
-  { agent, payload, entry, limit }: Attended,
+  { agent, payload, token, entry, limit }: Attended,
 ): Promise<AgentExit> {
   const { signal, hurry, jobToken, lease } = context;
   const over = new AbortController();
@@ -80,7 +89,7 @@ async function attend(
   agent.sendText(payload);
   if (dueEnd.aborted) stop();
   else dueEnd.addEventListener("abort", stop, { once: true });
-  if (jobToken !== undefined) void renewToken(deps, { agent, jobToken, over: over.signal });
+  if (jobToken !== undefined) void renewToken(deps, { agent, jobToken, token, over: over.signal });
   try {
     return await agent.exited;
   } finally {
@@ -90,18 +99,19 @@ async function attend(
   }
 }
 
+type Renewal = Pick<Attended, "agent" | "token"> & {
+  jobToken: NonNullable<RunContext["jobToken"]>;
+  over: AbortSignal;
+};
+
+/** Looks at once: the hub may have been away so long between the payload and the start that its token is old. */
 async function renewToken(
   { clock, logger }: RunnerDeps,
-  {
-    agent,
-    jobToken,
-    over,
-  }: { agent: AgentProcess; jobToken: NonNullable<RunContext["jobToken"]>; over: AbortSignal },
+  { agent, token: first, jobToken, over }: Renewal,
 ): Promise<void> {
-  let last = await jobToken.get();
+  let last = first;
   while (!over.aborted) {
     try {
-      await clock.sleep(tokenLookMs, over);
       const token = await jobToken.get();
       if (token !== last) agent.send({ job_token: token });
       last = token;
@@ -109,18 +119,27 @@ async function renewToken(
       if (over.aborted) return;
       logger.warn({ err: error }, "no job token could be had for a job in a container");
     }
+    await clock.sleep(tokenLookMs, over).catch(() => {});
   }
 }
+
+type Judged = {
+  exit: AgentExit;
+  container: string;
+  entry: ContainerEntry;
+  unwritable: string | undefined;
+};
 
 async function judge(
   deps: RunnerDeps,
   context: RunContext,
-  { exit, container, entry }: { exit: AgentExit; container: string; entry: ContainerEntry },
+  { exit, container, entry, unwritable }: Judged,
 ): Promise<RunOutcome> {
   const { signal, hurry, lease } = context;
   const read = readReport(exit.line, lease.job_id);
   // The agent was killed; what it had started may still run.
   if (read === null && exit.hasBegun) await stopInContainer(deps, { entry, jobId: lease.job_id, hurry });
+  if (unwritable !== undefined) return { kind: "released", reason: unwritable };
   if (signal.aborted) {
     const outcome = stoppedOutcome(stopReasonOf(signal), context);
     const files = read?.report.output_files;

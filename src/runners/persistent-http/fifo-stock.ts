@@ -22,10 +22,22 @@ export class FifoStock {
   async take(): Promise<string> {
     while (true) {
       this.#batch ??= this.#make();
-      const fifo = (await this.#batch).pop();
-      if (fifo !== undefined) return fifo;
-      this.#batch = undefined;
+      const batch = this.#batch;
+      try {
+        const fifo = (await batch).pop();
+        if (fifo !== undefined) return fifo;
+        this.#forget(batch);
+      } catch (error) {
+        // A disk that is full does not stay so: whoever asks next tries again.
+        this.#forget(batch);
+        throw error;
+      }
     }
+  }
+
+  /** Unless somebody else has found it used up, and another one is being made. */
+  #forget(batch: Promise<string[]>): void {
+    if (this.#batch === batch) this.#batch = undefined;
   }
 
   async #make(): Promise<string[]> {

@@ -1,7 +1,6 @@
-import { homedir } from "node:os";
 import { dirname } from "node:path";
 import type { AgentEntry, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
-import { isHubHome } from "../../runtime/home.ts";
+import { homeOfUser, isHubHome } from "../../runtime/home.ts";
 import { type AgentsFile, chatAgentName, rooCodeName } from "./agents-shape.ts";
 import { fullPath } from "./load-agents-file.ts";
 
@@ -27,7 +26,7 @@ export function delegateSettings(
   const agents = agentsOf(file);
   if (file === undefined || agents.length === 0) return undefined;
   const { security = {}, execution = {}, capabilities = [] } = file;
-  const userHome = env["HOME"] ?? homedir();
+  const userHome = homeOfUser(env);
   const named = new Set(agents.flatMap(({ envFromWorker }) => envFromWorker));
   return {
     agents,

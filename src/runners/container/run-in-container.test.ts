@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { WritError } from "../../core/errors.ts";
+import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { warningLogger } from "../../runtime/logger.ts";
+import { runInContainer } from "./run-in-container.ts";
+
+/** In place of the agent: its result is the first message that it gets after the payload. */
+const agent = `read payload; read message
+echo '{"success":true,"job_id":"one","job_class":"x","exit_code":0,"result":'"$message"'}'`;
+
+/** Runs a job whose tokens are these, one for each time that somebody asks. */
+async function runWith(answers: (string | Error)[]) {
+  const attemptDir = mkdtempSync(join(tmpdir(), "writ-in-container-"));
+  onTestFinished(() => rmSync(attemptDir, { recursive: true, force: true }));
+  const clock = handClock();
+  const warnings: string[] = [];
+  const logger = warningLogger((sentence) => warnings.push(sentence));
+  const left = [...answers];
+  const get = async (): Promise<string> => {
+    const answer = left.length > 1 ? left.shift()! : left[0]!;
+    if (typeof answer === "string") return answer;
+    throw answer;
+  };
+  const run = { kind: "exec_per_job", worker_command: ["true"], container: "box" };
+  const never = new AbortController().signal;
+  const context = {
+    document: { run, type: "x", tenant_id: "t" },
+    signed: { run },
+    lease: { job_id: "one", attempt: 1, timeout_sec: 60 },
+    attemptDir,
+    signal: never,
+    hurry: never,
+    jobToken: { get },
+    onStarted: async () => {},
+    onProcess() {},
+  };
+  const containers = { byName: { box: { exec: ["sh", "-c", agent] } }, env: {}, hubUrl: "", ca: undefined };
+  const settings = { containers, secrets: {}, outputBytesMax: 1000, stopGraceMs: 1000 };
+  const outcome = runInContainer({ settings, clock, logger } as never, context as never, "box");
+  let isOver = false;
+  void outcome.finally(() => {
+    isOver = true;
+  });
+  await expect.poll(() => clock.pass(5_000).then(() => isOver)).toBe(true);
+  return { outcome: await outcome, warnings };
+}
+
+test("a token that has grown old while the start was announced is replaced", async () => {
+  const { outcome } = await runWith(["first", "second"]);
+  expect(outcome).toMatchObject({ kind: "succeeded", resultJson: '{"job_token":"second"}' });
+});
+
+test("a token that cannot be had when the agent starts is warned of, and sent when there is one", async () => {
+  const refusal = new WritError("PERMISSION_DENIED", "not now");
+  const { outcome, warnings } = await runWith(["first", refusal, "second"]);
+  expect(outcome).toMatchObject({ kind: "succeeded", resultJson: '{"job_token":"second"}' });
+  expect(warnings).toEqual(["no job token could be had for a job in a container (not now)"]);
+});
