@@ -12,8 +12,9 @@ export function httpOptions(connection: Connection): WritOptions {
 }
 
 /** For a client over gRPC: with the certificate that was given, else the one in the home. */
-export function rpcOptions({ hub, grpc, home, ca, credential }: Connection): RpcOptions {
+export function rpcOptions({ hub, grpc, home, ca, credential, traceparent }: Connection): RpcOptions {
   if (credential.kind === "token") throw new Error("gRPC takes a certificate, not a token");
   const { certFile, keyFile } = credential.kind === "certificate" ? credential : {};
-  return { address: grpc, url: hub, home, user: credential.user, caFile: ca, certFile, keyFile };
+  const certificate = { user: credential.user, caFile: ca, certFile, keyFile };
+  return { address: grpc, url: hub, home, ...certificate, traceparent };
 }

@@ -7,7 +7,10 @@ export function addConnectionOptions(program: Command): void {
       "--home <dir>",
       "the hub's home directory (WRIT_HOME; default: .writ in the checkout, else ~/.writ)",
     )
-    .option("--hub <url>", "the hub's HTTP address (WRIT_HUB_URL; default: the hub that runs in --home)")
+    .option(
+      "--hub <url>",
+      "the hub's HTTP address, or several with commas (WRIT_HUB_URL; default: the hub that runs in --home)",
+    )
     .option(
       "--token <token>",
       "act with this token; WRIT_TOKEN keeps it out of the process list (default: what --home holds)",
@@ -24,7 +27,7 @@ export function addCertificateOptions(program: Command): void {
   program
     .option(
       "--grpc <address>",
-      "the hub's gRPC address as host:port (WRIT_GRPC_ADDR; default: the hub that runs in --home)",
+      "the hub's gRPC address as host:port, or several with commas (WRIT_GRPC_ADDR; default: as --hub)",
     )
     .option(
       "--user <name>",

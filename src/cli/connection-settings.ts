@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { traceparentOf } from "../client/options.ts";
+import { WritError } from "../core/errors.ts";
 import { resolveHome } from "../runtime/home.ts";
 import { boolean, loadSettings, type SettingValues, text } from "../runtime/settings.ts";
 import type { YamlFile } from "../runtime/yaml-file.ts";
@@ -18,13 +19,19 @@ const settings = {
   hub: {
     name: "WRIT_HUB_URL",
     key: "hub",
-    parse: text({ pattern: /^https?:\/\/\S+$/, allowed: "an address such as https://host:port" }),
+    parse: text({
+      pattern: /^https?:\/\/[^\s,]+(?:\s*,\s*https?:\/\/[^\s,]+)*$/,
+      allowed: "an address such as https://host:port, or several with commas",
+    }),
     default: undefined,
   },
   grpc: {
     name: "WRIT_GRPC_ADDR",
     key: "grpc",
-    parse: text({ pattern: /^[^\s/@]+:\d{1,5}$/, allowed: "host:port, such as hub.example:50051" }),
+    parse: text({
+      pattern: /^[^\s/@,]+:\d{1,5}(?:\s*,\s*[^\s/@,]+:\d{1,5})*$/,
+      allowed: "host:port, such as hub.example:50051, or several with commas",
+    }),
     default: undefined,
   },
   user: {
@@ -57,6 +64,13 @@ export type Connection = Omit<SettingValues<typeof settings>, keyof GivenCredent
 /** The home that the command is about. Of several --home, the one nearest to the command counts. */
 export function findHome({ env, checkout, userHome }: CliContext, command: Command): string {
   return resolveHome({ flag: homeFlag(command), env, checkoutDir: checkout, userHome });
+}
+
+/** The home of a hub that has run there. */
+export function findExistingHome(context: CliContext, command: Command): string {
+  const home = findHome(context, command);
+  if (existsSync(home)) return home;
+  throw new WritError("CONFIG_INVALID", `the home ${home} does not exist; name another with --home`);
 }
 
 export function homeFlag(command: Command): string | undefined {

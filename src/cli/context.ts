@@ -7,6 +7,8 @@ export type TextSink = NodeJS.WritableStream & {
   rows?: number;
   /** Set when the reader has closed its end. */
   isGone?: boolean;
+  /** Why it takes nothing more, if that is not its reader's wish: the code of a full disk, for example. */
+  problem?: string;
 };
 
 /** Everything that a command may know about its process. Only the entry files create it from `process`. */

@@ -1,7 +1,9 @@
 import { fstatSync } from "node:fs";
-import { homedir, hostname, userInfo } from "node:os";
+import { hostname, userInfo } from "node:os";
 import manifest from "../../package.json" with { type: "json" };
 import { findCheckout } from "../client/checkout.ts";
+import { codeOf, hasCode } from "../core/errors.ts";
+import { homeOfUser } from "../runtime/home.ts";
 import type { CliContext, TextSink } from "./context.ts";
 import { StopRequests } from "./stop-requests.ts";
 
@@ -36,7 +38,7 @@ export function createContext(
     stdout: quietPipe(stdout),
     stderr: quietPipe(stderr),
     cwd: view.cwd(),
-    userHome: homedir(),
+    userHome: homeOfUser(env),
     osUser: nameOfUser(env),
     hostName: hostname(),
     execPath,
@@ -50,10 +52,11 @@ export function createContext(
   };
 }
 
-/** A reader that closes early (`jobctl list | head`) is not an error; later output is dropped. */
+/** A reader that closes early (`jobctl list | head`) is not an error; later output is dropped. A full disk is one. */
 function quietPipe(sink: TextSink): TextSink {
-  sink.on("error", () => {
+  sink.on("error", (error) => {
     sink.isGone = true;
+    if (!hasCode(error, "EPIPE")) sink.problem ??= codeOf(error);
   });
   return sink;
 }

@@ -46,12 +46,14 @@ export function chooseCredential(sources: readonly CredentialSource[], osUser: s
 
 type Held = { home: string; credential: Credential };
 
-/** What the calls that gRPC has are made with. In a home both are of one person; the certificate is faster. */
-export function jobsCredential({ home, credential }: Held): "token" | "certificate" {
+/**
+ * What the calls that gRPC has are made with. In a home both are of one person; the certificate is faster. Without either, an
+ * error is about the address that was given, and not about a certificate that nobody has mentioned.
+ */
+export function jobsCredential({ home, credential, grpc }: Held & { grpc?: string | undefined }) {
   if (credential.kind !== "home") return credential.kind;
-  return certificateInHome(home, credential.user) === undefined && tokenInHome(home) !== undefined
-    ? "token"
-    : "certificate";
+  const hasCertificate = certificateInHome(home, credential.user) !== undefined;
+  return hasCertificate || (grpc !== undefined && tokenInHome(home) === undefined) ? "certificate" : "token";
 }
 
 /** What all other calls are made with. A home without a token is one that `writ certs issue` has filled. */

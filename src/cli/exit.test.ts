@@ -46,6 +46,8 @@ test.each([
   ["writ", "lockdown", "ask an administrator of the hub"],
   ["jobctl", "audit", "ask an administrator of the hub"],
   ["jobctl", "workers", "ask an administrator of the hub"],
+  ["jobctl", "run", "ask an administrator of the hub"],
+  ["jobctl", "submit", "ask an administrator of the hub"],
   ["jobctl", "stop", "ask the job's user or an administrator"],
 ] as const)("who is denied %s %s is told to %s", (program, command, advised) => {
   const { said } = reportFrom(program, command, new WritError("PERMISSION_DENIED", "no"));

@@ -18,6 +18,8 @@ const lists: Readonly<Record<string, string>> = {
 };
 
 const jobctlCommandsNotAboutJobs: readonly string[] = ["audit", "workers", "whoami"];
+/** Somebody who may not do this has no job yet, so nobody owns it. */
+const jobctlCommandsThatMakeJobs: readonly string[] = ["run", "start", "submit", "delegate"];
 
 /** What to do next for a code that is about the thing which the command names. */
 function adviceAbout(code: ErrorCode, { program, commandName }: Where): string | undefined {
@@ -26,7 +28,7 @@ function adviceAbout(code: ErrorCode, { program, commandName }: Where): string |
   if (code === "NOT_FOUND") return list ?? (isAboutJobs ? "`jobctl list` shows your jobs" : undefined);
   if (code === "STATE_CONFLICT") return isAboutJobs ? "`jobctl status ID` shows the job's state" : undefined;
   if (code !== "PERMISSION_DENIED") return undefined;
-  return isAboutJobs
+  return isAboutJobs && !jobctlCommandsThatMakeJobs.includes(commandName ?? "")
     ? "`jobctl whoami` shows who you are; ask the job's user or an administrator"
     : "`jobctl whoami` shows who you are; ask an administrator of the hub";
 }
@@ -41,12 +43,14 @@ const advice: Partial<Record<ErrorCode, string>> = {
   RATE_LIMITED: "try again in a moment",
   TOO_MANY_STREAMS: "an administrator can raise WRIT_EVENT_STREAMS_MAX and WRIT_OUTPUT_STREAMS_MAX",
   LOCKDOWN: "`writ lockdown` shows why; an administrator ends it with `writ lockdown --lift`",
-  STORE_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
-  OUTPUT_UNAVAILABLE: "try again in a moment; logs/hub.log in the hub's home has the cause",
+  // Some causes pass by themselves and some stay; only the hub's log can tell.
+  STORE_UNAVAILABLE: "if it lasts, tell an administrator: logs/hub.log in the hub's home has the cause",
+  OUTPUT_UNAVAILABLE:
+    "try again in a moment; if it lasts, tell an administrator: logs/hub.log in the hub's home has the cause",
   OUTPUT_REMOVED: "the job's record and receipt are kept",
   SHUTTING_DOWN: "try again when the hub is back",
   INVALID_ARGUMENT: "see --help",
-  INTERNAL: "logs/hub.log in the hub's home has the details",
+  INTERNAL: "tell an administrator: logs/hub.log in the hub's home has the details",
 };
 
 /** Prints one line with what went wrong and what to do next, as JSON with --json, and returns the exit code. */

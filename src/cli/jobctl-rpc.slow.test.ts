@@ -379,8 +379,21 @@ test("a hub named by its web address alone is asked at the usual port, unless th
   const { hub } = await withHub({});
   const url = "https://hub.example:3000";
   const find = (options: object) => findRpc({ home: hub.home, user: "tester", ...options });
-  expect(await find({ url })).toMatchObject({ host: "hub.example", port: 50_051 });
-  expect(await find({ url, address: "a:1" })).toMatchObject({ host: "a", port: 1 });
-  expect(await find({ url: "http://localhost:1" })).toMatchObject({ host: "localhost", port: hub.port });
-  expect(await find({})).toMatchObject({ host: "127.0.0.1", port: hub.port });
+  expect(await find({ url })).toMatchObject([{ host: "hub.example", port: 50_051 }]);
+  expect(await find({ url, address: "a:1" })).toMatchObject([{ host: "a", port: 1 }]);
+  const both = [
+    { host: "localhost", port: hub.port },
+    { host: "hub.example", port: 50_051 },
+  ];
+  expect(await find({ url: `http://localhost:1, ${url}` })).toMatchObject(both);
+  expect(await find({})).toMatchObject([{ host: "127.0.0.1", port: hub.port }]);
+});
+
+test("if nobody answers at the usual port, the error names the web address that was given too", async () => {
+  const { run } = await withHub({});
+  const { exitCode, stderr } = await run(["--hub", "https://hub.invalid:3000", "list"]);
+  expect(exitCode).toBe(6);
+  expect(stderr).toMatch(
+    /no hub answers at hub\.invalid:50051, the expected gRPC address of https:\/\/hub\.invalid:3000 \(E\w+\); name another with --grpc/,
+  );
 });

@@ -123,6 +123,24 @@ test("the process ends with 6 and one line when the hub cannot be reached", asyn
   expect(stderr).toContain("writ up");
 });
 
+test("with an address and no credential, errors are about that address", async () => {
+  const env = { WRIT_HOME: await makeHome() };
+  const { exitCode, stderr } = await jobctl(["--hub", "http://127.0.0.1:1", "list"], { env });
+  expect(exitCode).toBe(6);
+  expect(stderr).toContain("no hub can be reached (http://127.0.0.1:1: ECONNREFUSED)");
+  const { hub } = await withHub((_request, response) => sendError(response, 401, "UNAUTHENTICATED"));
+  const refused = await jobctl(["--hub", hub.url, "list"], { env });
+  expect(refused.exitCode).toBe(5);
+  expect(refused.stderr).toContain("give a valid token with --token or WRIT_TOKEN");
+});
+
+test("a word that other programs have is answered with ours", async () => {
+  expect((await jobctl(["logs", "12345678"])).stderr).toBe(
+    "jobctl: unknown command 'logs'; use jobctl stream ID, which prints a job's output, live or after it has ended\n",
+  );
+  expect((await jobctl(["registry", "kill"])).stderr).not.toContain("jobctl stop");
+});
+
 test("a home without a hub is exit code 6 and names the home", async () => {
   const home = await makeHome();
   const { exitCode, stderr } = await jobctl(["--home", home, "list"]);

@@ -1,7 +1,8 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command, Help, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "./context.ts";
 import { parsePast } from "./duration.ts";
 import { usageLine } from "./exit.ts";
+import { ReaderGone } from "./print.ts";
 import { type HostNeed, requireHost } from "./require-host.ts";
 import { shareOptions } from "./shared-options.ts";
 
@@ -38,7 +39,11 @@ export async function runProgram(context: CliContext, shape: ProgramShape): Prom
     requireHost(context, row.needs);
     await defineCommand(row, { program, command, context });
   });
-  await program.parseAsync(askForHelp(context.args), { from: "user" });
+  try {
+    await program.parseAsync(askForHelp(context.args), { from: "user" });
+  } catch (error) {
+    if (!(error instanceof ReaderGone)) throw error;
+  }
   return context.exitCode;
 }
 
@@ -78,7 +83,7 @@ function buildProgram(context: CliContext, { name, summary, commands, addOptions
     .version(context.version, "--version", "print the version")
     .exitOverride()
     .enablePositionalOptions()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions })
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),
       writeErr: (text) => void context.stderr.write(text),
@@ -92,6 +97,31 @@ function buildProgram(context: CliContext, { name, summary, commands, addOptions
   return program;
 }
 
+/** The program's options. One that the command has too, with a meaning of its own, is the program's only before the command. */
+function visibleGlobalOptions(command: Command): Option[] {
+  const help = new Help();
+  help.showGlobalOptions = true;
+  const own = new Set(help.visibleOptions(command).map(({ long }) => long));
+  return help
+    .visibleGlobalOptions(command)
+    .map((option) =>
+      own.has(option.long)
+        ? new Option(option.flags, `if given before \`${command.name()}\`, ${option.description}`)
+        : option,
+    );
+}
+
+/** Words that other programs have for the commands of jobctl: whoever types one is told ours. */
+const otherWords: Readonly<Record<string, string>> = {
+  cancel: "stop ID",
+  get: "status ID",
+  kill: "stop ID",
+  logs: "stream ID, which prints a job's output, live or after it has ended",
+  ps: "list",
+  show: "status ID",
+  tail: "stream ID",
+};
+
 /** A usage error is commander's message on one line, with the help to read next. */
 function nameHelp(context: CliContext, command: Command, ...words: string[]): void {
   const help = [context.program, ...words, "--help"].join(" ");
@@ -102,7 +132,10 @@ function nameHelp(context: CliContext, command: Command, ...words: string[]): vo
         .replace(/^error: /, "")
         .replace(/\.$/, "")
         .replaceAll(/\s*\n\s*/g, " ");
-      write(usageLine(context, `${message}; see ${help}`));
+      const unknown = help === "jobctl --help" ? /^unknown command '(\w+)'/.exec(message)?.[1] : undefined;
+      const ours = otherWords[unknown ?? ""];
+      const next = ours === undefined ? `see ${help}` : `use jobctl ${ours}`;
+      write(usageLine(context, `${message}; ${next}`));
     },
   });
 }

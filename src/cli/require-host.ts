@@ -1,7 +1,7 @@
 import { WritError } from "../core/errors.ts";
 import type { CliContext } from "./context.ts";
 
-/** "server" runs a hub or a worker; "database" reads a hub's home. */
+/** "server" runs a hub or a worker; "database" opens a database in a file. */
 export type HostNeed = "server" | "database";
 
 const nodeMin = 26;
@@ -27,6 +27,6 @@ export function requireHost(
   if (Number(/^v(\d+)\./.exec(nodeVersion)?.[1]) >= nodeMin) return;
   throw new WritError(
     "CONFIG_INVALID",
-    `${command} needs Node ${nodeMin} or newer, and this is ${nodeVersion}; install that, or on Linux install this package with its optional dependencies, which bring it`,
+    `${command} needs Node ${nodeMin} or newer, and this is ${nodeVersion}; install that`,
   );
 }

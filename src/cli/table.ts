@@ -15,7 +15,7 @@ export type Column<Row> = {
 
 const gap = "  ";
 /** In a pipe a cell may be longer than this, but the other rows are not padded to its length. */
-const paddedWidthMax = 60;
+const paddedWidthMax = 160;
 const columnsWhenUnknown = 80;
 
 /** The width that a table has to fit into; undefined for a pipe, where every cell is printed whole. */
@@ -48,7 +48,8 @@ export class Table<Row> {
     const natural = new Map(this.#columns.map((column) => [column, naturalWidth(column, rows, this.#width)]));
     const widthOf = (column: Column<Row>): number => natural.get(column)!;
     this.#columns = fittingColumns(this.#columns, widthOf, this.#width);
-    this.#widths = fittingWidths(this.#columns, widthOf, this.#width);
+    this.#widths = cutToWidth(fittingWidths(this.#columns, widthOf, this.#width), this.#width);
+    this.#columns = this.#columns.slice(0, this.#widths.length);
     return this.#line(this.#columns.map(({ title }) => title));
   }
 
@@ -104,6 +105,17 @@ function fittingWidths<Row>(
     widths[widest]!--;
   }
   return widths;
+}
+
+/** On a very small terminal the last columns are cut or left out: a row that is wrapped cannot be read at all. */
+function cutToWidth(widths: readonly number[], width = Number.POSITIVE_INFINITY): number[] {
+  const kept: number[] = [];
+  for (const each of widths) {
+    const left = kept.length === 0 ? width : width - total(kept) - gap.length;
+    if (left < 1) break;
+    kept.push(Math.min(each, left));
+  }
+  return kept;
 }
 
 function total(widths: readonly number[]): number {

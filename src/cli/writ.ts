@@ -1,4 +1,5 @@
 import { createContext } from "./create-context.ts";
+import { whenPrinted } from "./when-printed.ts";
 import { runWrit } from "./writ/program.ts";
 
 /** `writ` runs a hub and its workers. The first signal drains and stops, the second stops at once. */
@@ -6,4 +7,6 @@ const context = createContext("writ", process);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => context.stops.request(signal));
 }
-void runWrit(context).then((exitCode) => process.exit(exitCode));
+void runWrit(context)
+  .then((exitCode) => whenPrinted(context, exitCode))
+  .then((exitCode) => process.exit(exitCode));

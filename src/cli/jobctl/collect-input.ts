@@ -1,3 +1,6 @@
+import { untilAborted } from "../../runtime/until-aborted.ts";
+import type { CliContext } from "../context.ts";
+
 /** All of an input, or null as soon as it has more than this many bytes. */
 export async function collectInput(
   input: AsyncIterable<Buffer | string>,
@@ -12,4 +15,12 @@ export async function collectInput(
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);
+}
+
+/** The same of standard input. Whoever presses Ctrl-C does not wait for its end. */
+export function collectStdin(
+  { stdin, stops }: Pick<CliContext, "stdin" | "stops">,
+  bytesMax: number,
+): Promise<Buffer | null> {
+  return untilAborted(collectInput(stdin, bytesMax), stops.requested);
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { jobOfView } from "../../client/job-of-view.ts";
 import { jobView } from "../../client/testing/tiny-hub.ts";
-import { detailOf, triesOf } from "./job-columns.ts";
+import { formatTable } from "../table.ts";
+import { detailOf, jobColumns, triesOf } from "./job-columns.ts";
 
 const failure = { code: "EXECUTION_ERROR" as const, detail: null, worker_id: "w1", attempt: 2, ts: 0 };
 const waiting = jobOfView(
@@ -18,4 +19,23 @@ test("C4: a job that has not been tried, or is tried only once, counts no tries 
   expect(triesOf(jobOfView(jobView({ attempts: 0, max_attempts: 3 })))).toBeNull();
   expect(triesOf(jobOfView(jobView({ attempts: 1, max_attempts: 1 })))).toBe("1");
   expect(detailOf(jobOfView(jobView()), 0)).toBeNull();
+});
+
+test("a small terminal shows which job, its state and its command, one line each", () => {
+  const context = { stdout: { isTTY: false }, env: {} } as never;
+  const job = {
+    job_id: "01890000-0000-7000-8000-000000000000",
+    state: "EXITED",
+    created_at: 0,
+    attempts: 1,
+    max_attempts: 3,
+    user: "ann",
+    worker: "worker-1",
+    command: ["echo", "hello, this is long"],
+    reason: "",
+    exit_code: 0,
+  } as never;
+  const lines = formatTable(jobColumns(context, 60_000), [job], 38).trimEnd().split("\n");
+  expect(lines[0]).toMatch(/^ID +STATE +AGE +COMMAND$/);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(38);
 });

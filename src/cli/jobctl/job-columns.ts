@@ -22,11 +22,11 @@ export function jobColumns(context: CliContext, nowMs: number): Column<RpcJob>[]
     { title: "ID", cell: (job) => shortId(job.job_id) },
     { title: "STATE", cell: (job) => job.state, paint: (text, job) => paint[colourOf(job)](text) },
     { title: "AGE", cell: (job) => formatAge(job.created_at, nowMs) },
-    { title: "TRY", cell: triesOf },
-    { title: "USER", cell: (job) => job.user, minWidth: 6 },
-    { title: "WORKER", cell: (job) => job.worker, minWidth: 8 },
+    { title: "TRY", cell: triesOf, isOptional: true },
+    { title: "USER", cell: (job) => job.user, minWidth: 6, isOptional: true },
+    { title: "WORKER", cell: (job) => job.worker, minWidth: 8, isOptional: true },
     { title: "COMMAND", cell: (job) => commandLine(job.command) || job.type, minWidth: 12 },
-    { title: "DETAIL", cell: (job) => detailOf(job, nowMs), minWidth: 10 },
+    { title: "DETAIL", cell: (job) => detailOf(job, nowMs), minWidth: 10, isOptional: true },
   ];
 }
 

@@ -1,7 +1,6 @@
 import { addCertificateOptions, addConnectionOptions } from "../connection-options.ts";
 import type { CliContext } from "../context.ts";
 import { reportError } from "../exit.ts";
-import { ReaderGone } from "../print.ts";
 import { type ProgramShape, runProgram } from "../program.ts";
 import { commandName, splitCommand } from "./split-command.ts";
 
@@ -72,6 +71,7 @@ export const jobctlShape: ProgramShape = {
     },
     registry: {
       summary: "keep a job list for agents in terminals, without a hub",
+      needs: "database",
       load: () => import("./registry.ts"),
     },
     completion: {
@@ -91,7 +91,6 @@ export async function runJobctl(context: CliContext): Promise<number> {
     Object.assign(context, splitCommand(context.args));
     return await runProgram(context, jobctlShape);
   } catch (error) {
-    if (error instanceof ReaderGone) return context.exitCode;
     const exitCode = reportError(context, error);
     const isOurs = exitCode !== 0 && exitCode !== context.stops.exitCode;
     return isOurs && commandsOfJobs.includes(name) ? ourFailureCode : exitCode;

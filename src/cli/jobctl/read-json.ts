@@ -2,15 +2,13 @@ import { readFile } from "node:fs/promises";
 import { bodyBytes } from "../../contract/route.ts";
 import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
-import { collectInput } from "./collect-input.ts";
+import { collectStdin } from "./collect-input.ts";
+
+type Input = Pick<CliContext, "stdin" | "stops">;
 
 /** Reads the value of a flag: JSON, @FILE, or - for standard input. */
-export async function readJson(
-  { stdin }: Pick<CliContext, "stdin">,
-  flag: string,
-  given: string,
-): Promise<unknown> {
-  if (given === "-") return parseJson(await readStdin(stdin, flag), `${flag} -`);
+export async function readJson(context: Input, flag: string, given: string): Promise<unknown> {
+  if (given === "-") return parseJson(await readStdin(context, flag), `${flag} -`);
   if (given.startsWith("@"))
     return parseJson(await readNamed(given.slice(1), `${flag} @`), `${flag} ${given}`);
   return parseJson(given, flag);
@@ -20,12 +18,9 @@ export async function readJson(
  * Reads a whole job: JSON if the file is called .json or begins with a brace, else YAML, in which numbers are kept as they
  * were written too.
  */
-export async function readJobFile(
-  { stdin }: Pick<CliContext, "stdin">,
-  path: string,
-): Promise<Record<string, unknown>> {
+export async function readJobFile(context: Input, path: string): Promise<Record<string, unknown>> {
   const where = `--file ${path}`;
-  const text = path === "-" ? await readStdin(stdin, "--file") : await readNamed(path, "--file ");
+  const text = path === "-" ? await readStdin(context, "--file") : await readNamed(path, "--file ");
   const isJson = path.endsWith(".json") || (!/\.ya?ml$/.test(path) && /^\s*\{/.test(text));
   const job = isJson ? parseJson(text, where) : await parseYamlJob(text, where);
   if (typeof job === "object" && job !== null && !Array.isArray(job)) return job as Record<string, unknown>;
@@ -78,9 +73,9 @@ async function readNamed(path: string, before: string): Promise<string> {
   }
 }
 
-async function readStdin(input: AsyncIterable<Buffer | string>, flag: string): Promise<string> {
+async function readStdin(context: Input, flag: string): Promise<string> {
   // The hub accepts no larger job.
-  const bytes = await collectInput(input, bodyBytes.ordinary);
+  const bytes = await collectStdin(context, bodyBytes.ordinary);
   if (bytes === null) throw new WritError("TOO_LARGE", `${flag} -: more than ${bodyBytes.ordinary} bytes`);
   return bytes.toString("utf8");
 }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { readSmallFile } from "../../runtime/private-file.ts";
 import type { CliContext } from "../context.ts";
-import { collectInput } from "./collect-input.ts";
+import { collectStdin } from "./collect-input.ts";
 
 /** As many characters as the hub accepts. */
 const promptCharsMax = 512 * 1024;
@@ -19,14 +19,14 @@ export async function readPrompt(context: CliContext, given: string): Promise<st
   return text;
 }
 
-async function textOf({ cwd, stdin }: CliContext, given: string): Promise<string> {
+async function textOf(context: CliContext, given: string): Promise<string> {
   if (given === "-") {
-    const bytes = await collectInput(stdin, promptBytesMax);
+    const bytes = await collectStdin(context, promptBytesMax);
     if (bytes === null) throw new WritError("TOO_LARGE", `prompt: more than ${promptBytesMax} bytes`);
     return bytes.toString("utf8");
   }
   if (!given.startsWith("@")) return given;
-  const path = resolve(cwd, given.slice(1));
+  const path = resolve(context.cwd, given.slice(1));
   const text = await readSmallFile(path, { mustBePrivate: false });
   if (text === null) throw new WritError("INVALID_ARGUMENT", `prompt ${given}: there is no such file`);
   return text;

@@ -1,7 +1,7 @@
 import { WritError } from "../../core/errors.ts";
 import { inputBytesMax } from "../../core/limits.ts";
 import type { CliContext } from "../context.ts";
-import { collectInput } from "./collect-input.ts";
+import { collectStdin } from "./collect-input.ts";
 
 /**
  * The standard input for a job, if `-i` asks for it. Without `-i` it is not even opened: it may belong to a loop of the
@@ -12,7 +12,7 @@ export async function readStdin(
   { stdin: isAsked = false }: { stdin?: boolean },
 ): Promise<Uint8Array | undefined> {
   if (isAsked) {
-    const bytes = await collectInput(context.stdin, inputBytesMax);
+    const bytes = await collectStdin(context, inputBytesMax);
     if (bytes !== null) return bytes.length === 0 ? undefined : bytes;
     throw new WritError("TOO_LARGE", `-i: standard input has more than ${inputBytesMax} bytes`, {
       advice: "put it into a file and use --input FILE",

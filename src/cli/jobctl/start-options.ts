@@ -46,10 +46,14 @@ export function addStartOptions(command: Command): void {
 }
 
 /** The job that the words and flags describe. The hub sets the default of whatever is left out. */
-export function startInput(context: Pick<CliContext, "words" | "env">, flags: StartFlags): StartInput {
+export function startInput(
+  context: Pick<CliContext, "words" | "env" | "commandName">,
+  flags: StartFlags,
+): StartInput {
   const { words = [] } = context;
   if (words.length === 0) {
-    throw new WritError("INVALID_ARGUMENT", "no command given; for example: jobctl start echo hello");
+    const example = `jobctl ${context.commandName ?? "start"} echo hello`;
+    throw new WritError("INVALID_ARGUMENT", `no command given; for example: ${example}`);
   }
   const { timeout } = flags;
   return {

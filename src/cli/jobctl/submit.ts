@@ -31,6 +31,7 @@ type SubmitFlags = RunFlags &
     timeout?: number;
     runAt?: number;
     idempotencyKey?: string;
+    traceparent?: string;
     tag?: string[];
     wait?: boolean;
   };
@@ -71,6 +72,10 @@ export function define(command: Command, context: CliContext): void {
     .option(
       "--idempotency-key <key>",
       "submitting again with the same key returns the first job instead of a second one",
+    )
+    .option(
+      "--traceparent <context>",
+      "the trace that the job belongs to, as a W3C trace context (default: that of TRACEPARENT)",
     )
     .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect)
     .option("--exec", "run a command: submit TYPE --exec -- COMMAND [ARGS...]")
@@ -162,6 +167,7 @@ async function describeJob(
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,
     idempotency_key: flags.idempotencyKey,
+    traceparent: flags.traceparent,
     requires: flags.tag === undefined ? undefined : { ...(file["requires"] as object), tags: flags.tag },
   };
   // Last, because it may take long: what is wrong with the other flags has been said by then.

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { z } from "zod";
 import { type Job, type Writ, WritError } from "../../client/index.ts";
-import { keyView, receiptView } from "../../contract/view-shapes.ts";
+import { keyView, receiptView } from "../../contract/trust-view-shapes.ts";
 import { writePrivateFile } from "../../runtime/private-file.ts";
 import {
   type BundleStep,
@@ -21,7 +21,7 @@ import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
 import { type Copies, type CopyFlags, hashCopies, unreadable } from "./hash-copies.ts";
 
-type Flags = CopyFlags & { bundle?: string; export?: string; keys?: string };
+type Flags = CopyFlags & { bundle?: string; export?: string; keys?: string; complete?: boolean };
 type Keys = Parameters<typeof verifyBundle>[0]["keys"];
 
 const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
@@ -51,6 +51,7 @@ export function define(command: Command, context: CliContext): void {
       collect,
     )
     .option("--export <file>", "also write a bundle that --bundle can check on another machine")
+    .option("--complete", "also exit with 1 if a part cannot be checked, such as output that was removed")
     .action(async (id: string | undefined, flags: Flags) => {
       if ((id === undefined) === (flags.bundle === undefined)) {
         throw new WritError("INVALID_ARGUMENT", "give either a job id or --bundle FILE");
@@ -61,6 +62,7 @@ export function define(command: Command, context: CliContext): void {
           ? await withWrit(context, command, (writ) => verifyJob(writ, { context, id: id!, flags, copies }))
           : await verifyFile(context, command, { bundle: flags.bundle, flags, copies });
       showSteps(context, command, steps);
+      if (flags.complete === true && steps.some(({ isFine }) => isFine === null)) context.exitCode = 1;
     });
 }
 

@@ -12,7 +12,16 @@ export function define(command: Command, context: CliContext): void {
     await withWrit(context, command, async (writ) => {
       const { user_id, tenant_id, role, worker_id } = await writ.whoAmI();
       const hub = await writ.hubUrls();
-      const found = { user: user_id, tenant: tenant_id, role, worker: worker_id, hub, credential };
+      const current_hub = await writ.currentHub();
+      const found = {
+        user: user_id,
+        tenant: tenant_id,
+        role,
+        worker: worker_id,
+        hub,
+        current_hub,
+        credential,
+      };
       print(context, command, found, () =>
         formatFields([
           ["user", user_id],
@@ -20,6 +29,7 @@ export function define(command: Command, context: CliContext): void {
           ["role", role],
           ["worker", worker_id],
           ["hub", hub.join(", ")],
+          ["in use", hub.length > 1 || !hub.includes(current_hub) ? current_hub : null],
           ["by", credential],
         ]),
       );

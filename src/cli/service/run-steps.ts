@@ -29,12 +29,29 @@ async function asRoot(path: string, act: () => Promise<void>): Promise<void> {
   }
 }
 
-export async function runServiceCommand([program = "", ...words]: string[]): Promise<void> {
+/** Asked before anything is written: without systemd, half an installation would be left behind. */
+export async function requireManager(check: string[]): Promise<void> {
+  const why = await failureOf(check);
+  if (why === null) return;
+  throw new WritError(
+    "CONFIG_INVALID",
+    `systemd does not answer here, so nothing was changed (${why}); --dry-run prints the unit`,
+  );
+}
+
+export async function runServiceCommand(words: string[]): Promise<void> {
+  const why = await failureOf(words);
+  if (why !== null) throw new WritError("CONFIG_INVALID", `\`${words.join(" ")}\` failed: ${why}`);
+}
+
+/** The first line of what it complains about, or null. */
+async function failureOf([program = "", ...words]: string[]): Promise<string | null> {
   try {
     await promisify(execFile)(program, words, { timeout: commandMs });
+    return null;
   } catch (error) {
     const { stderr = "", message } = error as { stderr?: string; message: string };
     const [why = message] = stderr.trim().split("\n").filter(Boolean);
-    throw new WritError("CONFIG_INVALID", `\`${[program, ...words].join(" ")}\` failed: ${why}`);
+    return why;
   }
 }

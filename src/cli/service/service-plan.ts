@@ -1,12 +1,20 @@
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { homeFlag } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
-import { hubAccount, type ServicePlan, type ServiceRole, serviceNames, unitFile } from "./unit.ts";
+import {
+  hubAccount,
+  type ServicePlan,
+  type ServiceRole,
+  serviceNames,
+  stateNameOf,
+  unitFile,
+} from "./unit.ts";
 
 export type ServiceFile = { path: string; text: string };
-/** What to do, in order: files to write, then commands to run. */
-export type ServiceSteps = { files: ServiceFile[]; commands: string[][] };
+/** What to do, in order: files to write, then commands to run. Nothing is written if `check` fails. */
+export type ServiceSteps = { check: string[]; files: ServiceFile[]; commands: string[][] };
 
 export type ServiceFlags = { user?: boolean; dryRun?: boolean };
 
@@ -37,9 +45,12 @@ export function installSteps(plan: ServicePlan, userHome: string): ServiceSteps 
   const files = [{ path: unitPath(plan, userHome), text: unitFile(plan) }];
   if (needsAccount(plan)) files.unshift({ path: accountPath, text: hubAccount });
   return {
+    // Answered by a manager that runs, and by nothing else.
+    check: systemctl(plan, "show", "--property=Version"),
     files,
     commands: [
       ...(needsAccount(plan) ? [["systemd-sysusers", accountPath]] : []),
+      ...homeCommands(plan),
       systemctl(plan, "daemon-reload"),
       systemctl(plan, "enable", "--now", serviceNames[plan.role]),
     ],
@@ -53,18 +64,32 @@ export function uninstallSteps(
 ): { before: string[][]; files: string[]; after: string[][] } {
   return {
     before: [systemctl(plan, "disable", "--now", serviceNames[plan.role])],
-    files: [unitPath(plan, userHome)],
+    // No other role needs the line about the account.
+    files: [unitPath(plan, userHome), ...(needsAccount(plan) ? [accountPath] : [])],
     after: [systemctl(plan, "daemon-reload")],
   };
 }
 
+/** The roles whose units are installed, for the system or for this user. */
+export function installedRoles(isOfUser: boolean, userHome: string): ServiceRole[] {
+  const roles = Object.keys(serviceNames) as ServiceRole[];
+  return roles.filter((role) => existsSync(unitPath({ role, isOfUser }, userHome)));
+}
+
 const accountPath = "/etc/sysusers.d/writ.conf";
 
-function needsAccount({ role, isOfUser }: ServicePlan): boolean {
+/** Whether a service of this role runs as the account `writ`. */
+export function needsAccount({ role, isOfUser }: Pick<ServicePlan, "role" | "isOfUser">): boolean {
   return role === "hub" && !isOfUser;
 }
 
-function unitPath({ role, isOfUser }: ServicePlan, userHome: string): string {
+/** systemd makes state folders by itself; another home must be there, and be the hub's, before the unit can start. */
+function homeCommands(plan: ServicePlan): string[][] {
+  if (!needsAccount(plan) || stateNameOf(plan.home) !== undefined || existsSync(plan.home)) return [];
+  return [["install", "-d", "-o", "writ", "-g", "writ", "-m", "0700", plan.home]];
+}
+
+function unitPath({ role, isOfUser }: Pick<ServicePlan, "role" | "isOfUser">, userHome: string): string {
   const folder = isOfUser ? join(userHome, ".config/systemd/user") : "/etc/systemd/system";
   return join(folder, serviceNames[role]);
 }

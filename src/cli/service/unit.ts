@@ -68,10 +68,15 @@ export function environmentFile({ role, isOfUser }: Pick<ServicePlan, "role" | "
   return isOfUser ? `%h/.config/writ/${name}` : `/etc/writ/${name}`;
 }
 
+/** The name of a folder in /var/lib that systemd makes for a service. */
+export function stateNameOf(home: string): string | undefined {
+  return /^\/var\/lib\/([a-z-]+)$/.exec(home)?.[1];
+}
+
 /** A hub alone needs no rights; a worker builds cages, which it does best as root. */
 function account({ role, isOfUser, home }: ServicePlan): string[] {
   if (isOfUser) return [];
-  const state = /^\/var\/lib\/([a-z-]+)$/.exec(home)?.[1];
+  const state = stateNameOf(home);
   return [
     ...(role === "hub" ? ["User=writ", "Group=writ"] : []),
     ...(state === undefined ? [] : [`StateDirectory=${state}`, "StateDirectoryMode=0700"]),

@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { WritError } from "../../core/errors.ts";
-import type { AuditVerdict } from "../../hub/admin.ts";
-import { findHome } from "../connection-settings.ts";
+import type { AuditVerdict, SealFindings } from "../../hub/admin.ts";
+import { findExistingHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { neutraliseLine } from "../terminal.ts";
@@ -11,26 +9,45 @@ export function define(command: Command, context: CliContext): void {
   const verify = command.command("verify");
   verify
     .description("check the hashes and signatures of the audit trail; the hub need not be running")
-    .action(() => verifyTrail(verify, context));
+    .option("--seals", "check the seal of every document and receipt in the database too")
+    .action(({ seals = false }: { seals?: boolean }) => verifyTrail(verify, context, seals));
 }
 
-async function verifyTrail(command: Command, context: CliContext): Promise<void> {
-  const home = findHome(context, command);
-  if (!existsSync(home))
-    throw new WritError("CONFIG_INVALID", `the home ${home} does not exist; name another with --home`);
-  const { verifyAudit } = await import("../../hub/admin.ts");
+async function verifyTrail(command: Command, context: CliContext, withSeals: boolean): Promise<void> {
+  const home = findExistingHome(context, command);
+  const { verifyAudit, verifySeals } = await import("../../hub/admin.ts");
   const verdict = await verifyAudit({ home, env: context.env });
-  print(context, command, { ok: verdict.faults.length === 0, ...verdict }, showVerdict);
-  if (verdict.faults.length > 0) context.exitCode = 1;
+  const seals = withSeals ? await verifySeals({ home, env: context.env }) : undefined;
+  const ok = verdict.faults.length + (seals?.broken.length ?? 0) === 0;
+  print(
+    context,
+    command,
+    { ok, ...verdict, ...(seals && { seals }) },
+    (shown) => showVerdict(shown) + showSeals(seals),
+  );
+  if (!ok) context.exitCode = 1;
+}
+
+function showSeals(seals: SealFindings | undefined): string {
+  if (seals === undefined) return "";
+  const { checked, broken, refused } = seals;
+  const known = refused === 0 ? "" : `; ${refused} damaged jobs were refused before`;
+  if (broken.length === 0) return `the seals are intact: ${checked} documents and receipts${known}\n`;
+  const lines = broken.map((id) => `job ${neutraliseLine(id)} does not match its seal\n`);
+  return `documents were damaged or tampered with (${checked} checked${known}):\n${lines.join("")}`;
 }
 
 function showVerdict(verdict: AuditVerdict): string {
-  const { faults, more, records, first, last, unsealed, signedThrough } = verdict;
+  const { faults, more, records, first, last, unsealed, signedThrough, unchecked } = verdict;
   const range = records === 0 ? "no records yet" : `${records} records, ${first} to ${last}`;
   const tail = unsealed === 0 ? "" : `; ${unsealed} newer records are not sealed yet`;
   const signed = signedThrough === 0 ? "none signed yet" : `signed up to record ${signedThrough}`;
-  if (faults.length === 0) return `the audit trail is intact: ${range}, ${signed}${tail}\n`;
+  const notes = unchecked.map((what) => `not checked: ${neutraliseLine(what)}\n`).join("");
+  if (faults.length === 0) {
+    const intact = unchecked.length === 0 ? "intact" : "intact as far as it can be checked in this home";
+    return `the audit trail is ${intact}: ${range}, ${signed}${tail}\n${notes}`;
+  }
   const lines = faults.map(({ seq, what }) => neutraliseLine(seq === null ? what : `record ${seq}: ${what}`));
   const rest = more ? "\nand more" : "";
-  return `the audit trail was tampered with (${range}, ${signed}):\n${lines.join("\n")}${rest}\n`;
+  return `the audit trail was tampered with (${range}, ${signed}):\n${lines.join("\n")}${rest}\n${notes}`;
 }

@@ -14,7 +14,7 @@ export function define(command: Command, context: CliContext): void {
     .option(...passphraseOption)
     .addHelpText(
       "after",
-      "\nThe hub may be running. The file holds the database, keys, certificates, audit trail and settings, encrypted with\nthe passphrase. It does not hold outputs/ and objects/: copy those separately.",
+      "\nThe hub may be running. The file holds the database, keys, certificates, audit trail and settings, encrypted with\na passphrase of at least 12 characters. A database in PostgreSQL is not in it: the command that dumps it is printed. It does not hold outputs/ and objects/: copy those separately.",
     )
     .action(async (file: string, { passphraseFile }: { passphraseFile?: string }) => {
       const passphrase = await askPassphrase(context, { file: passphraseFile, isNew: true });
@@ -31,7 +31,7 @@ export function define(command: Command, context: CliContext): void {
         command,
         made,
         ({ bytes, files }) =>
-          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; keep the passphrase, it cannot be opened without\n`,
+          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; keep the passphrase, it cannot be opened without\n${made.unchecked.map(notChecked).join("")}${dumpAdvice(made.dump_command)}`,
       );
       if (made.faults.length === 0) return;
       const list = made.faults.map((fault) => `  ${neutraliseLine(fault)}\n`);
@@ -40,4 +40,13 @@ export function define(command: Command, context: CliContext): void {
       );
       context.exitCode = 1;
     });
+}
+
+function notChecked(what: string): string {
+  return `not checked: ${neutraliseLine(what)}\n`;
+}
+
+function dumpAdvice(command: string | null): string {
+  if (command === null) return "";
+  return `The database is in PostgreSQL and not in this file, nor is output that is kept there. Dump it now, and keep both together:\n  ${neutraliseLine(command)}\n`;
 }

@@ -17,6 +17,7 @@ import type { CliContext } from "../context.ts";
 import { print, wantsJson } from "../print.ts";
 import { wholeNumber } from "../program.ts";
 import { type Column, formatTable, tableWidth } from "../table.ts";
+import { parseTenant, tenantAllowed } from "../tenant-option.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
@@ -55,7 +56,7 @@ function defineIssue(command: Command, context: CliContext): void {
   command
     .description("issue a client certificate into a folder that serves as --home on another machine")
     .requiredOption("--user <name>", "the user that it identifies")
-    .option("--tenant <id>", "the user's tenant", "default")
+    .option("--tenant <id>", `the user's tenant (${tenantAllowed})`, parseTenant, "default")
     .option("--admin", "make the user an administrator of the tenant")
     .requiredOption("--out <dir>", "the folder to write")
     .option("--url <url>", "the hub's address as that machine sees it")

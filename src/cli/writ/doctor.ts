@@ -15,8 +15,10 @@ import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 import { wrapText } from "../text-width.ts";
 import { examineCerts } from "./certs-findings.ts";
 import { examineConfig } from "./examine-config.ts";
+import { examineDisk } from "./examine-disk.ts";
+import { examineFiles, examineHubs } from "./examine-hubs.ts";
 
-type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped"; says: string };
+export type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped"; says: string };
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -43,6 +45,7 @@ async function examineAll(context: CliContext, command: Command, writ: Writ): Pr
   return [
     ...(await examineHost(context, home)),
     ...(await examineHome(home)),
+    ...(await examineDisk(home)),
     ...(await examineCerts({ home, env: context.env, nowMs })),
     ...(await examineHub(writ, nowMs)),
     ...(await examineHttpWorkers(home)),
@@ -71,28 +74,55 @@ async function examineHome(home: string): Promise<Finding[]> {
 
 async function examineMode(path: string): Promise<Finding | undefined> {
   if (!existsSync(path)) return undefined;
-  const { mode } = await stat(path);
-  if ((mode & 0o077) === 0) return undefined;
-  return { check: "home", state: "problem", says: `other users can access ${path}; run: chmod go= ${path}` };
+  const found = await stat(path);
+  if ((found.mode & 0o077) === 0) return undefined;
+  const mode = found.isDirectory() ? "700" : "600";
+  return {
+    check: "home",
+    state: "problem",
+    says: `other users can access ${path}; run: chmod ${mode} ${path}`,
+  };
 }
 
 async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
+  const { mqtt, unwell } = await examineHealth(writ);
   try {
     const { role, user_id } = await writ.whoAmI();
-    const hub: Finding = { check: "hub", state: "ok", says: `reachable; you are ${user_id} (${role})` };
+    const where = (await writ.hubUrls()).length > 1 ? ` at ${await writ.currentHub()}` : "";
+    const says = `reachable${where}; you are ${user_id} (${role})`;
+    const hub: Finding = { check: "hub", state: "ok", says };
     const keys = await writ.keys();
     return [
       hub,
       ...examineKeys(keys, nowMs),
       ...(await ifAllowed("workers", () => examineWorkers(writ, keys, nowMs))),
+      ...(unwell.length > 0 ? unwell : await ifAllowed("database", () => examineHubs(writ))),
       ...(await ifAllowed("files", () => examineFiles(writ))),
       ...(await examineAlerts(writ)),
-      ...(await ifAllowed("mqtt", () => examineMqtt(writ))),
+      ...(await ifAllowed("mqtt", () => examineMqtt(writ, mqtt))),
     ];
   } catch (error) {
-    return [{ check: "hub", state: "problem", says: (error as Error).message }];
+    const hub: Finding = { check: "hub", state: "problem", says: (error as Error).message };
+    return [...unwell.filter(({ says }) => says !== hub.says), hub];
   }
 }
+
+/**
+ * What the hub says of its database, if it is not well. It still answers what it can read, so no other question would tell.
+ * That it is locked is reported with the alerts.
+ */
+async function examineHealth(writ: Writ): Promise<{ mqtt?: Mqtt; unwell: Finding[] }> {
+  try {
+    const { mqtt } = await writ.health();
+    return { mqtt, unwell: [] };
+  } catch (error) {
+    // Any other error is also that of the next question.
+    if (!hasCode(error, "STORE_UNAVAILABLE")) return { unwell: [] };
+    return { unwell: [{ check: "database", state: "problem", says: (error as Error).message }] };
+  }
+}
+
+type Mqtt = Awaited<ReturnType<Writ["health"]>>["mqtt"];
 
 /** What the caller may not ask the hub is not checked; that is nothing to repair. */
 async function ifAllowed(check: string, examine: () => Promise<Finding[]>): Promise<Finding[]> {
@@ -147,20 +177,8 @@ function withoutKeys(workers: readonly Worker[], keys: readonly SigningKey[], no
   return [{ check: "workers", state: "problem", says: `${why}; ${advice}` }];
 }
 
-/** Where files are kept. Whether an object store can be used is in the hub's log: it tries that when it starts. */
-async function examineFiles(writ: Writ): Promise<Finding[]> {
-  const settings = await writ.settings();
-  const settingOf = (wanted: string) => settings.find(({ name }) => name === wanted)?.value ?? null;
-  const [bucket, endpoint] = [settingOf("WRIT_S3_BUCKET"), settingOf("WRIT_S3_ENDPOINT")];
-  const says = bucket === null ? "are kept in the hub's home" : `are kept in bucket ${bucket} at ${endpoint}`;
-  const isPlain = bucket !== null && settingOf("WRIT_S3_PLAINTEXT") === true;
-  if (!isPlain) return [{ check: "files", state: "ok", says }];
-  return [{ check: "files", state: "warning", says: `${says}, unencrypted on the way (WRIT_S3_PLAINTEXT)` }];
-}
-
 /** Whether events reach the broker, if there is one. */
-async function examineMqtt(writ: Writ): Promise<Finding[]> {
-  const { mqtt } = await writ.health();
+async function examineMqtt(writ: Writ, mqtt: Mqtt): Promise<Finding[]> {
   if (mqtt === undefined) return [];
   const url = (await writ.settings()).find(({ name }) => name === "WRIT_MQTT_URL")?.value;
   const says = {

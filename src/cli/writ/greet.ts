@@ -1,12 +1,12 @@
-import { join, relative } from "node:path";
+import { resolveHome } from "../../runtime/home.ts";
 import type { CliContext } from "../context.ts";
 import { neutraliseLine, paintFor } from "../terminal.ts";
+import { shellWord, typedName } from "../typed-name.ts";
 
 type Greeting = {
   url: string;
   grpcPort: number;
   home: string;
-  homeFlag: string | undefined;
   workerId: string | undefined;
   /** Opens the dashboard once, already logged in; none where others may read the output. */
   loginUrl: string | undefined;
@@ -14,9 +14,10 @@ type Greeting = {
 
 /** Prints where everything is and what to try first. */
 export function greet(context: CliContext, greeting: Greeting): void {
-  const { url, grpcPort, home, homeFlag, workerId, loginUrl } = greeting;
+  const { url, grpcPort, home, workerId, loginUrl } = greeting;
   const paint = paintFor(context.stdout, context.env);
-  const jobctl = `${nameJobctl(context)}${homeFlag === undefined ? "" : ` --home ${quote(home)}`}`;
+  const ofHome = home === homeByItself(context) ? "" : ` --home ${shellWord(home)}`;
+  const jobctl = `${typedName("jobctl", context)}${ofHome}`;
   const lines = [
     `${paint.bold("Writ")} ${context.version} is running. Ctrl-C stops it.`,
     "",
@@ -28,7 +29,7 @@ export function greet(context: CliContext, greeting: Greeting): void {
     ...(loginUrl === undefined
       ? []
       : [
-          "Open the dashboard within a minute; later `writ open` makes another link:",
+          `Open the dashboard within a minute; later \`${typedName("writ", context)}${ofHome} open\` makes another link:`,
           `  ${paint.cyan(loginUrl)}`,
           "",
         ]),
@@ -40,13 +41,7 @@ export function greet(context: CliContext, greeting: Greeting): void {
   context.stdout.write(`${lines.join("\n")}\n`);
 }
 
-/** A checkout has its programs in bin/; an installed package has them on the PATH. */
-function nameJobctl({ checkout, cwd }: CliContext): string {
-  if (checkout === undefined) return "jobctl";
-  const near = relative(cwd, join(checkout, "bin", "jobctl"));
-  return quote(near.startsWith("..") ? join(checkout, "bin", "jobctl") : near);
-}
-
-function quote(word: string): string {
-  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+/** The home that a command finds without --home, in a terminal where WRIT_HOME may not be set. */
+function homeByItself({ checkout, userHome }: CliContext): string {
+  return resolveHome({ env: {}, checkoutDir: checkout, userHome });
 }

@@ -6,6 +6,7 @@ import { type Command, Option } from "commander";
 import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
+import { typedName } from "../typed-name.ts";
 
 type Template = {
   command: string;
@@ -85,15 +86,16 @@ function typeOf(name: string): string {
 
 /** What jobs of the worker's machine see is in /opt, among other places. */
 async function nextCommands(
-  { execPath, nodeVersion }: CliContext,
+  context: CliContext,
   name: string,
   lang: Language,
 ): Promise<{ next: string[]; note?: string }> {
+  const { execPath, nodeVersion } = context;
   const { command, file, isServer, nodeMin }: Template = languages[lang];
   const how = isServer ? "--kind persistent_http --port 8101" : "--kind exec_per_job";
   const root = process.getuid?.() === 0 ? "" : "sudo ";
   const submit = (program: string): string =>
-    `jobctl submit ${typeOf(name)} --wait ${how} --input-json '{"name":"Ada"}' -- ${program} /opt/${name}/${file}`;
+    `${typedName("jobctl", context)} submit ${typeOf(name)} --wait ${how} --input-json '{"name":"Ada"}' -- ${program} /opt/${name}/${file}`;
   const copy = `${root}cp -r ${name} /opt/`;
   const found = nodeMin === undefined ? undefined : await findNode();
   if (nodeMin === undefined || (found !== undefined && isAtLeast(found, nodeMin)))

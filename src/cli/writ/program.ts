@@ -33,7 +33,11 @@ export const writShape: ProgramShape = {
       load: () => import("./certs.ts"),
     },
     keys: { summary: "list, rotate, revoke and export the signing keys", load: () => import("./keys.ts") },
-    audit: { summary: "check that nobody has altered the audit trail", load: () => import("./audit.ts") },
+    audit: {
+      summary: "check that nobody has altered the audit trail",
+      needs: "database",
+      load: () => import("./audit.ts"),
+    },
     backup: {
       summary: "back up database, keys and certificates into one encrypted file",
       needs: "database",
@@ -43,6 +47,16 @@ export const writShape: ProgramShape = {
       summary: "create a home from a backup",
       needs: "database",
       load: () => import("./restore.ts"),
+    },
+    migrate: {
+      summary: "move the database from SQLite to PostgreSQL, or back",
+      needs: "database",
+      load: () => import("./migrate.ts"),
+    },
+    forward: {
+      summary: "tell workers and clients of a hub that has moved where it is now",
+      needs: "server",
+      load: () => import("./forward.ts"),
     },
     "upgrade-check": {
       summary: "say what the next start would change in the database",
@@ -67,6 +81,11 @@ export const writShape: ProgramShape = {
       summary: "check this machine, the home and the hub, and say what to fix",
       needs: "database",
       load: () => import("./doctor.ts"),
+    },
+    health: {
+      summary: "say whether the hub, or the worker, of this home works; for health checks",
+      needs: "database",
+      load: () => import("./health.ts"),
     },
     completion: {
       summary: "print a completion script for your shell",

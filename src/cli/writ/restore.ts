@@ -10,6 +10,11 @@ import { neutraliseLine } from "../terminal.ts";
 
 type RestoreOptions = { passphraseFile?: string; acceptDamaged?: boolean };
 
+const outputsElsewhere =
+  "Output and files of jobs are not in a backup. Copy outputs/ and objects/ there if you have them, then start the hub with:";
+const filesElsewhere =
+  "The output of jobs came back with the database, except older parts in an object store or in the folder of WRIT_OUTPUTS_DIR; those have to be where they were. Files of jobs are not in a backup: copy objects/ there if you have it. Then start the hub, with the same WRIT_DATABASE_URL, with:";
+
 export function define(command: Command, context: CliContext): void {
   command
     .argument("<file>", "the backup file")
@@ -33,14 +38,15 @@ export function define(command: Command, context: CliContext): void {
         clock: systemClock,
         acceptDamaged,
       });
-      print(context, command, restored, ({ records, seals, recalled, damaged, refused }) =>
+      print(context, command, restored, ({ records, seals, recalled, damaged, refused, unchecked }) =>
         [
           `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} document seals were checked.`,
           ...(damaged.length + refused === 0
             ? []
             : [`Damaged jobs that no worker is given: ${damaged.length + refused}.`]),
           `Jobs that workers held at the time of the backup and that are pending again: ${recalled}.`,
-          "Output and files of jobs are not in a backup. Copy outputs/ and objects/ there if you have them, then start the hub with:",
+          ...unchecked.map((what) => `Not checked: ${neutraliseLine(what)}`),
+          restored.output_in_database ? filesElsewhere : outputsElsewhere,
           `  writ up --home ${neutraliseLine(restored.home)}`,
           "",
         ].join("\n"),

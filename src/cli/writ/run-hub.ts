@@ -2,9 +2,10 @@ import { type Command, InvalidArgumentError } from "commander";
 import { Writ } from "../../client/index.ts";
 import { startHub } from "../../hub/start.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { findHome, homeFlag } from "../connection-settings.ts";
+import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
+import { neutraliseLine } from "../terminal.ts";
 import { greet } from "./greet.ts";
 import { LocalWorker } from "./local-worker.ts";
 import { loginLink } from "./login-link.ts";
@@ -35,22 +36,22 @@ export async function runHub(
 ): Promise<void> {
   const { env, osUser, version, stops } = context;
   const home = findHome(context, command);
-  const hub = await startHub({ home, flags, env, osUser, version, acceptLoss });
-  const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.url }) : undefined;
+  const onNotice = (line: string): void => void context.stderr.write(`writ: ${neutraliseLine(line)}\n`);
+  const hub = await startHub({ home, flags, env, osUser, version, acceptLoss, onNotice });
+  const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.localUrl }) : undefined;
   try {
+    for (const warning of hub.warnings) context.stderr.write(`warning: ${neutraliseLine(warning)}\n`);
     await worker?.start();
     greet(context, {
       url: hub.url,
       grpcPort: hub.grpcPort,
       home,
-      homeFlag: homeFlag(command),
       workerId: worker?.workerId,
       loginUrl: context.stdout.isTTY === true ? await loginUrlOf(home) : undefined,
     });
     await whenAborted(stops.requested);
-    context.stderr.write(
-      "stopping: waiting for running jobs to finish; press Ctrl-C again to stop at once\n",
-    );
+    const waitsFor = withWorker ? "running jobs" : "open calls";
+    context.stderr.write(`stopping: waiting for ${waitsFor} to finish; press Ctrl-C again to stop at once\n`);
   } finally {
     await stopBoth(context, { hub, worker });
   }

@@ -14,6 +14,7 @@ import { print } from "../print.ts";
 import { printRows } from "../print-rows.ts";
 import { listByDefault, parsed } from "../program.ts";
 import type { Column } from "../table.ts";
+import { parseTenant, tenantAllowed } from "../tenant-option.ts";
 import { neutraliseLine } from "../terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
@@ -29,7 +30,7 @@ function defineIssue(command: Command, context: CliContext): void {
   command
     .description("issue a token; its secret is printed only now")
     .addOption(new Option("--role <role>", "what the token may do").choices(roles).makeOptionMandatory())
-    .option("--tenant <id>", "restrict it to this tenant")
+    .option("--tenant <id>", `restrict it to this tenant (${tenantAllowed})`, parseTenant)
     .option("--user <id>", "the user that it identifies")
     .option("--worker <id>", "restrict it to this worker")
     .option(

@@ -3,7 +3,8 @@ import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { findAuthority } from "../../client/find-authority.ts";
 import { enrollWorker, type Writ, WritError } from "../../client/index.ts";
-import { isLoopback } from "../../runtime/hub-address.ts";
+import { hasCode } from "../../core/errors.ts";
+import { isLoopback, listHubAddresses } from "../../runtime/hub-address.ts";
 import { withWrit } from "../connection.ts";
 import { loadConnection } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
@@ -43,13 +44,21 @@ async function addWorker(
   if (existsSync(file))
     throw new WritError("INVALID_ARGUMENT", `--out: ${file} already exists; name another file`);
   const { home, ca } = await loadConnection(context, command);
-  const hubUrls = flags.url ?? (await writ.hubUrls());
+  const hubUrls = addressesIn(flags.url) ?? (await writ.publicUrls());
   const isTls = hubUrls.some((url) => url.startsWith("https:"));
-  const caPem = isTls ? await findAuthority({ caFile: ca, home }) : undefined;
+  // A hub that is called without TLS here has a proxy in front of it, whose certificate our authority has not signed.
+  const isBehindProxy = ca === undefined && (await writ.hubUrls()).every((url) => url.startsWith("http:"));
+  const caPem = isTls && !isBehindProxy ? await findAuthority({ caFile: ca, home }) : undefined;
   const enrolled = await enrollWorker(writ, { name, hubUrls, caPem, file });
   if (hubUrls.some((url) => isLoopback(URL.parse(url)?.hostname ?? ""))) {
     context.stderr.write(
       `note: only this machine can reach ${hubUrls.join(",")}; give the hub's public address with --url\n`,
+    );
+  }
+  const plain = hubUrls.filter((url) => isPlainElsewhere(url));
+  if (plain.length > 0) {
+    context.stderr.write(
+      `note: ${plain.join(",")} would get the token unencrypted; the worker starts only with WRIT_ALLOW_INSECURE=true\n`,
     );
   }
   print(context, command, enrolled, () =>
@@ -59,4 +68,20 @@ async function addWorker(
       "",
     ].join("\n"),
   );
+}
+
+/** What the worker would refuse at its start is refused before it has a token. */
+function addressesIn(given: readonly string[] | undefined): string[] | undefined {
+  if (given === undefined) return undefined;
+  try {
+    return listHubAddresses(given.join(","), { allowInsecure: true });
+  } catch (error) {
+    if (!hasCode(error, "CONFIG_INVALID")) throw error;
+    throw new WritError("INVALID_ARGUMENT", `--url: ${(error as Error).message}`, { advice: "" });
+  }
+}
+
+function isPlainElsewhere(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !isLoopback(hostname);
 }
