@@ -4,6 +4,7 @@ import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { issueToken } from "../support/tokens.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
@@ -89,6 +90,36 @@ browserSuite("the administrators' pages in a browser", () => {
     await other.getByText("Queue depth").waitFor();
     expect(await other.getByLabel("Tenant", { exact: true }).count()).toBe(0);
     await context.close();
+  });
+
+  test("a blocked worker shows who blocked it and why, and nothing that it has never said", async () => {
+    const { page } = admin;
+    const stray = freshName("stray");
+    const { token } = await issueToken(hub, { role: "worker", worker_id: stray });
+    // It has never registered, and its token is used for another worker: that is evidence against it.
+    const body = { worker_id: freshName("other") };
+    expect((await hub.call("POST", "/jobs/claim", { token, body })).status).toBe(403);
+    const stopped = await registerWorker(hub);
+    await hub.must("POST", `/workers/${stopped}/block`, { token: hub.admin });
+    const attention = (id: string) => page.locator(".attention li").filter({ hasText: `${id} is blocked` });
+    await open("/");
+    await expect
+      .poll(() => attention(stray).textContent())
+      .toMatch(/is blocked by the hub \d+s ago: SECURITY_VIOLATION: /);
+    await expect.poll(() => attention(stopped).textContent()).toMatch(/is blocked by root \d+s ago/);
+    await attention(stray).getByRole("link", { name: "Open" }).click();
+    await page.getByText("no: the hub knows only its name").waitFor();
+    const detail = page.locator(".worker-detail");
+    expect(await detail.textContent()).not.toMatch(/Kinds|Types|Version/);
+    expect(await page.getByRole("row", { name: stray, exact: true }).textContent()).toContain(
+      "not registered",
+    );
+    await detail.getByRole("link", { name: "Audit record" }).click();
+    const [, record] = /record=(\d+)$/.exec(page.url())!;
+    const row = page
+      .locator(".trail-row")
+      .filter({ has: page.getByRole("button", { name: `Record ${record}`, exact: true }) });
+    await expect.poll(() => row.textContent()).toContain("SECURITY_VIOLATION");
   });
 
   test("settings say where each value came from, and a secret only that it is set", async () => {

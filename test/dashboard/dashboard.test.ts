@@ -25,6 +25,10 @@ browserSuite("the dashboard in a browser", () => {
   test("a wrong token is refused in words, and the right one opens the jobs", async () => {
     const { page, context } = await visit(admin.browser);
     await page.goto(`${hub.url}/jobs`);
+    const hint = await page.locator("#token-hint").textContent();
+    expect(hint).toContain("writ open makes a link");
+    // A stranger reads it too, and the home can be anywhere.
+    expect(hint).not.toMatch(/\.writ|\//);
     await page.getByLabel("Token").fill("sk_user_wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").waitFor();
@@ -105,6 +109,30 @@ browserSuite("the dashboard in a browser", () => {
     await expect.poll(() => keep.evaluate("document.activeElement.textContent")).toBe("Go back");
     await page.getByRole("button", { name: "Cancel the job" }).click();
     await page.getByText("is stopping it.").waitFor();
+  });
+
+  test("of a job that wrote nothing no range is asked for, in its latest and in earlier attempts", async () => {
+    const { page, context } = await visit(admin.browser);
+    await signIn(page, hub, hub.admin);
+    const refused: string[] = [];
+    page.on("response", (answer) => {
+      if (answer.url().includes("/output/") && !answer.ok()) refused.push(answer.url());
+    });
+    const { id } = await quarantinedJob(hub);
+    for (const attempt of [1, 2]) {
+      await page.goto(`${hub.url}/jobs/${id}?attempt=${attempt}`);
+      await page.getByText("0 bytes, all shown").first().waitFor();
+    }
+    expect(refused).toEqual([]);
+    await context.close();
+  });
+
+  test("an address without a page says so in the page", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/nope`);
+    await page.getByText("There is no such page").waitFor();
+    await page.getByRole("link", { name: "Show the jobs" }).click();
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
   });
 
   test("the signatures of a receipt are checked in the browser, and a wrong one is shown as wrong", async () => {
@@ -258,7 +286,8 @@ browserSuite("the dashboard in a browser", () => {
       if (request.url().endsWith("/jobs/events")) streams += 1;
     });
     await signIn(first, hub, hub.admin);
-    // The page that signed in may have had a stream too; it ended with that page.
+    // The page that signed in may ask for a stream at any moment; it is gone before the one that counts is waited for.
+    await first.goto("about:blank");
     await Promise.all([first.waitForRequest(/\/jobs\/events$/), first.goto(`${hub.url}/jobs`)]);
     await first.getByRole("heading", { name: "Jobs" }).waitFor();
     const before = streams;

@@ -193,6 +193,30 @@ browserSuite("files in a browser", () => {
     await context.close();
   });
 
+  test("a limit that the host could not set is named as such, and nothing is measured against it", async () => {
+    const held = await runningJob(hub, { limits: { cpu: "500m", memory: "100M" } });
+    const why = "no controller";
+    const missing = ["cpu", "memory"].map((part) => ({ part, why }));
+    await hub.must("POST", `/jobs/${held.id}/result`, {
+      token: hub.admin,
+      body: {
+        ...held.fence,
+        result: 1,
+        usage: { cpu_ms: 1, memory_peak_bytes: 2 ** 20 },
+        isolation: { level: "best-effort", applied: [], missing },
+      },
+    });
+    const { page: tab, context } = await visit(browser);
+    await signIn(tab, hub, hub.admin);
+    await tab.goto(`${hub.url}/jobs/${held.id}`);
+    const meters = tab.locator(".meters > div");
+    const text = (name: string) => meters.filter({ hasText: name }).textContent();
+    expect(await text("CPU")).toMatch(/[\d.]+ cores, limit of 0.5 cores not applied$/);
+    expect(await text("Memory")).toBe("Memorypeak 1 MiB, limit of 100 MiB not applied");
+    expect(await tab.getByRole("meter", { name: "CPU" }).count()).toBe(0);
+    await context.close();
+  });
+
   test("nothing that the page did was against its policy", () => {
     expect(violations).toEqual([]);
   });

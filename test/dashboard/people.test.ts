@@ -10,6 +10,7 @@ import {
   submitJob,
 } from "../support/jobs.ts";
 import { runCli } from "../support/run-cli.ts";
+import { issueToken } from "../support/tokens.ts";
 import { hubForAll, tokensOf } from "../support/use-hub.ts";
 import { openBrowser, signIn } from "./browser.ts";
 import { browserSuite } from "./use-browser.ts";
@@ -182,10 +183,50 @@ browserSuite("what people see", () => {
         )
         .toEqual(expected);
     };
+    const tenants = rows.locator(".cell-job .tag");
+    await expect.poll(() => tenants.allTextContents()).toEqual(["globex", "acme", "acme"]);
     await narrow("tenant:globex", [foreign.id]);
+    expect(await tenants.count()).toBe(0);
     await narrow("tenant:acme", [signaled.id, oom.id]);
     await narrow("user:bob", [signaled.id]);
     await narrow("code:oom_killed", [oom.id]);
+    await context.close();
+  });
+
+  test("a row shows the command of its job, cut and made harmless", async () => {
+    const type = freshName("said");
+    const argv = ["sh", "-c", "echo \u202egnp.exe", "x".repeat(300)];
+    await submitJob(hub, { token: tokens.alice, type, run: { kind: "exec", argv } });
+    const { page, context } = await enter(tokens.alice, `/jobs?type=${type}`);
+    const command = page.locator(".row-window .job-row .command");
+    const text = (await command.textContent())!;
+    expect(text).toMatch(/^sh -c 'echo U\+202Egnp\.exe' x+…$/);
+    expect(text.length).toBeLessThan(200);
+    expect(await page.locator(".row-window .job-row .tag").count()).toBe(0);
+    await context.close();
+  });
+
+  test("cancelled jobs are counted and listed apart from failed ones", async () => {
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "initech", user_id: "dora" });
+    const failed = await failedJob(hub, { token, max_attempts: 1 });
+    const cancelled = await submitJob(hub, { token });
+    await hub.must("DELETE", `/jobs/${cancelled.id}`, { token });
+    const { page, context } = await enter(token, "/");
+    const count = (state: string) => page.locator(`.state-counts a[href="/jobs?state=${state}"] b`);
+    await expect.poll(() => count("failed").textContent()).toBe("1");
+    expect(await count("cancelled").textContent()).toBe("1");
+    await expect.poll(() => page.locator(".causes tr").count()).toBe(1);
+    await count("failed").click();
+    const ids = () =>
+      page
+        .locator(".row-window .job-row")
+        .evaluateAll((all: { dataset: { id: string } }[]) => all.map((row) => row.dataset.id));
+    await expect.poll(ids).toEqual([failed.id]);
+    await expect.poll(() => page.locator(".views a[aria-current] small").textContent()).toBe("1");
+    await page.getByRole("button", { name: "Cancelled 1" }).click();
+    await expect.poll(ids).toEqual([cancelled.id, failed.id]);
+    await page.getByRole("button", { name: "Failed 1" }).click();
+    await expect.poll(ids).toEqual([cancelled.id]);
     await context.close();
   });
 

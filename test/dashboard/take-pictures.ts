@@ -11,6 +11,10 @@ import { stageAdministration, stageQuotas } from "./stage-administration.ts";
 // Takes a picture of each page and state, light, dark and on a phone, into the folder that is given; with `--small` at
 // the size for docs/images, else at twice that, to look at details.
 const [folder = "/tmp/writ-pictures", ...wishes] = process.argv.slice(2);
+if (folder.startsWith("-")) {
+  console.error("usage: npm run pictures -- [FOLDER] [PART OF A NAME] [--small]");
+  process.exit(2);
+}
 const isSmall = wishes.includes("--small");
 const only = wishes.find((wish) => !wish.startsWith("--"));
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));

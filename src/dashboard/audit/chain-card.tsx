@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { AuditCheckView } from "../../contract/audit-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -90,6 +90,8 @@ function sentence({ status, through, last, reason, verdict }: AuditCheckView): s
     return "Each record contains the hash of the one before it, and the hub signs the newest.";
   if (status === "running") return `Checking record ${countText(through)} of ${countText(last)}.`;
   if (verdict === null) return `The check could not be finished: ${reason ?? "the hub does not say why"}.`;
+  if (verdict.ok && (verdict.unchecked ?? []).length > 0)
+    return `${plural(verdict.records, "record")} fit together; not everything could be checked at this hub.`;
   if (verdict.ok) return `All ${plural(verdict.records, "record")} fit together, from the first to the last.`;
   const count = verdict.more
     ? `More than ${plural(verdict.faults.length, "fault")}`
@@ -129,6 +131,12 @@ function Findings({ check, verdict }: { check: AuditCheckView; verdict: Verdict 
         <dd>
           {verdict.signed_through === 0 ? "none yet" : `to record ${countText(verdict.signed_through)}`}
         </dd>
+        {(verdict.unchecked ?? []).map((what) => (
+          <Fragment key={what}>
+            <dt>Not checked</dt>
+            <dd>{what}</dd>
+          </Fragment>
+        ))}
         {ended_at === null || started_at === null ? null : (
           <>
             <dt>Checked</dt>

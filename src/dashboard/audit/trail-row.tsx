@@ -46,9 +46,11 @@ export function TrailRow({ record, isOpen, onToggle }: Props) {
   );
 }
 
-function whoText({ user_id, ip_address, details }: AuditView): string {
+function whoText({ event, user_id, ip_address, details }: AuditView): string {
   const worker = details["worker_id"];
   if (user_id !== null) return user_id;
+  // The worker that the record names is the one that was blocked.
+  if (event === "WORKER_BLOCKED") return "hub";
   if (ip_address !== null) return "unknown";
   return typeof worker === "string" && worker !== "" ? worker : "hub";
 }

@@ -26,7 +26,7 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     WORKER_DEREGISTERED: `Worker ${of("worker_id")} left`,
     WORKER_INACTIVE: `Worker ${of("worker_id")} fell silent`,
     WORKER_TOKEN_ISSUED: `Issued a token to worker ${of("worker_id")}`,
-    WORKER_BLOCKED: `Blocked worker ${of("worker_id")}`,
+    WORKER_BLOCKED: `Blocked worker ${of("worker_id")}: ${of("reason")}`,
     WORKER_UNBLOCKED: `Unblocked worker ${of("worker_id")}`,
     WORKER_DRAINED: `Drained worker ${of("worker_id")}`,
     WORKER_UNDRAINED: `Let worker ${of("worker_id")} work again`,

@@ -8,6 +8,7 @@ import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { workerWords } from "../parts/state.tsx";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 import { showAddWorker } from "./add-worker.tsx";
+import { useBlocks } from "./blocks.tsx";
 import { IsolationNotes, isolationWord } from "./isolation-cell.tsx";
 import { WorkerDetail } from "./worker-detail.tsx";
 import { WorkerRow } from "./worker-row.tsx";
@@ -61,6 +62,7 @@ function Workers({
 }) {
   const place = usePlace();
   const now = useNow();
+  const blocks = useBlocks(workers);
   const words = place.query.get("q") ?? "";
   const status = place.query.get("status");
   const open = place.query.get("open");
@@ -126,7 +128,13 @@ function Workers({
               onDone={onDone}
             />
             {open === worker.id ? (
-              <WorkerDetail worker={worker} now={now} mayAct={mayAct} onDone={onDone} />
+              <WorkerDetail
+                worker={worker}
+                block={blocks.get(worker.id)}
+                now={now}
+                mayAct={mayAct}
+                onDone={onDone}
+              />
             ) : null}
           </Fragment>
         ))}

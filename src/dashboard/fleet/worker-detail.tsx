@@ -1,24 +1,30 @@
 import type { ReactNode } from "react";
+import type { AuditView } from "../../contract/audit-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
+import { isRegistered } from "../hub/workers.ts";
 import { ranText } from "../jobs/row-text.tsx";
 import { ageText, bytesText, countText, plural, shortId } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { StateIcon } from "../parts/state.tsx";
+import { BlockText, blockLink } from "./blocks.tsx";
 import { askToBlock, askToRemove, drain, undrain } from "./worker-acts.tsx";
 
 const jobsShown = 5;
 
 export function WorkerDetail({
   worker,
+  block,
   now,
   mayAct,
   onDone,
 }: {
   worker: WorkerView;
+  /** The record of its block, if it is blocked and the person may see that. */
+  block: AuditView | undefined;
   now: number;
   mayAct: boolean;
   onDone: () => void;
@@ -43,27 +49,31 @@ export function WorkerDetail({
             height={64}
           />
         )}
-        <h3>Since it was registered</h3>
-        <p className="dim">
-          {countText(job_counts.completed)} completed, {countText(job_counts.failed)} failed
-        </p>
+        {isRegistered(worker) ? (
+          <>
+            <h3>Since it was registered</h3>
+            <p className="dim">
+              {countText(job_counts.completed)} completed, {countText(job_counts.failed)} failed
+            </p>
+          </>
+        ) : null}
       </div>
       <div role="cell">
         <h3>About</h3>
         <dl className="facts">
-          <Fact name="Version">{worker.version ?? "not said"}</Fact>
-          <Fact name="Registered">{ageText(now - worker.registered_at)} ago</Fact>
-          <Fact name="Kinds">{worker.kinds?.join(", ") || "exec, handler"}</Fact>
-          <Fact name="Types">{worker.types.join(", ") || "all"}</Fact>
-          <Fact name="Models">
-            {worker.capabilities.map(({ provider, model }) => `${provider} ${model}`).join(", ") || "none"}
-          </Fact>
-          <Fact name="Containers">{worker.containers?.join(", ")}</Fact>
-          <Fact name="Disk free">
-            {metrics.at(-1) === undefined ? undefined : bytesText(metrics.at(-1)!.disk_free_bytes)}
-          </Fact>
-          <Fact name="Isolation">{isolationText(worker)}</Fact>
-          <Fact name="Sandbox">{worker.sandbox_problem ?? undefined}</Fact>
+          {worker.status === "blocked" && block !== undefined ? (
+            <Fact name="Blocked">
+              <BlockText record={block} now={now} />{" "}
+              <a className="underlined" href={blockLink(block)}>
+                Audit record
+              </a>
+            </Fact>
+          ) : null}
+          {isRegistered(worker) ? (
+            <RegisteredFacts worker={worker} now={now} />
+          ) : (
+            <Fact name="Registered">no: the hub knows only its name</Fact>
+          )}
         </dl>
         {mayAct ? (
           <div className="row detail-acts">
@@ -99,6 +109,27 @@ export function WorkerDetail({
         ) : null}
       </div>
     </div>
+  );
+}
+
+/** What the worker said about itself when it registered. */
+function RegisteredFacts({ worker, now }: { worker: WorkerView; now: number }) {
+  const { kinds, types, capabilities, containers, metrics } = worker;
+  const last = metrics.at(-1);
+  return (
+    <>
+      <Fact name="Version">{worker.version ?? "not said"}</Fact>
+      <Fact name="Registered">{ageText(now - worker.registered_at)} ago</Fact>
+      <Fact name="Kinds">{kinds === undefined ? "not said" : kinds.join(", ") || "none"}</Fact>
+      <Fact name="Types">{types.join(", ") || "all"}</Fact>
+      <Fact name="Models">
+        {capabilities.map(({ provider, model }) => `${provider} ${model}`).join(", ") || "none"}
+      </Fact>
+      <Fact name="Containers">{containers?.join(", ")}</Fact>
+      <Fact name="Disk free">{last === undefined ? undefined : bytesText(last.disk_free_bytes)}</Fact>
+      <Fact name="Isolation">{isolationText(worker)}</Fact>
+      <Fact name="Sandbox">{worker.sandbox_problem ?? undefined}</Fact>
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
-import { ageText } from "../parts/format.ts";
+import { isRegistered } from "../hub/workers.ts";
+import { ageText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { Slots } from "../parts/slots.tsx";
@@ -24,6 +25,7 @@ const lateMs = 20_000;
 export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Props) {
   const { id, name, status, tags, cores, ram_gb, location, slots, current_jobs, metrics } = worker;
   const isGone = status === "inactive";
+  const isKnown = isRegistered(worker);
   const last = metrics.at(-1);
   const silentMs = now - worker.last_heartbeat;
   return (
@@ -44,12 +46,16 @@ export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Pro
         ))}
         {tags.length > tagsShown ? <span className="tag">+{tags.length - tagsShown}</span> : null}
         <small className="cut">
-          {cores} cores, {ram_gb} GB · {location === "CLOUD" ? "cloud" : "local"}
+          {isKnown
+            ? `${plural(cores, "core")}, ${ram_gb} GB · ${location === "CLOUD" ? "cloud" : "local"}`
+            : "not registered"}
         </small>
       </span>
       <span role="cell">
         <Slots total={slots} busy={current_jobs} isGone={isGone} />
-        <small>{isGone ? `${slots} slots, unknown` : `${current_jobs} of ${slots} busy`}</small>
+        <small>
+          {isGone ? `${plural(slots, "slot")}, unknown` : isKnown ? `${current_jobs} of ${slots} busy` : "–"}
+        </small>
       </span>
       <span className="sparks" role="cell">
         {last === undefined || isGone ? (
@@ -87,8 +93,8 @@ export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Pro
       <span className="row sandbox" role="cell">
         <IsolationCell worker={worker} />
       </span>
-      <span className={isGone || silentMs > lateMs ? "num strong late" : "num dim"} role="cell">
-        {ageText(silentMs)}
+      <span className={isGone || (isKnown && silentMs > lateMs) ? "num strong late" : "num dim"} role="cell">
+        {isKnown ? ageText(silentMs) : "–"}
       </span>
       <span className="row acts" role="cell">
         {mayAct ? <RowActs worker={worker} onDone={onDone} /> : null}

@@ -6,7 +6,7 @@ import { useQuery } from "./use-query.ts";
 
 /** How many jobs are in a state; `isMore` where the hub stopped counting. */
 export type Count = { count: number; isMore: boolean };
-export type Counts = Record<JobState, Count>;
+export type Counts = Record<JobState | "cancelled", Count>;
 
 const everyMs = 5_000;
 /** Numbers that change faster cannot be read. */
@@ -26,10 +26,22 @@ async function loadCounts(): Promise<Counts> {
   const entries = await Promise.all(
     jobStates.map(async (state) => [state, await countJobs({ status: [state] })] as const),
   );
-  return Object.fromEntries(entries) as Counts;
+  const counts = Object.fromEntries(entries) as Record<JobState, Count>;
+  return { ...counts, ...(await splitFailed(counts.failed)) };
 }
 
-type Filter = { status?: JobState[]; user_id?: string; since?: number; until?: number };
+/** The hub stores a cancelled job as failed. People who count failures do not mean those, nor do the statistics. */
+async function splitFailed(all: Count): Promise<Pick<Counts, "failed" | "cancelled">> {
+  if (all.count === 0) return { failed: all, cancelled: all };
+  const cancelled = await countJobs({ status: ["failed"], fail_code: "CANCELLED" });
+  // Where the hub stopped counting, the difference says nothing.
+  const failed = cancelled.isMore
+    ? await countJobs({ status: ["failed"], fail_code: "!CANCELLED" })
+    : { count: Math.max(0, all.count - cancelled.count), isMore: all.isMore };
+  return { failed, cancelled };
+}
+
+type Filter = { status?: JobState[]; fail_code?: "CANCELLED" | "!CANCELLED" };
 
 async function countJobs(filter: Filter): Promise<Count> {
   const { header } = await callHub(routes.listJobs, { query: { ...filter, count: true, limit: 1 } });

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { callRoute } from "../../contract/call-route.ts";
 import { routes } from "../../contract/routes.ts";
-import type { identityView } from "../../contract/view-shapes.ts";
+import type { identityView } from "../../contract/trust-view-shapes.ts";
 import { WritError } from "../../core/errors.ts";
 import { Store, useStore } from "./store.ts";
 

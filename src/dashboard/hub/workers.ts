@@ -14,6 +14,11 @@ async function loadWorkers(): Promise<WorkerView[]> {
   return (await callHub(routes.listWorkers, {})).body;
 }
 
+/** A worker that was blocked after it had left, or before it came, is known by its name only. */
+export function isRegistered({ cores }: WorkerView): boolean {
+  return cores > 0;
+}
+
 export function isReachable({ status }: WorkerView): boolean {
   return status === "active" || status === "draining";
 }

@@ -46,11 +46,9 @@ export function AttemptBars({
           <Bar key={attempt.number} attempt={attempt} place={place} now={now} />
         ))}
         <div className="axis" aria-hidden="true">
-          {Array.from({ length: ticks }, (_, index) => (
+          {axisTexts(from, to, job.completed_at === null).map((text, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the marks of a scale have no other identity.
-            <span key={index}>
-              {axisText(from + ((to - from) * index) / (ticks - 1), { isLast: index === ticks - 1, job })}
-            </span>
+            <span key={index}>{text}</span>
           ))}
         </div>
       </div>
@@ -59,15 +57,31 @@ export function AttemptBars({
   );
 }
 
-function axisText(ms: number, { isLast, job }: { isLast: boolean; job: JobView }): string {
-  return isLast && job.completed_at === null ? "now" : momentText(ms);
+/** Below this, moments that are shown to the second would repeat. */
+const clockMs = (ticks - 1) * 2_000;
+
+/** The time of day at each mark; of a short job, when it was submitted and how long after that the others are. */
+export function axisTexts(from: number, to: number, isOpen: boolean): string[] {
+  return Array.from({ length: ticks }, (_, index) => {
+    const afterMs = ((to - from) * index) / (ticks - 1);
+    if (isOpen && index === ticks - 1) return "now";
+    if (index === 0 || to - from >= clockMs) return momentText(from + afterMs);
+    return `+${shortText(afterMs)}`;
+  });
+}
+
+/** Finer than `durationText`, whose tenths of a second can be the same for two marks. */
+function shortText(ms: number): string {
+  if (ms >= 1_000) return `${(ms / 1_000).toFixed(1)}s`;
+  return ms < 10 ? `${Number(ms.toFixed(1))}ms` : `${Math.round(ms)}ms`;
 }
 
 function Bar({ attempt, place, now }: { attempt: Attempt; place: (ts: number) => number; now: number }) {
-  const { number, workerId, waitedFrom, claimedAt, endedAt, outcome, code } = attempt;
+  const { number, workerId, waitedFrom, claimedAt, startedAt, endedAt, outcome, code } = attempt;
   const end = endedAt ?? now;
-  const ran = durationText(end - claimedAt);
-  const text = endedAt === null ? `waited ${durationText(claimedAt - waitedFrom)}, running` : ran;
+  const waited = durationText(claimedAt - waitedFrom);
+  const ran = durationText(end - startedAt);
+  const text = endedAt === null ? `waited ${waited}, running` : `ran ${ran}`;
   return (
     <div className="line">
       <span className="state cut" data-state={outcome}>
@@ -76,19 +90,22 @@ function Bar({ attempt, place, now }: { attempt: Attempt; place: (ts: number) =>
           {number} · {workerId}
         </span>
       </span>
-      <span
-        className="track"
-        role="img"
-        aria-label={`Attempt ${number}: waited ${durationText(claimedAt - waitedFrom)}, ran ${ran}`}
-      >
+      <span className="track" role="img" aria-label={`Attempt ${number}: waited ${waited}, ran ${ran}`}>
         <i
           className="waiting"
           style={{ left: `${place(waitedFrom)}%`, width: `${place(claimedAt) - place(waitedFrom)}%` }}
         />
+        {startedAt > claimedAt ? (
+          <i
+            className="handed"
+            data-state="assigned"
+            style={{ left: `${place(claimedAt)}%`, width: `${place(startedAt) - place(claimedAt)}%` }}
+          />
+        ) : null}
         <i
           className={endedAt === null ? "live" : undefined}
           data-state={outcome}
-          style={{ left: `${place(claimedAt)}%`, width: `${place(end) - place(claimedAt)}%` }}
+          style={{ left: `${place(startedAt)}%`, width: `${place(end) - place(startedAt)}%` }}
         />
       </span>
       <span className="cut dim">

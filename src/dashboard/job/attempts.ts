@@ -7,6 +7,8 @@ export type Attempt = {
   /** When it began to wait for this attempt. */
   waitedFrom: number;
   claimedAt: number;
+  /** As the worker reported it, or else when it was claimed: the hub counts the run time from there too. */
+  startedAt: number;
   /** Null while it runs. */
   endedAt: number | null;
   outcome: JobState;
@@ -25,10 +27,13 @@ export function attemptsOf(job: JobView, events: readonly EventView[]): Attempt[
         workerId: String(details["worker_id"] ?? ""),
         waitedFrom,
         claimedAt: ts,
+        startedAt: ts,
         endedAt: null,
         outcome: "running",
         code: null,
       });
+    } else if (event === "JOB_STARTED" && open !== undefined && open.endedAt === null) {
+      open.startedAt = ts;
     } else if (open !== undefined && open.endedAt === null && endings.has(event)) {
       const failure = job.fail_history.find(({ attempt }) => attempt === open.number);
       open.endedAt = ts;

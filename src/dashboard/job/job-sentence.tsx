@@ -127,8 +127,8 @@ function completedSentence(job: JobView): Sentence {
   const ms = job.execution_time_ms;
   const tries = job.attempts > 1 ? ` It needed ${plural(job.attempts, "attempt")}.` : "";
   return {
-    lead: ms === null ? "Completed." : `Completed in ${durationText(ms)}`,
-    rest: ms === null ? "" : `on ${job.worker_id}.`,
+    lead: "Completed.",
+    rest: ms === null ? "" : `It ran ${durationText(ms)} on ${job.worker_id}.`,
     aside: `${job.exit_code === null ? "" : `Exit code ${job.exit_code}.`}${tries}`,
   };
 }

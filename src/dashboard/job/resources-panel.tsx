@@ -19,6 +19,7 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
     rates: isLive ? rates : null,
     // Its worker may set limits of its own; only those that were asked for are known here.
     limits: { ...resolveLimits((limits ?? {}) as LimitsText), pidsMax: limits?.pids ?? null },
+    unapplied: (job.isolation?.missing ?? []).map(({ part }) => part),
     isProcess: usage !== null || limits !== null,
   };
   const meters = [cpuMeter(used), memoryMeter(used), diskMeter(used), processesMeter(used)];
@@ -35,7 +36,7 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
         {meters.map((meter) => (meter === null ? null : <Meter key={meter.name} {...meter} />))}
         {ran === null ? null : (
           <Meter
-            name="Time"
+            name="Run time"
             isPlain
             used={ran}
             max={job.timeout_sec === 0 ? null : job.max_runtime_ms}
@@ -52,60 +53,78 @@ type Used = {
   ranMs: number | null;
   rates: ReturnType<typeof useRates>;
   limits: ReturnType<typeof resolveLimits>;
+  /** Limits that the worker's host could not set. */
+  unapplied: readonly string[];
   isProcess: boolean;
 };
 
-function cpuMeter({ usage, ranMs, rates, limits }: Used): MeterProps | null {
-  const max = limits.cpuMillis === null ? null : limits.cpuMillis / 1000;
+/** `of` and `besides` are behind what was used; `alone` is the text if nothing is known of that. */
+type Limit = { max: number | null; of: string; besides: string; alone: string | null };
+
+/** A limit that did not hold is named, and not measured against. */
+function limitOf(value: number | null, text: (value: number) => string, isApplied: boolean): Limit {
+  if (value === null) return { max: null, of: "", besides: "", alone: null };
+  const said = text(value);
+  if (isApplied) return { max: value, of: ` of ${said}`, besides: "", alone: `up to ${said}` };
+  const lost = `limit of ${said} not applied`;
+  return { max: null, of: "", besides: `, ${lost}`, alone: lost };
+}
+
+function cpuMeter({ usage, ranMs, rates, limits, unapplied }: Used): MeterProps | null {
+  const { cpuMillis } = limits;
+  const limit = limitOf(
+    cpuMillis === null ? null : cpuMillis / 1000,
+    (cores) => (cores === 1 ? "1 core" : `${cores} cores`),
+    !unapplied.includes("cpu"),
+  );
   const average =
     usage?.cpu_ms === undefined || ranMs === null || ranMs === 0 ? undefined : usage.cpu_ms / ranMs;
   const cores = rates?.cores ?? average;
-  if (cores === undefined) return unmeasured("CPU", usage, max === null ? null : `${max} cores`);
-  const text = `${cores.toFixed(2)} ${max === null ? "cores" : `of ${max} cores`}`;
-  return { name: "CPU", used: cores, max, text };
+  if (cores === undefined) return unmeasured("CPU", usage, limit);
+  const text = `${cores.toFixed(2)}${limit.of || " cores"}${limit.besides}`;
+  return { name: "CPU", used: cores, max: limit.max, text };
 }
 
-function memoryMeter({ usage, limits }: Used): MeterProps | null {
-  const { memoryBytes: max } = limits;
-  const of = max === null ? "" : ` of ${bytesText(max)}`;
+function memoryMeter({ usage, limits, unapplied }: Used): MeterProps | null {
+  const limit = limitOf(limits.memoryBytes, bytesText, !unapplied.includes("memory"));
+  const { max, of, besides } = limit;
   const { memory_bytes: now, memory_peak_bytes: peak, oom: isFull = false } = usage ?? {};
   if (now !== undefined && !isFull) {
     const most = peak === undefined ? "" : `, peak ${bytesText(peak)}`;
-    return { name: "Memory", used: now, max, peak, text: `${bytesText(now)}${of}${most}` };
+    return { name: "Memory", used: now, max, peak, text: `${bytesText(now)}${of}${most}${besides}` };
   }
-  if (peak === undefined) return unmeasured("Memory", usage, max === null ? null : bytesText(max));
-  return { name: "Memory", used: peak, max, isFull, text: `peak ${bytesText(peak)}${of}` };
+  if (peak === undefined) return unmeasured("Memory", usage, limit);
+  return { name: "Memory", used: peak, max, isFull, text: `peak ${bytesText(peak)}${of}${besides}` };
 }
 
 /** Reading and writing are limited each by itself, so the faster of the two is nearer to the limit. */
-function diskMeter({ usage, rates, limits, isProcess }: Used): MeterProps | null {
-  const { ioBytesPerSec: max } = limits;
+function diskMeter({ usage, rates, limits, unapplied, isProcess }: Used): MeterProps | null {
+  const limit = limitOf(limits.ioBytesPerSec, (bytes) => `${bytesText(bytes)}/s`, !unapplied.includes("io"));
+  const { max, of, besides } = limit;
   const { io_read_bytes: read, io_write_bytes: written } = usage ?? {};
   if (read === undefined || written === undefined) {
-    return isProcess ? unmeasured("Disk", usage, max === null ? null : `${bytesText(max)}/s`) : null;
+    return isProcess ? unmeasured("Disk", usage, limit) : null;
   }
   const total = `${bytesText(read)} read, ${bytesText(written)} written`;
-  if (rates === null) return { name: "Disk", used: undefined, max, text: total };
+  if (rates === null) return { name: "Disk", used: undefined, max, text: `${total}${besides}` };
   const rate = Math.max(rates.readBytesPerSec, rates.writeBytesPerSec);
-  const of = max === null ? "" : ` of ${bytesText(max)}/s`;
-  return { name: "Disk", used: rate, max, text: `${bytesText(Math.round(rate))}/s${of}` };
+  return { name: "Disk", used: rate, max, text: `${bytesText(Math.round(rate))}/s${of}${besides}` };
 }
 
-function processesMeter({ usage, limits, isProcess }: Used): MeterProps | null {
+function processesMeter({ usage, limits, unapplied, isProcess }: Used): MeterProps | null {
   if (!isProcess) return null;
-  const { pidsMax: max } = limits;
-  const of = max === null ? "" : ` of ${countText(max)}`;
+  const limit = limitOf(limits.pidsMax, countText, !unapplied.includes("pids"));
+  const { max, of, besides } = limit;
   const { pids, pids_peak: peak } = usage ?? {};
   if (pids !== undefined)
-    return { name: "Processes", used: pids, max, peak, text: `${countText(pids)}${of}` };
-  if (peak === undefined) return unmeasured("Processes", usage, max === null ? null : countText(max));
-  return { name: "Processes", used: peak, max, text: `at most ${countText(peak)}${of}` };
+    return { name: "Processes", used: pids, max, peak, text: `${countText(pids)}${of}${besides}` };
+  if (peak === undefined) return unmeasured("Processes", usage, limit);
+  return { name: "Processes", used: peak, max, text: `at most ${countText(peak)}${of}${besides}` };
 }
 
 /** Before the first report only the limit is known; after it, what is missing is what the worker's host does not count. */
-function unmeasured(name: string, usage: JobView["usage"], limit: string | null): MeterProps | null {
-  if (usage === null && limit === null) return null;
-  const upTo = limit === null ? null : `up to ${limit}`;
-  const text = usage === null ? upTo : ["not measured", upTo].filter((part) => part !== null).join(", ");
+function unmeasured(name: string, usage: JobView["usage"], { alone }: Limit): MeterProps | null {
+  if (usage === null && alone === null) return null;
+  const text = usage === null ? alone : ["not measured", alone].filter((part) => part !== null).join(", ");
   return { name, used: undefined, max: null, text: text ?? "" };
 }

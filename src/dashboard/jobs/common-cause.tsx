@@ -1,13 +1,14 @@
 import type { JobSummary } from "../../contract/view-shapes.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
+import { foundAs } from "./job-filter.ts";
 
 /** Fewer than this are seen at a glance. */
 const rowsMin = 3;
 
 /** When most of the shown failures are of one kind, that is the thing to know. */
 export function CommonCause({ rows }: { rows: readonly JobSummary[] }) {
-  const failed = rows.filter(({ status }) => status === "failed" || status === "quarantined");
+  const failed = rows.filter((row) => ["failed", "quarantined"].includes(foundAs(row)));
   const groups = Map.groupBy(
     failed,
     ({ type, fail_detail, fail_code }) => `${type} ${fail_detail ?? fail_code}`,

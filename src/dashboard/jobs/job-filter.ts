@@ -41,16 +41,39 @@ export function readFilter(query: URLSearchParams): JobFilter {
   return filter;
 }
 
-export function statesOf({ state }: JobFilter): JobState[] {
+/** The states that the list is filtered by. The hub stores a cancelled job as failed; people do not call it that. */
+export const foundStates = [...jobStates, "cancelled"] as const;
+export type FoundState = (typeof foundStates)[number];
+
+export function foundAs({ status, fail_code }: { status: JobState; fail_code?: string | null }): FoundState {
+  return status === "failed" && fail_code === "CANCELLED" ? "cancelled" : status;
+}
+
+/**
+ * Cancelled jobs are found alone or together with failed ones: the hub filters by one code for all states. Beside other
+ * states they are left out.
+ */
+export function statesOf({ state }: JobFilter): FoundState[] {
   const named = (state ?? "").split(",").map((name) => (name === "dead" ? "quarantined" : name));
-  return jobStates.filter((known) => named.includes(known));
+  const found = foundStates.filter((known) => named.includes(known));
+  const isMixed = found.length > 1 && !found.includes("failed");
+  return isMixed ? found.filter((known) => known !== "cancelled") : found;
+}
+
+/** The states as the hub knows them, and the code that tells cancelled from failed. */
+function statusFilter(states: readonly FoundState[]): Pick<ListFilter, "status" | "fail_code"> {
+  if (states.length === 0) return {};
+  const status = jobStates.filter(
+    (known) => states.includes(known) || (known === "failed" && states.includes("cancelled")),
+  );
+  if (!states.includes("cancelled"))
+    return states.includes("failed") ? { status, fail_code: "!CANCELLED" } : { status };
+  return states.includes("failed") ? { status } : { status, fail_code: "CANCELLED" };
 }
 
 /** The same filter as the hub reads it. Relative times count from now. */
 export function hubFilter(filter: JobFilter, nowMs: number): ListFilter {
-  const states = statesOf(filter);
-  const query: ListFilter = {};
-  if (states.length > 0) query.status = states;
+  const query: ListFilter = statusFilter(statesOf(filter));
   if (filter.type !== undefined) query.type = filter.type;
   if (filter.worker !== undefined) query.worker_id = filter.worker;
   if (filter.user !== undefined) query.user_id = filter.user;
@@ -102,7 +125,7 @@ function isFilterName(name: string): name is FilterName {
 /** Whether a new job could be in the list, as far as its event tells. Text can only be judged by the hub. */
 export function couldShow(filter: JobFilter, event: LiveEvent): boolean {
   const states = statesOf(filter);
-  if (states.length > 0 && !states.includes(event.status)) return false;
+  if (states.length > 0 && !states.includes(foundAs(event))) return false;
   if (filter.worker !== undefined && filter.worker !== event.worker_id) return false;
   if (filter.until !== undefined || filter.id !== undefined) return false;
   return filter.type === undefined || isOfType(event.type, filter.type);

@@ -3,7 +3,7 @@ import { useStore } from "../hub/store.ts";
 import { go } from "../shell/router.ts";
 import { GridFoot, GridHead } from "./grid-frame.tsx";
 import { Histogram } from "./histogram.tsx";
-import { type JobFilter, statesOf } from "./job-filter.ts";
+import { foundAs, type JobFilter, statesOf } from "./job-filter.ts";
 import type { JobList } from "./job-list.ts";
 import { JobRow } from "./job-row.tsx";
 import { rememberShown } from "./neighbours.ts";
@@ -25,19 +25,11 @@ const readAheadRows = 40;
 export function JobGrid(props: Props) {
   const { list, selected, maySelect, onSelect } = props;
   const { rows, hasMore, isLoadingMore } = useStore(list.state);
-  const isPointed = useRef(false);
+  const table = useRef<HTMLElement>(null);
   useEffect(() => rememberShown(rows), [rows]);
   const areAllSelected = rows.length > 0 && selected.size > 0 && rows.every(({ id }) => selected.has(id));
   return (
-    <section
-      className="panel table"
-      onPointerEnter={() => {
-        isPointed.current = true;
-      }}
-      onPointerLeave={() => {
-        isPointed.current = false;
-      }}
-    >
+    <section ref={table} className="panel table">
       <Histogram />
       <div
         role="grid"
@@ -50,7 +42,7 @@ export function JobGrid(props: Props) {
           areAllSelected={areAllSelected}
           onSelectAll={() => onSelect(areAllSelected ? new Set() : new Set(rows.map(({ id }) => id)))}
         />
-        <GridRows {...props} isPointed={isPointed} />
+        <GridRows {...props} table={table} />
       </div>
       <GridFoot count={rows.length} hasMore={hasMore} isLoadingMore={isLoadingMore} maySelect={maySelect} />
     </section>
@@ -58,8 +50,8 @@ export function JobGrid(props: Props) {
 }
 
 /** The rows on the screen and a few around them; the others are only height. */
-function GridRows(props: Props & { isPointed: RefObject<boolean> }) {
-  const { list, filter, selected, maySelect, onSelect, isPointed } = props;
+function GridRows(props: Props & { table: RefObject<HTMLElement | null> }) {
+  const { list, filter, selected, maySelect, onSelect, table } = props;
   const { rows, hasMore, changed } = useStore(list.state);
   const body = useRef<HTMLDivElement>(null);
   const { first, last, rowHeight } = useWindow(body, rows.length);
@@ -70,12 +62,13 @@ function GridRows(props: Props & { isPointed: RefObject<boolean> }) {
     onSelect: maySelect ? (id) => select(id, false) : undefined,
     onClear: selected.size > 0 ? () => onSelect(new Set()) : undefined,
   });
-  list.mayInsert = () => scrollY < 80 && !isPointed.current && selected.size === 0 && current < 0;
+  list.mayInsert = () => scrollY < 80 && !isPointedAt(table.current) && selected.size === 0 && current < 0;
   useEffect(() => list.setWindow(first, last), [list, first, last]);
   useEffect(() => {
     if (hasMore && last >= rows.length - readAheadRows) void list.loadMore();
   }, [list, hasMore, last, rows.length]);
   const states = statesOf(filter);
+  const hasTenants = rows.some(({ tenant_id }) => tenant_id !== rows[0]!.tenant_id);
   return (
     <div
       ref={body}
@@ -93,7 +86,8 @@ function GridRows(props: Props & { isPointed: RefObject<boolean> }) {
             isSelected={selected.has(job.id)}
             isCurrent={first + index === current}
             isChanged={changed.has(job.id)}
-            isOutside={states.length > 0 && !states.includes(job.status)}
+            isOutside={states.length > 0 && !states.includes(foundAs(job))}
+            hasTenant={hasTenants}
             maySelect={maySelect}
             onSelect={select}
           />
@@ -101,6 +95,11 @@ function GridRows(props: Props & { isPointed: RefObject<boolean> }) {
       </div>
     </div>
   );
+}
+
+/** Asked and not remembered: nobody is told that the pointer leaves if the row below it has just been taken away. */
+function isPointedAt(element: HTMLElement | null): boolean {
+  return matchMedia("(hover: hover)").matches && element?.matches(":hover") === true;
 }
 
 /** The same function for ever, so that a row is not drawn again because of it. */

@@ -1,10 +1,10 @@
 import { type MouseEvent, memo } from "react";
 import type { JobSummary } from "../../contract/view-shapes.ts";
 import { ageText, shortId, wholeMomentText } from "../parts/format.ts";
-import { PlainText } from "../parts/plain-text.tsx";
+import { PlainText, plainText } from "../parts/plain-text.tsx";
 import { colourOf, StateBadge, shownState, stateWords } from "../parts/state.tsx";
 import { Ticking } from "../parts/ticking.tsx";
-import { previewOf, ranText, waitedText } from "./row-text.tsx";
+import { commandText, previewOf, ranText, waitedText } from "./row-text.tsx";
 
 type Props = {
   job: JobSummary;
@@ -13,15 +13,18 @@ type Props = {
   isCurrent: boolean;
   isChanged: boolean;
   isOutside: boolean;
+  /** Whether the list shows jobs of several tenants. */
+  hasTenant: boolean;
   maySelect: boolean;
   onSelect: (id: string, isRange: boolean) => void;
 };
 
 /** Drawn again only when one of its own properties changes: the clock writes what depends on the time. */
 export const JobRow = memo(function JobRow(props: Props) {
-  const { job, isSelected, isCurrent, isChanged, isOutside, rowIndex } = props;
+  const { job, isSelected, isCurrent, isChanged, isOutside, hasTenant, rowIndex } = props;
   const state = shownState(job);
   const preview = previewOf(job);
+  const command = commandText(job);
   const className = `job-row${isCurrent ? " current" : ""}${isOutside ? " outside" : ""}`;
   return (
     <div
@@ -53,6 +56,16 @@ export const JobRow = memo(function JobRow(props: Props) {
             {job.type}
           </span>
           <span className="id mono">{shortId(job.id)}</span>
+          {hasTenant ? (
+            <span className="tag cut" dir="auto">
+              {job.tenant_id}
+            </span>
+          ) : null}
+          {command === null ? null : (
+            <span className="command mono cut" title={plainText(command)}>
+              <PlainText text={command} />
+            </span>
+          )}
         </a>
       </span>
       <span className="cell-worker cut dim" role="gridcell">

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState } from "react";
-import { jobStates } from "../../core/job.ts";
 import { type Counts, countLabel, sumCounts, useCounts } from "../hub/counts.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
@@ -7,7 +6,7 @@ import { plural } from "../parts/format.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
-import { StateIcon, stateWords } from "../parts/state.tsx";
+import { colourOf, StateIcon, stateWords } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 import { AllMatching } from "./all-matching.tsx";
@@ -15,7 +14,14 @@ import { BulkBar } from "./bulk-bar.tsx";
 import { CommonCause } from "./common-cause.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { filterText } from "./filter-text.ts";
-import { filterLabels, type JobFilter, readFilter, statesOf } from "./job-filter.ts";
+import {
+  type FoundState,
+  filterLabels,
+  foundStates,
+  type JobFilter,
+  readFilter,
+  statesOf,
+} from "./job-filter.ts";
 import { JobGrid } from "./job-grid.tsx";
 import { JobList } from "./job-list.ts";
 import { ViewTabs } from "./view-tabs.tsx";
@@ -79,14 +85,14 @@ function Facets({ filter, counts, list }: { filter: JobFilter; counts: Counts | 
   if (counts !== undefined && sumCounts(counts).count === 0) return null;
   return (
     <div className="facets" role="group" aria-label="States">
-      {jobStates.map((state) => {
+      {foundStates.map((state) => {
         const isOn = chosen.includes(state);
-        const next = isOn ? chosen.filter((other) => other !== state) : [...chosen, state];
+        const next = isOn ? chosen.filter((other) => other !== state) : withState(chosen, state);
         return (
           <button
             type="button"
             key={state}
-            data-state={state}
+            data-state={colourOf(state)}
             aria-pressed={isOn}
             onClick={() => go(withQuery(place, { state: next.join(",") }))}
           >
@@ -111,6 +117,13 @@ function Facets({ filter, counts, list }: { filter: JobFilter; counts: Counts | 
       ) : null}
     </div>
   );
+}
+
+/** Cancelled jobs are shown alone or with failed ones, so one choice ends the other. */
+function withState(chosen: FoundState[], state: FoundState): FoundState[] {
+  const next = [...chosen, state];
+  if (next.includes("failed")) return next;
+  return state === "cancelled" ? [state] : next.filter((other) => other !== "cancelled");
 }
 
 function ListBody({

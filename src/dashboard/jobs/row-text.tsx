@@ -34,14 +34,18 @@ export function ranMs(
 type Preview = { text: ReactNode; isCode: boolean };
 
 const previewCharsMax = 160;
+const commandCharsMax = 160;
+/** What a cut leaves of a character that is two units long. */
+const halfCharacter = /[\ud800-\udbff]$/;
 
 /** The result, the reason, or what it does now, in one line. */
 export function previewOf(job: JobSummary): Preview {
   if (job.status === "completed") return resultPreview(job);
   if (job.status === "failed" || job.status === "quarantined") return words(failureText(job));
   if (job.status === "pending") return words(<Pending job={job} />);
-  if (job.progress_detail !== null) return words(job.progress_detail);
-  return { text: commandText(job), isCode: true };
+  if (job.progress_detail !== null || job.params === null || job.params === undefined)
+    return words(job.progress_detail ?? "");
+  return { text: JSON.stringify(job.params).slice(0, previewCharsMax), isCode: true };
 }
 
 function resultPreview(job: JobSummary): Preview {
@@ -52,7 +56,8 @@ function resultPreview(job: JobSummary): Preview {
 
 function failureText(job: JobSummary): ReactNode {
   const reason = job.last_failure?.reason ?? job.fail_reason ?? "";
-  if (job.fail_code === "CANCELLED") return reason || "Cancelled";
+  // The state says so already, unless there is more to it.
+  if (job.fail_code === "CANCELLED") return reason === "cancelled" ? "" : reason;
   const code = job.fail_detail ?? job.fail_code ?? "";
   return (
     <>
@@ -79,9 +84,13 @@ function Pending({ job }: { job: JobSummary }): ReactNode {
   return "Waits for a worker";
 }
 
-function commandText(job: Pick<JobSummary, "command" | "run">): string {
-  if (job.command !== null && job.command !== undefined) return joinWords(job.command);
-  return job.run === null ? "" : `${job.run.kind}`;
+/** The command with its quotes, as far as a row has room for it; null for a job without one. */
+export function commandText({ command }: Pick<JobSummary, "command">): string | null {
+  if (command === null || command === undefined) return null;
+  const text = joinWords(command);
+  return text.length <= commandCharsMax
+    ? text
+    : `${text.slice(0, commandCharsMax).replace(halfCharacter, "")}…`;
 }
 
 function words(text: ReactNode): Preview {

@@ -80,7 +80,8 @@ function LoginForm({ why }: { why: unknown }) {
         </div>
         {problem === null ? (
           <p id="token-hint" className="dimmer hint">
-            On the hub’s machine: <span className="mono">cat .writ/admin.token</span>
+            On the hub’s machine, <span className="mono">writ open</span> makes a link that signs you in. The
+            administrator’s token is in <span className="mono">admin.token</span> in the hub’s home.
           </p>
         ) : (
           <p id="token-hint" className="problem hint" role="alert">

@@ -7,7 +7,7 @@ import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useStore } from "../hub/store.ts";
 import { useQuery } from "../hub/use-query.ts";
-import { bytesText, countText } from "../parts/format.ts";
+import { bytesText, countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
@@ -183,11 +183,13 @@ type StreamProps = {
 };
 
 function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
-  const size = job.output[stream];
+  const isLatest = attempt === job.attempt && job.output.removed !== true;
+  const size = isLatest ? job.output[stream] : null;
+  const isEmpty = !isLive && size === 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the size is where reading begins, and then grows by itself.
   const source = useMemo(
     () => new OutputSource({ jobId: job.id, stream, attempt, size, isLive }),
-    [job.id, stream, attempt, isLive],
+    [job.id, stream, attempt, isLive, isEmpty],
   );
   useEffect(() => {
     source.start();
@@ -233,7 +235,7 @@ function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
 
 function heldText({ buffer, size }: { buffer: { start: number; end: number }; size: number }): string {
   const { start, end } = buffer;
-  if (start === 0 && end >= size) return `${countText(end)} bytes, all shown`;
+  if (start === 0 && end >= size) return `${plural(end, "byte")}, all shown`;
   return `bytes ${countText(start)} to ${countText(end)} of ${bytesText(size)}`;
 }
 

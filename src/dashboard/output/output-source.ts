@@ -20,7 +20,14 @@ type OutputState = {
   prepended: number;
 };
 
-type Wanted = { jobId: string; stream: OutputStream; attempt: number; size: number; isLive: boolean };
+type Wanted = {
+  jobId: string;
+  stream: OutputStream;
+  attempt: number;
+  /** Null for an earlier attempt: only the hub knows how much it wrote. */
+  size: number | null;
+  isLive: boolean;
+};
 
 /** Reads one stream of one attempt: its end first, then what is written, and older parts when they are wanted. */
 export class OutputSource {
@@ -33,10 +40,10 @@ export class OutputSource {
 
   constructor(wanted: Wanted) {
     this.#wanted = wanted;
-    const start = wanted.isLive ? Math.max(0, wanted.size - readBytes) : 0;
+    const size = wanted.isLive ? (wanted.size ?? 0) : 0;
     this.state = new Store<OutputState>({
-      buffer: new OutputBuffer(start),
-      size: wanted.isLive ? wanted.size : 0,
+      buffer: new OutputBuffer(Math.max(0, size - readBytes)),
+      size,
       isLive: wanted.isLive,
       problem: null,
       version: 0,
@@ -97,10 +104,10 @@ export class OutputSource {
     }
   }
 
-  /** The hub says where the end begins: the size of an earlier attempt is not known here. */
+  /** The hub says where the end begins. */
   async #readEnd(): Promise<void> {
     try {
-      const response = await this.#open({}, { Range: `bytes=-${readBytes}` });
+      const response = await this.#openEnd();
       const [, from, size] =
         /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
       const buffer = new OutputBuffer(Number(from ?? 0));
@@ -110,6 +117,18 @@ export class OutputSource {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** A range of nothing is refused, and the browser reports that as an error: it is not asked for. */
+  async #openEnd(): Promise<Response> {
+    const { size } = this.#wanted;
+    if (size === 0) return new Response(new Uint8Array(0));
+    if (size === null) {
+      const whole = await this.#open({});
+      if (Number(whole.headers.get("content-length")) <= readBytes) return whole;
+      await whole.body?.cancel();
+    }
+    return this.#open({}, { Range: `bytes=-${readBytes}` });
   }
 
   /** Stays open until the attempt has ended. A stream that is cut is taken up where it was left. */
@@ -161,8 +180,6 @@ export class OutputSource {
     });
     const response = await fetch(path, { headers, cache: "no-store", signal: this.#abort.signal });
     if (response.ok) return response;
-    // There is no range of an empty stream.
-    if (response.status === 416) return new Response(new Uint8Array(0));
     const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
     throw new Error(body?.error?.message ?? `the hub answered with status ${response.status}`);
   }

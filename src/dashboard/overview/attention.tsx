@@ -1,8 +1,10 @@
 import { type ReactNode, useState } from "react";
+import type { AuditView } from "../../contract/audit-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import type { WorkerView } from "../../contract/view-shapes.ts";
 import { rotationDueMs } from "../../core/key-times.ts";
 import { certsDue, readCerts } from "../access/certs.ts";
+import { BlockText, useBlocks } from "../fleet/blocks.tsx";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
@@ -41,12 +43,13 @@ export function Attention({
   const [isWhole, setWhole] = useState(false);
   const isLocked = useLockdown()?.locked === true;
   const waiting = useLongWaits();
+  const blocks = useBlocks(workers);
   const keys = useKeysDue(may.administerHub);
   const certs = useCertsDue(may.administer);
   const alerts = useAlertChannels(may.administerHub);
   const items = [
     ...deadLetters(counts),
-    ...workers.flatMap((worker) => workerItems(worker, { now, isLocked })),
+    ...workers.flatMap((worker) => workerItems(worker, { now, isLocked, block: blocks.get(worker.id) })),
     ...longWaits(waiting),
     ...keys,
     ...certs,
@@ -109,7 +112,10 @@ function deadLetters(counts: Counts | undefined): Item[] {
   ];
 }
 
-function workerItems(worker: WorkerView, { now, isLocked }: { now: number; isLocked: boolean }): Item[] {
+function workerItems(
+  worker: WorkerView,
+  { now, isLocked, block }: { now: number; isLocked: boolean; block: AuditView | undefined },
+): Item[] {
   const { id, status, sandbox_problem } = worker;
   const open = { label: "Open", href: `/fleet?open=${encodeURIComponent(id)}` };
   const name = <b className="strong">{id}</b>;
@@ -132,13 +138,21 @@ function workerItems(worker: WorkerView, { now, isLocked }: { now: number; isLoc
         <>
           {name} is silent for {durationText(now - worker.last_heartbeat)}
         </>,
-        "its jobs went back to the queue",
+        "it gets no jobs until it reports; a job that it held went back to the queue",
       ),
     );
   }
   if (status === "blocked")
     items.push(
-      of("blocked", "block", "failed", <>{name} is blocked</>, "it gets no jobs until somebody unblocks it"),
+      of(
+        "blocked",
+        "block",
+        "failed",
+        <>
+          {name} is blocked {block === undefined ? null : <BlockText record={block} now={now} />}
+        </>,
+        "it gets no jobs until somebody unblocks it",
+      ),
     );
   const { isolation } = worker;
   if (sandbox_problem)

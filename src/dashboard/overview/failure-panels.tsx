@@ -18,9 +18,9 @@ export function CausesPanel({ statistics }: { statistics: StatisticsView }) {
     <section className="panel">
       <header>
         <h2>Failures by cause</h2>
-        <span className="grow" />
+        <span className="grow">{countText(totals.failed)} in this time</span>
         <a className="button quiet small" href={jobsPath("state=failed,quarantined", statistics.tenant_id)}>
-          All {countText(totals.failed)}
+          All failures
         </a>
       </header>
       {causes.length === 0 ? (
@@ -73,8 +73,11 @@ export function RecentFailures() {
   const { data } = useQuery(
     "recent failures",
     async () =>
-      (await callHub(routes.listJobs, { query: { status: ["failed", "quarantined"], limit: shownMax } }))
-        .body,
+      (
+        await callHub(routes.listJobs, {
+          query: { status: ["failed", "quarantined"], fail_code: "!CANCELLED", limit: shownMax },
+        })
+      ).body,
     {
       everyMs: 10_000,
       when: ({ events }) =>

@@ -1,6 +1,6 @@
-import { jobStates } from "../../core/job.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
-import { StateIcon, stateWords } from "../parts/state.tsx";
+import { foundStates } from "../jobs/job-filter.ts";
+import { colourOf, StateIcon, stateWords } from "../parts/state.tsx";
 
 /** How many jobs are in each state, for those who see no statistics. */
 export function StatePanel({ counts }: { counts: Counts | undefined }) {
@@ -10,9 +10,9 @@ export function StatePanel({ counts }: { counts: Counts | undefined }) {
         <h2>Your jobs</h2>
       </header>
       <div className="state-counts">
-        {jobStates.map((state) => (
+        {foundStates.map((state) => (
           <a key={state} href={`/jobs?state=${state}`}>
-            <span className="state" data-state={state}>
+            <span className="state" data-state={colourOf(state)}>
               <StateIcon state={state} />
               {stateWords[state]}
             </span>

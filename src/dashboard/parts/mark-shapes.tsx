@@ -2,6 +2,16 @@
 export function MarkShapes() {
   return (
     <>
+      <StateShapes />
+      <SealShapes />
+      <SeverityShapes />
+    </>
+  );
+}
+
+function StateShapes() {
+  return (
+    <>
       <symbol id="state-pending" viewBox="0 0 16 16">
         <circle
           cx="8"
@@ -52,6 +62,13 @@ export function MarkShapes() {
         <circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" strokeWidth="1.8" />
         <path d="m4 12 8-8" stroke="currentColor" strokeWidth="1.8" />
       </symbol>
+    </>
+  );
+}
+
+function SealShapes() {
+  return (
+    <>
       <symbol id="seal" viewBox="0 0 24 24">
         <path
           fill="currentColor"
@@ -89,6 +106,13 @@ export function MarkShapes() {
           strokeLinejoin="round"
         />
       </symbol>
+    </>
+  );
+}
+
+function SeverityShapes() {
+  return (
+    <>
       <symbol id="severity-low" viewBox="0 0 16 16">
         <rect x="1.5" y="10" width="3" height="4" rx=".8" />
         <rect x="6.5" y="6.5" width="3" height="7.5" rx=".8" opacity=".22" />

@@ -22,6 +22,14 @@ test("L-02: characters that turn, hide or break text are shown by their number",
   for (const character of harmful) expect(plainText(`a${character}b`)).toMatch(/^a\[U\+[0-9A-F]{4}\]b$/);
 });
 
+test("a joiner is shown by its number, except between two emoji, where it makes one of them", () => {
+  for (const emoji of ["👨\u200d👩\u200d👧", "🏳\ufe0f\u200d🌈", "👩🏽\u200d🚀"])
+    expect(plainText(emoji)).toBe(emoji);
+  expect(plainText("pay\u200dpal")).toBe("pay[U+200D]pal");
+  expect(plainText("👨\u200dx")).toBe("👨[U+200D]x");
+  expect(plainText("👨\u200d\u200d👩")).toBe("👨[U+200D][U+200D]👩");
+});
+
 test("L-02: the component shows the same in boxes, and leaves every other text alone", () => {
   const html = renderToStaticMarkup(createElement(PlainText, { text: "invoice\u202egnp.exe" }));
   expect(html).toBe('<bdi>invoice<span class="control-text">U+202E</span>gnp.exe</bdi>');

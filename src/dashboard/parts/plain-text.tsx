@@ -1,8 +1,9 @@
 /**
  * Characters that have no shape of their own, or turn the direction of what follows them: controls, formats, separators
- * of lines and paragraphs, and halves of a character.
+ * of lines and paragraphs, and halves of a character. A joiner between two emoji is none of these: it makes one of them.
  */
-const hidden = /([\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}])/u;
+const hidden =
+  /((?!(?<=\p{Extended_Pictographic}[\u{fe0f}\u{1f3fb}-\u{1f3ff}]?)\u{200d}\p{Extended_Pictographic})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}])/u;
 
 /** Text that somebody else wrote, as it is: what would be invisible or turn the text around is shown by its number. */
 export function PlainText({ text }: { text: string }) {

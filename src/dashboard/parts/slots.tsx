@@ -1,8 +1,10 @@
+import { plural } from "./format.ts";
+
 const drawnMax = 32;
 
 /** The slots of a worker, one box each. */
 export function Slots({ total, busy, isGone }: { total: number; busy: number; isGone: boolean }) {
-  const label = isGone ? `${total} slots, unknown` : `${busy} of ${total} slots in use`;
+  const label = isGone ? `${plural(total, "slot")}, unknown` : `${busy} of ${plural(total, "slot")} in use`;
   const drawn = Math.min(total, drawnMax);
   const filled = Math.round((busy / Math.max(1, total)) * drawn);
   return (

@@ -81,12 +81,17 @@ function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
     if (match !== null) return pages[pattern](decodeURIComponent(match[1] ?? ""));
   }
   return (
-    <div className="page">
-      <Empty icon={<Icon name="search" />} title="There is no such page, or it is not for you">
-        <a className="button" href="/jobs">
-          Show the jobs
-        </a>
-      </Empty>
-    </div>
+    <>
+      <div className="top">
+        <h1>Not found</h1>
+      </div>
+      <div className="page">
+        <Empty icon={<Icon name="search" />} title="There is no such page, or it is not for you">
+          <a className="button" href="/jobs">
+            Show the jobs
+          </a>
+        </Empty>
+      </div>
+    </>
   );
 }
