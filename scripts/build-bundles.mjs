@@ -2,18 +2,19 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { build } from "esbuild";
-import { childProcessOnDemand, oneLanguage, placesOfSources, replaceSource } from "./bundle-plugins.mjs";
+import {
+  childProcessOnDemand,
+  oneLanguage,
+  placesOfSources,
+  replaceSource,
+  threadSources,
+} from "./bundle-plugins.mjs";
 import { describeSource } from "./is-fresh.mjs";
 import { bundleDir, manifestOf, programs, root, sourceOf } from "./paths.mjs";
 
 // Bundles each program, and each thread that it starts, into one file. Set-up runs this on the pinned Node.
-const threadSources = [
-  "src/store/sqlite/thread.ts",
-  "src/store/sqlite/reader-thread.ts",
-  "src/worker/heartbeat-thread.ts",
-];
 // Needed by few commands, which load them from node_modules.
-const leftOut = ["@peculiar/x509", "mqtt", "nodemailer"];
+const leftOut = ["@peculiar/x509", "mqtt", "nodemailer", "pg"];
 // A program that was started from an earlier bundle may still start a thread from it.
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 

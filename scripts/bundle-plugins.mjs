@@ -3,6 +3,17 @@ import { dirname, join } from "node:path";
 
 // What our bundles have in common: those of set-up and those of the package.
 
+/** Started by their file as threads, so each is a bundle of its own. A test finds one that is missing here. */
+export const threadSources = [
+  "src/store/sqlite/thread.ts",
+  "src/store/sqlite/reader-thread.ts",
+  "src/hub/list-thread.ts",
+  "src/worker/heartbeat-thread.ts",
+];
+
+/** Started by their file as processes: in a checkout from the source, in the package from a bundle. */
+export const processSources = ["src/store/sqlite/quick-check.ts"];
+
 /**
  * Sources find other files by import.meta. In a bundle this still means the source's place: `urlOf` and `pathOf` write it as
  * an expression, and `head` is what those need. A program that is started by its file is a bundle of its own, which

@@ -8,20 +8,8 @@ import { runCommand } from "./run-command.mjs";
 /** The small kernel for virtual machines; this package only names the one that holds it. */
 const metaPackage = "linux-image-cloud-amd64";
 
-/**
- * In the order in which they need each other: the package has no modules.dep, that is made at installation.
- * Which of them are built in differs from kernel to kernel.
- */
-const moduleNames = [
-  "virtio",
-  "virtio_ring",
-  "virtio_pci_modern_dev",
-  "virtio_pci_legacy_dev",
-  "virtio_pci",
-  "virtio_blk",
-  "virtio_console",
-  "overlay",
-];
+/** What the machine uses: its disks, its console and the file system of the cage. */
+const usedModules = ["virtio_pci", "virtio_blk", "virtio_console", "overlay"];
 
 /**
  * The kernel image and the modules to load. The package is unpacked and never installed: its scripts would
@@ -78,16 +66,35 @@ function unpack(dir) {
   for (const rest of [deb, "unpacked"]) rmSync(join(dir, rest), { recursive: true });
 }
 
+/**
+ * Each module behind those that it needs. The package has no modules.dep, that is made at installation, and what
+ * needs what differs from kernel to kernel: every module names the ones that it needs itself.
+ */
 function readModules(folder, release) {
   const modulesDir = join(folder, "lib/modules", release);
   const files = readdirSync(modulesDir, { recursive: true });
   const builtIn = readFileSync(join(modulesDir, "modules.builtin"), "utf8");
-  return moduleNames.flatMap((name) => {
-    const file = files.find((path) => path.endsWith(`/${name}.ko`) || path.endsWith(`/${name}.ko.xz`));
-    if (file !== undefined) return [{ name: `${name}.ko`, data: readModule(join(modulesDir, file)) }];
-    if (builtIn.includes(`/${name}.ko`)) return [];
-    throw new NotCapable(`kernel ${release} has no module ${name}`);
-  });
+  const loaded = new Map();
+  const load = (name) => {
+    // A file may be called virtio-rng.ko where other modules name it virtio_rng.
+    const pattern = new RegExp(`/${name.replaceAll("_", "[-_]")}\\.ko`);
+    const file = files.find((path) => pattern.test(path));
+    if (file === undefined && !pattern.test(builtIn)) {
+      throw new NotCapable(`kernel ${release} has no module ${name}`);
+    }
+    if (file === undefined || loaded.has(name)) return;
+    const data = readModule(join(modulesDir, file));
+    neededModules(data).forEach(load);
+    loaded.set(name, { name: `${name}.ko`, data });
+  };
+  usedModules.forEach(load);
+  return [...loaded.values()];
+}
+
+/** A module says what it needs as "depends=a,b" among its texts, which end with a NUL each. */
+function neededModules(data) {
+  const [, names = ""] = /\0depends=([^\0]*)\0/.exec(data.toString("latin1")) ?? [];
+  return names.split(",").filter((name) => name !== "");
 }
 
 function readModule(path) {

@@ -16,7 +16,7 @@ import { sharedLibraries } from "./shared-libraries.mjs";
 
 const sources = ["package.json", "bin", "src", "test", "examples", "launcher"];
 /** Of what set-up and the tests leave in node_modules/.writ, all but these was built to be run. */
-const notBuilt = ["kernel-vm", "node", "stamp", "test-root-file-system"];
+const notBuilt = ["kernel-vm", "node", "stamp", "debians"];
 
 /** The disk with what changes from run to run. It is small and made anew each time, so it is never stale. */
 export function makeProjectImage(mke2fs, command, workDir) {

@@ -1,20 +1,25 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { build } from "esbuild";
-import { childProcessOnDemand, oneLanguage, placesOfSources, replaceSource } from "../bundle-plugins.mjs";
+import {
+  childProcessOnDemand,
+  oneLanguage,
+  placesOfSources,
+  processSources,
+  replaceSource,
+  threadSources,
+} from "../bundle-plugins.mjs";
 import { programs, root, sourceOf } from "../paths.mjs";
 import { standIns } from "./older-node.mjs";
 
 /** What programs import: `writ/client` and so on. */
 export const libraries = ["client", "worker", "jobs", "sandbox", "registry"];
 
-/** Started by their file, in a thread or as a process. */
-const startedByFile = [
-  "src/store/sqlite/thread.ts",
-  "src/store/sqlite/reader-thread.ts",
-  "src/store/sqlite/quick-check.ts",
-  "src/worker/heartbeat-thread.ts",
-];
+/** Those that open databases, for which an older Node has no module. */
+const ofNewNode = ["worker", "registry"];
+const newNodeMajor = 26;
+
+const startedByFile = [...threadSources, ...processSources];
 
 const nameOf = (source) => source.replace(/^.*\//, "").replace(/\.ts$/, "");
 
@@ -52,10 +57,12 @@ export async function bundlePackage({ packageDir, version }) {
       versionOnly(version),
       loadedOnDemand(),
       childProcessOnDemand(),
+      sqliteWhenRun(),
       oneLanguage(),
     ],
   });
   for (const file of Object.keys(metafile.outputs)) giveRequire(join(root, file));
+  for (const name of ofNewNode) checkNode(lib, name);
   await writeReference(packageDir, version);
   return metafile;
 }
@@ -66,7 +73,8 @@ const place = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const builtFiles = {
   launcher: place("../built/writ-launcher-" + process.platform + "-" + process.arch),
   dashboard: place("../built/dashboard"),
-};`;
+};
+export const buildAdvice = "start the worker again";`;
 
 const loadReference = `import { readFileSync } from "node:fs";
 export function loadReference() {
@@ -138,6 +146,34 @@ function loadedOnDemand() {
       }));
     },
   };
+}
+
+/**
+ * A module that Node does not have fails before any line of a library has run, and the error names nothing but that module. So it
+ * is asked for when the library runs, after `checkNode`.
+ */
+function sqliteWhenRun() {
+  const namespace = "sqlite-when-run";
+  return {
+    name: namespace,
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^node:sqlite$/ }, ({ path }) => ({ path, namespace }));
+      onLoad({ filter: /./, namespace }, () => ({
+        contents: `import { createRequire } from "node:module";
+export const { DatabaseSync } = createRequire(import.meta.url)("node:sqlite");`,
+      }));
+    },
+  };
+}
+
+/** The first import of a library that an older Node cannot run: what it throws is the error that the program gets. */
+function checkNode(lib, name) {
+  const check = `if (Number(process.versions.node.split(".")[0]) < ${newNodeMajor})
+  throw new Error("writ/${name} needs Node ${newNodeMajor} or newer; this is Node " + process.versions.node + " (" + process.execPath + ")");
+`;
+  writeFileSync(join(lib, `node-for-${name}.js`), check);
+  const file = join(lib, `${name}.js`);
+  writeFileSync(file, `import "./node-for-${name}.js";\n${readFileSync(file, "utf8")}`);
 }
 
 /** Packages that are not ES modules call `require`, which an ES module has to make for itself. */

@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { dashboardDir, programs, root } from "../paths.mjs";
 import { bundlePackage } from "./bundle-package.mjs";
 import { declareTypes } from "./declarations.mjs";
+import { hubNodeFacts } from "./hub-node.mjs";
 import { buildLaunchers } from "./launchers.mjs";
 import { licencesOf } from "./licences.mjs";
 import { packageManifest } from "./manifest.mjs";
@@ -27,6 +28,7 @@ const copied = [
   "CHANGELOG.md",
   "templates",
   "src/jobs",
+  "src/store/postgres/migrations",
   "src/store/sqlite/migrations",
 ];
 const say = (line) => process.stderr.write(`writ: ${line}\n`);
@@ -59,6 +61,10 @@ function copy(path) {
 /** npm links these on every platform: a shell script could not be started on Windows. */
 function writePrograms() {
   cpSync(join(root, "scripts/pack/bin"), join(packageDir, "bin"), { recursive: true });
+  writeFileSync(
+    join(packageDir, "bin/hub-node.json"),
+    `${JSON.stringify(hubNodeFacts(manifest), null, 2)}\n`,
+  );
   for (const name of programs) {
     const file = join(packageDir, `bin/${name}.js`);
     const start = 'import { startProgram } from "./start-program.js";';

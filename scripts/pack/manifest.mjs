@@ -2,10 +2,10 @@ import { programs } from "../paths.mjs";
 import { libraries } from "./bundle-package.mjs";
 
 /**
- * The package.json of the package. It has no dependencies, because everything is bundled, but for the Node that hub and
- * worker run on; and no scripts, because nothing has to run when it is installed.
+ * The package.json of the package. It has no dependencies, because everything is bundled, and no scripts, because nothing
+ * has to run when it is installed.
  */
-export function packageManifest({ name, version, description, license, type, optionalDependencies }) {
+export function packageManifest({ name, version, description, license, type }) {
   return {
     name,
     version,
@@ -24,6 +24,5 @@ export function packageManifest({ name, version, description, license, type, opt
       "./package.json": "./package.json",
     },
     sideEffects: false,
-    optionalDependencies,
   };
 }

@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { removeHome } from "../support/remove-home.ts";
@@ -24,7 +32,7 @@ export function installPackage(): InstalledPackage {
   const app = join(dir, "app");
   mkdirSync(app);
   writeFileSync(join(app, "package.json"), '{ "type": "module" }\n');
-  npmInstall(app, [tarball, "--offline", "--omit=optional"]);
+  npmInstall(app, [tarball, "--offline"]);
   return { app, folder: join(app, "node_modules/writ"), tarball, remove: () => removeHome(dir) };
 }
 
@@ -52,13 +60,27 @@ export function pathWith(node: string, folder: string): string {
   return `${place}${delimiter}/usr/bin${delimiter}/bin`;
 }
 
-/** Gives the package the Node that its optional dependencies would bring: the one of the checkout. */
-export function addHubNode({ app }: InstalledPackage): void {
-  const name = `node-${process.platform}-${process.arch}`;
-  const place = join(app, "node_modules", name);
-  mkdirSync(join(place, "bin"), { recursive: true });
-  writeFileSync(join(place, "package.json"), JSON.stringify({ name, version: "26.0.0" }));
-  symlinkSync(process.execPath, join(place, "bin/node"));
+/** Gives the package the Node that it would fetch: the one of the checkout. */
+export function addHubNode(installed: InstalledPackage): void {
+  symlinkSync(process.execPath, join(makeNodeFolder(installed), "node"));
+}
+
+/** The same on a Debian without libatomic1: a stand-in that says what the system's loader says there. Returns its folder. */
+export function addNodeWithoutLibrary(installed: InstalledPackage): string {
+  const place = makeNodeFolder(installed);
+  const complaint =
+    "node: error while loading shared libraries: libatomic.so.1: cannot open shared object file";
+  writeFileSync(join(place, "node"), `#!/bin/sh\necho '${complaint}' >&2\nexit 127\n`, { mode: 0o755 });
+  return place;
+}
+
+function makeNodeFolder({ folder }: InstalledPackage): string {
+  const { version } = JSON.parse(readFileSync(join(folder, "bin/hub-node.json"), "utf8")) as {
+    version: string;
+  };
+  const place = join(folder, `built/node-${process.platform}-${process.arch}-${version}/bin`);
+  mkdirSync(place, { recursive: true });
+  return place;
 }
 
 function findOnPath(name: string): string {

@@ -1,45 +1,41 @@
-import { spawn } from "node:child_process";
-import { existsSync, realpathSync } from "node:fs";
-import { createRequire } from "node:module";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { constants } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { fetchHubNode, findHubNode, hubNodeMajor, needsHubNode } from "./hub-node.js";
 
 // Starts a program of the package. This file and those that import it run on any Node that knows ES modules, so that
 // one that is too old gets a sentence.
 const nodeMin = 20;
-const hubNodeMin = 26;
 const root = fileURLToPath(new URL("..", import.meta.url));
 const major = Number(process.versions.node.split(".")[0]);
 
-/** On this Node, or on the Node 26 that was installed with the package if the program needs that one. */
+/** On this Node, or on a Node 26 if the program needs that one. */
 export async function startProgram(name) {
   if (major < nodeMin)
     return refuse(name, `Node ${nodeMin} or newer is needed, and this is ${process.version}`);
-  const node = needsHubNode(name) && major < hubNodeMin ? findHubNode() : undefined;
-  if (node !== undefined) return startOn(node, name);
+  const args = process.argv.slice(2);
+  // Elsewhere the program itself says what it needs.
+  const isElsewhere = process.platform !== "linux";
+  if (major >= hubNodeMajor || isElsewhere || !needsHubNode(name, args)) return runHere(name);
+  const node = findHubNode() ?? fetchHubNode((line) => process.stderr.write(`${name}: ${line}\n`));
+  if (node instanceof Error)
+    return refuse(
+      name,
+      `Node ${hubNodeMajor} is needed, and this is ${process.version}: ${node.message}; install it, or try again`,
+    );
+  startOn(node, name);
+}
+
+async function runHere(name) {
   await compileLauncher(name);
   await import(`../lib/program-${name}.js`);
 }
 
-/** jobctl runs on any Node, except for its job list in a file, which needs Node's own SQLite. */
-function needsHubNode(name) {
-  return name !== "jobctl" || process.argv[2] === "registry";
-}
-
-/** npm has installed it beside us, unless optional dependencies were left out or it does not run on this platform. */
-function findHubNode() {
-  try {
-    const name = `node-${process.platform}-${process.arch}`;
-    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
-    const file = join(dirname(realpathSync(manifest)), "bin", "node");
-    return existsSync(file) ? file : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function startOn(node, name) {
+  const obstacle = whyNotRunnable(node);
+  if (obstacle !== undefined) return refuse(name, obstacle);
   const child = spawn(node, process.argv.slice(1), { stdio: "inherit" });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     // A terminal sends these to the child as well, and a second signal would make it stop at once.
@@ -49,11 +45,18 @@ function startOn(node, name) {
   }
   child.on("error", (error) => refuse(name, `${node} does not run here (${error.message})`));
   child.on("exit", (code, signal) => {
-    // What the system's loader answers when a library is missing; it has said which.
-    if (code === 127)
-      refuse(name, "the Node in the package needs libatomic.so.1 (Debian: apt-get install libatomic1)");
     process.exit(code === null ? 128 + constants.signals[signal] : code);
   });
+}
+
+/** Tried before the start, because the complaint of the system's loader would come out as it is. */
+function whyNotRunnable(node) {
+  const { status, error, stderr } = spawnSync(node, ["--version"], { encoding: "utf8" });
+  if (status === 0) return undefined;
+  const complaint = error?.message ?? stderr.trim().split("\n")[0];
+  if (complaint.includes("libatomic.so.1"))
+    return "the Node that was fetched needs libatomic.so.1 (Debian: apt-get install libatomic1)";
+  return `${node} does not run here (${complaint})`;
 }
 
 /** A package that was packed without a cross compiler has no launcher for this processor; it is compiled once. */

@@ -274,14 +274,14 @@ var JobService = class {
   async #submit(request) {
     const body = await readBody(request);
     if (body === void 0) return problem(413, "TOO_LARGE", `a body has at most ${bodyBytesMax} bytes`);
-    if (this.#isStopping) {
-      const error = { code: "STOPPING", message: "this worker takes no more jobs" };
-      return { status: 503, body: { accepted: false, job_id: null, error } };
-    }
     const submitted = await readSubmission(body, this.#handlers, (jobId) => this.#jobs.isOpen(jobId));
     if ("refusal" in submitted) {
       const { status, jobId, refusal } = submitted;
       return { status, body: { accepted: false, job_id: jobId, error: refusal } };
+    }
+    if (this.#isStopping) {
+      const error = { code: "STOPPING", message: "this worker takes no more jobs" };
+      return { status: 503, body: { accepted: false, job_id: null, error } };
     }
     this.#jobs.add(submitted.job);
     return { status: 202, body: { accepted: true, job_id: submitted.job.id } };
