@@ -1,5 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { fastOnPostgres, heavyOnPostgres, onPostgres } from "./test/on-postgres/files.ts";
+import { noPostgres } from "./test/support/postgres-cluster.ts";
 
 // Tests start threads and programs that load our sources by themselves; with this cache, types are stripped once and
 // not in each of them. It lies in node_modules so that a clean install forgets it.
@@ -20,12 +22,24 @@ const quick = [
   "test/store-contract/sqlite-without-thread.test.ts",
 ];
 
-const oneAtATime = [
+const heavy = [
   "test/e2e/**/*.test.ts",
   "test/faults/**/*.test.ts",
   // Sweeps and races that keep the machine busy for minutes.
   "test/sandbox/*-proofs.test.ts",
 ];
+
+/**
+ * Files share a process, so that our modules are loaded twice and not once for each of them: half of the time. That
+ * asks of these tests that they leave nothing behind in their process.
+ */
+const inTwoProcesses = { maxWorkers: 2, isolate: false };
+
+/** Most of these wait for programs, leases and timers for half of their time: with three, two processors have work. */
+const inThreeProcesses = { maxWorkers: 3 };
+
+/** They keep both processors busy by themselves, or kill programs under load. */
+const inPairs = { maxWorkers: 2, testTimeout: 600_000 };
 
 /** `npm run test:kernel` runs them, in a machine of their own if need be. */
 const kernel = "test/kernel/**";
@@ -33,27 +47,38 @@ const kernel = "test/kernel/**";
 /** `npm run test:long` runs them; `vitest.long.config.ts` is theirs. */
 const long = "test/long/**";
 
+/** Runs test files a second time, each of their hubs with a database of its own on one server. */
+const withPostgres = {
+  globalSetup: ["test/on-postgres/start-server.ts"],
+  setupFiles: ["test/on-postgres/use-server.ts"],
+  exclude: [],
+};
+
 /**
- * Three projects, run one after the other: what is fast and tells most comes first, and what starts whole hubs
- * and kills them has the machine to itself.
+ * Projects, run one after the other: what is fast and tells most comes first, and what starts whole hubs and kills
+ * them comes apart from the rest.
  */
 export default defineConfig({
   test: {
     projects: [
-      // Files share a process, so that our modules are loaded twice and not once for each of them: half of the time.
-      // That asks of these tests that they leave nothing behind in their process.
       project("fast", 0, {
         include: ["src/**/*.test.ts", ...quick],
         exclude: [slow],
-        maxWorkers: 2,
-        isolate: false,
+        ...inTwoProcesses,
       }),
       project("whole", 1, {
         include: [slow, "test/**/*.test.ts"],
-        exclude: [...quick, ...oneAtATime, kernel, long],
-        maxWorkers: 2,
+        exclude: [...quick, ...heavy, kernel, long],
+        ...inThreeProcesses,
       }),
-      project("alone", 2, { include: oneAtATime, exclude: [], fileParallelism: false, testTimeout: 600_000 }),
+      project("heavy", 2, { ...inPairs, include: heavy, exclude: [] }),
+      ...(noPostgres === undefined
+        ? [
+            project("postgres fast", 3, { ...withPostgres, include: fastOnPostgres, ...inTwoProcesses }),
+            project("postgres", 4, { ...withPostgres, include: onPostgres, ...inThreeProcesses }),
+            project("postgres heavy", 5, { ...withPostgres, ...inPairs, include: heavyOnPostgres }),
+          ]
+        : []),
     ],
   },
 });

@@ -8,7 +8,7 @@ export default defineConfig({
     environment: "node",
     pool: "forks",
     fileParallelism: false,
-    testTimeout: 1_800_000,
+    testTimeout: 7_200_000,
     hookTimeout: 240_000,
   },
 });

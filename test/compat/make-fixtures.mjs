@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { withOldSources } from "./old-sources.ts";
 
 // Makes the fixtures of this folder anew from git: `node_modules/.writ/node test/compat/make-fixtures.mjs`. They are in
 // the repository, because a test must not depend on history or on what npm installs today.
@@ -11,26 +11,13 @@ const commit = "437f1bc";
 const root = join(import.meta.dirname, "../..");
 const fixtures = join(import.meta.dirname, "fixtures");
 
-const dir = mkdtempSync(join(tmpdir(), "writ-old-"));
-try {
-  checkOut();
-  await bundleWorker();
-  fillStore();
-} finally {
-  rmSync(dir, { recursive: true });
-}
-
-/** The old sources, with the packages of their own lock file. */
-function checkOut() {
-  const archive = execFileSync("git", ["archive", commit], { cwd: root, maxBuffer: 2 ** 28 });
-  execFileSync("tar", ["-x", "-C", dir], { input: archive });
-  const lockOf = (place) => readFileSync(join(place, "package-lock.json"), "utf8");
-  if (lockOf(dir) === lockOf(root)) symlinkSync(join(root, "node_modules"), join(dir, "node_modules"));
-  else execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: dir, stdio: "inherit" });
-}
+await withOldSources(commit, async (dir) => {
+  await bundleWorker(dir);
+  fillStore(dir);
+});
 
 /** One file that is both the worker and, started as a thread, its heartbeat. */
-async function bundleWorker() {
+async function bundleWorker(dir) {
   copyFileSync(join(import.meta.dirname, "old-worker-entry.mjs"), join(dir, "entry.mjs"));
   const { outputFiles } = await build({
     absWorkingDir: dir,
@@ -75,7 +62,7 @@ function oneLanguage() {
 }
 
 /** A database as the old store left it, with jobs that wait. */
-function fillStore() {
+function fillStore(dir) {
   copyFileSync(join(import.meta.dirname, "old-store-entry.mjs"), join(dir, "fill.mjs"));
   execFileSync(join(root, "node_modules/.writ/node"), ["fill.mjs", "store.sqlite"], {
     cwd: dir,

@@ -9,7 +9,8 @@ import { writShape } from "../../src/cli/writ/program.ts";
 const head = `# Commands
 
 Every command of \`jobctl\`, \`writ\` and \`writ-agent\` with its options, as their \`--help\` shows them. [Getting started](getting-started.md)
-explains the usual ones. This page is made from the programs by \`npm test -- test/docs/commands.test.ts -u\`.`;
+explains the usual ones. Where a command has an option of the same name as one of every command, the latter is given before the
+command: in \`jobctl --user ann list --user bob\`, ann asks for bob's jobs. This page is made from the programs by \`npm test -- test/docs/commands.test.ts -u\`.`;
 
 /** The page of all commands, as the programs describe them. */
 export async function commandReference(): Promise<string> {

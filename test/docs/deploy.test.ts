@@ -12,10 +12,10 @@ const homes: Record<ServiceRole, string> = {
 };
 
 test.each(Object.entries(serviceNames))(
-  "the unit for %s is what `writ install` writes for /opt/writ",
+  "the unit for %s is what `writ install` writes for a package in /opt/writ",
   async (role, name) => {
     const plan = { role: role as ServiceRole, home: homes[role as ServiceRole], isOfUser: false };
-    const program = ["/opt/writ/node_modules/.bin/node", "/opt/writ/node_modules/writ/bin/writ.js"];
+    const program = ["/usr/bin/node", "/opt/writ/node_modules/writ/bin/writ.js"];
     await expect(unitFile({ ...plan, program })).toMatchFileSnapshot(join(root, "deploy/systemd", name));
   },
 );

@@ -15,8 +15,16 @@ const obstacle = mountObstacle();
 const name =
   "F-05: a disk that is full refuses output, loses nothing of it, and takes the rest when there is room";
 
-if (obstacle === null) test(name, fillDisk);
-else test.skip(`${name} (not capable: ${obstacle})`, fillDisk);
+const containerName =
+  "a worker whose disk is full gives a job in a container back, and lives on to run it when there is room";
+
+for (const [title, run] of [
+  [name, fillDisk],
+  [containerName, fillWorkersDisk],
+] as const) {
+  if (obstacle === null) test(title, run);
+  else test.skip(`${title} (not capable: ${obstacle})`, run);
+}
 
 async function fillDisk(): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), "writ-full-disk-"));
@@ -63,6 +71,38 @@ async function fillDisk(): Promise<void> {
   expect((await readOutput(hub, id)).equals(Buffer.alloc(3 * MiB, "c"))).toBe(true);
   expect((await appendOutput(hub, byHand, more)).json()).toEqual({ size: 3 * MiB });
   expect((await readOutput(hub, byHand.id)).equals(Buffer.concat([said, more.bytes]))).toBe(true);
+}
+
+async function fillWorkersDisk(): Promise<void> {
+  const hub = await startTestHub(stillEnv);
+  onTestFinished(() => hub.stop());
+  const dir = mkdtempSync(join(tmpdir(), "writ-full-worker-"));
+  const workDir = join(dir, "work");
+  mkdirSync(workDir, { mode: 0o700 });
+  mount(workDir, "size=256k,mode=0700");
+  onTestFinished(() => {
+    execFileSync("umount", [workDir]);
+    rmSync(dir, { recursive: true, force: true });
+  });
+  // What leads into the container stays on this machine.
+  const programs = join(import.meta.dirname, "../../bin");
+  const places = ["STATE", "LOG"].map((what) => `WRIT_AGENT_${what}_DIR=${join(dir, what)}`);
+  const exec = ["env", `PATH=${programs}:${process.env["PATH"]}`, ...places];
+  const containers = { byName: { box: { exec } }, env: {}, hubUrl: hub.url, ca: undefined };
+  const type = "speaks";
+  const worker = await startTestWorker(hub, { types: [type], settings: { workDir, containers } });
+  onTestFinished(() => worker.stop());
+  const script = `head -c ${MiB} /dev/zero | tr '\\0' c`;
+  const run = { kind: "exec_per_job", worker_command: ["sh", "-c", script], container: "box" };
+  const { id } = await submitJob(hub, { type, run });
+  await eventually("the job is given back", async () => {
+    const { text } = await hub.must("GET", `/jobs/${id}/events`, { token: hub.admin });
+    return text.includes("its output could not be written: ENOSPC");
+  });
+
+  mount(workDir, "remount,size=16m");
+  await eventually("the job is done", async () => (await viewOf(hub, id)).status === "completed");
+  expect((await readOutput(hub, id)).equals(Buffer.alloc(MiB, "c"))).toBe(true);
 }
 
 async function viewOf(hub: TestHub, id: string): Promise<JobView> {

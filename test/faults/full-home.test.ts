@@ -3,25 +3,69 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
+import { claimedJob, jobReader, submitJob } from "../support/jobs.ts";
 import { runCommand } from "../support/run-command.ts";
 
 const obstacle = mountObstacle();
-const name = "A18: on a full disk a rotation and a start say so, and leave nothing behind";
+const tests = {
+  "A18: on a full disk a rotation and a start say so, and leave nothing behind": fillHome,
+  "a job whose lease could not be renewed because the hub's disk was full keeps its worker": fillWhileLeased,
+};
 
-if (obstacle === null) test(name, fillHome);
-else test.skip(`${name} (not capable: ${obstacle})`, fillHome);
+for (const [name, fill] of Object.entries(tests)) {
+  if (obstacle === null) test(name, fill);
+  else test.skip(`${name} (not capable: ${obstacle})`, fill);
+}
 
-async function fillHome(): Promise<void> {
+async function fillWhileLeased(): Promise<void> {
+  const { disk, home } = smallDisk();
+  const leaseMs = 600_000;
+  const env = { ...stillEnv, WRIT_LEASE_MS: String(leaseMs), WRIT_REAPER_INTERVAL_MS: "100" };
+  let passedMs = 0;
+  const clock = {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs() + passedMs,
+    monotonicMs: () => systemClock.monotonicMs() + passedMs,
+  };
+  const told: string[] = [];
+  const hub = await startTestHub(env, { home, clock, onNotice: (line) => told.push(line) });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+  const { id, fence } = await claimedJob(hub);
+  const { worker_id, ...lease } = fence;
+  const body = { worker_id, status: "active", current_jobs: [{ job_id: id, ...lease }] };
+  const heartbeat = () => hub.call("POST", "/workers/heartbeat", { token: hub.admin, body });
+
+  fill(join(disk, "fill"));
+  await eventually("renewals are refused", async () => (await heartbeat()).code === "STORE_UNAVAILABLE");
+  expect(told).toEqual(["the disk of the database is full; calls are refused until there is room"]);
+  passedMs = leaseMs + 1_000;
+  rmSync(join(disk, "fill"));
+  // It may come before the worker, and can only give the lease more time then.
+  const { id: expiring } = await submitJob(hub, { queue_ttl_sec: 1 });
+  const view = jobReader(hub);
+  await eventually("the reaper has done a round", async () => (await view(expiring)).status === "failed");
+  expect((await heartbeat()).json()).toMatchObject({ lost: [] });
+  expect(await view(id)).toMatchObject({ status: "assigned", attempt: 1, fail_history: [] });
+}
+
+function smallDisk(): { disk: string; home: string } {
   const disk = mkdtempSync(join(tmpdir(), "writ-full-home-"));
   const home = join(disk, "home");
-  const keys = join(home, "keys");
   mount(disk, "size=48m,mode=0700");
   onTestFinished(() => {
     execFileSync("umount", ["-l", disk]);
     rmSync(disk, { recursive: true, force: true });
   });
   mkdirSync(home, { mode: 0o700 });
+  return { disk, home };
+}
+
+async function fillHome(): Promise<void> {
+  const { disk, home } = smallDisk();
+  const keys = join(home, "keys");
   const hub = await startTestHub(stillEnv, { home });
   const before = readdirSync(keys);
 

@@ -1,13 +1,21 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { postgresTamper } from "../store-contract/postgres-tamper.ts";
+import { sqliteTamper } from "../store-contract/sqlite-tamper.ts";
+import type { Tamper } from "../store-contract/under-test.ts";
+import { databaseUrlOf } from "./home-database.ts";
+import { postgresSnapshot } from "./postgres-snapshot.ts";
+import { querySync, type Row } from "./query-sync.ts";
 
 /** A refusal may leave an event behind, with what the hub makes of events by itself, and nothing else. */
 const notState = `name NOT LIKE 'sqlite_%'
-  AND name NOT IN ('events', 'audit_seals', 'audit_marks', 'log_readers', 'outbox', 'watched')`;
+  AND name NOT IN ('events', 'audit_seals', 'audit_marks', 'log_readers', 'outbox', 'watched', 'statistics')`;
 
 /** One hash over every table but the event log, read by a second connection: equal hashes, nothing has changed. */
 export function snapshot(home: string): string {
+  const url = databaseUrlOf(home);
+  if (url !== null) return postgresSnapshot(url);
   const reader = snapshots.get(home) ?? { database: openDatabase(home, true), dataVersion: -1, hash: "" };
   snapshots.set(home, reader);
   const dataVersion = dataVersionOf(reader.database);
@@ -52,15 +60,14 @@ export type StoredEvent = {
   tenant_id: string | null;
   job_id: string | null;
   owner_id: string | null;
+  job_seq: number | null;
   details: Record<string, unknown>;
   origin: { userId: string | null; ipAddress: string; endpoint: string; method: string } | null;
 };
 
 /** The event log as it lies on the disk, after a place in it. */
 export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
-  const rows = withDatabase(home, (database) =>
-    database.prepare("SELECT * FROM events WHERE seq > ? ORDER BY seq").all(afterSeq),
-  );
+  const rows = ask(home, (seq) => `SELECT * FROM events WHERE seq > ${seq} ORDER BY seq`, afterSeq);
   return rows.map((row) => ({
     ...(row as unknown as StoredEvent),
     details: JSON.parse(String(row["details"])),
@@ -69,17 +76,34 @@ export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
 }
 
 export function lastSeq(home: string): number {
-  return withDatabase(home, (database) =>
-    Number(database.prepare("SELECT max(seq) AS seq FROM events").get()?.["seq"] ?? 0),
-  );
+  return Number(ask(home, () => "SELECT max(seq) AS seq FROM events")[0]?.["seq"] ?? 0);
 }
 
-/** What a second connection reads. */
+/** The status of every job, by its id. */
+export function readStatuses(home: string): Map<string, string> {
+  const jobs = databaseUrlOf(home) === null ? "jobs" : "jobs JOIN job_states USING (seq)";
+  const rows = ask(home, () => `SELECT id, status FROM ${jobs}`);
+  return new Map(rows.map(({ id, status }) => [String(id), String(status)]));
+}
+
+/** What somebody can do who reaches the database and not the hub's keys. */
+export function tamperWith(home: string): Tamper {
+  const url = databaseUrlOf(home);
+  return url === null ? sqliteTamper(pathOf(home)) : postgresTamper(async () => url);
+}
+
+/** Asks whichever database the home has. `text` is given how its one value is written there. */
+function ask(home: string, text: (parameter: string) => string, ...values: SQLInputValue[]): Row[] {
+  const url = databaseUrlOf(home);
+  return url === null ? readRows(home, text("?"), ...values) : querySync(url, text("$1"), values).rows;
+}
+
+/** What a second connection reads from a file of SQLite. */
 export function readRows(home: string, sql: string, ...values: SQLInputValue[]): Record<string, unknown>[] {
   return withDatabase(home, (database) => database.prepare(sql).all(...values));
 }
 
-/** What somebody can do who reaches the database and not the hub's keys. Answers with how many rows it changed. */
+/** Changes rows of a file of SQLite on a second connection. Answers with how many rows it changed. */
 export function editRows(home: string, sql: string, ...values: SQLInputValue[]): number {
   const edit = (database: DatabaseSync) => Number(database.prepare(sql).run(...values).changes);
   return withDatabase(home, edit, { readOnly: false });
@@ -99,5 +123,9 @@ function withDatabase<T>(
 }
 
 function openDatabase(home: string, readOnly: boolean): DatabaseSync {
-  return new DatabaseSync(join(home, "writ.sqlite"), { readOnly, timeout: 5_000 });
+  return new DatabaseSync(pathOf(home), { readOnly, timeout: 5_000 });
+}
+
+function pathOf(home: string): string {
+  return join(home, "writ.sqlite");
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { databaseEnv, dropDatabaseOf } from "./home-database.ts";
 import { removeHome } from "./remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -13,13 +14,16 @@ type HubFile = { url: string; port: number; pid: number };
 export class HubProcess {
   readonly home: string;
   readonly #env: Record<string, string>;
+  readonly #program: string;
   #child: ChildProcess | null = null;
   #port = 0;
   url = "";
 
-  constructor(env: Record<string, string> = {}) {
+  /** `program` is another version of `bin/writ`. */
+  constructor(env: Record<string, string> = {}, program = join(root, "bin/writ")) {
     this.home = mkdtempSync(join(tmpdir(), "writ-hub-"));
     this.#env = env;
+    this.#program = program;
   }
 
   get pid(): number {
@@ -34,9 +38,9 @@ export class HubProcess {
     // A hub that was killed leaves its file behind; the new one must not be taken for the old.
     rmSync(join(this.home, "hub.json"), { force: true });
     const args = ["hub", "--home", this.home, "--port", String(this.#port), "--grpc-port", "0"];
-    const child = spawn(join(root, "bin/writ"), args, {
+    const child = spawn(this.#program, args, {
       stdio: ["ignore", "ignore", "pipe"],
-      env: { PATH: process.env["PATH"], ...this.#env },
+      env: { PATH: process.env["PATH"], ...(await databaseEnv(this.home)), ...this.#env },
     });
     this.#child = child;
     let errors = "";
@@ -57,8 +61,14 @@ export class HubProcess {
     this.#child = null;
   }
 
+  /** Stops it for as long as it likes, without a word: SIGSTOP, and SIGCONT to let it go on. */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#child!.kill(signal);
+  }
+
   async remove(): Promise<void> {
     await this.kill();
+    await dropDatabaseOf(this.home);
     removeHome(this.home);
   }
 

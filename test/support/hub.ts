@@ -7,6 +7,7 @@ import type { Clock } from "../../src/runtime/clock.ts";
 import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Answer, type CallOptions, callHttp } from "./call-http.ts";
 import { checkAnswer } from "./check-answer.ts";
+import { databaseEnv, dropDatabaseOf } from "./home-database.ts";
 
 export type TestHub = {
   url: string;
@@ -34,18 +35,25 @@ export const stillEnv = {
 /** A real hub in this process, on free ports, with a home of its own. Settings go in as environment variables. */
 export async function startTestHub(
   env: Record<string, string> = {},
-  options: { home?: string; clock?: Clock; failpoint?: Failpoint; acceptLoss?: number } = {},
+  options: {
+    home?: string;
+    clock?: Clock;
+    failpoint?: Failpoint;
+    acceptLoss?: number;
+    onNotice?: (line: string) => void;
+  } = {},
 ): Promise<TestHub> {
   const home = options.home ?? mkdtempSync(join(tmpdir(), "writ-http-"));
   const hub = await startHub({
     home,
     flags: { port: "0", grpcPort: "0" },
-    env: { WRIT_LOG_LEVEL: "warn", ...env },
+    env: { WRIT_LOG_LEVEL: "warn", ...(await databaseEnv(home)), ...env },
     osUser: "root",
     version: "0.0.0-test",
     clock: options.clock,
     failpoint: options.failpoint,
     acceptLoss: options.acceptLoss,
+    onNotice: options.onNotice,
   });
   const admin = readFileSync(join(home, "admin.token"), "utf8").trim();
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
@@ -73,7 +81,9 @@ export function testHub({ stop, ...hub }: HubParts): TestHub {
     async stop({ keepHome = false } = {}) {
       await stop();
       hub.agent.destroy();
-      if (!keepHome) rmSync(hub.home, { recursive: true, force: true });
+      if (keepHome) return;
+      await dropDatabaseOf(hub.home);
+      rmSync(hub.home, { recursive: true, force: true });
     },
   };
 }

@@ -11,6 +11,7 @@ import { loadHubSettings } from "../../src/hub/settings.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { startAll, stopAll } from "../../src/runtime/service.ts";
+import { databaseEnv } from "./home-database.ts";
 import { type TestHub, testHub } from "./hub.ts";
 import { MemoryAgent } from "./memory-agent.ts";
 
@@ -29,7 +30,7 @@ export async function startMemoryHub(
 ): Promise<MemoryHub> {
   const home = mkdtempSync(join(memoryDir(), "writ-http-"));
   await prepareHome(home);
-  const settings = await loadHubSettings({ home, flags: {}, env });
+  const settings = await loadHubSettings({ home, flags: {}, env: { ...(await databaseEnv(home)), ...env } });
   const deps = await openDeps({ home, version: "0.0.0-test", settings, logger, clock });
   await applyQuotas(deps, settings.quotas);
   await ensureAdminToken(deps, { secret: settings.adminToken, osUser: "root" });

@@ -24,7 +24,7 @@ export function runCli(program: Program, args: readonly string[], around: Around
   return startCli(program, args, around).ended;
 }
 
-/** The same, to look at what it has written so far. */
+/** The same, to look at what it has written so far, or to ask it to stop. */
 export function startCli(program: Program, args: readonly string[], around: Around) {
   const { env, typed, isTTY = typed !== undefined, columns = 120, cwd = "/" } = around;
   const stdout = collectText(isTTY, columns);
@@ -43,7 +43,7 @@ export function startCli(program: Program, args: readonly string[], around: Arou
   const context = createContext(program, { ...view, stdout, stderr } as never);
   const run = program === "writ" ? runWrit : runJobctl;
   const ended = run(context).then((code): CliRun => ({ code, stdout: stdout.text, stderr: stderr.text }));
-  return { stdout, stderr, ended };
+  return { stdout, stderr, stops: context.stops, ended };
 }
 
 function collectText(isTTY: boolean, columns: number) {

@@ -7,11 +7,11 @@ import { runWrit } from "../../src/cli/writ/program.ts";
 export async function runCommand(
   program: "writ" | "jobctl",
   args: string[],
-  { home, cwd = home }: { home: string; cwd?: string },
+  { home, cwd = home, file = program }: { home: string; cwd?: string; file?: string },
 ): Promise<{ exitCode: number; stdout: string; stderr: string }> {
   const [out, err] = [sink(), sink()];
   const view = {
-    argv: ["node", program, "--home", home, ...args],
+    argv: ["node", file, "--home", home, ...args],
     env: {},
     execPath: process.execPath,
     version: process.version,

@@ -14,24 +14,32 @@ export class WorkerProcess {
   readonly home: string;
   readonly #hub: HubProcess;
   readonly #env: Record<string, string>;
+  readonly #program: string;
   #child: ChildProcess | null = null;
 
-  constructor(hub: HubProcess, id: string, env: Record<string, string> = {}) {
+  /** `program` is another version of `bin/writ`. */
+  constructor(
+    hub: HubProcess,
+    id: string,
+    env: Record<string, string> = {},
+    program = join(root, "bin/writ"),
+  ) {
     this.#hub = hub;
     this.id = id;
     this.#env = env;
+    this.#program = program;
     this.home = mkdtempSync(join(tmpdir(), "writ-worker-"));
   }
 
   async enrol(): Promise<void> {
     const args = ["workers", "add", this.id, "--home", this.#hub.home, "--out", this.#config];
-    await promisify(execFile)(join(root, "bin/writ"), args);
+    await promisify(execFile)(this.#program, args, { env: { PATH: process.env["PATH"], ...this.#env } });
   }
 
   start(): void {
     const args = ["worker", "--config", this.#config, "--home", this.home];
     const env = { PATH: process.env["PATH"], ...this.#env };
-    this.#child = spawn(join(root, "bin/writ"), args, { stdio: ["ignore", "ignore", "inherit"], env });
+    this.#child = spawn(this.#program, args, { stdio: ["ignore", "ignore", "inherit"], env });
   }
 
   get pid(): number {

@@ -1,6 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -10,6 +11,7 @@ import { claimedJob, claimJob, completedJob, jobReader, registerWorker, submitJo
 import { runCommand } from "../support/run-command.ts";
 import { hubForAll } from "../support/use-hub.ts";
 
+const isRoot = process.getuid?.() === 0;
 const passphrase = "twelve and more";
 const hub = hubForAll(stillEnv);
 
@@ -47,7 +49,7 @@ async function tamperedBackup(statement: string): Promise<string> {
 
 test("a backup needs a hub, a new file and a passphrase that is not short", async () => {
   const dir = folder();
-  await expect(backUpTo(join(dir, "b"), join(dir, "nowhere"))).rejects.toThrow(/there is no hub to back up/);
+  await expect(backUpTo(join(dir, "b"), join(dir, "nowhere"))).rejects.toThrow(/no hub has run in/);
   const file = join(dir, "taken");
   writeFileSync(file, "mine");
   await expect(backUpTo(file)).rejects.toThrow(/taken already exists/);
@@ -63,6 +65,39 @@ test("a backup needs a hub, a new file and a passphrase that is not short", asyn
   });
   expect(readdirSync(dir).sort()).toEqual(["taken", "words"]);
 });
+
+test("a folder that does not exist is named, and not the temporary file in it", async () => {
+  const dir = join(folder(), "nodir");
+  await expect(backUpTo(join(dir, "b.writ"))).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: `file: the folder ${dir} does not exist`,
+  });
+});
+
+test.skipIf(!isRoot)(
+  `a full disk is named, of the file and of the home${isRoot ? "" : " (not capable: not root)"}`,
+  async () => {
+    const file = join(smallDisk("4k"), "b.writ");
+    await expect(backUpTo(file)).rejects.toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: `the disk of ${dirname(file)} is full: b.writ was not written`,
+    });
+    expect(readdirSync(dirname(file))).toEqual([]);
+    const victim = await startTestHub(stillEnv, { home: smallDisk("3m") });
+    await victim.stop({ keepHome: true });
+    execFileSync("sh", ["-c", 'cat /dev/zero > "$0" 2>/dev/null || true', join(victim.home, "filler")]);
+    await expect(backUpTo(join(folder(), "b.writ"), victim.home)).rejects.toMatchObject({
+      message: expect.stringContaining(`the disk of ${victim.home} is full: a backup needs room`),
+    });
+  },
+);
+
+function smallDisk(size: string): string {
+  const dir = folder();
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=700`, "writ-test", dir]);
+  onTestFinished(() => void execFileSync("umount", ["-l", dir]));
+  return dir;
+}
 
 test("a home that is in use, a wrong passphrase and a damaged file are refused, and nothing is left", async () => {
   const dir = folder();
@@ -201,7 +236,9 @@ test("database and keys go where the settings want them, unless something is the
   await backUpTo(file);
   const env = { SQLITE_PATH: join(dir, "data.sqlite"), WRIT_KEYS_DIR: join(dir, "keys") };
   writeFileSync(env.SQLITE_PATH, "");
-  await expect(restoreTo(join(dir, "home"), file, env)).rejects.toThrow(/data.sqlite, which already exists/);
+  await expect(restoreTo(join(dir, "home"), file, env)).rejects.toThrow(
+    /SQLITE_PATH: .*data.sqlite already exists/,
+  );
   rmSync(env.SQLITE_PATH);
   await restoreTo(join(dir, "home"), file, env);
   expect(existsSync(join(dir, "home", "writ.sqlite"))).toBe(false);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tryLockFile } from "../../src/runtime/file-lock.ts";
 import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
-import { keySetText, signKeySet } from "../../src/signing/key-set.ts";
+import { keySetText, revocationText, signKeySet } from "../../src/signing/key-set.ts";
 import { TrustedKeys } from "../../src/worker/trusted-keys.ts";
 import { readEvents, readRows, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -418,6 +418,25 @@ describe("what a worker takes for a key set", () => {
       code: "KEY_NOT_TRUSTED",
     });
     expect(ids(again)).toEqual([next.keyId]);
+  });
+
+  test("two answers of the hub at once: neither the newer set nor the revocation is forgotten", async () => {
+    const path = join(mkdtempSync(join(tmpdir(), "writ-trusted-")), "trusted-keys.json");
+    const trusted = await openTrusted([root.publicKeyPem, stranger.publicKeyPem], path);
+    const revocation = {
+      key_id: stranger.keyId,
+      signature: signText(stranger, revocationText(stranger.keyId)),
+    };
+    const answers = await Promise.allSettled([
+      trusted.take(setOf(3, [record(root, { status: "revoked", not_after: 1 }), record(next)], [root, next])),
+      trusted.drop([revocation]),
+      trusted.take(setOf(2, [record(root), record(next)], [root, next])),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    for (const keys of [trusted, await openTrusted([root.publicKeyPem, stranger.publicKeyPem], path)]) {
+      expect(keys.version).toBe(3);
+      expect(ids(keys)).toEqual([next.keyId]);
+    }
   });
 
   test("a retired key counts until its time is over, and then no more", async () => {

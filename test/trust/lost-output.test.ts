@@ -66,6 +66,8 @@ test("jobctl stream and verify say that output that was not restored is not avai
   expect(verified.stdout).toMatch(/^unknown +stdout +not available; the receipt names SHA-256/m);
   expect(verified.stdout).toMatch(/^ok +stderr/m);
   expect(verified).toMatchObject({ exitCode: 0 });
+  const complete = await runCommand("jobctl", ["verify", id, "--complete"], { home });
+  expect(complete).toMatchObject({ exitCode: 1, stdout: verified.stdout });
 });
 
 async function readJob(): Promise<JobView> {

@@ -5,7 +5,14 @@ import { readEvents, readRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, freshName, submitJob } from "../support/jobs.ts";
-import { finishTogether, receiptFor, signedRunningJob, signingWorker } from "../support/receipts.ts";
+import {
+  finishTogether,
+  receiptFor,
+  receiptParts,
+  reportItems,
+  signedRunningJob,
+  signingWorker,
+} from "../support/receipts.ts";
 import { hubForEach } from "../support/use-hub.ts";
 
 // A hub for each: one that sees many of these in a row locks itself.
@@ -89,7 +96,7 @@ describe("a receipt that does not hold", () => {
       code: "LEASE_LOST",
     });
     expect(
-      readRows(hub.home, "SELECT id FROM receipt_signatures WHERE id = ?", sha256Hex(receipt.text)),
+      readRows(hub.home, "SELECT id FROM receipt_signatures WHERE instr(text, ?) > 0", receipt.text),
     ).toEqual([]);
   });
 
@@ -102,5 +109,70 @@ describe("a receipt that does not hold", () => {
     await finishTogether(hub, { workerId, key: other, held });
     await eventually("the refusal", () => held.some(({ id }) => refusals(id).length === 1));
     expect(held.flatMap(({ id }) => refusals(id))).toHaveLength(1);
+  });
+});
+
+describe("a receipt that is sent as its parts", () => {
+  /** What a worker sends about a result of 1, whose receipt says something else if the test wishes so. */
+  async function reportParts(says: object, item: object = {}) {
+    const held = await signedRunningJob(hub);
+    const { text } = await receiptFor(hub, held, { result: 1, ...says });
+    const { attempt, token } = held.fence;
+    const sent = { job_id: held.id, attempt, token, result: 1, receipt_parts: receiptParts(text), ...item };
+    const signer = { workerId: held.fence.worker_id, key: held.key };
+    return { held, text, answers: await reportItems(hub, signer, [{ hash: sha256Hex(text), item: sent }]) };
+  }
+
+  test.each([
+    ["another attempt", { attempt: 2 }],
+    ["another worker", { worker_id: "somebody" }],
+    ["another exit code", { exit_code: 7 }],
+    ["another result", { result: { other: 1 } }],
+    ["other files", { output_files: [file] }],
+    ["another isolation", { isolation: { level: "strict", applied: [], missing: [] } }],
+  ])("is refused if it is about %s than its item, and nothing ends", async (_what, says) => {
+    const { held, answers } = await reportParts(says);
+    expect(answers).toMatchObject([{ error: { code: "INVALID_ARGUMENT" } }]);
+    expect(answers[0]!.error!.message).toContain("receipt_parts.sha256");
+    expect(await readJob(held.id)).toMatchObject({ status: "running" });
+  });
+
+  test("is refused beside the text of one", async () => {
+    const { answers } = await reportParts({}, { receipt: "{}" });
+    expect(answers).toMatchObject([{ error: { code: "INVALID_ARGUMENT" } }]);
+  });
+
+  test.each([
+    ["another document", { document_sha256: "a".repeat(64) }],
+    ["another output", { stdout_sha256: "b".repeat(64) }],
+  ])("about %s names the worker", async (_what, says) => {
+    const { held } = await reportParts(says);
+    await eventually("the refusal", () => refusals(held.id).length === 1);
+    expect(await readJob(held.id)).toMatchObject({ status: "completed" });
+  });
+
+  test("is kept and shown as the text that was signed, also beside an item that is refused", async () => {
+    const { workerId, key } = await signingWorker(hub);
+    const type = freshName("parts");
+    const ids = [await submitJob(hub, { type }), await submitJob(hub, { type })];
+    const held = await Promise.all(ids.map(() => claimJob(hub, { workerId, type })));
+    const texts = await Promise.all(
+      held.map(async (one) => (await receiptFor(hub, { ...one, key }, { result: 1 })).text),
+    );
+    const items = held.map(({ id, fence: { attempt, token } }, index) => ({
+      hash: sha256Hex(texts[index]!),
+      item: { job_id: id, attempt, token, result: 1, receipt_parts: receiptParts(texts[index]!) },
+    }));
+    Object.assign(items[0]!.item, { nonsense: true });
+    const answers = await reportItems(hub, { workerId, key }, items);
+    expect(answers).toMatchObject([{ error: { code: "INVALID_ARGUMENT" } }, { status: "completed" }]);
+    const { id } = held[1]!;
+    const shown = await hub.must("GET", `/jobs/${id}/receipt`, { token: hub.admin });
+    const bundle = shown.json<{ receipt: string; signed: string }>();
+    expect(bundle.receipt).toBe(texts[1]);
+    expect(bundle.signed).toContain(sha256Hex(texts[1]!));
+    // One job's bundle shows nothing of the others but a hash.
+    expect(JSON.stringify(bundle)).not.toContain(held[0]!.id);
+    expect(refusals(id)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ReceiptView } from "../../src/contract/view-shapes.ts";
+import type { ReceiptView } from "../../src/contract/trust-view-shapes.ts";
 import { generateSigningKey, loadVerifyingKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { parseReceipt } from "../../src/signing/receipt-text.ts";
@@ -179,7 +179,17 @@ describe("somebody with access to the database", () => {
       "UPDATE documents SET document = replace(document, 'true', 'rm') WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?)",
     ],
     ["a routing column", "UPDATE jobs SET tenant_id = 'default', priority = 9 WHERE id = ?"],
-    ["a receipt", "UPDATE jobs SET receipt = replace(receipt, 'exit_code', 'exit-code') WHERE id = ?"],
+    [
+      "a receipt",
+      `UPDATE receipt_signatures SET text = replace(text, 'exit_code', 'exit-code')
+        WHERE id = (SELECT substr(receipt, 3, 64) FROM jobs WHERE id = ?)`,
+    ],
+    [
+      "the key of a receipt",
+      `UPDATE receipt_signatures SET public_key = 'another'
+        WHERE id = (SELECT substr(receipt, 3, 64) FROM jobs WHERE id = ?)`,
+    ],
+    ["the place of a receipt", "UPDATE jobs SET receipt = '7' || substr(receipt, 2) WHERE id = ?"],
   ])("cannot have the hub vouch for %s that was edited", async (_what, sql) => {
     const id = await ranJob(["true"]);
     editRows(hub.home, sql, id);

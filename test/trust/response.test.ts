@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { signText } from "../../src/signing/ed25519.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
 import { receiptListText } from "../../src/signing/receipt.ts";
 import { editRows, readEvents, readRows } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
@@ -149,7 +150,7 @@ describe("A4: one tenant", () => {
     const items = held.map(({ id, fence: { attempt, token } }, index) => {
       return { job_id: id, attempt, token, result: 1, receipt: texts[index] };
     });
-    const receipts = { signature: signText(key, receiptListText(workerId, texts)) };
+    const receipts = { signature: signText(key, receiptListText(workerId, texts.map(sha256Hex))) };
     const body = { worker_id: workerId, items, receipts };
     await hub.must("POST", "/jobs/results", { token: hub.admin, body });
     await eventually("it is blocked", async () => (await worker(workerId)).status === "blocked");
@@ -169,7 +170,12 @@ describe("evidence against a worker", () => {
     expect(answer).toMatchObject({ status: 403, code: "PERMISSION_DENIED" });
     await eventually("it is blocked", async () => (await worker("bound")).status === "blocked");
     expect((await worker(other)).status).toBe("active");
-    expect(names()).toContain("WORKER_BLOCKED");
+    const evidence = readEvents(hub.home).find(({ details }) => details["evidence_against"] === "bound")!;
+    expect(readEvents(hub.home).find(({ event }) => event === "WORKER_BLOCKED")!.details).toMatchObject({
+      worker_id: "bound",
+      reason: `SECURITY_VIOLATION: ${evidence.details["error"]}`,
+      evidence: evidence.seq,
+    });
     await stream.ended;
     const claim = await hub.call("POST", "/jobs/claim", { token, body: { worker_id: "bound" } });
     expect(claim).toMatchObject({ status: 403, code: "WORKER_BLOCKED" });

@@ -1,0 +1,41 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JobView } from "../../src/contract/view-shapes.ts";
+import { removeHome } from "../support/remove-home.ts";
+
+const fixtures = join(import.meta.dirname, "fixtures");
+
+/** The folders of the fixtures: homes with their database in a file, and those whose database was in PostgreSQL. */
+type Kind = "homes" | "postgres";
+
+type Lease = { worker_id: string; attempt: number; token: string };
+
+/** What `make-home.mjs` knows of the home that it made. */
+export type Made = {
+  commit: string;
+  schema: number;
+  jobs: Record<string, { id: string; lease?: Lease }>;
+  shown: Record<string, JobView>;
+  tokens: { user: string; worker: string };
+};
+
+/** `dump` is the file with the database, if that was in PostgreSQL. */
+export type OldHome = { home: string; made: Made; dump: string; remove(): void };
+
+/** The schemas of which there is a home, oldest first. */
+export function schemasOfHomes(kind: Kind = "homes"): number[] {
+  return readdirSync(join(fixtures, kind))
+    .map((name) => Number(/^schema-(\d{3})\.tar\.gz$/.exec(name)?.[1]))
+    .sort((a, b) => a - b);
+}
+
+/** Unpacks the home of a hub that had this schema. */
+export function openOldHome(schema: number, kind: Kind = "homes"): OldHome {
+  const dir = mkdtempSync(join(tmpdir(), "writ-old-home-"));
+  const file = join(fixtures, kind, `schema-${String(schema).padStart(3, "0")}.tar.gz`);
+  execFileSync("tar", ["-xzf", file, "--no-same-owner", "-C", dir]);
+  const made = JSON.parse(readFileSync(join(dir, "made.json"), "utf8")) as Made;
+  return { home: join(dir, "home"), made, dump: join(dir, "writ.sql"), remove: () => removeHome(dir) };
+}
