@@ -1,5 +1,8 @@
 import { parseArgs } from "node:util";
 
+const stores = ["sqlite", "postgres"] as const;
+export type StoreName = (typeof stores)[number];
+
 export type BenchOptions = {
   peers: boolean;
   /** JSON lines on stdout instead of the table. */
@@ -8,6 +11,8 @@ export type BenchOptions = {
   save: boolean;
   rounds: number;
   jobs: number | undefined;
+  /** What the hub keeps its jobs in. */
+  store: StoreName;
   /** Only these, by the beginning of their names; everything if it is empty. */
   figures: string[];
   rivals: string[];
@@ -28,6 +33,7 @@ export function readOptions(): BenchOptions {
         save: { type: "boolean", default: false },
         rounds: { type: "string", default: "3" },
         jobs: { type: "string" },
+        store: { type: "string", default: "sqlite" },
         figures: { type: "string", default: "" },
         rivals: { type: "string", default: "" },
       },
@@ -38,6 +44,7 @@ export function readOptions(): BenchOptions {
       save: values.save,
       rounds: integer("--rounds", values.rounds, roundsMax),
       jobs: values.jobs === undefined ? undefined : integer("--jobs", values.jobs, jobsMax),
+      store: storeOf(values.store),
       figures: values.figures.split(",").filter(Boolean),
       rivals: values.rivals.split(",").filter(Boolean),
       positionals,
@@ -46,6 +53,13 @@ export function readOptions(): BenchOptions {
     console.error(`bench: ${(error as Error).message}`);
     process.exit(2);
   }
+}
+
+function storeOf(text: string): StoreName {
+  const found = stores.find((name) => name === text);
+  if (found === undefined)
+    throw new Error(`--store: ${JSON.stringify(text)} is not a store; use ${stores.join(" or ")}`);
+  return found;
 }
 
 function integer(flag: string, text: string, max: number): number {

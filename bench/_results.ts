@@ -19,17 +19,18 @@ export type SavedResults = {
 };
 
 /** Shows the results, as a table for people or as JSON lines, and keeps them if that was asked for. */
-export function conclude(bench: string, figures: readonly FigureResult[], options: BenchOptions): void {
+export function conclude(program: string, figures: readonly FigureResult[], options: BenchOptions): void {
+  const bench = options.store === "sqlite" ? program : `${program}-${options.store}`;
   const rounded = figures.map(roundAll);
   if (options.json) for (const line of rounded.flatMap((figure) => linesOf(bench, figure))) console.log(line);
   else console.log(rounded.map(tableOf).join("\n\n"));
-  if (options.save) save(bench, rounded);
+  if (options.save) save(bench, program, rounded);
 }
 
-function save(bench: string, figures: FigureResult[]): void {
+function save(bench: string, program: string, figures: FigureResult[]): void {
   const saved: SavedResults = {
     bench,
-    command: `npm run bench -- ${[bench, ...process.argv.slice(2)].join(" ")}`,
+    command: `npm run bench -- ${[program, ...process.argv.slice(2)].join(" ")}`,
     measured_at: new Date().toISOString(),
     commit: firstLine("git", ["rev-parse", "--short", "HEAD"]),
     machine: {

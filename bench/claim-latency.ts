@@ -1,17 +1,19 @@
 import { connect } from "./_calls.ts";
 import { figure, quantile } from "./_figures.ts";
-import { startBenchHub } from "./_hub.ts";
+import { readOptions } from "./_options.ts";
+import { startStoredHub } from "./peers/hubs.ts";
 
 /**
  * Whether jobs that a worker cannot run cost it anything: the time of one claim with 1,000 such jobs pending, and
- * with a million. Usage: npm run bench -- claim-latency [many]
+ * with a million. Usage: npm run bench -- claim-latency [many] [--store postgres]
  */
 const few = 1_000;
-const many = Number(process.argv[2] ?? 1_000_000);
+const options = readOptions();
+const many = Number(options.positionals[0] ?? 1_000_000);
 const claims = 300;
 const workerId = "bench";
 
-const hub = await startBenchHub();
+const hub = await startStoredHub(options.store);
 const calls = connect(hub);
 try {
   await calls.register({ worker_id: workerId, cores: 2, ram_gb: 4, tags: [], types: ["mine"] });

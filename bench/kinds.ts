@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { Writ } from "../src/client/index.ts";
+import { freePort } from "../test/support/free-port.ts";
 import { treeCpuUs } from "./_cpu.ts";
 import { figure } from "./_figures.ts";
 import { startBenchHub } from "./_hub.ts";
@@ -105,12 +105,4 @@ async function drained(run: object, count: number): Promise<number> {
 async function isUnderWay(): Promise<boolean> {
   const { jobs } = await writ.listPage({ status: ["pending", "assigned", "running"] }, { limit: 1 });
   return jobs.length > 0;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -2,7 +2,8 @@ import { Writ } from "../src/client/index.ts";
 import { type FigureResult, spreadOf } from "./_contest.ts";
 import { median, quantile } from "./_figures.ts";
 import { fillHistory } from "./_history.ts";
-import { type BenchHub, startBenchHub } from "./_hub.ts";
+import { startBenchHub } from "./_hub.ts";
+import { type ListSource, type Lists, openLists, startReaders } from "./_list-pages.ts";
 import { readOptions } from "./_options.ts";
 import { conclude } from "./_results.ts";
 
@@ -19,7 +20,6 @@ const submits = 300;
 const readers = 2;
 const sizes = { few: count(few), many: count(many) };
 
-type Lists = Record<string, () => Promise<unknown>>;
 type Times = Map<string, number[]>;
 
 let hub = await startBenchHub();
@@ -60,11 +60,13 @@ async function measureSize(
   const startsMs: number[] = [];
   for (let round = 0; round < options.rounds; round++) startsMs.push(await restart());
   const writ = new Writ({ url: hub.url, token: hub.token });
+  const source = await sourceOf(writ);
+  const lists = openLists(source);
   try {
     tell(`reading lists with ${name}`);
-    const lists = await listsOf(hub, writ);
-    return { pages: await timePages(lists), submits: await timeSubmits(writ, lists), startsMs };
+    return { pages: await timePages(lists), submits: await timeSubmits(writ, source), startsMs };
   } finally {
+    lists.close();
     writ.close();
   }
 }
@@ -77,25 +79,12 @@ async function restart(): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Filters that match all jobs, few of them and none, for an administrator and for a tenant. */
-async function listsOf(hub: BenchHub, writ: Writ): Promise<Lists> {
+async function sourceOf(writ: Writ): Promise<ListSource> {
   const { token } = await writ.createToken({ role: "viewer", tenant_id: "default", user_id: "bench-reader" });
-  const reader = new Writ({ url: hub.url, token });
-  const page = (of: Writ, filter: Parameters<Writ["listPage"]>[0]) => () =>
-    of.listPage(filter, { limit: 50 });
-  return {
-    "no filter": page(writ, {}),
-    "a status that all have": page(writ, { status: "failed" }),
-    "a status that none has": page(writ, { status: "completed" }),
-    "a type": page(writ, { type: "old-7" }),
-    "a type and a status": page(writ, { type: "old-7", status: "failed" }),
-    "a type that has none": page(writ, { type: "nothing" }),
-    "a tenant": page(reader, {}),
-    "a tenant and a status that none has": page(reader, { status: "completed" }),
-  };
+  return { url: hub.url, admin: hub.token, tenant: token };
 }
 
-async function timePages(lists: Lists): Promise<Times> {
+async function timePages({ read: lists }: Lists): Promise<Times> {
   const times: Times = new Map(Object.keys(lists).map((name) => [name, []]));
   for (let round = 0; round < options.rounds; round++) {
     for (const [name, read] of Object.entries(lists)) {
@@ -108,7 +97,7 @@ async function timePages(lists: Lists): Promise<Times> {
 }
 
 /** The 99th percentile of single submissions, in turns without readers and with some that never pause. */
-async function timeSubmits(writ: Writ, lists: Lists): Promise<Times> {
+async function timeSubmits(writ: Writ, source: ListSource): Promise<Times> {
   const times: Times = new Map([
     ["quiet", []],
     ["busy", []],
@@ -116,16 +105,10 @@ async function timeSubmits(writ: Writ, lists: Lists): Promise<Times> {
   const submit = () => writ.submit({ type: "new", params: { text: "x".repeat(200) } });
   for (let round = 0; round < options.rounds; round++) {
     for (const [name, found] of times) {
-      let isOver = name === "quiet";
-      const reading = Promise.all(
-        Array.from({ length: readers }, async () => {
-          while (!isOver) for (const read of Object.values(lists)) if (!isOver) await read();
-        }),
-      );
+      const endReaders = name === "quiet" ? undefined : await startReaders(source, readers);
       const taken: number[] = [];
       for (let n = 0; n < submits; n++) taken.push(await timed(submit));
-      isOver = true;
-      await reading;
+      await endReaders?.();
       found.push(quantile(taken, 0.99));
     }
   }

@@ -3,8 +3,9 @@ import { Worker } from "../src/worker/index.ts";
 import { type Calls, type ClaimedJob, connect } from "./_calls.ts";
 import { withCpu } from "./_cpu.ts";
 import { figure, perSecond } from "./_figures.ts";
-import { type BenchHub, startBenchHub } from "./_hub.ts";
+import type { BenchHub } from "./_hub.ts";
 import { readOptions } from "./_options.ts";
+import { startStoredHub } from "./peers/hubs.ts";
 import { compareQueues } from "./peers/queue.ts";
 
 /**
@@ -16,6 +17,7 @@ import { compareQueues } from "./peers/queue.ts";
  * With --peers it is measured beside BullMQ, pg-boss and graphile-worker instead, in turns:
  * npm run bench -- queue --peers [--rounds N] [--jobs N] [--figures enqueue,bulk,drain,posts] [--rivals writ,bullmq,...]
  *   [--json] [--save]
+ * With --store postgres the hub keeps its jobs in PostgreSQL. With --peers, pg-boss and graphile-worker use the same server.
  */
 const options = readOptions();
 const jobs = Number(options.positionals[0] ?? 10_000);
@@ -28,7 +30,7 @@ if (options.peers) await compareQueues(options);
 else await measureAlone();
 
 async function measureAlone(): Promise<void> {
-  const hub = await startBenchHub();
+  const hub = await startStoredHub(options.store);
   const calls = connect(hub);
   try {
     await calls.register({ worker_id: workerId, cores: 2, ram_gb: 4, tags: [], types: ["noop"] });

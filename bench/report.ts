@@ -15,11 +15,15 @@ const images = join(docs, "images/benchmarks");
 const notesHeading = "## What stands in the way";
 const titles: Record<string, string> = {
   queue: "Enqueue and drain",
+  "queue-postgres": "Enqueue and drain on PostgreSQL",
   latency: "Idle pick-up",
   exec: "Process jobs",
   lists: "A long history",
   "hub-memory": "Idle memory",
 };
+
+/** What is measured twice, and where: the lists of the summary name it. */
+const places: Record<string, string> = { "queue-postgres": " on PostgreSQL" };
 
 const remarks: Record<string, string> = {
   lists:
@@ -61,10 +65,16 @@ does nothing but the durable insert.`;
 /** Where a rival does better than Writ, from the ratios: nobody should have to look for that. */
 function summary(): string {
   const compared = results
-    .filter(({ bench }) => ["queue", "latency", "exec"].includes(bench))
-    .flatMap(({ figures }) => figures)
-    .flatMap(({ figure, unit, ratios }) =>
-      ratios.map(({ to, value }) => ({ figure, to, value, isAhead: unit === "ms" ? value < 1 : value > 1 })),
+    .filter(({ bench }) => ["queue", "queue-postgres", "latency", "exec"].includes(bench))
+    .flatMap(({ bench, figures }) =>
+      figures.flatMap(({ figure, unit, ratios }) =>
+        ratios.map(({ to, value }) => ({
+          figure: `${figure}${places[bench] ?? ""}`,
+          to,
+          value,
+          isAhead: unit === "ms" ? value < 1 : value > 1,
+        })),
+      ),
     );
   if (compared.length === 0)
     return "## Beside the rivals\n\nNot measured for this page yet: `npm run bench -- queue --peers --save`, `-- latency --peers --save` and\n`-- exec --peers --save` keep the results that belong here.";

@@ -32,19 +32,22 @@ export async function withRivals<T>(
   const interrupt = () => void endAll().then(() => process.exit(130));
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
   const started = new Map<ServerName, Place>();
+  const serve = async (server: ServerName): Promise<Place> => {
+    const running = started.get(server);
+    if (running !== undefined) return running;
+    console.error(`bench: starting ${server}`);
+    const { stop, ...place } = await servers[server](serve);
+    started.set(server, place);
+    ends.push(stop);
+    return place;
+  };
   try {
     const contestants: Contestant[] = [];
     for (const name of names) {
-      const { server } = rivals[name];
-      if (!started.has(server)) {
-        console.error(`bench: starting ${server}`);
-        const { stop, ...place } = await servers[server]();
-        started.set(server, place);
-        ends.push(stop);
-      }
+      const place = await serve(rivals[name].server);
       const child = fork(join(import.meta.dirname, "rival-process.ts"), { stdio: ["ignore", 2, 2, "ipc"] });
       ends.push(() => endOf(name, child));
-      contestants.push(await contestantOf(name, child, started.get(server)!));
+      contestants.push(await contestantOf(name, child, place));
     }
     return await run(contestants);
   } finally {
@@ -55,8 +58,8 @@ export async function withRivals<T>(
 
 async function contestantOf(rival: RivalName, child: ChildProcess, place: Place): Promise<Contestant> {
   const order = (order: Order) => obey(rival, child, order);
-  const { pid, port, url, token } = place;
-  await order({ kind: "open", rival, place: { pid, port, url, token } });
+  const { pids, port, url, token } = place;
+  await order({ kind: "open", rival, place: { pids, port, url, token } });
   return {
     name: rival,
     act: async (act, options) => (await order({ kind: "act", act, options }))!,

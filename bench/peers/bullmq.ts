@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { type BullQueue, loadBullMq } from "./modules.ts";
-import { outputOf, processArgv } from "./process-job.ts";
+import { outputOf, processArgv, processLookMs } from "./process-job.ts";
 import { paramsOf, type Rival, sleep } from "./rival.ts";
 
 /** BullMQ with its own defaults: a finished job is kept. */
@@ -34,7 +34,7 @@ export async function openBullMq({ port }: { port: number }, cage: readonly stri
       const handler = async ({ data }: { data: unknown }) =>
         outputOf(spawnCaged(cage, (data as { argv: string[] }).argv));
       const worker = new Worker("processes", handler, { connection, concurrency: inFlight });
-      while (!(await isEmpty(processes))) await sleep(5);
+      while (!(await isEmpty(processes))) await sleep(processLookMs);
       await worker.close();
       const { completed, failed } = await processes.getJobCounts("completed", "failed");
       if (completed !== jobs) throw new Error(`of ${jobs} processes ${failed} failed`);

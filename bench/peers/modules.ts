@@ -63,10 +63,20 @@ export type PgPool = {
   end(): Promise<void>;
 };
 
+type PostgresConnection = {
+  unsafe(text: string, values?: unknown[], options?: object): Promise<unknown>;
+  release(): void;
+};
+export type PostgresJs = (options: object) => {
+  reserve(): Promise<PostgresConnection>;
+  end(): Promise<void>;
+};
+
 export const loadBullMq = () => load<BullMq>("bullmq");
 export const loadPgBoss = () => load<PgBossModule>("pg-boss");
 export const loadGraphile = () => load<Graphile>("graphile-worker");
 export const loadPg = () => load<Pg>("pg");
+export const loadPostgresJs = async () => (await load<{ default: PostgresJs }>("postgres")).default;
 
 const inPeersFolder = createRequire(join(peersFolder, "package.json"));
 

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { findPostgres } from "../../test/support/postgres-cluster.ts";
 
 const packages = join(import.meta.dirname, "packages");
 const root = join(import.meta.dirname, "../..");
@@ -8,12 +9,9 @@ const root = join(import.meta.dirname, "../..");
 /** A folder of its own: the project neither needs these packages nor ships them. */
 export const peersFolder = join(root, "node_modules/.writ/bench-peers");
 
-/** Where Debian keeps PostgreSQL's programs; its newest version comes last. */
-const postgresPrograms = "/usr/lib/postgresql/*/bin/postgres";
-
 const programs = {
   redis: { debian: "redis-server", find: () => onPath("redis-server") },
-  postgres: { debian: "postgresql", find: () => globSync(postgresPrograms).sort().at(-1) },
+  postgres: { debian: "postgresql", find: findPostgres },
   wrk: { debian: "wrk", find: () => onPath("wrk") },
   bubblewrap: { debian: "bubblewrap", find: () => onPath("bwrap") },
 } as const;

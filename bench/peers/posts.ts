@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { type FigureResult, spreadOf } from "../_contest.ts";
 import { cpuByThread, treeCpuUs } from "../_cpu.ts";
 import { median } from "../_figures.ts";
-import { startBenchHub } from "../_hub.ts";
+import type { BenchOptions } from "../_options.ts";
+import { startStoredHub } from "./hubs.ts";
 import { needPrograms, pathOf } from "./needs.ts";
 import { paramsOf } from "./rival.ts";
 
@@ -16,12 +17,15 @@ const connections = 64;
 const seconds = 3;
 
 /** Single POSTs to the hub, beside a bare HTTP server that does nothing but the same durable insert. */
-export async function comparePosts(name: string, rounds: number): Promise<FigureResult> {
+export async function comparePosts(
+  name: string,
+  { rounds, store }: Pick<BenchOptions, "rounds" | "store">,
+): Promise<FigureResult> {
   needPrograms(["wrk"]);
   const dir = mkdtempSync(join(tmpdir(), "writ-bench-wrk-"));
   const targets: Target[] = [];
   try {
-    targets.push({ name: "writ", ...(await startBenchHub()) });
+    targets.push({ ...(await startStoredHub(store)), name: "writ" });
     targets.push(await startBare(join(dir, "bare.db")));
     const found = new Map<string, Run[]>(targets.map((target) => [target.name, []]));
     for (const target of targets) post(target, dir, 1);

@@ -6,6 +6,12 @@ const text = "x".repeat(200);
 export const processArgv = ["/bin/echo", text];
 export const processOutputBytes = text.length + 1;
 
+/**
+ * How often a rival is asked whether all processes have ended. Asking takes time that the processes do not have. A run
+ * takes seconds, so what this adds to it is about a hundredth.
+ */
+export const processLookMs = 25;
+
 /** What the process wrote, once it has ended well. */
 export async function outputOf(child: ChildProcess): Promise<string> {
   let output = "";

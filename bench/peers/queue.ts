@@ -1,28 +1,33 @@
 import { type ContestFigure, contest, type FigureResult } from "../_contest.ts";
-import type { BenchOptions } from "../_options.ts";
+import type { BenchOptions, StoreName } from "../_options.ts";
 import { conclude } from "../_results.ts";
 import { withRivals } from "./arena.ts";
 import { comparePosts } from "./posts.ts";
 import type { RivalName } from "./rivals.ts";
 
 const jobsDefault = 10_000;
-const names: RivalName[] = ["writ", "bullmq", "bullmq-always", "pg-boss", "graphile", "graphile-batched"];
+/** On PostgreSQL, Writ stands beside those that use the same server. */
+const namesOf: Record<StoreName, RivalName[]> = {
+  sqlite: ["writ", "bullmq", "bullmq-always", "pg-boss", "graphile", "graphile-batched"],
+  postgres: ["writ-postgres", "pg-boss", "graphile", "graphile-batched"],
+};
 const posts = "single POSTs by wrk, 64 connections";
 
 /** Enqueue one by one and in bulk, and drain: Writ beside the queues that a user would pick instead. */
 export async function compareQueues(options: BenchOptions): Promise<void> {
-  const chosen = choose(figuresOf(options.jobs ?? jobsDefault), options.figures);
+  const names = namesOf[options.store];
+  const chosen = choose(figuresOf(names, options.jobs ?? jobsDefault), options.figures);
   const rivals = names.filter((name) => isChosen(name, options.rivals));
   const results: FigureResult[] = [];
   if (chosen.length > 0)
     results.push(
       ...(await withRivals(rivals, (contestants) => contest(chosen, contestants, options.rounds))),
     );
-  if (isChosen("posts", options.figures)) results.push(await comparePosts(posts, options.rounds));
+  if (isChosen("posts", options.figures)) results.push(await comparePosts(posts, options));
   conclude("queue", results, options);
 }
 
-function figuresOf(jobs: number): (ContestFigure & { id: string })[] {
+function figuresOf(names: readonly RivalName[], jobs: number): (ContestFigure & { id: string })[] {
   const slow = { graphile: 0.3 };
   const drained = names.filter((name) => name !== "bullmq-always");
   return [

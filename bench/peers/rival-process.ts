@@ -15,7 +15,7 @@ export type Measured = ActResult & { cpuUs: CpuUs };
 export type Reply = { kind: "done"; measured?: Measured } | { kind: "failed"; message: string };
 
 let rival: Rival;
-let serverPid = 0;
+let serverPids: readonly number[] = [];
 
 process.on("message", (order: Order) => {
   obey(order).then(
@@ -29,7 +29,7 @@ process.on("disconnect", () => process.exit(0));
 async function obey(order: Order): Promise<Measured | undefined> {
   if (order.kind === "open") {
     rival = await rivals[order.rival].open(order.place);
-    serverPid = order.place.pid;
+    serverPids = order.place.pids;
   }
   if (order.kind === "act") return measure(order.act, order.options);
   if (order.kind === "clear") await rival.clear();
@@ -38,21 +38,29 @@ async function obey(order: Order): Promise<Measured | undefined> {
 }
 
 async function measure(act: ActName, options: ActOptions): Promise<Measured> {
-  const before = {
-    client: treeCpuUs(process.pid),
-    server: treeCpuUs(serverPid),
-    threads: cpuByThread(serverPid),
-  };
+  const before = { client: treeCpuUs(process.pid), server: serverCpuUs(), threads: serverThreads() };
   const result = await acts[act](rival, options);
   const perJob = (us: number) => Math.round(us / result.jobs);
   const threads: Record<string, number> = {};
-  for (const [name, us] of Object.entries(cpuByThread(serverPid))) {
+  for (const [name, us] of Object.entries(serverThreads())) {
     const used = perJob(us - (before.threads[name] ?? 0));
     if (used > 0) threads[name] = used;
   }
   const client = perJob(treeCpuUs(process.pid) - before.client);
-  const server = perJob(treeCpuUs(serverPid) - before.server);
+  const server = perJob(serverCpuUs() - before.server);
   return { ...result, cpuUs: { client, server, threads } };
+}
+
+function serverCpuUs(): number {
+  return serverPids.reduce((sum, pid) => sum + treeCpuUs(pid), 0);
+}
+
+/** Those of the process that the client talks to; a server behind it is one line. */
+function serverThreads(): Record<string, number> {
+  const [front, ...behind] = serverPids;
+  const threads = front === undefined ? {} : cpuByThread(front);
+  if (behind.length > 0) threads["database"] = behind.reduce((sum, pid) => sum + treeCpuUs(pid), 0);
+  return threads;
 }
 
 function reply(message: Reply): void {

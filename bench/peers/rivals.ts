@@ -1,25 +1,32 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startBenchHub } from "../_hub.ts";
+import { type BenchHub, startBenchHub } from "../_hub.ts";
 import { bubblewrap, openBullMq } from "./bullmq.ts";
 import { openGraphile } from "./graphile.ts";
 import type { Program } from "./needs.ts";
 import { openPgBoss } from "./pg-boss.ts";
 import type { Rival } from "./rival.ts";
-import { startPostgres, startRedis } from "./servers.ts";
+import { createDatabase, startPostgres, startRedis } from "./servers.ts";
 import { openWrit } from "./writ.ts";
 
-/** What a rival's server is reached by; the process that drives it gets this and nothing else. */
-export type Place = { pid: number; port: number; url: string; token: string };
+/** What a rival's server is reached by, and its processes; the process that drives it gets this and nothing else. */
+export type Place = { pids: number[]; port: number; url: string; token: string };
 type Server = Place & { stop(): Promise<void> };
+/** A server that stands on another one asks for it. */
+type Serve = (name: "postgres") => Promise<Place>;
 
 const processSlots = 32;
 
 /** The servers that rivals stand on: each is started once in a run, by the first rival that needs it. */
 export const servers = {
-  hub: async (): Promise<Server> => ({ ...(await startBenchHub()), port: 0 }),
-  "hub and worker": async (): Promise<Server> => ({ ...(await startHubWithWorker()), port: 0 }),
+  hub: async (): Promise<Server> => hubPlace(await startBenchHub()),
+  "hub on postgres": async (serve: Serve): Promise<Server> => {
+    const database = await serve("postgres");
+    const env = { WRIT_DATABASE_URL: await createDatabase(database) };
+    return hubPlace(await startBenchHub(env), database.pids);
+  },
+  "hub and worker": async (): Promise<Server> => hubPlace(await startHubWithWorker()),
   "redis everysec": async (): Promise<Server> => place(await startRedis("everysec")),
   "redis always": async (): Promise<Server> => place(await startRedis("always")),
   postgres: async (): Promise<Server> => place(await startPostgres()),
@@ -30,6 +37,7 @@ type RivalSpec = { server: ServerName; needs: readonly Program[]; open(place: Pl
 
 export const rivals = {
   writ: { server: "hub", needs: [], open: openWrit },
+  "writ-postgres": { server: "hub on postgres", needs: ["postgres"], open: openWrit },
   bullmq: { server: "redis everysec", needs: ["redis"], open: (place) => openBullMq(place) },
   "bullmq-always": { server: "redis always", needs: ["redis"], open: (place) => openBullMq(place) },
   "pg-boss": { server: "postgres", needs: ["postgres"], open: openPgBoss },
@@ -49,8 +57,12 @@ export const rivals = {
 } as const satisfies Record<string, RivalSpec>;
 export type RivalName = keyof typeof rivals;
 
-function place(server: { pid: number; port: number; stop(): Promise<void> }): Server {
-  return { ...server, url: "", token: "" };
+function place({ pid, port, stop }: { pid: number; port: number; stop(): Promise<void> }): Server {
+  return { pids: [pid], port, url: "", token: "", stop };
+}
+
+function hubPlace({ url, token, pid, stop }: BenchHub, behind: number[] = []): Server {
+  return { url, token, port: 0, pids: [pid, ...behind], stop };
 }
 
 function startHubWithWorker() {

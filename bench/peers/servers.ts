@@ -1,8 +1,10 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { freePort } from "../../test/support/free-port.ts";
+import { PostgresCluster, withClient } from "../../test/support/postgres-cluster.ts";
 import { pathOf } from "./needs.ts";
 
 /** A database server that lives for one run, in a folder of its own. */
@@ -25,34 +27,29 @@ export async function startRedis(appendFsync: "everysec" | "always"): Promise<Pe
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const child = spawn(pathOf("redis"), args, { stdio: ["ignore", "ignore", "inherit"] });
-  return running(child, { port, dir, endSignal: "SIGTERM" });
+  return running(child, { port, dir });
 }
 
-/** PostgreSQL with its own defaults, so with fsync. It refuses to run as root, so root becomes an ordinary user. */
+/** PostgreSQL with its own defaults, so with fsync. */
 export async function startPostgres(): Promise<PeerServer> {
-  const dir = mkdtempSync(join(tmpdir(), "writ-bench-postgres-"));
-  const user = process.getuid?.() === 0 ? ordinaryUser() : {};
-  if (user.uid !== undefined) chownSync(dir, user.uid, user.gid!);
-  const program = pathOf("postgres");
-  const data = join(dir, "data");
-  const init = ["-D", data, "-U", "bench", "--auth=trust", "--encoding=UTF8", "--no-locale"];
-  const made = spawnSync(join(dirname(program), "initdb"), init, { ...user, cwd: dir, encoding: "utf8" });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr || made.error?.message}`);
-  const port = await freePort();
-  const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${dir}`, "log_min_messages=fatal"];
-  const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
-  const child = spawn(program, args, { ...user, cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
-  // SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for every client to leave.
-  return running(child, { port, dir, endSignal: "SIGINT" });
+  const cluster = await PostgresCluster.start({ prefix: "writ-bench-postgres-" });
+  return { port: cluster.port, pid: cluster.pid, stop: () => cluster.stop() };
+}
+
+/** A database for a hub, beside those of the rivals on the same server. */
+export async function createDatabase({ port }: { port: number }, name = "writ"): Promise<string> {
+  const url = (database: string) => `postgres://bench@127.0.0.1:${port}/${database}`;
+  await withClient(url("postgres"), (client) => client.query(`CREATE DATABASE ${name}`));
+  return url(name);
 }
 
 async function running(
   child: ChildProcess,
-  { port, dir, endSignal }: { port: number; dir: string; endSignal: "SIGTERM" | "SIGINT" },
+  { port, dir }: { port: number; dir: string },
 ): Promise<PeerServer> {
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const stop = async () => {
-    child.kill(endSignal);
+    child.kill("SIGTERM");
     await exited;
     rmSync(dir, { recursive: true, force: true });
   };
@@ -73,17 +70,4 @@ function answers(port: number): Promise<boolean> {
     socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
     socket.once("connect", () => socket.destroy());
   });
-}
-
-function ordinaryUser(): { uid?: number; gid?: number } {
-  const id = (flag: string) => Number(spawnSync("id", [flag, "nobody"], { encoding: "utf8" }).stdout);
-  return { uid: id("-u"), gid: id("-g") };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writ } from "../../src/client/index.ts";
 import { Worker } from "../../src/worker/index.ts";
-import { processArgv, processOutputBytes } from "./process-job.ts";
+import { processArgv, processLookMs, processOutputBytes } from "./process-job.ts";
 import { paramsOf, type Rival, sleep } from "./rival.ts";
 
 const clearConcurrency = 50;
@@ -50,7 +50,7 @@ export async function openWrit(hub: { url: string; token: string }): Promise<Riv
         const accepted = await writ.submitBatch(Array(Math.min(500, jobs - sent)).fill(job));
         last = accepted.at(-1)!.id;
       }
-      while (!(await isEmpty())) await sleep(5);
+      while (!(await isEmpty())) await sleep(processLookMs);
       const { status, fail_reason: reason, output } = await writ.get(last);
       if (status !== "completed" || output.stdout !== processOutputBytes)
         throw new Error(`job ${last} is ${status}: ${reason}`);
