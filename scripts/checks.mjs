@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { stateDir } from "./paths.mjs";
+import { join, relative } from "node:path";
+import { root, stateDir } from "./paths.mjs";
 import { runPinned } from "./run-pinned.mjs";
 
 const reportFile = join(stateDir, "vitest.json");
+/** Chance breaks no more files in one run: if there are more, trying again would only take time. */
+const triedAgainMax = 5;
 
 /** Each check returns how many things passed, failed and were skipped in it. */
 export function lint() {
@@ -29,13 +31,36 @@ export function guard() {
   return wholeStep("costs of a job", ["bench/guard.ts"]);
 }
 
+/**
+ * Runs all tests. Files in which something failed run once more, alone: a test that passes then does not fail the run, and
+ * is named at its end, because it is unsteady or has found a defect that shows only beside others.
+ */
+export function runAllTests() {
+  const first = runTests([]);
+  const report = readReport();
+  const failures = failuresIn(report);
+  const files = [...new Set(failures.map(({ file }) => file))];
+  if (files.length === 0 || files.length > triedAgainMax) return first;
+
+  const again = `once more and alone: ${files.join(", ")}`;
+  const second = runTests(["--no-file-parallelism", ...files], again);
+  const before = countReport({ testResults: report.testResults.filter(({ name }) => files.includes(name)) });
+  const stillFailing = new Set(failuresIn(readReport()).map(({ title }) => title));
+  return {
+    passed: first.passed - before.passed + second.passed,
+    failed: first.failed - before.failed + second.failed,
+    skipped: first.skipped - before.skipped + second.skipped,
+    unsteady: failures.map(({ title }) => title).filter((title) => !stillFailing.has(title)),
+  };
+}
+
 /** Runs vitest; the counts come from its JSON report, not from its terminal output. */
-export function runTests(args) {
-  announce("tests");
+export function runTests(args, name = "tests") {
+  announce(name);
   rmSync(reportFile, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`];
   const status = runPinned(["node_modules/vitest/vitest.mjs", "run", ...reporters, ...args]);
-  const counts = existsSync(reportFile) ? countReport(JSON.parse(readFileSync(reportFile, "utf8"))) : none();
+  const counts = countReport(readReport());
 
   // An error outside any test, a crash, or no test at all must not look like success.
   if (counts.failed === 0 && (status !== 0 || counts.passed === 0)) {
@@ -45,19 +70,38 @@ export function runTests(args) {
   return counts;
 }
 
-export function countReport(report) {
-  const brokenFiles = report.testResults.filter(
-    (file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"),
-  );
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests + brokenFiles.length,
-    skipped: report.numPendingTests + report.numTodoTests,
-  };
+/** What vitest wrote of its last run; empty if it did not get that far. */
+function readReport() {
+  return existsSync(reportFile) ? JSON.parse(readFileSync(reportFile, "utf8")) : { testResults: [] };
 }
 
-/** Prints the totals as the last line and sets the exit code. */
+/** A file that failed without a test that failed, as when it cannot be loaded, counts as one failure. */
+export function countReport({ testResults }) {
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const passed = tests.filter(({ status }) => status === "passed").length;
+  const failed = failuresIn({ testResults }).length;
+  return { passed, failed, skipped: tests.length - passed - tests.filter(hasFailed).length };
+}
+
+function failuresIn({ testResults }) {
+  return testResults
+    .filter(({ status }) => status === "failed")
+    .flatMap(({ name, assertionResults }) => {
+      const failed = assertionResults.filter(hasFailed);
+      const titles = failed.length === 0 ? ["the file as a whole"] : failed.map(({ fullName }) => fullName);
+      return titles.map((title) => ({ file: name, title: `${relative(root, name)}: ${title}` }));
+    });
+}
+
+function hasFailed({ status }) {
+  return status === "failed";
+}
+
+/** Names what failed at first, prints the totals as the last line and sets the exit code. */
 export function conclude(results) {
+  for (const title of results.flatMap(({ unsteady = [] }) => unsteady)) {
+    console.log(`unsteady: failed at first, and passed when it ran once more: ${title}`);
+  }
   const sum = (kind) => results.reduce((total, counts) => total + counts[kind], 0);
   console.log(`${sum("passed")} passed, ${sum("failed")} failed, ${sum("skipped")} skipped`);
   process.exitCode = sum("failed") === 0 ? 0 : 1;

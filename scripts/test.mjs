@@ -1,4 +1,4 @@
-import { conclude, guard, lint, runTests, typecheck, typecheckDashboard } from "./checks.mjs";
+import { conclude, guard, lint, runAllTests, runTests, typecheck, typecheckDashboard } from "./checks.mjs";
 import { kernelTests } from "./kernel-tests.mjs";
 import { setup } from "./setup.mjs";
 
@@ -13,7 +13,7 @@ else {
     typecheckDashboard(),
     lint(),
     guard(),
-    runTests([]),
+    runAllTests(),
     await kernelTests({ isRequired }),
   ]);
 }

@@ -24,6 +24,8 @@ export function nodeTestArgs(files, options, resultsFile) {
     "--test",
     "--test-concurrency=1",
     "--test-timeout=180000",
+    // What a test that failed has left running must not keep the machine waiting.
+    "--test-force-exit",
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
     "--test-reporter=tap",

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
+import { describeProcesses } from "./describe-processes.ts";
 
 export const cgroupRoot = "/sys/fs/cgroup";
 
@@ -90,9 +91,18 @@ export class Cgroup {
 
 export type Ending = { code: number | null; signal: NodeJS.Signals | null };
 
+/** A little less than a test may take, so that it can still report why it waited. */
+const endsWithinMs = 150_000;
+
 export function ending(child: ChildProcess): Promise<Ending> {
   return new Promise((resolve, reject) => {
+    const hangs = () =>
+      reject(new Error(`process ${child.pid} did not end; there were:\n${describeProcesses()}`));
+    const timer = setTimeout(hangs, endsWithinMs);
     child.once("error", reject);
-    child.once("exit", (code, signal) => resolve({ code, signal }));
+    child.once("exit", (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code, signal });
+    });
   });
 }
