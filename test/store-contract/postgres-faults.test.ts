@@ -92,6 +92,43 @@ describe.skipIf(noPostgres !== undefined)(
       expect(accepted.length).toBeGreaterThanOrEqual(100);
       await scene.store.close();
     });
+
+    test("a commit that the server still works on when its connection is lost is given up for good", async () => {
+      const url = await newDatabase();
+      const cable = new CuttableCable(cluster.port);
+      await cable.listen();
+      onTestFinished(() => cable.close());
+      const through = url.replace(/:\d+\//, `:${cable.port}/`);
+      const scene = await Scene.open({
+        open: () => openPostgresStore({ url: through, macKey }),
+      } as StoreUnderTest);
+      const [kept, lost] = [scene.newJob(), scene.newJob()];
+      expect(await scene.submitAll([kept])).toMatchObject({ kind: "accepted" });
+
+      await withClient(url, async (locker) => {
+        const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        await locker.query("BEGIN");
+        await locker.query("LOCK TABLE writ.jobs IN SHARE MODE");
+        const submitted = scene.submitAll([lost]).then(
+          () => "kept",
+          () => "not kept",
+        );
+        const pid = await eventually("the server waits for the lock", async () => {
+          return (await locker.query<{ pid: number }>(waiting)).rows[0]?.pid;
+        });
+        cable.lose();
+        expect(await submitted).toBe("not kept");
+        await locker.query("COMMIT");
+        const works = `SELECT FROM pg_stat_activity WHERE pid = ${pid} AND state <> 'idle'`;
+        await eventually("its work is done", async () => (await locker.query(works)).rowCount === 0);
+      });
+      const next = scene.newJob();
+      expect(await scene.submitAll([next])).toMatchObject({ kind: "accepted" });
+      expect((await scene.store.listJobIds({ limit: 10 })).ids.toSorted()).toEqual(
+        [kept.id, next.id].toSorted(),
+      );
+      await scene.store.close();
+    });
   },
 );
 
@@ -110,6 +147,7 @@ class CuttableCable {
   readonly #target: number;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #near = new Set<Socket>();
   port = 0;
   cutAtCommit: "before" | "after" | null = null;
 
@@ -121,6 +159,11 @@ class CuttableCable {
   async listen(): Promise<void> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     this.port = (this.#server.address() as { port: number }).port;
+  }
+
+  /** The hub loses every connection, and the server does not hear of it, as when a network between them fails. */
+  lose(): void {
+    for (const near of this.#near) near.removeAllListeners("close").destroy();
   }
 
   async close(): Promise<void> {
@@ -135,6 +178,7 @@ class CuttableCable {
       far.destroy();
     };
     let isCommitting = false;
+    this.#near.add(near);
     for (const socket of [near, far]) {
       this.#sockets.add(socket);
       socket.on("error", cut).on("close", cut);

@@ -82,16 +82,22 @@ export class Lane {
     this.#usedAtMs = nowMs;
   }
 
-  /** The row is locked until the server has ended the lost transaction, one way or the other. */
+  /**
+   * Says of a group whose connection was lost whether it was kept. If not, the server may still be at work on it: noting the
+   * group in the row keeps it from ever being kept. The row is locked from the end of a transaction to its commit.
+   */
   async #wasKept(group: number): Promise<boolean> {
-    const sql = await this.#open().catch((error: unknown) => {
+    try {
+      const sql = await this.#open();
+      const givenUp = await sql.run(
+        "UPDATE lanes SET last_group = $2 WHERE id = $1 AND last_group < $2",
+        this.#id,
+        group,
+      );
+      return givenUp === 0 && (await sql.first("SELECT 1 FROM lanes WHERE id = $1", this.#id)) !== null;
+    } catch (error) {
       throw outcomeUnknown(error);
-    });
-    const row = await sql.first<{ last_group: number }>(
-      "SELECT last_group FROM lanes WHERE id = $1 FOR UPDATE",
-      this.#id,
-    );
-    return row !== null && row.last_group >= group;
+    }
   }
 
   async #drop(): Promise<void> {
