@@ -103,10 +103,12 @@ function validityProblem(pem: string): string | undefined {
   try {
     // Loaded only here, because it takes a while and most calls succeed.
     const { X509Certificate } = process.getBuiltinModule("node:crypto");
-    const { validFromDate, validToDate } = new X509Certificate(pem);
+    const { validFrom, validTo } = new X509Certificate(pem);
+    // As texts: Node 20 does not have them as dates.
+    const [from, to] = [new Date(validFrom), new Date(validTo)];
     const now = Date.now();
-    if (validToDate.getTime() < now) return `it expired on ${validToDate.toISOString().slice(0, 10)}`;
-    if (validFromDate.getTime() > now) return `it is not valid before ${validFromDate.toISOString()}`;
+    if (to.getTime() < now) return `it expired on ${to.toISOString().slice(0, 10)}`;
+    if (from.getTime() > now) return `it is not valid before ${from.toISOString()}`;
     return undefined;
   } catch {
     return "it is not a certificate";

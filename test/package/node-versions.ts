@@ -47,6 +47,16 @@ export function describeNodeVersions(theStage: () => Stage): void {
       expect(printed.stdout).toBe("hello\n");
       const list = await run(node, [programFile("writ"), "workers", "list"], optionsOf());
       expect(list.stdout).toContain(theStage().worker.workerId);
+
+      // With the certificate of the home, over gRPC: nothing listens on this port.
+      const lost = ["--home", theStage().hub.home, "--grpc", "127.0.0.1:1", "list"];
+      const { WRIT_TOKEN: _, WRIT_HUB_URL: __, ...env } = optionsOf().env;
+      await expect(
+        run(node, [programFile("jobctl"), ...lost], { ...optionsOf(), env }),
+      ).rejects.toMatchObject({
+        code: 6,
+        stderr: expect.stringContaining("no hub answers at 127.0.0.1:1 (ECONNREFUSED)"),
+      });
     });
 
     test("Node 18 is too old for all of it, and each program says so in one line", async ({ skip }) => {
