@@ -1,5 +1,4 @@
 import type { CountChanges, Effects } from "../core/effects.ts";
-import { mayRunMore } from "../core/quota.ts";
 import { observationOf } from "../core/statistics/observation.ts";
 import type { NoticeBuilder } from "./notice-builder.ts";
 import type { Queue, QueueBook } from "./queue-book.ts";
@@ -33,10 +32,12 @@ function count({ book, notice }: Memory, queue: Queue, counts: CountChanges): vo
 const wokenQueuesMax = 1_000;
 
 /**
- * A tenant that was at its limit of running jobs may take one more, so workers that wait for its queues must be told.
+ * A tenant with a limit of running jobs may take one more, so workers that wait for its queues must be told. Also if it was
+ * not at its limit: another transaction may have filled the last place meanwhile, of which the book does not know yet,
+ * and a claim that found it full waits until it is told.
  */
 function wakeHeldBack({ book, notice }: Memory, tenantId: string): void {
   const tenant = book.tenant(tenantId);
-  if (mayRunMore(tenant.active + 1, book.quota(tenantId))) return;
+  if (book.quota(tenantId).max_running === undefined) return;
   for (const queue of tenant.waiting[Symbol.iterator]().take(wokenQueuesMax)) notice.ready(queue.key, 1);
 }

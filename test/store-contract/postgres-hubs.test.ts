@@ -5,7 +5,7 @@ import { takeSeat } from "../../src/store/postgres/hub-seat.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-store.ts";
 import type { ClaimedJob, CommitNotice, Store } from "../../src/store/store.ts";
 import { eventually } from "../support/eventually.ts";
-import { noPostgres } from "../support/postgres-cluster.ts";
+import { noPostgres, withClient } from "../support/postgres-cluster.ts";
 import { postgresUnderTest } from "./postgres-under-test.ts";
 import { failureOf, fenceOf, macKey, origin, resultOf, type Scene } from "./scene.ts";
 import { useScene } from "./use-scene.ts";
@@ -179,6 +179,34 @@ describe.skipIf(noPostgres !== undefined)(
         Array.from({ length: 12 }, (_, n) => stores[n % 3]!.claimJobs({ ...scene().claimInput(3) })),
       );
       expect(claims.flatMap(({ claimed }) => claimed)).toHaveLength(7);
+    });
+
+    test("the end of a job wakes claims at a tenant's limit, also if another store has filled its place meanwhile", async () => {
+      const other = await scene().openAnother();
+      for (let made = 0; made < 4; made++) await scene().submit();
+      const quota = { max_running: 2 };
+      await scene().store.putQuota({ tenantId: "acme", quota, nowMs: scene().nowMs, origin });
+      const { claimed } = await scene().claimUpTo(2);
+      const [first, second] = claimed as [ClaimedJob, ClaimedJob];
+      await scene().change(first, resultOf("{}"));
+      await withClient(await under.url(), async (locker) => {
+        await locker.query("BEGIN");
+        await locker.query(
+          "SELECT FROM writ.active JOIN writ.jobs USING (seq) WHERE id = $1 FOR UPDATE OF active",
+          [second.job.id],
+        );
+        // This store looks at the counts, and then waits for the row.
+        const ending = scene().change(second, resultOf("{}"));
+        const waiting =
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        await eventually("the end waits", async () => (await locker.query(waiting)).rowCount === 1);
+        expect((await other.claimJobs({ ...scene().claimInput(1) })).claimed).toHaveLength(1);
+        expect((await other.claimJobs({ ...scene().claimInput(1) })).claimed).toEqual([]);
+        scene().notices = [];
+        await locker.query("COMMIT");
+        await ending;
+      });
+      expect(scene().notices.some(({ ready }) => ready.length > 0)).toBe(true);
     });
 
     test("a reader who follows three writing stores by the notices of one misses nothing and sees nothing twice", async () => {
