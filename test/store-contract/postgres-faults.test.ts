@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openPostgresStore } from "../../src/store/postgres/open-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -106,21 +107,16 @@ describe.skipIf(noPostgres !== undefined)(
       expect(await scene.submitAll([kept])).toMatchObject({ kind: "accepted" });
 
       await withClient(url, async (locker) => {
-        const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        await locker.query("BEGIN");
-        await locker.query("LOCK TABLE writ.jobs IN SHARE MODE");
+        await locker.query("BEGIN; LOCK TABLE writ.jobs IN SHARE MODE");
         const submitted = scene.submitAll([lost]).then(
           () => "kept",
           () => "not kept",
         );
-        const pid = await eventually("the server waits for the lock", async () => {
-          return (await locker.query<{ pid: number }>(waiting)).rows[0]?.pid;
-        });
+        const pid = await untilLocked(locker);
         cable.lose();
         expect(await submitted).toBe("not kept");
         await locker.query("COMMIT");
-        const works = `SELECT FROM pg_stat_activity WHERE pid = ${pid} AND state <> 'idle'`;
-        await eventually("its work is done", async () => (await locker.query(works)).rowCount === 0);
+        await untilIdle(locker, pid);
       });
       const next = scene.newJob();
       expect(await scene.submitAll([next])).toMatchObject({ kind: "accepted" });
@@ -129,8 +125,47 @@ describe.skipIf(noPostgres !== undefined)(
       );
       await scene.store.close();
     });
+
+    test("calls that share a commit of unknown outcome are told so, and none is done again", async () => {
+      const url = await newDatabase();
+      const cable = new CuttableCable(cluster.port);
+      await cable.listen();
+      onTestFinished(() => cable.close());
+      const through = url.replace(/:\d+\//, `:${cable.port}/`);
+      const under = { open: () => openPostgresStore({ url: through, macKey }) } as StoreUnderTest;
+      const scene = await Scene.open(under);
+      await scene.submitAll([scene.newJob()]);
+      await withClient(url, async (locker) => {
+        await locker.query("BEGIN; LOCK TABLE writ.jobs IN SHARE MODE");
+        const outcomes = [1, 2, 3].map(() => scene.submitAll([scene.newJob()]).catch(String));
+        const pid = await untilLocked(locker);
+        cable.isDown = true;
+        cable.lose();
+        const unknown = expect.stringContaining("whether the call was stored is not known");
+        expect(await Promise.all(outcomes)).toEqual([unknown, unknown, unknown]);
+        await locker.query("COMMIT");
+        await untilIdle(locker, pid);
+      });
+      cable.isDown = false;
+      expect((await scene.store.listJobIds({ limit: 10 })).ids).toHaveLength(4);
+      await scene.store.close();
+    });
   },
 );
+
+/** Until the server waits for a lock in the middle of a transaction; the process of it that does. */
+async function untilLocked(locker: Client): Promise<number> {
+  const text =
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  return eventually("the server waits for the lock", async () => {
+    return (await locker.query<{ pid: number }>(text)).rows[0]?.pid;
+  });
+}
+
+async function untilIdle(locker: Client, pid: number): Promise<void> {
+  const text = `SELECT FROM pg_stat_activity WHERE pid = ${pid} AND state <> 'idle'`;
+  await eventually("its work is done", async () => (await locker.query(text)).rowCount === 0);
+}
 
 async function partitionsOf(url: string): Promise<string[]> {
   const text = `SELECT c.relname AS name FROM pg_class c JOIN pg_inherits i ON i.inhrelid = c.oid
@@ -150,6 +185,8 @@ class CuttableCable {
   readonly #near = new Set<Socket>();
   port = 0;
   cutAtCommit: "before" | "after" | null = null;
+  /** Ends each new connection at once. */
+  isDown = false;
 
   constructor(target: number) {
     this.#target = target;
@@ -172,6 +209,10 @@ class CuttableCable {
   }
 
   #join(near: Socket): void {
+    if (this.isDown) {
+      near.destroy();
+      return;
+    }
     const far = connect(this.#target, "127.0.0.1");
     const cut = () => {
       near.destroy();

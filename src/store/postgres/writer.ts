@@ -117,7 +117,7 @@ export class Writer {
       await this.#attempt(lane, group);
     } catch (error) {
       this.#context.shared.floors.clear();
-      if (blame(error) === "connection" && !(error instanceof RefusedAct) && !(error instanceof MetOthers)) {
+      if (isOfServer(error)) {
         for (const { reject } of group) reject(storeUnavailable(error));
       } else if (group.length > 1) {
         // One of them is the cause. Each runs alone, and that one is answered alone.
@@ -167,6 +167,16 @@ export class Writer {
 
 function kindOf({ act }: Request): string {
   return act in groupActs ? act : "single";
+}
+
+/**
+ * The server or the way to it has failed, and with it the whole group. Whether the group was kept may be unknown, so nothing of
+ * it may be done a second time.
+ */
+function isOfServer(error: unknown): boolean {
+  if (error instanceof RefusedAct || error instanceof MetOthers) return false;
+  if (error instanceof WritError) return error.code === "STORE_UNAVAILABLE";
+  return blame(error) === "connection";
 }
 
 function lanesFor(kind: string): number {
