@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { freshName, registerWorker } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
@@ -45,6 +46,30 @@ test.each(routeNames.filter((name) => !waiting.includes(name)))(
     expect(listening).toEqual([]);
   },
 );
+
+test("a command stream whose worker hung up before it was open takes nothing from the worker's other stream", async () => {
+  const workerId = await registerWorker(hub);
+  const path = `/workers/${workerId}/commands`;
+  const stream = await openEventStream(hub, path, { token: hub.admin });
+  await stream.until("the first hint", ({ event }) => event === "work");
+  let hungUp = 0;
+  hub.onRequest(({ headers }, outgoing) => {
+    if (headers["x-test"] === "hangs up") outgoing.destroy(new Error(`hung up ${++hungUp}`));
+  });
+  const left = openEventStream(hub, path, { token: hub.admin, headers: { "x-test": "hangs up" } });
+  await expect(left).rejects.toThrow();
+  expect(hungUp).toBe(1);
+  await eventually("the call is over", async () => (await commandStreamsCounted()) === 2);
+  await hub.must("POST", `/workers/${workerId}/drain`, { token: hub.admin });
+  await stream.until("the order to drain", ({ event }) => event === "drain");
+  stream.cut();
+
+  async function commandStreamsCounted(): Promise<number> {
+    const { text } = await hub.must("GET", "//metrics", { token: hub.admin });
+    const route = 'route="/workers/:id/commands"';
+    return Number(new RegExp(`^writ_http_requests_total\\{.*${route}.*\\} (\\d+)$`, "m").exec(text)?.[1]);
+  }
+});
 
 async function waitingWorkers(): Promise<number> {
   const { text } = await hub.must("GET", "//metrics", { token: hub.admin });

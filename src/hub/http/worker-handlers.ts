@@ -52,6 +52,8 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
       onEnd,
       isStillAllowed: async () => (await isAllowed()) && !(await isBlocked(deps, params.id)),
     });
+    // It would take the place of the worker's new stream, and nothing would ever tell it to leave.
+    if (stream.signal.aborted) return { status: 200, body: written };
     const stopListening = deps.dispatcher.listen(params.id, (command, data) => {
       // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not tell it.
       void stream.write(formatSse({ event: command, data: JSON.stringify(data) }));
