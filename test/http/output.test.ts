@@ -7,6 +7,7 @@ import { open } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, type HeldJob, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { issueToken } from "../support/tokens.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
 const hub = memoryHubForAll({ ...stillEnv, WRIT_MAX_OUTPUT_BYTES: String(16 * 1024 ** 2) });
@@ -215,6 +216,16 @@ describe("following", () => {
     }
   });
 
+  test("is broken off when its token is revoked: an end would say that this was everything", async () => {
+    const job = await aliceJob();
+    const { id, token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "alice" });
+    const following = await follow(job.id, "?follow=true", token);
+    await append(job, 0, "one ");
+    await eventually("the first words are there", () => following.text() === "one ");
+    await hub.must("DELETE", `/tokens/${id}`, { token: hub.admin });
+    await expect(following.ended).rejects.toThrow("aborted");
+  });
+
   test("ends at once for a job that was cancelled before anybody took it", async () => {
     const { id } = await submitJob(hub, { token: tokens.alice });
     const following = await follow(id);
@@ -224,9 +235,9 @@ describe("following", () => {
   });
 });
 
-async function follow(id: string, query = "?follow=true") {
+async function follow(id: string, query = "?follow=true", token = tokens.alice) {
   const path = `/api/v1/jobs/${id}/output/stdout${query}`;
-  const incoming: IncomingMessage = await open(hub, path, { Authorization: `Bearer ${tokens.alice}` });
+  const incoming: IncomingMessage = await open(hub, path, { Authorization: `Bearer ${token}` });
   const chunks: Buffer[] = [];
   const ended = Promise.withResolvers<void>();
   incoming.on("data", (chunk: Buffer) => chunks.push(chunk));

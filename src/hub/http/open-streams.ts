@@ -15,6 +15,8 @@ type Stream = {
   isStillAllowed: () => Promise<boolean>;
   onEnd: () => void;
   ping: string | null;
+  /** Whether its end says that this was everything. If it must end before, it is broken off. */
+  isWhole: boolean;
   lastWriteAt: number;
 };
 
@@ -37,7 +39,7 @@ export class OpenStreams implements Service {
   /** Ends all of them: a hub that stops must not wait for readers that never end. */
   async stop(): Promise<void> {
     await this.#looks.stop();
-    for (const stream of [...this.#streams]) this.#end(stream);
+    for (const stream of [...this.#streams]) this.#cut(stream);
   }
 
   get size(): number {
@@ -47,12 +49,17 @@ export class OpenStreams implements Service {
   /** Takes over the response. `write` resolves when there is room for more; `onEnd` is called once. */
   open(
     response: ServerResponse,
-    options: Pick<Stream, "isStillAllowed" | "onEnd"> & { headers: Record<string, string>; ping?: string },
+    options: Pick<Stream, "isStillAllowed" | "onEnd"> & {
+      headers: Record<string, string>;
+      ping?: string;
+      isWhole?: boolean;
+    },
   ): { write(chunk: string | Uint8Array): Promise<void>; end(): void; signal: AbortSignal } {
-    const { ping = null, isStillAllowed, onEnd } = options;
+    const { ping = null, isWhole = false, isStillAllowed, onEnd } = options;
     const stream: Stream = {
       response,
       ping,
+      isWhole,
       isStillAllowed,
       onEnd,
       abort: new AbortController(),
@@ -88,6 +95,12 @@ export class OpenStreams implements Service {
     });
   }
 
+  /** Before its time. */
+  #cut(stream: Stream): void {
+    if (stream.isWhole) stream.response.destroy();
+    this.#end(stream);
+  }
+
   #end(stream: Stream): void {
     if (!this.#streams.delete(stream)) return;
     stream.abort.abort();
@@ -103,7 +116,7 @@ export class OpenStreams implements Service {
     const failures: unknown[] = [];
     for (const stream of streams) {
       try {
-        if (!(await stream.isStillAllowed())) this.#end(stream);
+        if (!(await stream.isStillAllowed())) this.#cut(stream);
       } catch (error) {
         failures.push(error);
       }

@@ -29,6 +29,7 @@ async function follow(
   const stream = deps.streams.open(exchange.outgoing, {
     headers: headersOf(output),
     onEnd,
+    isWhole: true,
     isStillAllowed: stillAllowed(call),
   });
   const pump = async () => {
