@@ -43,3 +43,19 @@ test("streams are kept alive, and checked, although a token before theirs cannot
   expect([unknown, good, revoked].map(({ response }) => response.isEnded)).toEqual([false, false, true]);
   expect(failures[0]).toMatchObject({ code: "STORE_UNAVAILABLE" });
 });
+
+test("streams are kept alive while the database answers nobody", async () => {
+  const clock = handClock();
+  const streams = new OpenStreams(clock, () => {});
+  const asked = Promise.withResolvers<boolean>();
+  const [waiting, other] = [aResponse(), aResponse()];
+  const options = { headers: {}, ping: "ping", onEnd: () => {} };
+  streams.open(waiting.outgoing, { ...options, isStillAllowed: () => asked.promise });
+  streams.open(other.outgoing, { ...options, isStillAllowed: async () => true });
+  await streams.start();
+  await nextTurn();
+  await clock.pass(20_000);
+  expect([waiting, other].map(({ written }) => written)).toEqual([["ping"], ["ping"]]);
+  asked.resolve(true);
+  await streams.stop();
+});

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../runtime/clock.ts";
-import { repeat, type Service } from "../../runtime/service.ts";
+import { repeat, type Service, together } from "../../runtime/service.ts";
 
 /** How often streams check whether their token is still valid; a stream with a revoked token ends within 5 s. */
 const lookMs = 2_000;
@@ -29,7 +29,12 @@ export class OpenStreams implements Service {
 
   constructor(clock: Clock, onError: (error: unknown) => void) {
     this.#clock = clock;
-    this.#looks = repeat({ name: this.name, intervalMs: lookMs, clock, onError }, () => this.#look());
+    const options = { intervalMs: lookMs, clock, onError };
+    // Two loops: a database that hangs holds up only the one that asks it.
+    this.#looks = together(this.name, [
+      repeat({ ...options, name: "streams kept alive" }, () => this.#keepAllAlive()),
+      repeat({ ...options, name: "streams still allowed" }, (signal) => this.#look(signal)),
+    ]);
   }
 
   start(): Promise<void> {
@@ -109,12 +114,10 @@ export class OpenStreams implements Service {
   }
 
   /** A database that is away says nothing about anybody: streams stay open, and each is still looked after. */
-  async #look(): Promise<void> {
-    const now = this.#clock.monotonicMs();
-    const streams = [...this.#streams];
-    for (const stream of streams) this.#keepAlive(stream, now);
+  async #look(signal: AbortSignal): Promise<void> {
     const failures: unknown[] = [];
-    for (const stream of streams) {
+    for (const stream of [...this.#streams]) {
+      if (signal.aborted) return;
       try {
         if (!(await stream.isStillAllowed())) this.#cut(stream);
       } catch (error) {
@@ -122,6 +125,11 @@ export class OpenStreams implements Service {
       }
     }
     if (failures.length > 0) throw failures[0];
+  }
+
+  #keepAllAlive(): void {
+    const now = this.#clock.monotonicMs();
+    for (const stream of [...this.#streams]) this.#keepAlive(stream, now);
   }
 
   #keepAlive(stream: Stream, now: number): void {
