@@ -17,6 +17,9 @@ function aResponse() {
     end() {
       response.isEnded = true;
     },
+    destroy() {
+      response.destroyed = true;
+    },
   });
   return { response, outgoing: response as unknown as ServerResponse, written };
 }
@@ -58,4 +61,24 @@ test("streams are kept alive while the database answers nobody", async () => {
   expect([waiting, other].map(({ written }) => written)).toEqual([["ping"], ["ping"]]);
   asked.resolve(true);
   await streams.stop();
+});
+
+test("nothing is kept for a reader that does not read, and hints that go on do not keep its stream open", async () => {
+  const clock = handClock();
+  const streams = new OpenStreams(clock, () => {});
+  const stuck = aResponse();
+  const stream = streams.open(stuck.outgoing, {
+    ...{ headers: {}, ping: "ping", onEnd: () => {} },
+    isStillAllowed: async () => true,
+  });
+  await streams.start();
+  onTestFinished(() => streams.stop());
+  await nextTurn();
+  stuck.response.writableNeedDrain = true;
+  for (let second = 0; second < 130; second += 10) {
+    stream.hint("work");
+    await clock.pass(10_000);
+  }
+  expect(stuck.written).toEqual([]);
+  expect(stuck.response.destroyed).toBe(true);
 });

@@ -20,6 +20,15 @@ type Stream = {
   lastWriteAt: number;
 };
 
+type OpenStream = {
+  /** Resolves when there is room for more. */
+  write(chunk: string | Uint8Array): Promise<void>;
+  /** Writes it if the reader keeps up, and otherwise drops it: nothing is kept for a reader that does not read. */
+  hint(chunk: string): void;
+  end(): void;
+  signal: AbortSignal;
+};
+
 /** Every response that stays open: server-sent events and followed output. */
 export class OpenStreams implements Service {
   readonly name = "open streams";
@@ -51,7 +60,7 @@ export class OpenStreams implements Service {
     return this.#streams.size;
   }
 
-  /** Takes over the response. `write` resolves when there is room for more; `onEnd` is called once. */
+  /** Takes over the response. `onEnd` is called once. */
   open(
     response: ServerResponse,
     options: Pick<Stream, "isStillAllowed" | "onEnd"> & {
@@ -59,7 +68,7 @@ export class OpenStreams implements Service {
       ping?: string;
       isWhole?: boolean;
     },
-  ): { write(chunk: string | Uint8Array): Promise<void>; end(): void; signal: AbortSignal } {
+  ): OpenStream {
     const { ping = null, isWhole = false, isStillAllowed, onEnd } = options;
     const stream: Stream = {
       response,
@@ -79,6 +88,9 @@ export class OpenStreams implements Service {
     if (response.destroyed) this.#end(stream);
     return {
       write: (chunk) => this.#write(stream, chunk),
+      hint: (chunk) => {
+        if (!response.writableNeedDrain) void this.#write(stream, chunk);
+      },
       end: () => this.#end(stream),
       signal: stream.abort.signal,
     };

@@ -56,7 +56,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     if (stream.signal.aborted) return { status: 200, body: written };
     const stopListening = deps.dispatcher.listen(params.id, (command, data) => {
       // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not tell it.
-      void stream.write(formatSse({ event: command, data: JSON.stringify(data) }));
+      stream.hint(formatSse({ event: command, data: JSON.stringify(data) }));
     });
     stream.signal.addEventListener("abort", stopListening, { once: true });
     // What happened before the stream was open was not announced to this worker, so it should look once.
