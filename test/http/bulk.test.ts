@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { readEvents } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import {
   cancelledJob,
@@ -101,4 +102,17 @@ test("C4: the list counts all jobs that fit, when it is asked to", async () => {
   expect(await total("count=true")).toBe("5");
   expect(await total("count=true&status=failed&fail_code=!CANCELLED")).toBe("1");
   expect(await total("count=false")).toBeUndefined();
+});
+
+test("jobs of others that somebody tries to change are recorded, as if they had been tried one by one", async () => {
+  const { id } = await submitJob(hub, { token: tokens.alice });
+  const outcome = await bulk({ act: "cancel", ids: [id] }, tokens.bob);
+  expect(outcome).toMatchObject({
+    done: 0,
+    left: [{ id, why: expect.stringMatching(/^PERMISSION_DENIED: /) }],
+  });
+  const denials = readEvents(hub.home).filter(
+    ({ event, job_id }) => event === "PERMISSION_DENIED" && job_id === id,
+  );
+  expect(denials).toMatchObject([{ origin: { userId: "bob" } }]);
 });

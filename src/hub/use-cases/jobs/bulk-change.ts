@@ -4,6 +4,7 @@ import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
+import { recordDenial } from "../access/record-denial.ts";
 import { cancelJob, retryJob } from "./end-jobs.ts";
 import { findJobIds } from "./list-jobs.ts";
 
@@ -70,7 +71,9 @@ async function changeOne(
     const change = act === "cancel" ? cancelJob : retryJob;
     await change(deps, { identity, origin, jobId: id });
     outcome.done++;
-  } catch (error) {
+  } catch (thrown) {
+    // No transport sees it pass, and it must not matter whether jobs of others are tried one by one or many at once.
+    const error = await recordDenial(deps, { identity, origin }, thrown);
     if (!(error instanceof WritError)) throw error;
     outcome.left.push({ id, why: `${codeOf(error)}: ${error.message}` });
   }
