@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OutputFile } from "../../src/core/output-file.ts";
 import { errorOf } from "../support/call-http.ts";
-import { snapshot } from "../support/database.ts";
+import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { uploadForJob } from "../support/files.ts";
 import { stillEnv } from "../support/hub.ts";
 import { type HeldJob, jobReader, runningJob } from "../support/jobs.ts";
@@ -161,6 +161,17 @@ describe("files stand on the job", () => {
     ]);
     expect((await view(good.id)).output_files).toEqual([stored]);
     expect(await view(bad.id)).toMatchObject({ status: "running", output_files: [] });
+  });
+
+  test("and a key in a batch that goes up is recorded, as it is alone", async () => {
+    const job = await runningJob(hub, { output_location });
+    const { worker_id, attempt, token } = job.fence;
+    const output_files = [{ ...file, object_key: "runs/1/../../a.txt" }];
+    const body = { worker_id, items: [{ job_id: job.id, attempt, token, result: 1, output_files }] };
+    const before = lastSeq(hub.home);
+    const answer = await hub.must("POST", "/jobs/results", { token: tokens.worker, body });
+    expect(answer.json()).toMatchObject({ items: [{ job_id: job.id, error: { code: "INVALID_ARGUMENT" } }] });
+    expect(readEvents(hub.home, before)).toMatchObject([{ event: "PATH_TRAVERSAL_ATTEMPT" }]);
   });
 
   test("and a policy of its own says where they may be", async () => {

@@ -14,6 +14,7 @@ import { sha256Hex } from "../../../signing/mac.ts";
 import type { ChangeAnswer, JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { parseShape } from "../access/parse-shape.ts";
+import { recordDenial } from "../access/record-denial.ts";
 import { isWithinReach, settled } from "./change-attempt.ts";
 import { checkOutput } from "./check-output.ts";
 import { checkOutputFiles } from "./check-output-files.ts";
@@ -88,6 +89,7 @@ export async function finishJobs(
   const items: ItemAnswer[] = [];
   let next = 0;
   for (const [index, one] of asked.entries()) {
+    if (one instanceof WritError) await noteRefused(deps, call, one);
     items.push(
       one instanceof WritError
         ? { jobId: jobIdOf(call.items[index]), error: one }
@@ -95,6 +97,16 @@ export async function finishJobs(
     );
   }
   return items;
+}
+
+/**
+ * No transport sees the refusal of an item pass. The item is refused for its own reason in any case, and its neighbours have
+ * ended: neither a limit nor a failure to record it changes their answers.
+ */
+async function noteRefused(deps: HubDeps, caller: Caller, error: WritError): Promise<void> {
+  await recordDenial(deps, caller, error).catch((failure: unknown) =>
+    deps.logger.error({ err: failure }, "a refused item could not be recorded"),
+  );
 }
 
 function receiptOf(read: Ending | WritError): ReadReceipt | undefined {
