@@ -253,6 +253,22 @@ describe("a job that acts for itself", () => {
     expect((await download(held.id, "runs/1/a.txt")).text).toBe("forty-two");
   });
 
+  test("may report its result again, because the answer may have been lost, but no other one", async () => {
+    const held = await claimedJob(hub, { token: tokens.alice, output_location });
+    const token = await jobTokenOf(hub, held);
+    await uploadForJob(hub, held, { ...file, bytes: text });
+    const body = { success: true, result: { answer: 42 }, outputFiles: [file] };
+    await callDocker(held.id, "complete", token, body);
+    const before = lastSeq(hub.home);
+    const again = await callDocker(held.id, "complete", token, body);
+    expect(again).toMatchObject({ status: 200 });
+    expect(again.json()).toEqual({ status: "completed" });
+    expect(readEvents(hub.home, before)).toEqual([]);
+    const other = await callDocker(held.id, "complete", token, { ...body, result: 7 });
+    expect(other).toMatchObject({ status: 409, code: "RESULT_CONFLICT" });
+    expect(await view(held.id)).toMatchObject({ status: "completed", result: { answer: 42 } });
+  });
+
   test("F-50: cannot complete with a file that has not arrived", async () => {
     const held = await running();
     const [url] = await presignForJob(hub, held, { ...file, method: "PUT", ...facts });

@@ -49,12 +49,15 @@ function mayUse({ policy, document }: TokenJob, request: FileUrlRequest): boolea
   return allowsObject(policy, request) || readsInput(document, request);
 }
 
-/** A job reports by itself how it has ended, with the files that it has put. */
+/**
+ * A job reports by itself how it has ended, with the files that it has put. The same result again, because the first answer was
+ * lost, is answered like the first.
+ */
 export async function completeByToken(
   deps: HubDeps,
   call: TokenCall & { body: CompleteByTokenRequest },
 ): Promise<JobBrief> {
-  const held = await findTokenJob(deps, call);
+  const held = await findTokenJob(deps, call, { orCompleted: true });
   const { body } = call;
   const report = {
     ...noReport,

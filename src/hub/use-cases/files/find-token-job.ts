@@ -16,8 +16,12 @@ export type TokenCall = { identity: Identity; origin: Origin; jobId: string; job
 
 export type TokenJob = { job: JobRecord; document: JobDocument; policy: StorageRight[]; fence: Fence };
 
-/** The job of a token, if its attempt holds the lease now. */
-export async function findTokenJob(deps: HubDeps, call: TokenCall): Promise<TokenJob> {
+/** The job of a token, if its attempt holds the lease now; with `orCompleted`, also if it was the one that completed it. */
+export async function findTokenJob(
+  deps: HubDeps,
+  call: TokenCall,
+  { orCompleted = false } = {},
+): Promise<TokenJob> {
   const { jobId, jobToken } = call;
   if (jobToken !== null && jobToken.jobId !== jobId) {
     throw new WritError("PERMISSION_DENIED", "the job token is for another job", { job_id: jobToken.jobId });
@@ -39,6 +43,8 @@ export async function findTokenJob(deps: HubDeps, call: TokenCall): Promise<Toke
   }
 
   const fence = fenceOf(job, jobToken);
+  if (orCompleted && job.status === "completed" && job.attempt === fence.attempt)
+    return { job, document, policy, fence };
   const change = { act: "renew" as const, fence };
   const held = decideChange(job, change, rules);
   if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job });
