@@ -29,8 +29,14 @@ export class DamageLog {
     logger.error({ job_id: job?.id, parts, error }, "the database is damaged");
     const details = job === null ? { error } : { job_id: job.id, parts, error };
     const owner = { tenantId: job?.tenantId ?? null, jobId: job?.id ?? null, ownerId: null };
-    await store.recordEvents({
-      events: [{ event: "STORE_CORRUPT", ts: clock.nowMs(), ...owner, details, origin: null }],
-    });
+    try {
+      await store.recordEvents({
+        events: [{ event: "STORE_CORRUPT", ts: clock.nowMs(), ...owner, details, origin: null }],
+      });
+    } catch (failure) {
+      // Whoever finds it next records it.
+      this.#recorded.delete(key);
+      throw failure;
+    }
   }
 }
