@@ -60,3 +60,39 @@ test("an event that comes while the log is read is answered once", async () => {
     return { seq, failures: JSON.parse(memory).failures.length };
   }
 });
+
+test("an event is answered once, although what follows from it could not be recorded at first", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
+  const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
+  const feed = new EventFeed(store, clock);
+  await feed.start();
+  onTestFinished(async () => {
+    await responder.stop();
+    await feed.stop();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  let refusals = 0;
+  const recordEvents = async (input: { events: NewEvent[] }) => {
+    if (input.events[0]?.event === "MONITORING_RAISED" && refusals++ === 0)
+      throw new Error("the disk is full");
+    return store.recordEvents(input);
+  };
+  const channels = [{ name: "webhook" }];
+  const deps = { store: { ...store, recordEvents }, feed, clock, logger: silentLogger, channels };
+  const settings = { publicUrl: null };
+  const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
+  await responder.start();
+  await store.recordEvents({ events: [failure] });
+
+  const raised = () => store.readEvents({ afterSeq: 0, kinds: ["MONITORING_RAISED"], limit: 10 });
+  await expect.poll(async () => (await raised()).length).toBe(1);
+  await responder.stop();
+  expect(refusals).toBe(2);
+  const { memory } = await store.getLogReader({ name: "responder" });
+  expect(JSON.parse(memory).failures).toHaveLength(1);
+  const message = await store.nextMessage({ channel: "webhook" });
+  await store.finishMessage({ id: message!.id, retryAt: null });
+  expect(await store.nextMessage({ channel: "webhook" })).toBeNull();
+});

@@ -1,4 +1,4 @@
-import type { LoggedEvent } from "../../core/events.ts";
+import type { LoggedEvent, NewEvent } from "../../core/events.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { WorkerOwner } from "../../store/worker-owner.ts";
 import type { HubDeps } from "../deps.ts";
@@ -24,7 +24,14 @@ export function createResponder(deps: ResponderDeps): Service {
   const { clock, logger } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "the response to security events failed");
   let position: LogPosition;
+  /** Events about the last turn that are not in the log yet. */
+  let raised: NewEvent[] = [];
+  const recordRaised = async (): Promise<void> => {
+    if (raised.length > 0) await deps.store.recordEvents({ events: raised });
+    raised = [];
+  };
   const rounds = repeat({ name: "responder", intervalMs: roundMs, clock, onError }, async (signal) => {
+    await recordRaised();
     while (!signal.aborted) {
       const lastSeq = deps.feed.lastSeq;
       const overdue = Object.values(position.memory.held).some(({ until }) => until <= clock.nowMs());
@@ -33,7 +40,11 @@ export function createResponder(deps: ResponderDeps): Service {
       const readSeq = events.at(-1)?.seq ?? position.seq;
       // Events since the last read may already have been handled, and must not be handled again.
       const seq = events.length === eventsPerTurn ? readSeq : Math.max(readSeq, lastSeq);
-      position = { seq, memory: await answer(deps, { events, seq, memory: position.memory }) };
+      const { memory, watch } = await answer(deps, { events, seq, memory: position.memory });
+      // At once: whatever fails from here on, these events were answered.
+      position = { seq, memory };
+      raised = raiseMonitoring(deps, watch);
+      await recordRaised();
     }
   });
   return {
@@ -64,10 +75,15 @@ function readNew(deps: ResponderDeps, afterSeq: number): Promise<LoggedEvent[]> 
   return deps.store.readEvents({ afterSeq, kinds: answeredKinds, limit: eventsPerTurn });
 }
 
+type Watched = { subject: string; until: number };
+
 type Turn = { events: LoggedEvent[]; seq: number; memory: Memory };
 
 /** What cannot be repeated, the messages, is stored together with the new position; the rest may be done again. */
-async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promise<Memory> {
+async function answer(
+  deps: ResponderDeps,
+  { events, seq, memory }: Turn,
+): Promise<{ memory: Memory; watch: Watched[] }> {
   const nowMs = deps.clock.nowMs();
   const held = structuredClone(memory.held);
   let { failures } = memory;
@@ -89,8 +105,7 @@ async function answer(deps: ResponderDeps, { events, seq, memory }: Turn): Promi
   }
   alerts.push(...takeDue(held, nowMs));
   const next = { failures, held };
-  await advance(deps, { seq, memory: next, alerts, watch, nowMs });
-  return next;
+  return { memory: next, watch: await advance(deps, { seq, memory: next, alerts, watch, nowMs }) };
 }
 
 async function ownerOfReporter(deps: ResponderDeps, event: LoggedEvent): Promise<WorkerOwner | null> {
@@ -116,7 +131,7 @@ async function block(deps: ResponderDeps, workerId: string, evidence: LoggedEven
 async function advance(
   deps: ResponderDeps,
   turn: { seq: number; memory: Memory; alerts: Alert[]; watch: Set<string>; nowMs: number },
-): Promise<void> {
+): Promise<Watched[]> {
   const { nowMs } = turn;
   const watch = [...turn.watch].map((subject) => ({ subject, until: nowMs + watchMs }));
   const texts = turn.alerts.map((alert) => alertText(alert, deps.settings.publicUrl));
@@ -131,17 +146,14 @@ async function advance(
     nowMs,
   });
   if (dropped > 0) deps.logger.error({ dropped }, "too many alerts are waiting; these will not be sent");
-  await raiseMonitoring(deps, watch);
+  return watch;
 }
 
-async function raiseMonitoring(
-  deps: ResponderDeps,
-  watch: { subject: string; until: number }[],
-): Promise<void> {
+/** From now on their requests are recorded. Returns the events that say so. */
+function raiseMonitoring(deps: ResponderDeps, watch: Watched[]): NewEvent[] {
   const fresh = watch.filter(({ subject }) => !deps.watched.has(subject));
   for (const { subject, until } of watch) deps.watched.add(subject, until);
-  if (fresh.length === 0) return;
-  const events = fresh.map(({ subject, until }) => ({
+  return fresh.map(({ subject, until }) => ({
     event: "MONITORING_RAISED" as const,
     ts: deps.clock.nowMs(),
     tenantId: subject.startsWith("tenant:") ? subject.slice("tenant:".length) : null,
@@ -150,5 +162,4 @@ async function raiseMonitoring(
     origin: null,
     details: { subject, until },
   }));
-  await deps.store.recordEvents({ events });
 }
