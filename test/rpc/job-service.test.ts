@@ -48,6 +48,7 @@ describe("a bad request names its field and leaves no job", () => {
     ["too many pids", { limits: { pids: 1_000_000 } }, /^limits\.pids: must be a whole number/],
     ["a network", { limits: { network: "bridge" } }, /^limits\.network: must be host/],
     ["a variable's name", { env: { "A-B": "1" } }, /^env/],
+    ["a variable with an endless name", { env: { ["-".repeat(200_000)]: "1" } }, /^env/],
     ["a variable of ours", { env: { JOB_ID: "1" } }, /^env: names that start with JOB_/],
     ["too long a time", { timeout_sec: 4_000_000_000 }, /^timeout_sec: must be/],
     ["too many attempts", { max_attempts: 1000 }, /^max_attempts: must be/],
