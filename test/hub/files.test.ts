@@ -139,6 +139,25 @@ describe("the bytes are removed", () => {
     await eventually("and its file", () => storedCount() === 0);
   });
 
+  test("although one before them cannot be removed", async () => {
+    hub = await startTestHub(stillEnv);
+    await storedFile(hub, hub.admin, { folderId: "f", objectKey: "stuck", bytes: text });
+    const [stuck] = readdirSync(join(hub.home, "objects"), { recursive: true, withFileTypes: true })
+      .filter((one) => one.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+    await storedFile(hub, hub.admin, { folderId: "f", objectKey: "old", bytes: text });
+    rmSync(stuck!);
+    mkdirSync(join(stuck!, "something of somebody else"), { recursive: true });
+    expect(storedCount()).toBe(1);
+    editRows(hub.home, "UPDATE objects SET expires_at = 5 WHERE object_key = 'stuck'");
+    editRows(hub.home, "UPDATE objects SET expires_at = 6 WHERE object_key = 'old'");
+    await restart();
+    await eventually("the other one is gone", () => {
+      const left = readRows(hub.home, "SELECT object_key FROM objects").map(({ object_key }) => object_key);
+      return storedCount() === 0 && left.join() === "stuck";
+    });
+  });
+
   test("but not of what a running attempt has put, however long it runs", async () => {
     hub = await startTestHub(stillEnv);
     const held = await runningJob(hub, { output_location: { folder_id: "f" } });

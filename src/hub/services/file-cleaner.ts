@@ -4,6 +4,8 @@ import type { HubDeps } from "../deps.ts";
 const roundMs = 15_000;
 const filesPerTurn = 200;
 const turnsPerRound = 50;
+/** A file that cannot be removed holds up no other; after so many in a round it is the storage that fails, not a file. */
+const failuresMax = 10;
 /** How long what a running attempt has stored is left alone before it is looked at again. */
 const holdMs = 3_600_000;
 
@@ -22,19 +24,24 @@ export function createFileCleaner(deps: Deps): Service {
 }
 
 async function removeExpired({ store, clock, objects }: Deps, signal: AbortSignal): Promise<void> {
+  const failures = new Map<string, unknown>();
   for (let turn = 0; turn < turnsPerRound && !signal.aborted; turn++) {
     const nowMs = clock.nowMs();
-    const due = await store.listExpired({ nowMs, holdUntil: nowMs + holdMs, limit: filesPerTurn });
-    if (due.length === 0) return;
+    const expired = await store.listExpired({ nowMs, holdUntil: nowMs + holdMs, limit: filesPerTurn });
+    const due = expired.filter(({ id }) => !failures.has(id));
+    if (due.length === 0) break;
     const removed: string[] = [];
-    try {
-      for (const object of due) {
-        if (signal.aborted) break;
+    for (const object of due) {
+      if (signal.aborted || failures.size >= failuresMax) break;
+      try {
         await objects.remove(object);
         removed.push(object.id);
+      } catch (error) {
+        failures.set(object.id, error);
       }
-    } finally {
-      if (removed.length > 0) await store.forgetObjects({ ids: removed });
     }
+    if (removed.length > 0) await store.forgetObjects({ ids: removed });
+    if (failures.size >= failuresMax) break;
   }
+  for (const [, error] of failures) throw error;
 }
