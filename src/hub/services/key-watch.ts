@@ -21,15 +21,26 @@ export function createKeyWatch(deps: HubDeps): Service {
   let remindedAt = Number.NEGATIVE_INFINITY;
   let notedVersion = deps.keys.version;
   const shared = new SharedRing(deps);
+  /** Keys whose notice has ended, until everything that follows from it is done. */
+  const due = new Set<string>();
+  /** Keys whose leases were taken back; a start has done that for those that it found. */
+  const recalled = new Set(deps.keys.voided());
   return repeat({ name: "key watch", intervalMs: roundMs, clock, onError }, async () => {
     const nowMs = clock.nowMs();
     const isChanged = await takeOver(deps, nowMs);
     if (isChanged) await followChange(deps);
     await shared.look();
     if (deps.leadership.isLeader) {
-      for (const { key_id: keyId } of deps.keys.overdue(nowMs)) {
+      for (const { key_id: keyId } of deps.keys.overdue(nowMs)) due.add(keyId);
+      for (const keyId of due) {
         await revoke(deps, { keyId, emergency: true, origin: null });
+        due.delete(keyId);
       }
+    }
+    // Once more after a call that has revoked a key: the store may have failed it before the leases were taken back.
+    for (const keyId of deps.keys.voided().filter((one) => !recalled.has(one))) {
+      if ((await recallLeases(deps, { keyId, origin: null })) > 0) announceKeys(deps);
+      recalled.add(keyId);
     }
     if (deps.keys.version !== notedVersion) {
       await noteKeyVersion(deps);
