@@ -23,8 +23,12 @@ export async function lockDown(deps: HubDeps, request: LockdownRequest): Promise
   const { reason, userId, origin } = request;
   const isNew = await deps.store.lockDown({ reason, userId, origin, nowMs: deps.clock.nowMs() });
   if (isNew) deps.logger.error({ reason, user: userId }, "the hub is locked");
-  await enforceLockdown(deps);
-  if (isNew && request.rotate) await startEmergencyRotation(deps);
+  try {
+    await enforceLockdown(deps);
+  } finally {
+    // Whoever tries again after a failure finds the hub locked, and would not know that the keys are still the old ones.
+    if (isNew && request.rotate) await startEmergencyRotation(deps);
+  }
   return isNew;
 }
 
