@@ -318,3 +318,20 @@ function pythonJson(value: unknown): string {
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+test("a HEAD leases nothing and opens no stream: its caller would get neither", async () => {
+  const job = await submitJob(hub);
+  const workerId = await registerWorker(hub);
+  const paths = [
+    `/jobs/pending?worker_id=${workerId}`,
+    "/jobs/events",
+    `/workers/${workerId}/commands`,
+    `/jobs/${job.id}/output/stdout?follow=true`,
+  ];
+  for (const path of paths) {
+    const answer = await hub.call("HEAD", path, { token: hub.admin });
+    expect(answer, path).toMatchObject({ status: 405, headers: { allow: "GET" } });
+  }
+  const { status } = (await hub.must("GET", `/jobs/${job.id}`, { token: hub.admin })).json<JobView>();
+  expect(status).toBe("pending");
+});

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RouteName } from "../../contract/routes.ts";
+import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 
 /** A request and its response while they are served, and what the log will say about them. */
@@ -34,4 +35,10 @@ export function headerValues({ rawHeaders }: IncomingMessage, name: string): str
 export function headerOf({ incoming }: Pick<Exchange, "incoming">, name: string): string | undefined {
   const given = incoming.headers[name];
   return Array.isArray(given) ? given.join(", ") : given;
+}
+
+/** A HEAD is served like a GET. Where the body is a job that is leased, or a stream, its caller would never get it. */
+export function refuseHead({ incoming }: Pick<Exchange, "incoming">): void {
+  if (incoming.method !== "HEAD") return;
+  throw new WritError("METHOD_NOT_ALLOWED", "HEAD is not allowed on this path; use GET", { allow: "GET" });
 }

@@ -7,7 +7,7 @@ import { findJob } from "../use-cases/jobs/find-job.ts";
 import { visibleTo } from "../use-cases/jobs/list-jobs.ts";
 import { liveEvent } from "../views/event-view.ts";
 import { type Answer, type Call, written } from "./call.ts";
-import { headerOf } from "./exchange.ts";
+import { headerOf, refuseHead } from "./exchange.ts";
 
 export const sseHeaders = {
   "Content-Type": "text/event-stream; charset=utf-8",
@@ -21,6 +21,7 @@ export const ssePing = ": still here\n\n";
 /** Live events of the jobs that the caller may see, from Last-Event-ID on or from now. */
 export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"streamEvents">> {
   const { deps, identity, origin, query, exchange } = call;
+  refuseHead(exchange);
   if (query.job_id !== undefined) await findJob(deps, { identity, origin, jobId: query.job_id, to: "read" });
   const lastEventId = parseLastEventId(headerOf(exchange, "last-event-id"));
   const canResume = lastEventId === null || (await deps.feed.canResume(lastEventId));

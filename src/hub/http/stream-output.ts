@@ -2,7 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import { admitOutputStream } from "../use-cases/access/admit-stream.ts";
 import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import { type Answer, type Call, written } from "./call.ts";
-import { type Exchange, headerOf } from "./exchange.ts";
+import { type Exchange, headerOf, refuseHead } from "./exchange.ts";
 import { stillAllowed } from "./stream-events.ts";
 
 /** The bytes of one stream of one attempt: what exists, a range of it, or all of it as it is written. */
@@ -24,6 +24,7 @@ async function follow(
   offset: number,
 ): Promise<Answer<"readOutput">> {
   const { deps, exchange, identity, origin } = call;
+  refuseHead(exchange);
   await refuseUnreadable(output, offset);
   const onEnd = await admitOutputStream(deps, { identity, origin });
   const stream = deps.streams.open(exchange.outgoing, {

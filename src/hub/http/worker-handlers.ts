@@ -13,7 +13,7 @@ import { issueJobToken } from "../use-cases/workers/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/workers/manage-workers.ts";
 import { signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
 import { type Call, done, type Handlers, written } from "./call.ts";
-import { type Exchange, headerOf } from "./exchange.ts";
+import { type Exchange, headerOf, refuseHead } from "./exchange.ts";
 import { sseHeaders, ssePing, stillAllowed } from "./stream-events.ts";
 
 export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
@@ -43,6 +43,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
 
   async streamCommands(call) {
     const { deps, identity, origin, params, exchange } = call;
+    refuseHead(exchange);
     await findActingWorker(deps, { identity, workerId: params.id });
     const isAllowed = stillAllowed(call);
     const onEnd = await admitCommandStream(deps, { identity, origin, workerId: params.id });
@@ -78,7 +79,8 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     return { status: 200, body: signBatch(deps, body.worker_id, claimed) };
   },
 
-  async pendingJob({ deps, identity, origin, query, signal }) {
+  async pendingJob({ deps, identity, origin, query, signal, exchange }) {
+    refuseHead(exchange);
     const call = { identity, origin, signal, workerId: query.worker_id, bootId: query.boot_id, max: 1 };
     const [claimed] = await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 });
     if (claimed === undefined) return done;
