@@ -24,6 +24,16 @@ describe("C10: metrics", () => {
     expect(execFileSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" })).toBe("");
   });
 
+  test("count a job that is submitted twice once", async () => {
+    const count = async () => Number(valueIn(await metrics(), "writ_jobs_submitted_total"));
+    const before = await count();
+    const body = { type: freshName("twice"), idempotency_key: freshName("key") };
+    for (const status of [201, 200]) {
+      expect(await hub.call("POST", "/jobs", { token: tokens.alice, body })).toMatchObject({ status });
+    }
+    expect(await count()).toBe(before + 1);
+  });
+
   test("the check finds what is wrong", () => {
     const wrong = [
       "# HELP a_total x",

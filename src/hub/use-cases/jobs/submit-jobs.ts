@@ -46,8 +46,8 @@ export async function submitJobs(
   const outcome = await deps.store.submitJobs({ jobs, maxPending: quota.max_pending ?? null, origin });
   await deps.failpoint("submit.afterCommit");
   if (outcome.kind === "accepted") {
-    deps.metrics.submitted.inc(outcome.jobs.length);
     const added = jobs.filter((_, index) => outcome.jobs[index]?.existed === false);
+    deps.metrics.submitted.inc(added.length);
     traceSubmitted(deps, added, { startMs: nowMs, endMs: deps.clock.nowMs() });
     return outcome.jobs;
   }
