@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
@@ -75,6 +75,19 @@ test("a worker that is told to stop puts back what its agent did in place, and n
   await writ.cancel(id);
 });
 
+test("a worker that is told to stop while the work is checked puts it back too", async () => {
+  const script = "echo done >> src/main.txt; echo begun";
+  const check = `sleep 60${process.pid}`;
+  const agent = { ...agentOf("checked", script), validate: ["sh", "-c", `${check}; true`] };
+  const env = { WRIT_DRAIN_MS: "0", WRIT_STOP_GRACE_MS: "100" };
+  const worker = await startWorker("checked", { agent, env });
+  const { id, repo, before } = await begin("checked");
+  await eventually("the check runs", () => isRunning(check));
+  expect(await worker.stop()).toBe(0);
+  expect(contentOf(repo)).toEqual(before);
+  await writ.cancel(id);
+});
+
 test("a worker that cannot reach its hub puts back what its agent did in place before the lease ends", async () => {
   await startWorker("lonely", { agent: agentOf("lonely") });
   const { id, repo, before } = await begin("lonely");
@@ -107,6 +120,18 @@ test("what a completed job did in place stays when its worker is killed and star
   );
   expect(readFileSync(join(repo, "src/main.txt"), "utf8")).toBe("one\ntwo\nthree\ndone\n");
 });
+
+/** Whether a process with exactly this command line runs on this machine. */
+function isRunning(command: string): boolean {
+  const words = `${command.replaceAll(" ", "\0")}\0`;
+  return readdirSync("/proc").some((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8") === words;
+    } catch {
+      return false;
+    }
+  });
+}
 
 function isSame(found: object, expected: object): boolean {
   const inOrder = (content: object) => JSON.stringify(Object.entries(content).sort());

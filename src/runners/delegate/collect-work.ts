@@ -25,7 +25,9 @@ export async function collectWork(deps: RunnerDeps, context: RunContext, work: W
   const after = await readTree(workspace.dir, workspace.look);
   const changes = findChanges(workspace.before, after, workspace.allowed);
   if (changes.offences.length > 0) return violation(workspace, outcome, changes);
-  if (context.signal.aborted) return outcome;
+  // Nothing of it would be kept any more, and a job must not be completed without its changes.
+  if (context.signal.aborted)
+    return outcome.kind === "failed" ? outcome : stoppedOutcome(stopReasonOf(context.signal), context);
 
   const { settings, chosen, expectedArtifacts } = delegation;
   const resultJson = resultOf(work, changes, after);

@@ -99,8 +99,11 @@ async function carryOut(
 ): Promise<RunOutcome> {
   const { outcome, isStarted } = await runAgent(deps, context, { delegation, workspace });
   if (!isStarted) return outcome;
-  if (outcome.kind === "released") return undoReleased(deps, workspace, outcome);
-  return collectWork(deps, context, { delegation, workspace, outcome });
+  const collected =
+    outcome.kind === "released"
+      ? outcome
+      : await collectWork(deps, context, { delegation, workspace, outcome });
+  return collected.kind === "released" ? undoReleased(deps, workspace, collected) : collected;
 }
 
 async function openWorkspace(

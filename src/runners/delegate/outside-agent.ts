@@ -68,9 +68,13 @@ export async function runOutsideAgent(
         }),
     );
     const outcome = { ...outcomeOf(context, delegation, end), isolation };
+    const collected =
+      outcome.kind === "released"
+        ? outcome
+        : await collectWork(deps, context, { delegation, workspace, outcome });
+    if (collected.kind !== "released") return collected;
     // The program is not ours to stop and may still be writing, so nothing is put back.
-    if (outcome.kind === "released") return stillChanged(outcome, await changedIn(workspace));
-    return await collectWork(deps, context, { delegation, workspace, outcome });
+    return stillChanged(collected, await changedIn(workspace));
   } finally {
     await base.close();
   }
