@@ -56,15 +56,23 @@ export class WorkerPool {
   retire(worker: PooledWorker): void {
     worker.isRetired = true;
     if (worker.users > 0) return;
-    const { stopGraceMs } = this.#deps.settings;
-    void worker.process.stop("it has nothing to do", stopGraceMs).then(() => this.#remove(worker));
+    const { logger, settings } = this.#deps;
+    const { id, spec } = worker.process;
+    // Nobody waits for it, so nobody else would catch it.
+    const onStuck = (error: unknown): void =>
+      logger.error({ err: error, worker: id, port: spec.port }, "a worker process cannot be ended");
+    void worker.process
+      .stop("it has nothing to do", settings.stopGraceMs)
+      .then(() => this.#remove(worker))
+      .catch(onStuck);
   }
 
   /** Ends all of them. */
   async close(hurry: AbortSignal): Promise<void> {
     const stopAll = (graceMs: number) =>
       Promise.all([...this.#all].map(({ process }) => process.stop("the worker is stopping", graceMs)));
-    const stopNow = (): void => void stopAll(0);
+    // What cannot be ended is reported by the stop below, which waits for the same processes.
+    const stopNow = (): void => void stopAll(0).catch(() => {});
     hurry.addEventListener("abort", stopNow);
     await stopAll(hurry.aborted ? 0 : this.#deps.settings.stopGraceMs);
     hurry.removeEventListener("abort", stopNow);
