@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { signalProcessGroup } from "../../sandbox/process-tree.ts";
 import type { SilentEnd } from "./container-failure.ts";
 import { FrameReader } from "./relay-frames.ts";
@@ -24,7 +24,7 @@ const textBytesMax = 4096;
 
 /** The agent of one call, seen from outside of its container. */
 export class AgentProcess {
-  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #child: ChildProcess;
   readonly exited: Promise<AgentExit>;
   #line = "";
   #text = "";
@@ -33,10 +33,20 @@ export class AgentProcess {
   constructor({ argv, env, onPiece }: AgentProcessOptions) {
     const [command = "", ...args] = argv;
     this.#child = spawn(command, args, { cwd: "/", env, stdio: "pipe", detached: true });
+    // First of all: an error that nobody listens for ends the worker.
+    this.exited = new Promise((resolve) => {
+      let spawnCode: string | undefined;
+      this.#child.once("error", (error: NodeJS.ErrnoException) => {
+        spawnCode = error.code ?? error.message;
+        if (this.#child.pid === undefined) resolve(this.#exitOf({ code: null, signal: null, spawnCode }));
+      });
+      this.#child.once("close", (code, signal) => resolve(this.#exitOf({ code, signal, spawnCode })));
+    });
+    // There are no streams if this worker has no descriptors left for them.
     const { stdin, stdout, stderr } = this.#child;
     // One that ends without reading everything closes the pipe.
-    stdin.on("error", () => {});
-    stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdin?.on("error", () => {});
+    stdout?.setEncoding("utf8").on("data", (text: string) => {
       if (this.#line.length < lineBytesMax) this.#line += text;
     });
     const frames = new FrameReader({
@@ -48,15 +58,7 @@ export class AgentProcess {
         if (this.#text.length < textBytesMax) this.#text += text.toString("utf8");
       },
     });
-    stderr.on("data", (chunk: Buffer) => frames.push(chunk));
-    this.exited = new Promise((resolve) => {
-      let spawnCode: string | undefined;
-      this.#child.once("error", (error: NodeJS.ErrnoException) => {
-        spawnCode = error.code ?? error.message;
-        if (this.#child.pid === undefined) resolve(this.#exitOf({ code: null, signal: null, spawnCode }));
-      });
-      this.#child.once("close", (code, signal) => resolve(this.#exitOf({ code, signal, spawnCode })));
-    });
+    stderr?.on("data", (chunk: Buffer) => frames.push(chunk));
   }
 
   /** 0 if it could not be started. */
@@ -65,7 +67,7 @@ export class AgentProcess {
   }
 
   sendText(line: string): void {
-    this.#child.stdin.write(line);
+    this.#child.stdin?.write(line);
   }
 
   /** One line on its standard input, which stays open: its end would tell the agent that we are gone. */
@@ -75,15 +77,15 @@ export class AgentProcess {
 
   /** As if this worker were gone. */
   abandon(): void {
-    this.#child.stdin.end();
+    this.#child.stdin?.end();
   }
 
   kill(): void {
     if (this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
       signalProcessGroup(this.#child.pid, "SIGKILL");
     // What it left behind may hold the other ends for ever.
-    this.#child.stdout.destroy();
-    this.#child.stderr.destroy();
+    this.#child.stdout?.destroy();
+    this.#child.stderr?.destroy();
   }
 
   #exitOf(exit: SilentEnd["exit"]): AgentExit {

@@ -55,7 +55,10 @@ export async function endAgent(
   };
   if (hurry.aborted) endNow();
   else hurry.addEventListener("abort", endNow, { once: true });
-  void stopInContainer(deps, { entry, jobId, hurry });
+  // Nobody waits for it: what stands in its way must not end the worker.
+  void stopInContainer(deps, { entry, jobId, hurry }).catch((error: unknown) =>
+    logger.warn({ err: error, job_id: jobId }, "a job in a container could not be stopped"),
+  );
   await clock.sleep(settings.stopGraceMs + marginMs, AbortSignal.any([over, isLate.signal])).catch(() => {});
   hurry.removeEventListener("abort", endNow);
   if (over.aborted) return;
