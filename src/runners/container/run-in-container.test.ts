@@ -11,10 +11,15 @@ import { runInContainer } from "./run-in-container.ts";
 const agent = `read payload; read message
 echo '{"success":true,"job_id":"one","job_class":"x","exit_code":0,"result":'"$message"'}'`;
 
-/** Runs a job whose tokens are these, one for each time that somebody asks. */
-async function runWith(answers: (string | Error)[]) {
+function attemptDirOf(): string {
   const attemptDir = mkdtempSync(join(tmpdir(), "writ-in-container-"));
   onTestFinished(() => rmSync(attemptDir, { recursive: true, force: true }));
+  return attemptDir;
+}
+
+/** Runs a job whose tokens are these, one for each time that somebody asks. */
+async function runWith(answers: (string | Error)[]) {
+  const attemptDir = attemptDirOf();
   const clock = handClock();
   const warnings: string[] = [];
   const logger = warningLogger((sentence) => warnings.push(sentence));
@@ -58,4 +63,37 @@ test("a token that cannot be had when the agent starts is warned of, and sent wh
   const { outcome, warnings } = await runWith(["first", refusal, "second"]);
   expect(outcome).toMatchObject({ kind: "succeeded", resultJson: '{"job_token":"second"}' });
   expect(warnings).toEqual(["no job token could be had for a job in a container (not now)"]);
+});
+
+/** In place of an agent that does not know the job yet when it is to be stopped: it ends with its standard input. */
+const lateAgent = `case "$*" in *stop-job*) echo "no such job" >&2; exit 1 ;; esac
+cat > /dev/null
+echo '{"success":false,"job_id":"one","job_class":"x","exit_code":1,"error":{"code":"CANCELLED","message":"stopped"}}'`;
+
+test("a job that is cancelled before its agent knows it does not run on", async () => {
+  const warnings: string[] = [];
+  const run = { kind: "exec_per_job", worker_command: ["true"], container: "box" };
+  const stop = new AbortController();
+  const context = {
+    document: { run, type: "x", tenant_id: "t" },
+    signed: { run },
+    lease: { job_id: "one", attempt: 1, timeout_sec: 60 },
+    attemptDir: attemptDirOf(),
+    signal: stop.signal,
+    hurry: new AbortController().signal,
+    onStarted: async () => {},
+    onProcess: (pid: number) => pid !== 0 && stop.abort("cancelled"),
+  };
+  const exec = ["sh", "-c", lateAgent, "sh"];
+  const containers = { byName: { box: { exec } }, env: {}, hubUrl: "", ca: undefined };
+  const settings = { containers, secrets: {}, outputBytesMax: 1000, stopGraceMs: 1000 };
+  const logger = warningLogger((sentence) => warnings.push(sentence));
+  // Its clock stands still: no time limit is what ends the job.
+  const outcome = await runInContainer(
+    { settings, clock: handClock(), logger } as never,
+    context as never,
+    "box",
+  );
+  expect(outcome).toMatchObject({ kind: "failed", code: "CANCELLED" });
+  expect(warnings).toEqual(["a job in a container could not be stopped"]);
 });

@@ -8,11 +8,14 @@ const hurryMs = 3_000;
 /** How to get into a container. */
 export type ContainerEntry = { exec: readonly string[]; env: Readonly<Record<string, string>> };
 
-/** `writ-agent stop-job` in the container. Resolves when it has ended, however that was, after a limited time. */
+/**
+ * `writ-agent stop-job` in the container. Resolves when it has ended, however that was, after a limited time: true if the
+ * job has ended there.
+ */
 export async function stopInContainer(
   { clock, settings, logger }: RunnerDeps,
   { entry, jobId, hurry }: { entry: ContainerEntry; jobId: string; hurry: AbortSignal },
-): Promise<void> {
+): Promise<boolean> {
   const argv = [...entry.exec, "writ-agent", "stop-job", "--job-id", jobId];
   const stopper = new AgentProcess({ argv, env: entry.env, onPiece: () => {} });
   stopper.abandon();
@@ -21,12 +24,13 @@ export async function stopInContainer(
   const late = clock.sleep(limitMs, over.signal).catch(() => {});
   const exit = await Promise.race([stopper.exited, late]);
   over.abort();
-  if (exit?.exit.code === 0) return;
+  if (exit?.exit.code === 0) return true;
   stopper.kill();
   logger.warn(
     { job_id: jobId, said: exit?.text ?? "no answer" },
     "a job in a container could not be stopped",
   );
+  return false;
 }
 
 type Ending = {
@@ -56,9 +60,13 @@ export async function endAgent(
   if (hurry.aborted) endNow();
   else hurry.addEventListener("abort", endNow, { once: true });
   // Nobody waits for it: what stands in its way must not end the worker.
-  void stopInContainer(deps, { entry, jobId, hurry }).catch((error: unknown) =>
-    logger.warn({ err: error, job_id: jobId }, "a job in a container could not be stopped"),
-  );
+  void stopInContainer(deps, { entry, jobId, hurry })
+    .catch((error: unknown) => {
+      logger.warn({ err: error, job_id: jobId }, "a job in a container could not be stopped");
+      return false;
+    })
+    // An agent that has only just been started may not know its job yet. It ends it when nobody watches over it.
+    .then((isStopped) => isStopped || agent.abandon());
   await clock.sleep(settings.stopGraceMs + marginMs, AbortSignal.any([over, isLate.signal])).catch(() => {});
   hurry.removeEventListener("abort", endNow);
   if (over.aborted) return;
