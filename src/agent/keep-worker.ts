@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
+import { codeOf } from "../core/errors.ts";
 import { secretForms } from "../runners/secret-forms.ts";
 import { makeDir } from "../runtime/make-dir.ts";
 import { Masker } from "../sandbox/masker.ts";
@@ -32,8 +33,15 @@ export async function keepWorker(deps: AgentDeps): Promise<number> {
   const ended = endOf(child);
   const closed = new Promise((resolve) => child.once("close", resolve));
   const state = stateOf(deps, wanted, child.pid!);
-  makeDir(dirname(workerFiles(deps.settings, wanted.port).state));
-  await writeWorkerState(deps.settings, state);
+  try {
+    makeDir(dirname(workerFiles(deps.settings, wanted.port).state));
+    await writeWorkerState(deps.settings, state);
+  } catch (error) {
+    // Nobody would find it again, and it would keep its port.
+    await killProcessTree(child.pid!);
+    deps.stdout.write(`${JSON.stringify({ error: `its state cannot be written (${codeOf(error)})` })}\n`);
+    return 1;
+  }
   deps.log.info(workerSubject(wanted.port), `started pid=${child.pid}`);
   deps.stdout.write(`${JSON.stringify({ pid: child.pid })}\n`);
 

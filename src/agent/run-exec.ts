@@ -35,7 +35,14 @@ async function runPlan(
   { plan, logs }: { plan: LaunchPlan; logs: JobLogs },
 ): ReturnType<typeof waitForExit<StopReason>> {
   const running = await startPlain(plan, isolation);
-  await job.noteProcess(running.pid);
+  try {
+    await job.noteProcess(running.pid);
+  } catch (error) {
+    // The job has failed with its agent, and nobody could find a process of which nothing is recorded.
+    await running.killTree();
+    await running.exited;
+    throw error;
+  }
   const stops = {
     signal: AbortSignal.any([job.signal, logs.trouble]),
     hurry: AbortSignal.any([job.hurry, logs.trouble]),

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -32,6 +32,19 @@ const http = (job_id: string, job_input: unknown, worker_command: string[]) => (
 });
 const node = process.execPath;
 const odd = (...more: string[]) => [node, join(workersDir, "odd.mjs"), "--port", String(port), ...more];
+/** The command lines of processes that have this text in theirs. */
+function runningWith(text: string): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+      } catch {
+        return "";
+      }
+    })
+    .filter((line) => line.includes(text));
+}
 const isRunning = (pid: number) => identityOf(pid) !== null;
 
 describe("one process per job", () => {
@@ -130,6 +143,25 @@ describe("one process per job", () => {
     expect(JSON.parse(stopped.stdout)).toEqual({ success: true, job_id: "c", was_running: true });
     expect(JSON.parse((await running).stdout)).toMatchObject({ error: { code: "CANCELLED" } });
     await eventually("its child is gone", () => !isRunning(pid));
+  });
+
+  test("a job whose process cannot be recorded leaves none behind", async () => {
+    const bin = join(stage.dir, "bin");
+    mkdirSync(bin);
+    // The agent makes its pipes just before it starts the process: then its state cannot be written any more.
+    const state = join(stage.stateDir, "jobs/one.json");
+    const script = `#!/bin/sh\n/usr/bin/mkfifo "$@"; rm ${state}; mkdir -p ${state}/taken\n`;
+    writeFileSync(join(bin, "mkfifo"), script, { mode: 0o755 });
+    const sleeping = `600${port}`;
+    const env = { ...stage.env, PATH: `${bin}:${stage.env["PATH"]}` };
+    const agent = new AgentStage(env);
+    const report = await agent.runJob({
+      ...shell("one"),
+      worker_command: ["sh", "-c", `exec sleep ${sleeping}`],
+    });
+    await agent.remove();
+    expect(report).toMatchObject({ success: false, exit_code: 125 });
+    expect(runningWith(sleeping)).toEqual([]);
   });
 
   test("stop-job ends a job whose agent was killed", async () => {
@@ -265,6 +297,18 @@ describe("a persistent HTTP worker", () => {
     expect(missing).toMatchObject({
       error: { code: "SPAWN_FAILED", message: "command not found: /no/such/worker" },
     });
+  });
+
+  test("a worker whose state cannot be written does not stay behind without anybody who knows it", async () => {
+    mkdirSync(stage.stateDir);
+    writeFileSync(join(stage.stateDir, "workers"), "not a directory");
+    const sleeping = `600${port}`;
+    const command = ["sh", "-c", `exec sleep ${sleeping}`];
+    const wanted = { port, jobClass: "a", command, secrets: {}, fingerprint: "" };
+    const kept = await stage.run(["keep-worker"], JSON.stringify(wanted));
+    rmSync(join(stage.stateDir, "workers"));
+    expect(runningWith(sleeping)).toEqual([]);
+    expect(kept).toMatchObject({ code: 1, stdout: '{"error":"its state cannot be written (EEXIST)"}\n' });
   });
 
   test("start warms workers up and shows their logs", async () => {
