@@ -22,6 +22,10 @@ export function identityOf(pid: number): ProcessIdentity | null {
   }
 }
 
+export function isSameProcess(one: ProcessIdentity, other: ProcessIdentity): boolean {
+  return one.pid === other.pid && one.start_ticks === other.start_ticks;
+}
+
 export function isAlive({ pid, start_ticks }: ProcessIdentity): boolean {
   return identityOf(pid)?.start_ticks === start_ticks;
 }

@@ -5,8 +5,8 @@ import { invalidArgument, WritError } from "../core/errors.ts";
 import { followFile } from "../output/folder/follow-file.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { jobFiles, workerFiles } from "./agent-settings.ts";
-import { isOpen, readJobState } from "./job-state.ts";
-import { isAlive } from "./process-identity.ts";
+import { isOpen, type JobState, readJobState } from "./job-state.ts";
+import { isAlive, isSameProcess } from "./process-identity.ts";
 import { lastLines, tailOffset } from "./tail-lines.ts";
 
 /** For a log without --tail; all that is kept may be hundreds of megabytes. */
@@ -56,11 +56,19 @@ export async function showJobLog(deps: AgentDeps, options: JobLogOptions): Promi
   return 0;
 }
 
-/** Resolves when the job has ended, or when nobody watches over it any more. */
-export async function jobEnd({ settings, clock, stop }: AgentDeps, jobId: string): Promise<void> {
+/**
+ * Resolves when the job has ended, or when nobody watches over it any more; with `agent`, when the attempt of this agent
+ * has: another one may begin at once.
+ */
+export async function jobEnd(
+  { settings, clock, stop }: AgentDeps,
+  jobId: string,
+  agent?: JobState["meta"]["agent"],
+): Promise<void> {
   while (true) {
     const state = await readJobState(jobFiles(settings, jobId));
     if (state === null || !isOpen(state) || !isAlive(state.meta.agent)) return;
+    if (agent !== undefined && !isSameProcess(state.meta.agent, agent)) return;
     await clock.sleep(lookMs, stop);
   }
 }

@@ -3,7 +3,7 @@ import type { AgentDeps } from "./agent-deps.ts";
 import { stopGraceMs } from "./agent-job.ts";
 import { jobFiles } from "./agent-settings.ts";
 import { isOpen, type JobState, readJobState, writeJobState } from "./job-state.ts";
-import { isAlive, signalProcess } from "./process-identity.ts";
+import { isAlive, isSameProcess, signalProcess } from "./process-identity.ts";
 import { cancelHttpJob } from "./run-http.ts";
 import { checkJobId, jobEnd, unknownJob } from "./show-logs.ts";
 import { readWorkerState } from "./worker-state.ts";
@@ -21,10 +21,10 @@ export async function stopJobCommand(deps: AgentDeps, { jobId }: { jobId: string
   if (wasRunning && isAlive(agent)) {
     deps.log.info({ job: jobId }, "asked to stop");
     signalProcess(agent, "SIGTERM");
-    await endWithin(deps, jobId);
+    await endWithin(deps, jobId, agent);
   }
   const after = (await readJobState(files)) ?? state;
-  if (isOpen(after)) {
+  if (isOpen(after) && isSameProcess(after.meta.agent, agent)) {
     await endOrphan(deps, after);
     await recordEnd(deps, after);
   }
@@ -33,14 +33,15 @@ export async function stopJobCommand(deps: AgentDeps, { jobId }: { jobId: string
 }
 
 /** An agent that cannot end its job within this time is killed, and then its job. */
-async function endWithin(deps: AgentDeps, jobId: string): Promise<void> {
+async function endWithin(deps: AgentDeps, jobId: string, agent: JobState["meta"]["agent"]): Promise<void> {
   const { clock } = deps;
   const over = new AbortController();
   const late = clock.sleep(stopGraceMs + marginMs, over.signal).catch(() => {});
-  await Promise.race([jobEnd({ ...deps, stop: over.signal }, jobId).catch(() => {}), late]);
+  await Promise.race([jobEnd({ ...deps, stop: over.signal }, jobId, agent).catch(() => {}), late]);
   over.abort();
   const state = await readJobState(jobFiles(deps.settings, jobId));
-  if (state !== null && isOpen(state)) signalProcess(state.meta.agent, "SIGKILL");
+  if (state !== null && isOpen(state) && isSameProcess(state.meta.agent, agent))
+    signalProcess(agent, "SIGKILL");
 }
 
 /** The agent was killed, so nobody else ends the job. */

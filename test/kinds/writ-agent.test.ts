@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -178,6 +179,35 @@ describe("one process per job", () => {
     expect(code).toBe(0);
     await eventually("it is gone", () => !isRunning(worker_pid));
     expect(stage.state("jobs", "orphan")).toMatchObject({ status: "failed", error: { code: "CANCELLED" } });
+  });
+
+  test("stop-job leaves the next attempt alone, however soon it begins", async () => {
+    await stage.runJob(shell("one"));
+    const next = join(stage.dir, "next.json");
+    const place = join(stage.stateDir, "jobs/one.json");
+    const sleepers = [1, 2].map(() => spawn("sleep", ["600"]));
+    // In place of an agent: when it is asked to stop its job, the next attempt of the job is already there.
+    const script = `trap 'mv ${next} ${place}; exit' TERM; echo ready; while :; do sleep 0.01; done`;
+    const agent = spawn("sh", ["-c", script]);
+    await new Promise((resolve) => agent.stdout.once("data", resolve));
+    const ended = new Promise((resolve) => agent.once("exit", resolve));
+    const open = { ...stage.state("jobs", "one"), status: "running", completed_at: null };
+    const [watching, working] = sleepers.map(({ pid }) => identityOf(pid!));
+    writeFileSync(
+      next,
+      JSON.stringify({ ...open, meta: { ...open.meta, agent: watching, worker: working } }),
+    );
+    writeFileSync(
+      place,
+      JSON.stringify({ ...open, meta: { ...open.meta, agent: identityOf(agent.pid!), worker: null } }),
+    );
+    const stopped = await stage.run(["stop-job", "--job-id", "one"]);
+    const alive = sleepers.map(({ pid }) => isRunning(pid!));
+    for (const sleeper of sleepers) sleeper.kill("SIGKILL");
+    expect(stopped.code).toBe(0);
+    await ended;
+    expect(alive).toEqual([true, true]);
+    expect(stage.state("jobs", "one").status).toBe("running");
   });
 });
 
