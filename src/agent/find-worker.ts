@@ -26,6 +26,8 @@ const readyMs = 120_000;
 /** A worker that is busy may miss an answer. */
 const checksMax = 3;
 const lookMs = 20;
+/** How often a worker that takes no jobs for now is asked again. */
+const busyLookMs = 200;
 const keeperMs = 5_000;
 
 /** The worker for a job: the one that runs already, or a new one. A failure is a RunFailure with WORKER_NOT_READY. */
@@ -34,7 +36,7 @@ export async function findWorker(
   wanted: WantedWorker,
   signal: AbortSignal,
 ): Promise<WorkerState> {
-  const running = await readyWorker(deps, wanted, { signal, checks: 1 });
+  const running = await readyWorker(deps, wanted, { signal, checks: 1, busyMs: readyMs });
   return running ?? underLock(deps, wanted, signal, () => checkOrStart(deps, wanted, signal));
 }
 
@@ -53,7 +55,7 @@ async function checkOrStart(
   wanted: WantedWorker,
   signal: AbortSignal,
 ): Promise<WorkerState> {
-  const ready = await readyWorker(deps, wanted, { signal, checks: checksMax });
+  const ready = await readyWorker(deps, wanted, { signal, checks: checksMax, busyMs: 0 });
   if (ready !== null) return ready;
   const sick = await readWorkerState(deps.settings, wanted.port);
   if (sick !== null && isAlive(sick)) {
@@ -74,21 +76,28 @@ async function keeperEnd({ clock }: AgentDeps, { keeper }: WorkerState): Promise
   signalProcess(keeper, "SIGKILL");
 }
 
-/** The worker that runs, if it is the right one and answers; null when one has to be started. */
+/**
+ * The worker that runs, if it is the right one and answers; null when one has to be started. One that answers, but takes no
+ * jobs for now, is waited for: it is busy with others, which must not be ended for this one.
+ */
 async function readyWorker(
   { settings, clock }: AgentDeps,
   wanted: WantedWorker,
-  { signal, checks }: { signal: AbortSignal; checks: number },
+  { signal, checks, busyMs }: { signal: AbortSignal; checks: number; busyMs: number },
 ): Promise<WorkerState | null> {
   const worker = await readWorkerState(settings, wanted.port);
   if (worker === null || !isAlive(worker)) return null;
   if (worker.fingerprint !== wanted.fingerprint) throw notReady(otherWorker(worker, wanted));
-  const client = new HttpWorkerClient(clock, wanted.port);
-  for (let check = 0; check < checks; check++) {
+  const endsAtMs = clock.monotonicMs() + busyMs;
+  for (let misses = 0; misses < checks; ) {
+    const client = new HttpWorkerClient(clock, wanted.port);
     if ((await ownsListener(worker)) && (await client.isReady(signal))) {
       await noteWorkerStatus(settings, worker, { status: "ready", nowMs: clock.nowMs() });
       return worker;
     }
+    const isBusy = client.lastStatus !== undefined && clock.monotonicMs() < endsAtMs;
+    if (isBusy) await clock.sleep(busyLookMs, signal);
+    else misses++;
   }
   return null;
 }

@@ -46,6 +46,7 @@ function runningWith(text: string): string[] {
     })
     .filter((line) => line.includes(text));
 }
+type Shown = { process: string };
 const isRunning = (pid: number) => identityOf(pid) !== null;
 
 describe("one process per job", () => {
@@ -291,6 +292,25 @@ describe("a persistent HTTP worker", () => {
     const rude = await stage.runJob({ ...http("b", { act: "never" }, odd()), timeout_sec: 3 });
     expect(rude.error?.code).toMatch(/TIMEOUT/);
     await eventually("the worker is gone", () => !isRunning(rudePid));
+  });
+
+  test("one that takes no other job meanwhile is waited for, and keeps the job that it has", async () => {
+    const file = join(stage.dir, "go-on");
+    const first = stage.runJob(http("first", { act: "until-alone", file }, odd()));
+    await eventually("it is busy", async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null);
+      return answer?.status === 503;
+    });
+    const asked = () => stage.log("workers", `http_${port}.log`).match(/asked while/g)?.length ?? 0;
+    const before = asked();
+    const second = stage.runJob(http("second", { act: "echo", value: 1 }, odd()));
+    // More often than an answer may be missing.
+    const looked = eventually("the second job has looked", () => asked() > before + 5);
+    await Promise.race([looked, first]);
+    writeFileSync(file, "");
+    const [one, other] = [await first, await second];
+    expect(one).toMatchObject({ success: true });
+    expect(other).toMatchObject({ success: true, result: { process: (one.result as Shown).process } });
   });
 
   test("it is not mixed up with another worker, or with a stranger, on its port", async () => {

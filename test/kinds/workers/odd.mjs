@@ -67,7 +67,10 @@ createServer(async (request, response) => {
   const answer = (status, value) =>
     response.writeHead(status).end(typeof value === "string" ? value : JSON.stringify(value));
   const id = request.url.replace("/job/", "");
-  if (request.url === "/health/ready") return answer(Date.now() < readyAtMs || !isReady ? 503 : 200, {});
+  if (request.url === "/health/ready") {
+    if (!isReady) console.log("asked while it was busy");
+    return answer(Date.now() < readyAtMs || !isReady ? 503 : 200, {});
+  }
   if (request.method === "POST") {
     const job = JSON.parse(body);
     const { act } = job.job_input;
