@@ -64,3 +64,28 @@ test("the task of an agent outside the cage does not stay when nobody takes it",
   expect(job).toMatchObject({ fail_code: "TIMEOUT", fail_detail: "IDLE_TIMEOUT" });
   expect(contentOf(repo)).toEqual(before);
 });
+
+test("two jobs for the same repository are given to the program one after the other", async () => {
+  const repo = stage.makeRepo();
+  await stage.startAgents({ roo: { completionMarker: ".done" } });
+  const task = () => (existsSync(join(repo, "TASK.md")) ? readFileSync(join(repo, "TASK.md"), "utf8") : "");
+  const first = await stage.delegate(repo, { run: { mode: "in-place", prompt: "The first." } });
+  await eventually("the first task is there", () => task().includes("The first."));
+  const second = await stage.delegate(repo, { run: { mode: "in-place", prompt: "The second." } });
+  // The worker takes them in this order, so it has come as far with the second, if it does not wait.
+  const elsewhere = stage.makeRepo();
+  const third = await stage.delegate(elsewhere, { run: { mode: "in-place" } });
+  await eventually("the third task is there", () => existsSync(join(elsewhere, "TASK.md")));
+  writeFileSync(join(elsewhere, ".done"), "");
+  await stage.ended(third);
+  for (const [id, text] of [
+    [first, "The first."],
+    [second, "The second."],
+  ] as const) {
+    await eventually(`the task is there: ${text}`, () => task().includes(text));
+    writeFileSync(join(repo, "src/main.txt"), text);
+    writeFileSync(join(repo, ".done"), "");
+    const changed = [{ path: "src/main.txt", change: "modified" }];
+    expect(await stage.ended(id)).toMatchObject({ status: "completed", result: { changed } });
+  }
+});

@@ -32,6 +32,7 @@ const idleTimeoutSecDefault = 120;
 export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Runner {
   const slots = new ModelSlots(deps.clock);
   const repositories = new Repositories();
+  const outsideTurns = new ModelSlots(deps.clock);
   return {
     kind: "delegate",
     // A model is asked by the worker itself; every other agent is a process.
@@ -42,11 +43,12 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
       const paths = repo_root === undefined ? null : await checkPaths(settings, context.document);
       refuseMode(delegation, context);
       const free = await slots.take(delegation.chosen.capability, waitMs(context), context.signal);
-      if (free === null) return noSlot(context);
+      if (free === null)
+        return notTaken(context, "the model is busy with as many jobs as max_concurrent allows");
       try {
         const { entry, capability } = delegation.chosen;
         if (entry.builtin === "chat") return await runChat(deps, context, capability);
-        return await delegate(deps, context, { delegation, paths, repositories });
+        return await delegate(deps, context, { delegation, paths, repositories, outsideTurns });
       } finally {
         free();
       }
@@ -65,19 +67,27 @@ function isBuiltIn(settings: DelegateSettings, document: JobDocument): boolean {
   }
 }
 
-type Work = { delegation: Delegation; paths: CheckedPaths | null; repositories: Repositories };
+type Work = {
+  delegation: Delegation;
+  paths: CheckedPaths | null;
+  repositories: Repositories;
+  outsideTurns: ModelSlots;
+};
 
 /** The story of one delegation: open a workspace, run the agent in it, keep what it changed. */
 async function delegate(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, paths, repositories }: Work,
+  { delegation, paths, repositories, outsideTurns }: Work,
 ): Promise<RunOutcome> {
   const { sandbox } = deps;
   const hasJail = sandbox.workDirInside(context.workDir) !== context.workDir;
   const isRoot = process.getuid?.() === 0;
-  if (paths !== null && isOutside(delegation))
-    return runOutsideAgent(deps, context, { delegation, paths, hasJail, isRoot });
+  if (paths !== null && isOutside(delegation)) {
+    const free = await outsideTurns.take(outsideTurn(paths), waitMs(context), context.signal);
+    if (free === null) return notTaken(context, "another job has its task in this repository");
+    return runOutsideAgent(deps, context, { delegation, paths, hasJail, isRoot }).finally(free);
+  }
   const open = () => openWorkspace(deps, context, { delegation, paths, hasJail, isRoot });
   if (paths === null || modeOf(context) !== "in-place")
     return carryOut(deps, context, { delegation, workspace: await open() });
@@ -109,7 +119,12 @@ async function carryOut(
 async function openWorkspace(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, paths, hasJail, isRoot }: Omit<Work, "repositories"> & { hasJail: boolean; isRoot: boolean },
+  {
+    delegation,
+    paths,
+    hasJail,
+    isRoot,
+  }: Pick<Work, "delegation" | "paths"> & { hasJail: boolean; isRoot: boolean },
 ): Promise<Workspace> {
   const { attemptDir, workDir } = context;
   if (paths === null)
@@ -175,8 +190,12 @@ function waitMs({ lease }: RunContext): number {
   return (lease.timeout_sec * 1000) / 2;
 }
 
-function noSlot(context: RunContext): RunOutcome {
+/** A repository has one task file and one marker, and the program that watches it does one task at a time. */
+function outsideTurn({ root }: CheckedPaths) {
+  return { provider: "outside", model: root, maxConcurrent: 1 };
+}
+
+function notTaken(context: RunContext, why: string): RunOutcome {
   if (context.signal.aborted) return stoppedOutcome(stopReasonOf(context.signal), context);
-  const reason = `${notStarted}: the model is busy with as many jobs as max_concurrent allows`;
-  return { kind: "released", reason };
+  return { kind: "released", reason: `${notStarted}: ${why}` };
 }

@@ -1,6 +1,9 @@
 import type { Clock } from "../../runtime/clock.ts";
 import type { Capability } from "./delegate-settings.ts";
 
+/** What is taken: a model of a provider, or anything else that has such a pair of names and a limit. */
+type Taken = { provider: string; model: string; maxConcurrent?: Capability["maxConcurrent"] };
+
 /** Keeps at most `max_concurrent` jobs of a model running at once. */
 export class ModelSlots {
   readonly #clock: Clock;
@@ -15,7 +18,7 @@ export class ModelSlots {
    * Waits for a free slot of the model, for at most so long, and returns what frees it; null if there was none in time
    * or the signal was aborted.
    */
-  async take(model: Capability, waitMs: number, signal: AbortSignal): Promise<(() => void) | null> {
+  async take(model: Taken, waitMs: number, signal: AbortSignal): Promise<(() => void) | null> {
     const key = `${model.provider} ${model.model}`;
     const deadlineMs = this.#clock.monotonicMs() + waitMs;
     while ((this.#used.get(key) ?? 0) >= (model.maxConcurrent ?? Number.POSITIVE_INFINITY)) {
