@@ -1,5 +1,5 @@
 import { type FeedEvent, readEvents, type StreamBatch, StreamRefused } from "./event-stream.ts";
-import { forgetPerson } from "./session.ts";
+import { forgetPerson, whenSignedIn } from "./session.ts";
 import { Store } from "./store.ts";
 
 /** What one flush brings: the last event of each job, or word that everything has to be read again. */
@@ -92,6 +92,8 @@ function send(message: Message): void {
 async function lead(): Promise<void> {
   isLeader = true;
   for (let failures = 0; ; failures++) {
+    // The hub counts each try of nobody as a failed login, and after a few of them refuses the whole address.
+    await whenSignedIn();
     try {
       await readEvents({
         lastId,

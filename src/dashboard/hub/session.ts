@@ -74,6 +74,18 @@ export function forgetPerson(): void {
   session.set({ state: "out" });
 }
 
+/** Resolves when somebody is signed in in this browser, here or in another tab: all of them have the same cookie. */
+export async function whenSignedIn(): Promise<void> {
+  while (localStorage.getItem(signedInKey) === null) await sessionChange();
+}
+
+function sessionChange(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = session.subscribe(resolve);
+  addEventListener("storage", () => resolve(), { once: true });
+  return promise.finally(stop);
+}
+
 export function usePerson(): Person {
   const current = useStore(session);
   if (current.state !== "in") throw new Error("nobody is signed in");

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { stillEnv } from "../support/hub.ts";
+import { hubForAll } from "../support/use-hub.ts";
+import { signIn } from "./browser.ts";
+import { adminForAll, browserSuite } from "./use-browser.ts";
+import { visit } from "./visit.ts";
+
+browserSuite("a page on which nobody is signed in any more", () => {
+  const hub = hubForAll(stillEnv);
+  const admin = adminForAll(hub);
+
+  test("it does not ask for events, because each try would be a failed login", async () => {
+    const { page, context } = await visit(admin.browser);
+    let streams = 0;
+    const isStream = (request: { url(): string }) => request.url().endsWith("/jobs/events");
+    page.on("request", (request) => {
+      if (isStream(request)) streams += 1;
+    });
+    await signIn(page, hub, hub.admin);
+    // The page that signed in may ask for a stream at any moment; it is gone before the one that counts is waited for.
+    await page.goto("about:blank");
+    await page.clock.install();
+    await Promise.all([page.waitForRequest(isStream), page.goto(`${hub.url}/jobs`)]);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    await page.evaluate(`void (globalThis.lost = new Promise((resolve) => {
+      new BroadcastChannel("writ-live").onmessage = ({ data }) => data.link?.lostAt && resolve();
+    }))`);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    // The hub ends the stream, because its session is over.
+    await page.evaluate("globalThis.lost");
+    const before = streams;
+    await page.clock.runFor(60_000);
+    expect(streams).toBe(before);
+    await page.getByLabel("Token").fill(hub.admin);
+    await Promise.all([page.waitForRequest(isStream), page.getByRole("button", { name: "Sign in" }).click()]);
+    await context.close();
+  });
+});
