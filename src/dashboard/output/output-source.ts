@@ -1,6 +1,8 @@
 import { buildRequest } from "../../contract/build-request.ts";
 import { routes } from "../../contract/routes.ts";
+import { isActive } from "../../core/job.ts";
 import type { OutputStream } from "../../core/output-stream.ts";
+import { callHub } from "../hub/call-hub.ts";
 import { Store } from "../hub/store.ts";
 import { heldBytesMax, OutputBuffer } from "./output-buffer.ts";
 
@@ -131,7 +133,10 @@ export class OutputSource {
     return this.#open({}, { Range: `bytes=-${readBytes}` });
   }
 
-  /** Stays open until the attempt has ended. A stream that is cut is taken up where it was left. */
+  /**
+   * Stays open until the attempt has ended. A stream that is cut is taken up where it was left, and so is one that has ended
+   * while the attempt goes on: a hub that stops ends all of them.
+   */
   async #follow(): Promise<void> {
     const { signal } = this.#abort;
     while (!signal.aborted) {
@@ -139,14 +144,22 @@ export class OutputSource {
         const { buffer } = this.state.get();
         const response = await this.#open({ offset: buffer.end, follow: true });
         await this.#pump(response, buffer.end);
-        this.state.set({ ...this.state.get(), isLive: false, problem: null });
-        return;
+        if (!(await this.#isRunning())) {
+          this.state.set({ ...this.state.get(), isLive: false, problem: null });
+          return;
+        }
       } catch (error) {
         if (signal.aborted) return;
         this.#fail(error);
-        await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
+  }
+
+  async #isRunning(): Promise<boolean> {
+    const { jobId: id, attempt } = this.#wanted;
+    const { body: job } = await callHub(routes.getJob, { params: { id } });
+    return job.attempt === attempt && isActive(job.status);
   }
 
   /** New bytes are added while the end is held; somebody who reads an earlier part only sees the size grow. */
