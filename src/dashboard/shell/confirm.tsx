@@ -4,6 +4,7 @@ import { useLinkState } from "../hub/link-state.ts";
 import { Store, useStore } from "../hub/store.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
+import { usePlace } from "./router.ts";
 
 type Question = {
   title: string;
@@ -31,6 +32,10 @@ function closeQuestion(): void {
 
 export function Confirm() {
   const asked = useStore(question);
+  const place = usePlace();
+  // A question is about the page below it. Who goes back, or signs out, has left it, and must not answer it elsewhere.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when another place is shown.
+  useEffect(() => closeQuestion, [place]);
   return asked === null ? null : <ConfirmDialog key={asked.title} asked={asked} />;
 }
 
