@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import { runningJob } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";
+import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
-import { violations } from "./visit.ts";
+import { violations, visit } from "./visit.ts";
 
 browserSuite("a page that stays open", () => {
   const hub = hubForAll(stillEnv);
@@ -20,6 +21,27 @@ browserSuite("a page that stays open", () => {
     await page.goBack();
     await page.getByRole("heading", { name: "Jobs" }).waitFor({ state: "attached" });
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+  });
+
+  test("a page whose program is gone, as after an upgrade, says so and leaves the others", async () => {
+    const { page, context } = await visit(admin.browser);
+    await signIn(page, hub, hub.admin);
+    await page.route("**/assets/fleet-page*.js", (route) => route.abort());
+    await page.getByRole("navigation", { name: "Main", exact: true }).getByText("Fleet").click();
+    await page.getByText("This page cannot be shown").waitFor();
+    await page.getByRole("navigation", { name: "Main", exact: true }).getByText("Jobs").click();
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    await page.unroute("**/assets/fleet-page*.js");
+    await page.goBack();
+    await page.getByRole("button", { name: "Load it again" }).click();
+    await page.getByRole("heading", { name: "Fleet" }).waitFor();
+    await context.close();
+  });
+
+  test("an address that is not well-formed is a job that does not exist", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/jobs/%E0%A4%A`);
+    await page.getByText("There is no such job").waitFor();
   });
 
   test("nothing that the page did was against its policy", () => {

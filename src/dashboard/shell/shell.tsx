@@ -10,6 +10,7 @@ import { LockBand, StaleBar } from "./bands.tsx";
 import { showKeys } from "./key-list.tsx";
 import { type KeyMap, useKeys } from "./keys.ts";
 import { isIn, navigation, openPalette } from "./navigation.ts";
+import { PageBoundary } from "./page-boundary.tsx";
 import { Palette } from "./palette.tsx";
 import { followLink, go, usePlace } from "./router.ts";
 import { Sidebar } from "./sidebar.tsx";
@@ -64,7 +65,9 @@ export function Shell() {
         <Sidebar />
         <main id="main" tabIndex={-1}>
           <StaleBar />
-          <Suspense fallback={<div className="page" />}>{pageFor(path, may)}</Suspense>
+          <PageBoundary key={path}>
+            <Suspense fallback={<div className="page" />}>{pageFor(path, may)}</Suspense>
+          </PageBoundary>
         </main>
       </div>
       <TabBar />
@@ -78,7 +81,7 @@ function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
     path === "/submit" ? may.act : navigation(may).some((entry) => isIn({ path }, entry.path));
   for (const pattern of isAllowed ? pagePaths : []) {
     const match = new RegExp(`^${pattern.replace(":id", "([^/]+)")}/?$`).exec(path);
-    if (match !== null) return pages[pattern](decodeURIComponent(match[1] ?? ""));
+    if (match !== null) return pages[pattern](decoded(match[1] ?? ""));
   }
   return (
     <>
@@ -94,4 +97,13 @@ function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
       </div>
     </>
   );
+}
+
+/** An address that somebody has cut off in the middle of a character names nothing, and is shown as that. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
