@@ -95,8 +95,11 @@ class Follower {
         try {
           await connection.subscribe(`${this.#job.topic_prefix}/events`, (payload) => this.#take(payload));
           failures = 0;
-          const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-          await Promise.race([connection.ended, aborted]);
+          const aborted = new Promise<null>((resolve) =>
+            signal.addEventListener("abort", () => resolve(null)),
+          );
+          const lost = await Promise.race([connection.ended, aborted]);
+          if (lost !== null && !signal.aborted) this.#notice(`${lost.message}; trying again`);
         } finally {
           await connection.close();
         }

@@ -1,7 +1,16 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { get, list, nextSeq, publish, readLog, register, subscribe } from "../../src/registry/index.ts";
+import {
+  get,
+  list,
+  nextSeq,
+  publish,
+  readLog,
+  register,
+  setStatus,
+  subscribe,
+} from "../../src/registry/index.ts";
 import type { JobMessage } from "../../src/signing/job-message.ts";
 import { brokerCertificates } from "../support/broker-certificates.ts";
 import { eventually } from "../support/eventually.ts";
@@ -220,6 +229,25 @@ withBroker("events that waited when a subscriber came are shown when they go out
   expect(await followed).toBe("completed");
   expect(events).toEqual(["one", "two", "end"]);
   expect(notices).not.toContain("messages may be missing here");
+});
+
+withBroker("a subscriber says that the broker to which it was connected is away, once", async () => {
+  const broker = await Mosquitto.start();
+  const cwd = emptyDirectory();
+  const { job_id: id } = await register({ cwd }, { ...job, broker: broker.url });
+  const notices: string[] = [];
+  const followed = subscribe({ cwd }, id, { onMessage() {}, onNotice: (notice) => notices.push(notice) });
+  const stranger = await broker.listen("unrelated");
+  await eventually("it listens", async () => {
+    await stranger.publish(`writ/jobs/${id}/events`, "{nonsense");
+    return notices.length > 0;
+  });
+  await broker.kill();
+  const isAway = (notice: string) => /has ended|cannot be reached/.test(notice);
+  await expect.poll(() => notices.filter(isAway).length, { timeout: 20_000 }).toBeGreaterThan(0);
+  await setStatus({ cwd }, id, "cancelled");
+  expect(await followed).toBe("cancelled");
+  expect(notices.filter(isAway)).toEqual([expect.stringMatching(/; trying again$/)]);
 });
 
 withBroker("a forged message is ignored where the job has a token", async () => {
