@@ -58,11 +58,7 @@ async function refusal(clock: Clock, call: EndpointCall, response: IncomingMessa
   signal.throwIfAborted();
   const [code, detail] = verdicts[status] ?? (status >= 500 ? later : never);
   const why = said === undefined ? "" : `: ${said}`;
-  return new RunFailure(
-    code,
-    detail,
-    shorten(`the endpoint of ${capability.model} answered ${status}${why}`),
-  );
+  return new RunFailure(code, detail, `the endpoint of ${capability.model} answered ${status}${why}`);
 }
 
 type Verdict = readonly [FailureClass, FailureDetail | undefined];

@@ -76,6 +76,15 @@ test.each([
   },
 );
 
+test("a reason that is cut in the middle of the key shows nothing of it", async () => {
+  const { url } = await startChatServer((response) => {
+    response.writeHead(401);
+    response.end(JSON.stringify({ error: { message: `${"x".repeat(445)}${canary}` } }));
+  });
+  const outcome = await chat(openRouter(url, { apiKeyFile: keyFile(canary) })).outcome;
+  expect(outcome).toMatchObject({ kind: "failed", reason: expect.stringMatching(/x\*\*\*$/) });
+});
+
 test("an endpoint that refuses with megabytes is not read to its end", async () => {
   const { url } = await startChatServer((response) => {
     response.writeHead(500);

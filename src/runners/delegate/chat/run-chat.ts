@@ -54,7 +54,7 @@ export async function runChat(
         ? error
         : connectionFailure(capability.model, error);
     if (failure === undefined) throw error;
-    return failed(withoutKey(failure, key));
+    return failed(told(failure, key));
   } finally {
     timer.cancel();
     // Whatever is still open: an answer that nobody reads any more.
@@ -180,11 +180,7 @@ function parseMessage(text: string, model: string): Record<string, unknown> {
 }
 
 function broken(model: string, what: string): RunFailure {
-  return new RunFailure(
-    "EXECUTION_ERROR",
-    "HTTP_REQUEST_FAILED",
-    shorten(`the endpoint of ${model} ${what}`),
-  );
+  return new RunFailure("EXECUTION_ERROR", "HTTP_REQUEST_FAILED", `the endpoint of ${model} ${what}`);
 }
 
 function late({ model, timeoutMs }: Capability): RunFailure {
@@ -192,8 +188,7 @@ function late({ model, timeoutMs }: Capability): RunFailure {
   return broken(model, `did not finish its answer within ${limit}`);
 }
 
-/** An endpoint may repeat the key that it refuses. */
-function withoutKey(failure: RunFailure, key: string | undefined): RunFailure {
-  if (key === undefined || !failure.message.includes(key)) return failure;
-  return new RunFailure(failure.code, failure.detail, failure.message.replaceAll(key, "***"));
+/** As the hub is told it. An endpoint may repeat the key that it refuses; a cut before that could leave a part of it. */
+function told({ code, detail, message }: RunFailure, key: string | undefined): RunFailure {
+  return new RunFailure(code, detail, shorten(key === undefined ? message : message.replaceAll(key, "***")));
 }
