@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { WritError } from "../../core/errors.ts";
+import { notStarted } from "../../core/failure.ts";
 import { handClock } from "../../runtime/hand-clock.testing.ts";
 import { warningLogger } from "../../runtime/logger.ts";
 import { runInContainer } from "./run-in-container.ts";
@@ -96,4 +97,26 @@ test("a job that is cancelled before its agent knows it does not run on", async 
   );
   expect(outcome).toMatchObject({ kind: "failed", code: "CANCELLED" });
   expect(warnings).toEqual(["a job in a container could not be stopped"]);
+});
+
+test("a job that is given back before its agent was started has not begun", async () => {
+  const run = { kind: "exec_per_job", worker_command: ["true"], container: "box" };
+  const stop = new AbortController();
+  const context = {
+    document: { run, type: "x", tenant_id: "t" },
+    signed: { run },
+    lease: { job_id: "one", attempt: 1, timeout_sec: 60 },
+    attemptDir: attemptDirOf(),
+    signal: stop.signal,
+    hurry: new AbortController().signal,
+    onStarted: async () => stop.abort("drain"),
+    onProcess() {},
+  };
+  const containers = { byName: { box: { exec: ["false"] } }, env: {}, hubUrl: "", ca: undefined };
+  const settings = { containers, secrets: {}, outputBytesMax: 1000, stopGraceMs: 1000 };
+  const deps = { settings, clock: handClock(), logger: warningLogger(() => {}) };
+  expect(await runInContainer(deps as never, context as never, "box")).toEqual({
+    kind: "released",
+    reason: `${notStarted}: the worker is stopping`,
+  });
 });

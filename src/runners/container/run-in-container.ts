@@ -2,6 +2,7 @@ import { maskOutcome } from "../mask-outcome.ts";
 import { readSecrets } from "../read-secrets.ts";
 import {
   type ContainerSettings,
+  notBegun,
   outputLimitReason,
   type RunContext,
   RunFailure,
@@ -41,7 +42,7 @@ export async function runInContainer(
   const payload = containerPayload(deps, context, { secrets, token });
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
   await context.onStarted(containerIsolation);
-  if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
+  if (signal.aborted) return notBegun(stoppedOutcome(stopReasonOf(signal), context));
 
   const over = new AbortController();
   const output = new ContainerOutput({
