@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
-import { runningJob } from "../support/jobs.ts";
+import { runningJob, submitJob } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";
 import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
@@ -42,6 +42,28 @@ browserSuite("a page that stays open", () => {
     const { page } = admin;
     await page.goto(`${hub.url}/jobs/%E0%A4%A`);
     await page.getByText("There is no such job").waitFor();
+  });
+
+  test("a list that is held stays so when another filter is chosen", async () => {
+    const { page, context } = await visit(admin.browser);
+    await signIn(page, hub, hub.admin);
+    const before = await submitJob(hub);
+    await page.goto(`${hub.url}/jobs`);
+    await page.locator(`[data-id="${before.id}"]`).waitFor();
+    await page.keyboard.press("p");
+    const waiting = page.getByRole("group", { name: "States" }).getByRole("button", { name: "Pending" });
+    await waiting.click();
+    await page.waitForURL(/state=pending/);
+    await page.locator(`[data-id="${before.id}"]`).waitFor();
+    const [counted, later] = [await waiting.textContent(), await submitJob(hub)];
+    // What is not held shows that the page knows of it.
+    await expect.poll(() => waiting.textContent()).not.toBe(counted);
+    await page.getByRole("button", { name: "Paused" }).waitFor();
+    const row = page.locator(`[data-id="${later.id}"]`);
+    expect([await row.count(), await page.getByText("newer job").count()]).toEqual([0, 0]);
+    await page.keyboard.press("p");
+    await row.waitFor();
+    await context.close();
   });
 
   test("nothing that the page did was against its policy", () => {

@@ -32,11 +32,13 @@ export function JobsPage() {
   const key = JSON.stringify(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what the filter holds.
   const list = useMemo(() => new JobList(filter), [key]);
+  const [isPaused, setPaused] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a list is told of later changes when they are made.
   useEffect(() => {
     list.start();
+    if (isPaused) list.setPaused(true);
     return () => list.stop();
   }, [list]);
-  const [isPaused, setPaused] = useState(false);
   const pause = () => {
     setPaused(!isPaused);
     list.setPaused(!isPaused);
