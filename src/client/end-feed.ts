@@ -51,6 +51,7 @@ export class EndFeed {
         jobId: this.#jobId,
         signal: following.signal,
         onOpen: () => this.#opened(following),
+        onLost: () => this.#lost(following),
       })) {
         this.#pass(event);
       }
@@ -68,6 +69,13 @@ export class EndFeed {
   #opened(following: AbortController): void {
     if (this.#following !== following) return;
     this.#isLive = true;
+    this.#wakeAll();
+  }
+
+  /** Those who wait ask by themselves until it is open again, and so notice that the hub is away. */
+  #lost(following: AbortController): void {
+    if (this.#following !== following || !this.#isLive) return;
+    this.#isLive = false;
     this.#wakeAll();
   }
 

@@ -15,6 +15,8 @@ export type FollowEventsOptions = {
   signal?: AbortSignal | undefined;
   /** Called each time that the hub has begun to send. */
   onOpen?: (() => void) | undefined;
+  /** Called each time that it has stopped to send, before it is asked again. */
+  onLost?: (() => void) | undefined;
 };
 
 /** The live events of jobs. After a broken connection it continues where it stopped, without a gap. */
@@ -48,9 +50,11 @@ export async function* followEvents(
           const known = readEvent(event);
           if (known !== undefined) yield known;
         }
+        options.onLost?.();
         // The hub ends a stream when it stops or has to shed load; both need a moment before the next try.
         await pace.pause(signal);
       } catch (error) {
+        options.onLost?.();
         await pace.pauseAfter(error, signal);
       }
     }

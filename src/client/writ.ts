@@ -41,7 +41,7 @@ import { JobWaits, type WaitOptions } from "./wait-job.ts";
 
 /** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
 export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
-export type EventsOptions = Omit<FollowEventsOptions, "onOpen">;
+export type EventsOptions = Omit<FollowEventsOptions, "onOpen" | "onLost">;
 
 /** A client of a hub. Every refusal is a WritError with the hub's code. */
 export class Writ {

@@ -53,6 +53,31 @@ async function idsOf(type: string): Promise<string[]> {
 }
 
 describe("the SDK", () => {
+  test("reports to a wait that is long under way that its hub is away", async () => {
+    const [cable] = cables as [Cable];
+    const writ = new Writ({ url: cable.url, token: hub.admin });
+    onTestFinished(() => writ.close());
+    const held = await runningJob(hub);
+    const seen = { events: 0, troubles: 0 };
+    const over = new AbortController();
+    const waiting = writ.wait(held.id, {
+      signal: over.signal,
+      onEvent: () => seen.events++,
+      onTrouble: () => seen.troubles++,
+    });
+    await eventually("its stream is open", async () => {
+      const body = { ...held.fence, progress: 50 };
+      await hub.must("POST", `/jobs/${held.id}/progress`, { token: hub.admin, body });
+      // By then it has read its job, and waits for nothing but events.
+      return seen.events > 50;
+    });
+    expect(seen.troubles).toBe(0);
+    cable.cut();
+    await eventually("it says so", () => seen.troubles > 0);
+    over.abort();
+    await expect(waiting).rejects.toThrow();
+  });
+
   test("submits each of 1,000 jobs exactly once while the addresses die one after the other, and once all together", async () => {
     const writ = connect();
     const type = freshName("once");
