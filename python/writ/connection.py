@@ -39,7 +39,9 @@ class Connection:
         # An empty list is a mistake: the token that was given with it must not go to another hub.
         if url is None or url == "":
             url = environment.get("WRIT_HUB_URL") or environment.get("HUB_URL")
-        token = token or environment.get("WRIT_TOKEN")
+        # Nor is an empty token replaced by another one, which may be somebody else's.
+        if token is None:
+            token = environment.get("WRIT_TOKEN")
         if url is None or url == "":
             raise WritError("CONFIG_INVALID", "no hub: pass url, or set WRIT_HUB_URL")
         if not token:

@@ -301,7 +301,11 @@ class Worker:
         except WritError as error:
             if error.code == "WORKER_UNKNOWN":
                 self._again()
+            elif error.is_retryable and jobs:
+                # Slots that are busy do not claim, and would not notice it.
+                self._presence.away(error)
             return None
+        self._presence.back()
         for job in jobs:
             if job.id in answer["lost"]:
                 self._lose(job)

@@ -57,6 +57,16 @@ print(Writ().get("one")["id"])`;
     expect(calls).toBe(3);
   });
 
+  test("an empty token is refused, and not replaced by the one of the environment", async () => {
+    const code = `
+from writ import Writ, WritError
+try:
+    Writ(token="")
+except WritError as error:
+    print(error.code)`;
+    expect(await inPython("http://127.0.0.1:1", code)).toBe("CONFIG_INVALID");
+  });
+
   test("a process and its fork never read each other's answers", async () => {
     const ports = new Set<number | undefined>();
     const url = await startServer((request, response) => {

@@ -126,6 +126,29 @@ sys.stderr.write("stopped")`;
     expect((await writ.workers()).map((each) => each.id)).not.toContain("snake-1");
   });
 
+  test("a worker whose slots are all busy says that the hub is away, and that it is back", async () => {
+    const cable = await startCable(hub.port);
+    onTestFinished(() => cable.stop());
+    const worker = start(
+      `
+from writ import Worker
+worker = Worker(worker_id="busy", slots=1, drain_sec=0)
+@worker.handle("py.busy")
+def busy(params, job):
+    job.cancelled.wait()
+worker.run()`,
+      { WRIT_HUB_URL: cable.url },
+    );
+    const { id } = await writ.submit({ type: "py.busy" });
+    await eventually("it works", async () => (await writ.get(id)).status === "running");
+    cable.cut();
+    await eventually("it says so", () => isAway.test(worker.printed()));
+    cable.mend();
+    await eventually("it says so", () => /\nwrit: the hub is back after \d+ \w+\n/.test(worker.printed()));
+    worker.child.kill("SIGTERM");
+    expect((await worker.end()).code).toBe(0);
+  });
+
   test("a second signal takes away the time of what runs, which is given back", async () => {
     const worker = start(`
 from writ import Worker
