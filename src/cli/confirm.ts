@@ -6,14 +6,20 @@ import type { CliContext } from "./context.ts";
 export const yesOption = ["--yes", "do it without asking"] as const;
 
 /**
- * Asks before an act that cannot be undone. Resolves to false if the answer is not yes. Without a terminal there is nobody
- * to ask, so the act is refused unless --yes was given.
+ * Asks before an act that cannot be undone. Resolves to false if the answer is not yes; the command then ends with 1, because
+ * what it was called for was not done. Without a terminal there is nobody to ask, so the act is refused unless --yes was
+ * given.
  */
 export async function confirm(
   context: CliContext,
   { question, yes }: { question: string; yes: boolean | undefined },
 ): Promise<boolean> {
-  if (yes) return true;
+  if (yes || (await ask(context, question))) return true;
+  context.exitCode = 1;
+  return false;
+}
+
+async function ask(context: CliContext, question: string): Promise<boolean> {
   const { stdin, stderr, stops } = context;
   if ((stdin as Partial<ReadStream>).isTTY !== true || !stderr.isTTY) {
     throw new WritError("INVALID_ARGUMENT", `${question} There is no terminal to ask at`, {

@@ -164,6 +164,7 @@ test("an agent is watched while it works, and its changes are applied when the u
   const refused = await jobctl("apply", id!);
   expect(refused.stderr).toContain("There is no terminal to ask at; give --yes");
   const declined = await runCli("jobctl", ["apply", id!], { env, cwd, typed: "n\n" });
+  expect(declined.code).toBe(1);
   expect(declined.stderr).toContain(`Apply this to ${cwd}? [y/N]`);
   expect(readFileSync(join(cwd, "src/greeting.txt"), "utf8")).toBe("Helo, world\n");
   const json = await jobctl("diff", id!, "--stat", "--json");

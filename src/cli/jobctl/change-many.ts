@@ -56,10 +56,7 @@ export async function changeMany(call: ManyCall): Promise<void> {
     const { matched, more } = await writ.changeJobs(act, { filter, dryRun: true });
     const many = `${formatCount(matched, more)} ${matched === 1 && !more ? "job" : "jobs"}`;
     if (matched === 0) return print(context, command, nothing, () => "no jobs match\n");
-    if (!(await confirm(context, { question: `${verb} ${many}?`, yes: flags.yes }))) {
-      context.exitCode = 1;
-      return;
-    }
+    if (!(await confirm(context, { question: `${verb} ${many}?`, yes: flags.yes }))) return;
     report(call, await writ.changeJobs(act, { filter }));
   });
 }

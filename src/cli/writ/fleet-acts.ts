@@ -95,10 +95,7 @@ async function remove(writ: Writ, { context, command, id, yes }: Removal): Promi
   const { status, current_jobs: jobs } = await writ.fleet.worker(id);
   const name = neutraliseLine(id);
   const question = `${name} holds ${jobsText(jobs)}, and each loses an attempt. Remove it?`;
-  if (jobs > 0 && !(await confirm(context, { question, yes }))) {
-    context.exitCode = 1;
-    return;
-  }
+  if (jobs > 0 && !(await confirm(context, { question, yes }))) return;
   await writ.fleet.removeWorker(id);
   print(context, command, { id, removed: status !== "blocked" }, ({ removed }) =>
     removed ? `${name} is removed\n` : `${name} stays in the list, because its block must last\n`,
