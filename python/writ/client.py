@@ -14,6 +14,7 @@ from .errors import JobFailed, TimedOut, WritError
 batch_jobs_max = 1000
 # A batch may have 8 MiB; the rest is for commas and brackets.
 batch_bytes_max = 7 * 1024 * 1024
+first_look_sec = 1.0
 ended = ("completed", "failed", "quarantined")
 active = ("assigned", "running")
 
@@ -61,11 +62,21 @@ class Writ:
         return list(self._call("GET", f"/jobs?{urlencode(filters)}"))
 
     def wait(self, job_id: str, timeout_sec: Optional[float] = None) -> dict[str, Any]:
-        """The job when it has ended, however it did. Raises TimedOut when the caller's time is over."""
-        give_up_at = None if timeout_sec is None else time.monotonic() + timeout_sec
+        """The job when it has ended, however it did. Raises TimedOut when the caller's time is over. Looks at least once."""
+        begun_at = time.monotonic()
+        give_up_at = None if timeout_sec is None else begun_at + timeout_sec
+        # Even a caller without any time wants an answer to the first question.
+        deadline = None if give_up_at is None else max(give_up_at, begun_at + first_look_sec)
         attempt = 0
         while True:
-            job = self.get(job_id)
+            asked_at = time.monotonic()
+            try:
+                job = dict(self._call("GET", f"/jobs/{quote(job_id, safe='')}", deadline=deadline))
+            except WritError as error:
+                if deadline is None or not error.is_retryable or asked_at + self._retry_sec < deadline:
+                    raise
+                raise TimedOut(f"the hub did not show job {job_id} within {timeout_sec} s ({error.message})") from error
+            deadline = give_up_at
             if job["status"] in ended:
                 return job
             pause = min(pause_sec(attempt) / 2, 1.0)
@@ -115,8 +126,8 @@ class Writ:
     def _submit_batch(self, jobs: list[dict[str, Any]]) -> list[str]:
         return [str(job["id"]) for job in self._call("POST", "/jobs/batch", {"jobs": jobs})["jobs"]]
 
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
-        return self._hub.call(method, path, body, retry_sec=self._retry_sec)
+    def _call(self, method: str, path: str, body: Any = None, *, deadline: Optional[float] = None) -> Any:
+        return self._hub.call(method, path, body, retry_sec=self._retry_sec, deadline=deadline)
 
 
 def _submission(job: Mapping[str, Any]) -> dict[str, Any]:

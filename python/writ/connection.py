@@ -14,6 +14,8 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, TypeVar
 from .errors import HubUnreachable, WritError
 from .hubs import Hub, Hubs
 
+# Less time than this is not worth another try.
+last_pause_sec = 0.05
 answer_bytes_max = 64 * 1024 * 1024
 # A hub that stops or has lost its database, or a proxy that finds no hub; another address may lead to one.
 away_statuses = (502, 503, 504)
@@ -73,17 +75,21 @@ class Connection:
         timeout_sec: Optional[float] = None,
         retry_sec: float = 0.0,
         until: Optional[threading.Event] = None,
+        deadline: Optional[float] = None,
     ) -> Any:
         """
         The answer's JSON, or None if it has no body. Raises WritError. Repeats a call that may succeed later, for `retry_sec`
-        seconds and only until the event is set.
+        seconds and only until the event is set. `deadline` is when the caller's time is over, by time.monotonic(): no pause
+        and no wait for an answer lasts longer.
         """
-        give_up_at = time.monotonic() + retry_sec
+        over_at = float("inf") if deadline is None else deadline
+        give_up_at = min(time.monotonic() + retry_sec, over_at - last_pause_sec)
         for attempt in range(10_000):
             try:
-                return self._call_once(method, path, body, headers or {}, timeout_sec or self.timeout_sec)
+                return self._call_once(method, path, body, headers or {}, timeout_sec or self.timeout_sec, deadline)
             except WritError as error:
-                pause = error.retry_after_sec or pause_sec(attempt)
+                # Tries come closer together towards the end, so that a hub that comes back then is still noticed.
+                pause = error.retry_after_sec or min(pause_sec(attempt), (over_at - time.monotonic()) / 2)
                 if not error.is_retryable or time.monotonic() + pause > give_up_at:
                     raise
                 if until is None:
@@ -93,13 +99,19 @@ class Connection:
         raise HubUnreachable(f"{self.url} did not answer")
 
     def _call_once(
-        self, method: str, path: str, body: Any, headers: Mapping[str, str], timeout_sec: float
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        headers: Mapping[str, str],
+        timeout_sec: float,
+        deadline: Optional[float],
     ) -> Any:
         is_raw = isinstance(body, bytes)
         content = body if is_raw or body is None else json.dumps(body, allow_nan=False).encode()
         kind = "application/octet-stream" if is_raw else "application/json"
         sent = {**self._headers(), **({} if content is None else {"Content-Type": kind}), **headers}
-        text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, timeout_sec))
+        text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, _within(timeout_sec, deadline)))
         if not text:
             return None
         try:
@@ -240,6 +252,11 @@ class Connection:
 def pause_sec(attempt: int) -> float:
     """Grows from a tenth of a second to five, with some chance, so that many do not come back at once."""
     return min(5.0, 0.1 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0)
+
+
+def _within(timeout_sec: float, deadline: Optional[float]) -> float:
+    """Never 0, which would mean a socket that waits for nothing."""
+    return timeout_sec if deadline is None else max(0.001, min(timeout_sec, deadline - time.monotonic()))
 
 
 def _refuse_cut(response: http.client.HTTPResponse, text: bytes) -> None:

@@ -109,6 +109,32 @@ print("sent")`;
     expect(await inPython(await urlOf(server, "https"), code)).toBe("sent");
   });
 
+  test("a wait ends when the caller's time is over, however long calls and their retries may take", async () => {
+    const silent = await startServer(() => {});
+    const away = await startServer((_request, response) => response.writeHead(503).end());
+    const code = `
+from writ import TimedOut, Writ
+try:
+    Writ(timeout_sec=3600, retry_sec=3600).wait("one", timeout_sec=0.1)
+except TimedOut as error:
+    print(error.code)`;
+    for (const url of [silent, away, `${silent},${away}`])
+      expect(await inPython(url, code)).toBe("TIMED_OUT");
+  });
+
+  test("a wait without time looks once, and one whose retries are over says that no hub answered", async () => {
+    const ended = await startServer((_request, response) => response.end('{"status":"completed"}'));
+    const away = await startServer((_request, response) => response.writeHead(503).end());
+    const code = (retrySec: number, timeoutSec: number) => `
+from writ import Writ, WritError
+try:
+    print(Writ(retry_sec=${retrySec}).wait("one", timeout_sec=${timeoutSec})["status"])
+except WritError as error:
+    print(error.code)`;
+    expect(await inPython(ended, code(30, 0))).toBe("completed");
+    expect(await inPython(away, code(0, 60))).toBe("HTTP_ERROR");
+  });
+
   test("a hub that a proxy serves below a path is called there", async () => {
     const paths: (string | undefined)[] = [];
     const url = await startServer((request, response) => {
