@@ -3,6 +3,7 @@ import type { ObjectPlace, UploadUrls } from "../../src/objects/objects.ts";
 import { copyObject } from "../../src/objects/s3/copy-object.ts";
 import { S3Calls } from "../../src/objects/s3/s3-calls.ts";
 import { S3Objects, type S3Options } from "../../src/objects/s3/s3-objects.ts";
+import { listParts } from "../../src/objects/s3/upload-parts.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { startS3Server } from "../support/s3-server.ts";
@@ -371,6 +372,38 @@ test("what is too large to be copied at once is copied in parts", async () => {
     { wholeBytesMax: 8, partBytes: 4 },
   );
   expect(await read(copy)).toBe("forty-two");
+});
+
+test.each([
+  ["one of its parts", "PUT"],
+  ["their joining", "POST"],
+])("parts of a copy do not stay in the bucket if the store refuses %s", async (_, refused) => {
+  const place = await stored(newPlace("a.txt"));
+  const calls = new S3Calls(s3.settings, { ...systemClock, sleep: async () => {} });
+  const to = `acme/results/${place.id}/copy`;
+  const uploads = new Set<string>();
+  s3.proxy.fault = (method, path) => {
+    const query = new URL(path, "http://store").searchParams;
+    const uploadId = query.get("uploadId");
+    if (uploadId === null) return undefined;
+    uploads.add(uploadId);
+    const isRefused = method === refused && query.get("partNumber") !== "1";
+    return isRefused ? { kind: "status", status: 500, code: "InternalError" } : undefined;
+  };
+  const copy = {
+    bucket: s3.settings.bucket,
+    from: `acme/results/${place.id}/${place.objectKey}`,
+    size: 9,
+    to,
+  };
+  const copying = copyObject(calls, copy, { wholeBytesMax: 8, partBytes: 4 });
+  await expect(copying).rejects.toMatchObject({
+    code: "FILES_UNAVAILABLE",
+    details: { call: `${refused} ${to}` },
+  });
+  s3.proxy.fault = undefined;
+  expect(uploads.size).toBe(1);
+  for (const uploadId of uploads) expect(await listParts(calls, to, uploadId)).toBeNull();
 });
 
 test("a key that is too long together with its tenant and folder is refused before anything is put", async () => {

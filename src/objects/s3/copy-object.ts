@@ -1,4 +1,5 @@
 import { fieldOf, type S3Calls, type S3Request, unavailable } from "./s3-calls.ts";
+import { beginParts } from "./upload-parts.ts";
 
 /** What a store copies in one call; larger objects are copied in parts. */
 const limitsDefault = { wholeBytesMax: 5 * 1024 ** 3, partBytes: 1024 ** 3 };
@@ -13,13 +14,25 @@ export async function copyObject(calls: S3Calls, copy: Copy, limits = limitsDefa
   await copied(calls, { method: "PUT", key: to, headers });
 }
 
-async function copyParts(
+type PartsCopy = Copy & { partBytes: number };
+
+async function copyParts(calls: S3Calls, copy: PartsCopy, headers: Record<string, string>): Promise<void> {
+  const uploadId = await beginParts(calls, copy.to);
+  try {
+    await copyEach(calls, { ...copy, uploadId }, headers);
+  } catch (error) {
+    // Nobody else knows of these parts, and a store keeps and charges for them until they are given up. Why the copy failed
+    // is more important than why that did.
+    await calls.call({ method: "DELETE", key: copy.to, query: { uploadId } }).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function copyEach(
   calls: S3Calls,
-  { size, to, partBytes }: Copy & { partBytes: number },
+  { size, to, partBytes, uploadId }: PartsCopy & { uploadId: string },
   headers: Record<string, string>,
 ): Promise<void> {
-  const begun = await calls.must({ method: "POST", key: to, query: { uploads: "" } });
-  const uploadId = fieldOf(await begun.text(), "UploadId") ?? "";
   const parts: string[] = [];
   for (let start = 0, number = 1; start < size; start += partBytes, number++) {
     const end = Math.min(start + partBytes, size) - 1;
