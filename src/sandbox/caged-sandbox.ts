@@ -21,7 +21,7 @@ import { launchPlan, workDirSeen } from "./launch-plan.ts";
 import { builtLauncherFile, Launcher } from "./launcher.ts";
 import type { StartAnswer } from "./launcher-link.ts";
 import { LauncherLost } from "./launcher-lost.ts";
-import { protect } from "./launcher-protocol.ts";
+import { protect, protocol } from "./launcher-protocol.ts";
 import { neverStarted, startPlain } from "./plain-sandbox.ts";
 import { probeHost } from "./probe-host.ts";
 import {
@@ -82,6 +82,10 @@ export class CagedSandbox implements Sandbox {
 
   get lacking(): { part: string; why: string }[] {
     return Object.entries(this.#facts.parts).flatMap(([part, { had, why }]) => (had ? [] : [{ part, why }]));
+  }
+
+  get processesMax(): number | undefined {
+    return this.#facts.launcherObstacle === null ? protocol.JOBS_MAX : undefined;
   }
 
   get facts(): HostFacts {
@@ -195,10 +199,15 @@ function startError(plan: LaunchPlan, { step, code, message }: FailedStart): Spa
     case "job-mount":
       return { code: "EINVAL", message: `a mount cannot be made: ${code}: ${message}` };
     default:
-      // Idmapped mounts depend on the file system of the source; jobs without them can still be started.
-      throw new SandboxUnavailable(`${step}: ${code}: ${message}`, { isHostDown: step !== "idmap" });
+      throw new SandboxUnavailable(`${step}: ${code}: ${message}`, { isHostDown: !stepsOfOneJob.has(step) });
   }
 }
+
+/**
+ * Idmapped mounts depend on the file system of the source; jobs without them can still be started. And a launcher that runs
+ * as many processes as it can has room again when one of them ends.
+ */
+const stepsOfOneJob: ReadonlySet<string> = new Set(["idmap", "capacity"]);
 
 async function probe(options: CageOptions, launcher: Launcher): Promise<HostFacts> {
   const scratchDir = join(options.workDir, "jobs");

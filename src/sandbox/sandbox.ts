@@ -145,6 +145,8 @@ export type Sandbox = {
   readonly lacking?: readonly { part: string; why: string }[];
   /** Why no process can be started here, as far as is known; null when one can. */
   readonly obstacle: string | null;
+  /** How many processes it runs at once; undefined if only the host limits that. */
+  readonly processesMax?: number | undefined;
   /** What a process would get, known before it is started. Rejects with SandboxUnavailable if that is too little. */
   probe(asked: Asked & { jobId?: string }): Promise<Isolation>;
   /** Where a process finds its own directory. */

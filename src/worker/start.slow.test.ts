@@ -62,6 +62,28 @@ test("a worker registers the kinds that it has runners for, and the newest forma
   });
 });
 
+test("a worker with more slots than its sandbox runs processes takes as many jobs as that, and says so", async () => {
+  const registered = () => stage.hub.calls.find(({ path }) => path === "/workers/register")?.body;
+  await start(stage, { sandbox: { ...plainSandbox, processesMax: 2 }, env: { WORKER_SLOTS: "3" } });
+  expect(registered()).toMatchObject({ slots: 2 });
+  expect(stage.worker?.warnings).toEqual([
+    expect.stringMatching(/^WORKER_SLOTS \(execution\.slots\) is 3, but .* at most 2 processes at once/),
+  ]);
+});
+
+test.runIf(isRoot)(`the launcher's own bound is such a limit${notRoot}`, async () => {
+  const registered = () => stage.hub.calls.find(({ path }) => path === "/workers/register")?.body;
+  await start(stage, { env: { WORKER_SLOTS: "1025" } });
+  expect(registered()).toMatchObject({ slots: 1024 });
+});
+
+test("a worker with functions of its own keeps its slots, however few processes it can run", async () => {
+  const registered = () => stage.hub.calls.find(({ path }) => path === "/workers/register")?.body;
+  const sandbox = { ...plainSandbox, processesMax: 2 };
+  await start(stage, { sandbox, handlers: { "test.fn": () => "fine" }, env: { WORKER_SLOTS: "3" } });
+  expect(registered()).toMatchObject({ slots: 3 });
+});
+
 test("a strict worker on a host that cannot cage processes claims none of them, but still runs functions", async () => {
   const sandbox = await openStrict(join(stage.home, "no-such-launcher"));
   stage.hub.queue = [exec(1, ["true"])];

@@ -58,10 +58,11 @@ export type RunningWorker = {
  * background.
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
-  const { settings, home, logger } = options;
+  const { home, logger } = options;
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
   const resources = await openResources(options, clock, hurry.signal);
+  const { settings, warnings } = withinSandbox(options, resources);
   const { connection, client } = connect(settings, logger);
   const engine = new WorkerEngine({
     settings,
@@ -105,7 +106,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   done.catch(() => {});
   return {
     workerId: settings.workerId,
-    warnings: warningsOf(resources),
+    warnings,
     done,
     stop: async () => {
       engine.stop().catch(() => {});
@@ -212,6 +213,21 @@ async function sandboxFor(options: StartWorkerOptions, clock: Clock): Promise<Op
   if (options.sandbox !== undefined) return { sandbox: options.sandbox, warnings: [] };
   const mayMove = handlers === undefined || handlers.size === 0;
   return openSandbox({ settings, logger, clock, mayMove, uid: process.getuid?.() ?? -1 });
+}
+
+type Start = { settings: WorkerSettings; warnings: string[] };
+
+/** The settings that this host allows. A worker with functions of its own needs no process for most of its jobs. */
+function withinSandbox(
+  { settings, logger, handlers }: StartWorkerOptions,
+  resources: WorkerResources,
+): Start {
+  const warnings = warningsOf(resources);
+  const { processesMax = settings.slots } = resources.sandbox;
+  if (settings.slots <= processesMax || (handlers?.size ?? 0) > 0) return { settings, warnings };
+  const warning = `WORKER_SLOTS (execution.slots) is ${settings.slots}, but a worker runs at most ${processesMax} processes at once, so this one takes ${processesMax} jobs; start another worker for more`;
+  logger.warn(warning);
+  return { settings: { ...settings, slots: processesMax }, warnings: [...warnings, warning] };
 }
 
 function warningsOf({ sandbox, hostWarnings }: WorkerResources): string[] {
