@@ -24,6 +24,7 @@ export class AttemptOutput {
   #file: number | undefined;
   #writtenBytes = 0;
   #isOver = false;
+  #isRefused = false;
   /** Created for the first stream that is followed, because most functions write nothing. */
   #ended: AbortController | undefined;
 
@@ -95,6 +96,11 @@ export class AttemptOutput {
     await Promise.all(this.#shipments.values());
   }
 
+  /** The hub has taken only a part, because the rest is more than it allows. Valid after `finish`. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
   /** How much the hub has confirmed; undefined if nothing was written. Valid after `finish`. */
   get sizes(): OutputSizes | undefined {
     const [stdout, stderr] = [this.#keptBytes("stdout"), this.#keptBytes("stderr")];
@@ -127,7 +133,10 @@ export class AttemptOutput {
     const facts = { job_id, attempt, stream, bytes: bytesMax, at_hub: offset };
     this.#deps.logger.warn(facts, "the hub has lost output that it had accepted; sending it again");
     this.#hashes.get(stream)?.jump(offset);
+    const wasRefused = this.#isRefused;
     await this.#ship(stream, { offset, bytesMax });
+    // The hub had all of it once, so the job has kept its limit.
+    this.#isRefused = wasRefused;
     const left = this.#keptBytes(stream);
     if (left === bytesMax || this.#held.gone.signal.aborted) return;
     this.#deps.logger.error(
@@ -165,7 +174,10 @@ export class AttemptOutput {
     } catch (error) {
       if (gone.signal.aborted) return;
       if (hasCode(error, "LEASE_LOST", "NOT_FOUND")) return loseJob(this.#held, "hub");
-      if (hasCode(error, "TOO_LARGE")) return stopJob(this.#held, "output");
+      if (hasCode(error, "TOO_LARGE")) {
+        this.#isRefused = true;
+        return stopJob(this.#held, "output");
+      }
       const { job_id, attempt } = lease;
       this.#deps.logger.error({ err: error, job_id, attempt, stream }, "output could not be sent to the hub");
     }

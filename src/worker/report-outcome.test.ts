@@ -77,6 +77,23 @@ test("a hub that takes no more of what it has lost is told what it has, and the 
   });
 });
 
+test("output that the hub refuses only after the end means the same as during the run: OUTPUT_LIMIT", async () => {
+  const tooLarge = { code: "TOO_LARGE", message: "", request_id: "" };
+  stage.hub.intercept = ({ path, body }) => {
+    if (path.includes("/output/stdout")) return { status: 413, body: { error: tooLarge } };
+    const [end] = path === "/jobs/results" ? (body as { items: [Ending] }).items : [];
+    if (end === undefined || !("small_output" in end)) return undefined;
+    return { status: 200, body: { items: [{ job_id: end.job_id, error: { ...tooLarge, details: {} } }] } };
+  };
+  stage.hub.queue = [says("hello"), exec(2, ["sh", "-c", "printf hello; exit 3"])];
+  await start(stage);
+  const ending = await endingOf(stage, 1);
+  expect(ending).toMatchObject({ code: "EXECUTION_ERROR", detail: "OUTPUT_LIMIT", partial_result: null });
+  expect(ending).toMatchObject({ output: { stdout: 0, stderr: 4 } });
+  expect(ending).not.toHaveProperty("exit_code");
+  expect(await endingOf(stage, 2)).toMatchObject({ detail: "WORKER_EXIT_ERROR", exit_code: 3 });
+});
+
 test("a hub that has lost output gets the rest from the worker's copy, then the same end again", async () => {
   const copy = join(stage.home, "work", "jobs", testJobId(1), "1", "stdout.log");
   const ends = refuseEnds(() => {

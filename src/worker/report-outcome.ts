@@ -1,6 +1,6 @@
 import { outputSizes, type SmallOutputText } from "../contract/report-shapes.ts";
 import type { SmallOutput } from "../core/small-output.ts";
-import type { RunOutcome } from "../runners/runner.ts";
+import { outputLimitReason, type RunOutcome } from "../runners/runner.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -20,7 +20,7 @@ type EndFacts = {
   /** The hub does not know yet that a process has started. */
   isUnannounced?: boolean;
   endedAtMs: number;
-  output: Pick<AttemptOutput, "sizes" | "shipAgain" | "hashOf" | "small" | "shipSmall">;
+  output: Pick<AttemptOutput, "sizes" | "isRefused" | "shipAgain" | "hashOf" | "small" | "shipSmall">;
 };
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
@@ -75,7 +75,8 @@ async function reportEnd(
   // Each turn leaves out one more field, or sends the output once more.
   for (let shipped = 0; ; ) {
     const told = without(toldOf(facts), leftOut);
-    const reported = await sendEnd(deps, held, outcome, { ...facts, told });
+    const end = output.isRefused ? outputLimited(outcome) : outcome;
+    const reported = await sendEnd(deps, held, end, { ...facts, told });
     if (reported.kind !== "refused") return reported;
     const refused = refusedFields(reported);
     if (refused.includes(receiptParts) && deps.reporter.mayPartReceipts) {
@@ -94,6 +95,22 @@ async function reportEnd(
     await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
     if (++shipped === shipAgainMax) leftOut.add("output");
   }
+}
+
+/** However soon the process ended, output that was cut means the same. One that has failed by itself keeps its reason. */
+function outputLimited(outcome: Ended): Ended {
+  if (outcome.kind === "failed") return outcome;
+  const { usage, isolation, outputFiles, resultJson } = outcome;
+  return {
+    kind: "failed",
+    code: "EXECUTION_ERROR",
+    detail: "OUTPUT_LIMIT",
+    reason: outputLimitReason,
+    partialResultJson: resultJson,
+    ...(usage === undefined ? {} : { usage }),
+    ...(isolation === undefined ? {} : { isolation }),
+    ...(outputFiles === undefined ? {} : { outputFiles }),
+  };
 }
 
 const receiptParts = "receipt_parts";
