@@ -50,6 +50,11 @@ export class DatabaseOutage {
     this.logger = this.#around(logger);
   }
 
+  /** Whether a write has found the disk full a short time ago: small ones fit now and then, and prove nothing. */
+  get isDiskFull(): boolean {
+    return this.#fullDisk.isOn && this.#fullDisk.quietMs < roomMs;
+  }
+
   noticed(error: unknown): void {
     if (isAway(error)) this.#log.noticed(error);
   }

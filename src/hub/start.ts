@@ -133,7 +133,7 @@ async function startSeated(
     await applyQuotas(deps, settings.quotas);
     await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
     await recover(deps);
-    const ports = openPorts(deps, tls);
+    const ports = openPorts(deps, tls, outage);
     const services = hubServices(deps, { ...ports, tls, osUser, clock, outage });
     await startAll(services);
     const { url, localUrl = url, port } = ports.http;
@@ -162,14 +162,19 @@ async function checkObjects({ objects, logger }: HubDeps): Promise<void> {
 
 type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams; bodies: OpenBodies };
 
-function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
+function openPorts(
+  deps: HubDeps,
+  { own, given, clientAuthorities }: HubTls,
+  outage: Pick<DatabaseOutage, "isDiskFull">,
+): Ports {
   const streams = new OpenStreams(deps.clock, (error) =>
     deps.logger.error({ err: error }, "an open stream could not be checked"),
   );
   const bodies = new OpenBodies(deps.clock, (error) =>
     deps.logger.error({ err: error }, "an unfinished body could not be checked"),
   );
-  const http = new HttpServer(createListener({ ...deps, streams, bodies }), deps, given ?? own);
+  const isDiskFull = () => outage.isDiskFull;
+  const http = new HttpServer(createListener({ ...deps, streams, bodies, isDiskFull }), deps, given ?? own);
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
   return { http, rpc, streams, bodies };
 }

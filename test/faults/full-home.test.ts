@@ -13,6 +13,7 @@ const obstacle = mountObstacle();
 const tests = {
   "A18: on a full disk a rotation and a start say so, and leave nothing behind": fillHome,
   "a job whose lease could not be renewed because the hub's disk was full keeps its worker": fillWhileLeased,
+  "a hub whose disk was full a moment ago stays unhealthy, also if a small write fits again": fillAndAsk,
 };
 
 for (const [name, fill] of Object.entries(tests)) {
@@ -49,6 +50,32 @@ async function fillWhileLeased(): Promise<void> {
   await eventually("the reaper has done a round", async () => (await view(expiring)).status === "failed");
   expect((await heartbeat()).json()).toMatchObject({ lost: [] });
   expect(await view(id)).toMatchObject({ status: "assigned", attempt: 1, fail_history: [] });
+}
+
+async function fillAndAsk(): Promise<void> {
+  const { disk, home } = smallDisk();
+  // Time stands still, so that it does not matter how long this test takes.
+  const [nowMs, monotonicMs] = [systemClock.nowMs(), systemClock.monotonicMs()];
+  let passedMs = 0;
+  const clock = {
+    ...systemClock,
+    nowMs: () => nowMs + passedMs,
+    monotonicMs: () => monotonicMs + passedMs,
+  };
+  const hub = await startTestHub(stillEnv, { home, clock });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+  const health = () => hub.call("GET", "//healthz");
+  expect((await health()).status).toBe(200);
+
+  fill(join(disk, "fill"));
+  const submit = () =>
+    hub.call("POST", "/jobs", { token: hub.admin, body: { type: "some", params: "x".repeat(200_000) } });
+  await eventually("submissions are refused", async () => (await submit()).code === "STORE_UNAVAILABLE");
+  rmSync(join(disk, "fill"));
+  expect((await submit()).status).toBe(201);
+  expect(await health()).toMatchObject({ status: 503, text: expect.stringContaining("is full") });
+  passedMs = 30_000;
+  expect((await health()).status).toBe(200);
 }
 
 function smallDisk(): { disk: string; home: string } {

@@ -20,8 +20,8 @@ async function doctor(...flags: string[]): Promise<{ code: number; found: Found[
 }
 
 test("doctor reports a hub that answers, but whose database cannot be written", async () => {
-  // After a commit that failed, a hub is unwell until one fits again: on a full disk that may be at any moment. So the
-  // answer about health is given in front of a hub that is well.
+  // A hub is unwell only after a commit has failed, and what still fits on a full disk is chance. So the answer about health
+  // is given in front of a hub that is well.
   const reason = "the disk of the database is full; nothing was changed";
   const front = await startTinyHub(async ({ method, path }, response) => {
     if (path.endsWith("/healthz"))

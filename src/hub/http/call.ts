@@ -19,7 +19,12 @@ export type HttpEnv = {
 export type HttpContext = Context<HttpEnv>;
 
 /** What the transport itself depends on, beside the use cases. */
-export type HttpDeps = HubDeps & { streams: OpenStreams; bodies: OpenBodies };
+export type HttpDeps = HubDeps & {
+  streams: OpenStreams;
+  bodies: OpenBodies;
+  /** Whether the disk of the database was full a short time ago (default: never). */
+  isDiskFull?(): boolean;
+};
 
 type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;
 

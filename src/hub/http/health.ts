@@ -6,6 +6,8 @@ import type { HttpDeps } from "./call.ts";
 /** Those who ask are less patient than callers of the API; clients give up after 4 seconds. */
 const answerMsMax = 3_000;
 
+const diskFull = "the disk of the database is full, or was within the last 30 s";
+
 /** Answers whether the hub works, within a bounded time even if the database never answers. */
 export function createHealth(deps: HttpDeps): () => Promise<Response> {
   // However often it is asked while the database hangs, one question waits there.
@@ -15,7 +17,10 @@ export function createHealth(deps: HttpDeps): () => Promise<Response> {
       asking = null;
     });
     try {
-      return Response.json(await within(asking, answerMsMax));
+      const health = await within(asking, answerMsMax);
+      // A small write that fits must not make a hub well that cannot store a job: whoever asks would restart it again and again.
+      if (deps.isDiskFull?.()) throw new WritError("STORE_UNAVAILABLE", diskFull);
+      return Response.json(health);
     } catch (error) {
       return Response.json(unhealthy(deps, error), { status: 503 });
     }
