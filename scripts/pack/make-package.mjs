@@ -11,8 +11,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dashboardDir, programs, root } from "../paths.mjs";
+import { programs, root } from "../paths.mjs";
 import { bundlePackage } from "./bundle-package.mjs";
+import { copyDashboard } from "./dashboard-of-package.mjs";
 import { declareTypes } from "./declarations.mjs";
 import { hubNodeFacts } from "./hub-node.mjs";
 import { buildLaunchers } from "./launchers.mjs";
@@ -40,7 +41,7 @@ try {
   for (const path of copied) copy(path);
   for (const name of readdirSync(join(root, "launcher")))
     if (/\.(?:c|h)$|^build\.mjs$/.test(name)) copy(`launcher/${name}`);
-  cpSync(dashboardDir, join(packageDir, "built/dashboard"), { recursive: true });
+  copyDashboard(join(packageDir, "built/dashboard"));
   buildLaunchers({ packageDir, say });
   const { inputs } = await bundlePackage({ packageDir, version: manifest.version });
   declareTypes({ packageDir });

@@ -45,7 +45,7 @@ browserSuite("a real worker in the fleet", () => {
     chmodSync(file, 0o600);
     const [, token] = /worker_token: "(sk_worker_[^"]+)"/.exec(readFileSync(file, "utf8")) ?? [];
     expect(await page.content()).not.toContain(token);
-    expect(await dialog.getByText(`chmod 600 ${worker.id}.yaml`).count()).toBe(1);
+    expect(await dialog.getByText(`chmod 600 ${worker.id}.yaml && bin/writ worker`).count()).toBe(1);
     await dialog.getByText(`Waiting for the first heartbeat of ${worker.id}`).waitFor();
     worker.start();
     await dialog.getByText(`${worker.id} is here with 3 slots.`).waitFor();

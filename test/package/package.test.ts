@@ -2,6 +2,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { startTestWorker, type TestWorker } from "../support/worker.ts";
@@ -65,6 +66,13 @@ test("everything that its package.json names is there, and programs are scripts 
   expect(Object.keys(bin).sort()).toEqual(["jobctl", "writ", "writ-agent"]);
   for (const place of Object.values(bin))
     expect(readFileSync(join(installed.folder, place), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+});
+
+test("its dashboard shows commands as somebody types them who has installed it", () => {
+  const page = readFileSync(join(installed.folder, "built/dashboard/index.html"));
+  const compressed = readFileSync(join(installed.folder, "built/dashboard/index.html.gz"));
+  expect(page.toString()).toContain('<meta name="writ-programs" content="npx "');
+  expect(gunzipSync(compressed).equals(page)).toBe(true);
 });
 
 test("client, writ/jobs and jobctl load nothing that only Linux or only a new Node has", () => {

@@ -5,6 +5,7 @@ import { mayOf, usePerson } from "../hub/session.ts";
 import { useWorkers } from "../hub/workers.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Command } from "../parts/notices.tsx";
+import { programName } from "../parts/program-name.ts";
 import { StateIcon } from "../parts/state.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 import { downloadText, makeWorkerFile } from "./worker-file.ts";
@@ -40,12 +41,12 @@ function AddWorker() {
       <p className="dim small-text">
         {may.administerHub ? "Or on the hub’s machine:" : "On the hub’s machine:"}
       </p>
-      <Command text={`bin/writ workers add ${name} --url ${url} --out ${name}.yaml`} />
+      <Command text={`${programName("writ")} workers add ${name} --url ${url} --out ${name}.yaml`} />
       <p>
         <b>2</b> Copy it to the worker’s machine over a secure channel, keep it at mode 0600, and start the
         worker there.
       </p>
-      <Command text={`chmod 600 ${name}.yaml && bin/writ worker --config ${name}.yaml`} />
+      <Command text={`chmod 600 ${name}.yaml && ${programName("writ")} worker --config ${name}.yaml`} />
       <Arrival name={name} isTaken={isTaken} slots={workers.find(({ id }) => id === name)?.slots} />
     </div>
   );

@@ -6,6 +6,7 @@ import { plural } from "../parts/format.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
+import { programName } from "../parts/program-name.ts";
 import { colourOf, StateIcon, stateWords } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
@@ -161,7 +162,7 @@ function NoJobYet({ mayAct }: { mayAct: boolean }) {
   return (
     <Empty icon={<Seal kind="seal-wait" />} title="No job yet">
       <p>This hub is ready. Give it something to do; it shows up here at once.</p>
-      {mayAct ? <Command text="bin/jobctl run echo hello" /> : null}
+      {mayAct ? <Command text={`${programName("jobctl")} run echo hello`} /> : null}
       <div className="row">
         {mayAct ? (
           <a className="button main" href="/submit">

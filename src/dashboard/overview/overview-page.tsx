@@ -6,6 +6,7 @@ import { type Range, useStatistics } from "../hub/statistics.ts";
 import { useWorkers } from "../hub/workers.ts";
 import { Seal } from "../parts/icon.tsx";
 import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
+import { programName } from "../parts/program-name.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 import { Attention } from "./attention.tsx";
 import { CausesPanel, RecentFailures } from "./failure-panels.tsx";
@@ -127,7 +128,7 @@ function FirstSteps({
           ? `${listens} Give it something to do; it shows up here at once.`
           : "Give it something to do; it shows up here at once."}
       </p>
-      {mayAct ? <Command text="bin/jobctl run echo hello" /> : null}
+      {mayAct ? <Command text={`${programName("jobctl")} run echo hello`} /> : null}
       <div className="row">
         {maySeeFleet && workers === 0 ? (
           <a className="button main" href="/fleet">
