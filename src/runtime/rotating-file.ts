@@ -7,11 +7,11 @@ import {
   openSync,
   renameSync,
   unlinkSync,
-  writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "../core/errors.ts";
 import { makeDir } from "./make-dir.ts";
+import { writeWhole } from "./write-whole.ts";
 
 type RotatingFileOptions = {
   file: string;
@@ -99,7 +99,7 @@ export class RotatingFile {
     if (lines.length === 0) return;
     const bytes = Buffer.concat(this.#lostLines > 0 ? [this.#lossNotice(), ...lines] : lines);
     try {
-      for (let done = 0; done < bytes.length; ) done += writeSync(this.#fd, bytes, done);
+      writeWhole(this.#fd, bytes);
       this.#sizeBytes += bytes.length;
       this.#lostLines = 0;
     } catch {

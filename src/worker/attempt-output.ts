@@ -1,10 +1,11 @@
-import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { OutputSizes } from "../contract/report-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import { type OutputStream, outputStreams } from "../core/output-stream.ts";
 import type { SmallOutput } from "../core/small-output.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { writeWhole } from "../runtime/write-whole.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import { emptySha256 } from "../signing/receipt.ts";
 import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
@@ -81,8 +82,7 @@ export class AttemptOutput {
     const bytes = Buffer.from(text);
     const kept = bytes.subarray(0, left);
     this.#file ??= this.#open();
-    // A disk that has just become full takes a part, and refuses the rest.
-    for (let done = 0; done < kept.length; ) done += writeSync(this.#file, kept, done);
+    writeWhole(this.#file, kept);
     this.#writtenBytes += kept.length;
     if (bytes.length > left) stopJob(this.#held, "output");
   }

@@ -1,7 +1,8 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../core/errors.ts";
 import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
+import { writeWhole } from "../../runtime/write-whole.ts";
 import { Masker } from "../../sandbox/masker.ts";
 
 type OutputOptions = {
@@ -56,7 +57,7 @@ export class ContainerOutput {
     const place = this.#streams[stream];
     const kept = bytes.subarray(0, place.leftBytes);
     try {
-      for (let done = 0; done < kept.length; ) done += writeSync(place.fd, kept, done);
+      writeWhole(place.fd, kept);
     } catch (error) {
       this.unwritable = `its output could not be written: ${codeOf(error)}`;
       this.#options.onTrouble();

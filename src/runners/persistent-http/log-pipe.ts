@@ -1,6 +1,7 @@
-import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { codeOf, hasCode } from "../../core/errors.ts";
+import { writeWhole } from "../../runtime/write-whole.ts";
 import { Masker } from "../../sandbox/masker.ts";
 
 type LogPipeOptions = {
@@ -82,7 +83,7 @@ export class LogPipe {
     const room = this.#options.bytesMax - this.#keptBytes;
     const kept = bytes.subarray(0, room);
     try {
-      for (let done = 0; done < kept.length; ) done += writeSync(this.#file, kept, done);
+      writeWhole(this.#file, kept);
     } catch (error) {
       this.#isCut = true;
       this.#options.onUnwritable(`its output could not be written: ${codeOf(error)}`);
