@@ -54,6 +54,13 @@ test.each([
   expect(said).toBe(`${program}: no; \`jobctl whoami\` shows who you are; ${advised}\n`);
 });
 
+test("a caller on another machine than the hub is told what can be done there about its database", () => {
+  const { said } = report(new WritError("STORE_UNAVAILABLE", "the disk of the database is full"));
+  expect(said).toContain(
+    "; `writ doctor` shows whether the hub's database works again; if not, tell an administrator",
+  );
+});
+
 test.each(Object.entries(errorTable))("%s ends with its own exit code, in one line", (code, { exit }) => {
   const { exitCode, said } = report(new WritError(code as ErrorCode, "it went wrong"));
   expect(exitCode).toBe(exit);

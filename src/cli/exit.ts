@@ -33,6 +33,9 @@ function adviceAbout(code: ErrorCode, { program, commandName }: Where): string |
     : "`jobctl whoami` shows who you are; ask an administrator of the hub";
 }
 
+const tellAdministrator =
+  "tell an administrator of the hub when it happened: logs/hub.log on the hub's machine has the cause";
+
 /** What to do next, by code. Errors with other codes say so in their own message. */
 const advice: Partial<Record<ErrorCode, string>> = {
   HUB_UNREACHABLE: "start a hub with `writ up`, or name a running one with --hub or --home",
@@ -43,14 +46,13 @@ const advice: Partial<Record<ErrorCode, string>> = {
   RATE_LIMITED: "try again in a moment",
   TOO_MANY_STREAMS: "an administrator can raise WRIT_EVENT_STREAMS_MAX and WRIT_OUTPUT_STREAMS_MAX",
   LOCKDOWN: "`writ lockdown` shows why; an administrator ends it with `writ lockdown --lift`",
-  // Some causes pass by themselves and some stay; only the hub's log can tell.
-  STORE_UNAVAILABLE: "if it lasts, tell an administrator: logs/hub.log in the hub's home has the cause",
-  OUTPUT_UNAVAILABLE:
-    "try again in a moment; if it lasts, tell an administrator: logs/hub.log in the hub's home has the cause",
+  // Some causes pass by themselves and some stay. The log can tell, but most callers are not on the hub's machine.
+  STORE_UNAVAILABLE: `\`writ doctor\` shows whether the hub's database works again; if not, ${tellAdministrator}`,
+  OUTPUT_UNAVAILABLE: `try again in a moment; if it lasts, ${tellAdministrator}`,
   OUTPUT_REMOVED: "the job's record and receipt are kept",
   SHUTTING_DOWN: "try again when the hub is back",
   INVALID_ARGUMENT: "see --help",
-  INTERNAL: "tell an administrator: logs/hub.log in the hub's home has the details",
+  INTERNAL: tellAdministrator,
 };
 
 /** Prints one line with what went wrong and what to do next, as JSON with --json, and returns the exit code. */
