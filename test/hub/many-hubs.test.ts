@@ -176,6 +176,16 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
     expect(await keyIdsAt(copied)).not.toContain(key_id);
     expect(readdirSync(copy).some((name) => name.includes(key_id))).toBe(false);
     expect(readFileSync(join(copied.home, "logs", "hub.log"), "utf8")).toContain("it is a copy");
+    const keysAt = async ({ home }: TestHub) => {
+      const { stdout } = await runCli("writ", ["doctor", "--json", "--home", home], { env: {} });
+      return stdout.split("\n").find((line) => line.includes('"check":"keys"'));
+    };
+    const found = await eventually("doctor says so too", async () => {
+      const line = await keysAt(copied);
+      return line?.includes('"state":"problem"') && line;
+    });
+    expect(found).toContain(`key ${key_id} was made by another hub on this database, but not in this hub's`);
+    expect(await keysAt(sharing)).toContain('"state":"ok"');
   });
 
   test("a certificate that is revoked in one home is refused by the hubs of all homes that share the folder", async () => {

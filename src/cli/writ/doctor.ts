@@ -17,6 +17,7 @@ import { examineCerts } from "./certs-findings.ts";
 import { examineConfig } from "./examine-config.ts";
 import { examineDisk } from "./examine-disk.ts";
 import { examineFiles, examineHubs } from "./examine-hubs.ts";
+import { examineKeys } from "./examine-keys.ts";
 
 export type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped"; says: string };
 
@@ -94,7 +95,7 @@ async function examineHub(writ: Writ, nowMs: number): Promise<Finding[]> {
     const keys = await writ.keys();
     return [
       hub,
-      ...examineKeys(keys, nowMs),
+      ...(await examineKeys(writ, keys, nowMs)),
       ...(await ifAllowed("workers", () => examineWorkers(writ, keys, nowMs))),
       ...(unwell.length > 0 ? unwell : await ifAllowed("database", () => examineHubs(writ))),
       ...(await ifAllowed("files", () => examineFiles(writ))),
@@ -132,21 +133,6 @@ async function ifAllowed(check: string, examine: () => Promise<Finding[]>): Prom
     if (!hasCode(error, "PERMISSION_DENIED")) throw error;
     return [{ check, state: "skipped", says: "not checked (needs an administrator)" }];
   }
-}
-
-const rotationDueDays = 90;
-
-function examineKeys(keys: readonly SigningKey[], nowMs: number): Finding[] {
-  const count = keys.filter(({ status }) => status !== "revoked").length;
-  if (count === 0) return [{ check: "keys", state: "problem", says: "there is no valid signing key" }];
-  const madeAt = keys.find(({ status }) => status === "active")?.not_before ?? 0;
-  const ageDays = Math.floor((nowMs - madeAt) / 86_400_000);
-  if (ageDays < rotationDueDays)
-    return [
-      { check: "keys", state: "ok", says: `valid signing keys: ${count}; the newest is ${ageDays} days old` },
-    ];
-  const says = `the signing key is ${ageDays} days old; run: writ keys rotate`;
-  return [{ check: "keys", state: "warning", says }];
 }
 
 async function examineWorkers(writ: Writ, keys: readonly SigningKey[], nowMs: number): Promise<Finding[]> {

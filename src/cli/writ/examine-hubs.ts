@@ -39,7 +39,7 @@ function filesInHomes(hubs: number): Finding {
 }
 
 /** Null if the hub is older than this question. */
-async function hubsOf(writ: Writ): Promise<Hubs | null> {
+export async function hubsOf(writ: Writ): Promise<Hubs | null> {
   try {
     return await writ.hubs();
   } catch (error) {
