@@ -56,6 +56,28 @@ describe("refusals", () => {
     );
   });
 
+  test("--to with a name of the old address that its certificate does not have", async () => {
+    const [home, port] = [hub.home, String(await freePort())];
+    const own = (file: string) => join(home, "certs", `server.${file}`);
+    const tls = { WRIT_TLS_CERT: own("crt"), WRIT_TLS_KEY: own("key") };
+    const env = { ...tls, WRIT_HOST: "127.0.0.2", WRIT_PUBLIC_URL: `https://localhost:${port}` };
+    const to = ["--to", `https://127.0.0.2:${port}`, "--to-grpc", "127.0.0.1:1"];
+    const args = ["forward", "--home", home, "--port", port, "--grpc-port", "0", ...to];
+    const { code, stderr } = await runCli("writ", args, { env });
+    expect(stderr).toMatch(/^writ: --to: https:\/\/127\.0\.0\.2:\d+ leads to .*, the old address/);
+    expect(code).toBe(2);
+  });
+
+  test("--to-grpc with another name of the old address", async () => {
+    const [port, grpcPort] = [String(await freePort()), String(await freePort())];
+    const to = ["--to", "https://127.0.0.1:1", "--to-grpc", `localhost:${grpcPort}`];
+    const { code, stderr } = await run(["--home", hub.home, "--port", port, ...to, "--grpc-port", grpcPort]);
+    expect(stderr).toBe(
+      `writ: --to-grpc: localhost:${grpcPort} leads to the gRPC port ${grpcPort} of http://127.0.0.1:${port}, the old address; name that of the new hub\n`,
+    );
+    expect(code).toBe(2);
+  });
+
   test("--to with the hub of another installation, which callers would send their tokens", async () => {
     const other = await startTestHub(stillEnv);
     onTestFinished(() => other.stop());

@@ -1,5 +1,7 @@
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { connect } from "node:tls";
+import { connect as connectHttp2 } from "node:http2";
+import { connect, type TLSSocket } from "node:tls";
 import { WritError } from "../../core/errors.ts";
 import { type GrpcAddress, parseGrpcAddresses } from "../../runtime/grpc-address.ts";
 import { createHttpClient } from "../../runtime/http-client.ts";
@@ -10,7 +12,9 @@ type NewHub = {
   /** The authorities by which callers know the new hub: those of the system if there is none. */
   httpCa: string | undefined;
   grpcCa: string;
-  /** Goes with each question, so that the forwarder knows its own. */
+  /** What the forwarder shows at its HTTP port, as PEM. */
+  ownCert: string;
+  /** Goes with each question, so that the forwarder knows its own. It is no secret. */
   headers: Record<string, string>;
 };
 
@@ -20,9 +24,18 @@ const answerMsMax = 5_000;
  * What is wrong with the new addresses at present, as their callers would find them. Throws if it is the hub of another
  * installation: over plain HTTP, which proves nothing, callers would send it their tokens.
  */
-export async function checkNewHub({ to, toGrpc, httpCa, grpcCa, headers }: NewHub): Promise<string[]> {
-  const http = await Promise.all(to.map((address) => httpProblem(address, { ca: httpCa, headers })));
-  const grpc = await Promise.all(parseGrpcAddresses(toGrpc).map((address) => grpcProblem(address, grpcCa)));
+export async function checkNewHub({
+  to,
+  toGrpc,
+  httpCa,
+  grpcCa,
+  ownCert,
+  headers,
+}: NewHub): Promise<string[]> {
+  const http = await Promise.all(to.map((address) => httpProblem(address, { ca: httpCa, ownCert, headers })));
+  const grpc = await Promise.all(
+    parseGrpcAddresses(toGrpc).map((address) => grpcProblem(address, { ca: grpcCa, headers })),
+  );
   const stranger = grpc.find((problem) => problem?.isStrange);
   const plain = to.find((address) => address.startsWith("http:"));
   if (stranger && plain !== undefined)
@@ -32,7 +45,7 @@ export async function checkNewHub({ to, toGrpc, httpCa, grpcCa, headers }: NewHu
 
 async function httpProblem(
   address: string,
-  { ca, headers }: { ca: string | undefined; headers: Record<string, string> },
+  { ca, ownCert, headers }: Pick<NewHub, "ownCert" | "headers"> & { ca: string | undefined },
 ): Promise<string | null> {
   const client = createHttpClient({ baseUrls: [address], ca });
   try {
@@ -41,16 +54,48 @@ async function httpProblem(
     return status === 200 ? null : `${address} answers ${status} at present; is it the new hub?`;
   } catch (error) {
     if (!(error instanceof WritError)) throw error;
+    if (address.startsWith("https:")) await knock(address, { ownCert, headers });
     return `${error.message}; callers try it again until it answers`;
   } finally {
     client.close();
   }
 }
 
+/**
+ * The question again, to whoever shows our own certificate: a name of this machine that is not in that certificate leads to the
+ * forwarder itself, which notices it only when the question arrives. A stranger is asked nothing.
+ */
+async function knock(
+  address: string,
+  { ownCert, headers }: Pick<NewHub, "ownCert" | "headers">,
+): Promise<void> {
+  const { hostname, port } = new URL(address);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const signal = AbortSignal.timeout(answerMsMax);
+  const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
+  try {
+    await once(socket, "secureConnect", { signal });
+    const own = new X509Certificate(ownCert).fingerprint256;
+    if (socket.getPeerX509Certificate()?.fingerprint256 !== own) return;
+    const lines = Object.entries({ host: hostname, connection: "close", ...headers });
+    socket.end(
+      `GET /healthz HTTP/1.1\r\n${lines.map(([name, text]) => `${name}: ${text}\r\n`).join("")}\r\n`,
+    );
+    await once(socket, "data", { signal });
+  } catch {
+    // What is wrong there has been found already.
+  } finally {
+    socket.on("error", () => {}).destroy();
+  }
+}
+
 type GrpcProblem = { says: string; isStrange: boolean };
 
 /** Without a certificate of a user nobody is answered there, but the hub shows its own first. */
-async function grpcProblem({ host, port }: GrpcAddress, ca: string): Promise<GrpcProblem | null> {
+async function grpcProblem(
+  { host, port }: GrpcAddress,
+  { ca, headers }: { ca: string; headers: Record<string, string> },
+): Promise<GrpcProblem | null> {
   const place = { host: host.replace(/^\[|\]$/g, ""), port };
   // Whose it is decides, not for which names it was made: that may be a name by which only others know it.
   const socket = connect({
@@ -62,6 +107,7 @@ async function grpcProblem({ host, port }: GrpcAddress, ca: string): Promise<Grp
   });
   try {
     await once(socket, "secureConnect", { signal: AbortSignal.timeout(answerMsMax) });
+    await knockHttp2(socket, headers);
     if (socket.authorized) return null;
     const { code } = socket.authorizationError as NodeJS.ErrnoException;
     if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
@@ -75,5 +121,21 @@ async function grpcProblem({ host, port }: GrpcAddress, ca: string): Promise<Grp
     return { says, isStrange: false };
   } finally {
     socket.on("error", () => {}).destroy();
+  }
+}
+
+/** A hub wants a certificate before it answers; only a forwarder answers everybody, and it may be this one. */
+async function knockHttp2(socket: TLSSocket, headers: Record<string, string>): Promise<void> {
+  const signal = AbortSignal.timeout(answerMsMax);
+  const session = connectHttp2(`https://${socket.remoteAddress}`, { createConnection: () => socket });
+  session.on("error", () => {});
+  try {
+    const stream = session.request({ ":method": "POST", ":path": "/", ...headers }, { signal });
+    stream.on("error", () => {}).end();
+    await once(stream, "close");
+  } catch {
+    // Nobody answers there, so nobody has to be told apart.
+  } finally {
+    session.destroy();
   }
 }

@@ -1,6 +1,7 @@
 import {
   createSecureServer,
   type Http2SecureServer,
+  type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
@@ -15,7 +16,13 @@ import { statusMessage } from "../rpc/status-message.ts";
 import type { HubSettings } from "../settings.ts";
 import { movedError } from "./tell-moved.ts";
 
-type Moved = { pair: KeyPair; to: readonly string[]; toGrpc: string };
+type Moved = {
+  pair: KeyPair;
+  to: readonly string[];
+  toGrpc: string;
+  /** Called with the headers of each call. */
+  onCall(headers: IncomingHttpHeaders): void;
+};
 
 const connectionsMax = 10_000;
 
@@ -26,7 +33,7 @@ export class ForwardingRpc implements Service {
   readonly #server: Http2SecureServer;
   readonly #sessions = new Set<ServerHttp2Session>();
 
-  constructor(settings: HubSettings, { pair, to, toGrpc }: Moved) {
+  constructor(settings: HubSettings, { pair, to, toGrpc, onCall }: Moved) {
     const moved = movedError(to);
     const headers = {
       ":status": 200,
@@ -44,7 +51,8 @@ export class ForwardingRpc implements Service {
       session.on("error", () => {});
       session.once("close", () => this.#sessions.delete(session));
     });
-    this.#server.on("stream", (stream: ServerHttp2Stream) => {
+    this.#server.on("stream", (stream: ServerHttp2Stream, called: IncomingHttpHeaders) => {
+      onCall(called);
       stream.on("error", () => {});
       stream.respond(headers, { endStream: true });
       // The message of the call is of no use to anybody.

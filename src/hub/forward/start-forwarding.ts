@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { WritError } from "../../core/errors.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { parseGrpcAddresses } from "../../runtime/grpc-address.ts";
@@ -57,14 +58,19 @@ export async function startForwarding(call: ForwardingCall): Promise<Forwarding>
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
   const question = randomUUID();
-  let asksItself = false;
+  /** The option that leads here, by a name that does not tell. */
+  let itself: "--to" | "--to-grpc" | undefined;
   const tell = tellMoved(to, clock);
   const listener: Listener = (incoming, outgoing) => {
-    asksItself ||= incoming.headers[questionHeader] === question;
+    if (incoming.headers[questionHeader] === question) itself = "--to";
     return tell(incoming, outgoing);
   };
-  const http = new HttpServer(listener, { settings, clock }, tls.given ?? tls.own);
-  const rpc = new ForwardingRpc(settings, { pair: tls.own, to, toGrpc });
+  const shown = tls.given ?? tls.own;
+  const http = new HttpServer(listener, { settings, clock }, shown);
+  const onCall = (headers: IncomingHttpHeaders): void => {
+    if (headers[questionHeader] === question) itself ??= "--to-grpc";
+  };
+  const rpc = new ForwardingRpc(settings, { pair: tls.own, to, toGrpc, onCall });
   const ports = [together("ports", [http, rpc])];
   await startAll(ports);
   const grpcCa = readFileSync(certPaths(home).caCert, "utf8");
@@ -72,9 +78,10 @@ export async function startForwarding(call: ForwardingCall): Promise<Forwarding>
   const { url } = http;
   try {
     const headers = { [questionHeader]: question };
-    const warnings = await checkNewHub({ to, toGrpc, httpCa, grpcCa, headers });
-    if (!asksItself) return { url, grpcPort: rpc.port, to, warnings, stop: () => stopAll(ports) };
-    const problem = `--to: ${call.to} leads to ${url}, the old address; name that of the new hub`;
+    const warnings = await checkNewHub({ to, toGrpc, httpCa, grpcCa, ownCert: shown.certPem, headers });
+    if (itself === undefined) return { url, grpcPort: rpc.port, to, warnings, stop: () => stopAll(ports) };
+    const [given, old] = itself === "--to" ? [call.to, url] : [toGrpc, `the gRPC port ${rpc.port} of ${url}`];
+    const problem = `${itself}: ${given} leads to ${old}, the old address; name that of the new hub`;
     throw new WritError("CONFIG_INVALID", problem);
   } catch (error) {
     await stopAll(ports);
