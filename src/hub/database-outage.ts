@@ -55,6 +55,10 @@ export class DatabaseOutage {
     return this.#fullDisk.isOn && this.#fullDisk.quietMs < roomMs;
   }
 
+  get isOn(): boolean {
+    return this.#log.isOn;
+  }
+
   noticed(error: unknown): void {
     if (isAway(error)) this.#log.noticed(error);
   }

@@ -1,5 +1,6 @@
 import type { AuditReader } from "../store/audit-reader.ts";
 import type { DatabaseCopy } from "../store/database-copy.ts";
+import type { DatabaseInUse } from "../store/database-in-use.ts";
 import { type HubSeat, onlySeat } from "../store/hub-seat.ts";
 import type { MigrationPlan } from "../store/migration-plan.ts";
 import type { SealFindings } from "../store/seal-check.ts";
@@ -18,11 +19,11 @@ const readerProgram = new URL("./list-thread.ts", import.meta.url);
 
 export async function openStore(
   place: DatabasePlace,
-  { macKey, term }: { macKey: Buffer; term?: () => number | null },
+  { macKey, term, inUse }: { macKey: Buffer; term?: () => number | null; inUse?: DatabaseInUse | undefined },
 ): Promise<Store> {
   if (place.kind === "file") return openSqliteStore({ path: place.path, macKey, readerProgram });
   const { openPostgresStore } = await import("../store/postgres/open-store.ts");
-  return openPostgresStore({ url: place.url, macKey, ...(term && { term }) });
+  return openPostgresStore({ url: place.url, macKey, ...(term && { term }), ...(inUse && { inUse }) });
 }
 
 export async function openAuditReader(place: DatabasePlace): Promise<AuditReader> {
@@ -69,11 +70,14 @@ export async function lockDatabase(
 }
 
 /** A place among the hubs of the database. A file has room for one. */
-export async function takeSeat(place: DatabasePlace, home: string): Promise<HubSeat> {
+export async function takeSeat(
+  place: DatabasePlace,
+  { home, inUse }: { home: string; inUse: DatabaseInUse },
+): Promise<HubSeat> {
   if (place.kind === "file") {
     const lock = lockFile(place.path, home);
     return onlySeat(() => lock.release());
   }
   const { takeSeat: take } = await import("../store/postgres/hub-seat.ts");
-  return take(place.url);
+  return take(place.url, inUse);
 }

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { openTelemetry } from "../runtime/telemetry/telemetry.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
+import type { DatabaseInUse } from "../store/database-in-use.ts";
 import { type HubSeat, onlySeat } from "../store/hub-seat.ts";
 import { WatchList } from "./alerts/watch-list.ts";
 import { AuditCheck } from "./audit/audit-check.ts";
@@ -40,11 +41,12 @@ type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
   failpoint?: Failpoint | undefined;
   onNotice?: ((line: string) => void) | undefined;
   seat?: HubSeat | undefined;
+  inUse?: DatabaseInUse | undefined;
 };
 
 /** Opens keys, database and outputs, and builds what the use cases depend on. Nothing runs yet. */
 export async function openDeps(sources: DepsSources): Promise<HubDeps> {
-  const { home, version, settings, logger } = sources;
+  const { home, version, settings, logger, inUse } = sources;
   const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;
   const leadership = new Leadership(sources.seat ?? onlySeat(() => {}), logger);
   const { database, keysDir } = placesOf(home, settings);
@@ -52,8 +54,8 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     nowMs: clock.nowMs(),
     givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
   });
-  const store = await openStore(database, { macKey: keys.macKey, term: () => leadership.term });
-  const outputs = new KeptOutputs(await openOutputs({ home, settings, clock, failpoint }), store);
+  const store = await openStore(database, { macKey: keys.macKey, term: () => leadership.term, inUse });
+  const outputs = new KeptOutputs(await openOutputs({ home, settings, clock, failpoint, inUse }), store);
   const objects = await openObjects(home, settings, clock);
   const dispatcher = new Dispatcher(store);
   const feed = new EventFeed(store, clock);

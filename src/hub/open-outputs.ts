@@ -7,21 +7,34 @@ import type { SegmentPlaces } from "../output/shared/read-parts.ts";
 import { SharedOutputs } from "../output/shared/shared-outputs.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
+import type { DatabaseInUse } from "../store/database-in-use.ts";
 import type { OutputTable } from "../store/output-table.ts";
 import { s3SettingsOf } from "./s3-settings.ts";
 import { type HubSettings, placesOf } from "./settings.ts";
 
-type OutputSources = { home: string; settings: HubSettings; clock: Clock; failpoint: Failpoint };
+type OutputSources = {
+  home: string;
+  settings: HubSettings;
+  clock: Clock;
+  failpoint: Failpoint;
+  inUse?: DatabaseInUse | undefined;
+};
 
 /**
  * Where outputs are kept: in files of the home, or, with PostgreSQL, where every hub of the database reaches them. The
  * database has been opened before.
  */
-export async function openOutputs({ home, settings, clock, failpoint }: OutputSources): Promise<Outputs> {
+export async function openOutputs({
+  home,
+  settings,
+  clock,
+  failpoint,
+  inUse,
+}: OutputSources): Promise<Outputs> {
   const { database } = placesOf(home, settings);
   if (database.kind === "file") return new FolderOutputs(join(home, "outputs"), { failpoint });
   const { openOutputTable } = await import("../store/postgres/output-table.ts");
-  const table = await openOutputTable({ url: database.url });
+  const table = await openOutputTable({ url: database.url, inUse });
   try {
     return new SharedOutputs(table, { places: await openPlaces(settings, table, clock), clock, failpoint });
   } catch (error) {

@@ -9,6 +9,7 @@ import { openLogger } from "../runtime/logger.ts";
 import { type Service, startAll, stopAll, together } from "../runtime/service.ts";
 import { type SteadyClock, steadyClock } from "../runtime/steady-clock.ts";
 import { hasMacKey } from "../signing/key-files.ts";
+import { DatabaseInUse } from "../store/database-in-use.ts";
 import type { HubSeat } from "../store/hub-seat.ts";
 import { openChannels } from "./alerts/channels.ts";
 import { createDigest } from "./alerts/digest.ts";
@@ -83,8 +84,9 @@ export async function startHub(start: HubStart): Promise<RunningHub> {
   const settings = await loadHubSettings(start);
   const lock = lockHome(start.home);
   try {
-    const seat = await takeSeat(placesOf(start.home, settings).database, start.home);
-    return await startSeated(start, settings, { seat, lock }).catch(async (error) => {
+    const inUse = new DatabaseInUse();
+    const seat = await takeSeat(placesOf(start.home, settings).database, { home: start.home, inUse });
+    return await startSeated(start, settings, { seat, inUse, lock }).catch(async (error) => {
       await seat.leave();
       throw error;
     });
@@ -94,12 +96,12 @@ export async function startHub(start: HubStart): Promise<RunningHub> {
   }
 }
 
-type Held = { seat: HubSeat; lock: FileLock };
+type Held = { seat: HubSeat; inUse: DatabaseInUse; lock: FileLock };
 
 async function startSeated(
   start: HubStart,
   settings: HubSettings,
-  { seat, lock }: Held,
+  { seat, inUse, lock }: Held,
 ): Promise<RunningHub> {
   const { home, version, osUser } = start;
   const clock = steadyClock(start.clock ?? systemClock);
@@ -117,7 +119,7 @@ async function startSeated(
   if (!hasMacKey(keysDir)) refuseOtherKeys({ database, keysDir }, await planMigration(database));
   const acceptance = { acceptLoss: start.acceptLoss ?? null };
   const history = await readHistory({ home, database, keysDir }, acceptance);
-  const deps = await openDeps({ ...start, clock, settings, logger, seat });
+  const deps = await openDeps({ ...start, clock, settings, logger, seat, inUse });
   const close = async (): Promise<void> => {
     await deps.objects.close();
     await deps.outputs.close();

@@ -11,7 +11,7 @@ type AlarmDeps = Pick<HubDeps, "clock" | "logger" | "settings">;
 export async function raiseAlarm(
   deps: AlarmDeps,
   channels: readonly Channel[],
-  { file, signal }: { file: string; signal: AbortSignal },
+  { database, reason, signal }: { database: string; reason: string; signal: AbortSignal },
 ): Promise<void> {
   const nowMs = deps.clock.nowMs();
   const time = new Date(nowMs).toISOString();
@@ -21,10 +21,11 @@ export async function raiseAlarm(
     subject: `[CRITICAL] ${event}`,
     body: [
       `time: ${time}`,
-      `file: ${file}`,
+      `database: ${database}`,
+      `reason: ${reason}`,
       ...(deps.settings.publicUrl === null ? [] : [`hub: ${deps.settings.publicUrl}`]),
       "",
-      "The database was removed or replaced under the running hub. Every call is refused. Put the file back, or stop the hub and restore a backup.",
+      "The database was removed or replaced under the running hub. Every call is refused. Put the right one back, or stop the hub and restore a backup.",
     ].join("\n"),
     data: JSON.stringify({ level: "CRITICAL", event, count: 1, ts: nowMs }),
     createdAt: nowMs,

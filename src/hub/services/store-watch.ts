@@ -10,15 +10,16 @@ const roundMs = 1_000;
 
 /**
  * Keeps in the home how far the log has come, so that a start notices when its database ends before that. And raises the
- * alarm when the database, or its log file, is no longer the one that was opened: the store answers nothing more then.
+ * alarm when the database is no longer the one that was opened, or an older state of it: the store answers nothing more then.
  */
 export function createStoreWatch(
   deps: HubDeps,
   { channels, outage }: { channels: readonly Channel[]; outage: DatabaseOutage },
 ): Service {
-  const { store, home, clock, logger } = deps;
+  const { store, home, clock, logger, tell } = deps;
   let notedSeq = 0;
-  let isLost = false;
+  /** Why the database is lost; null while it is there. */
+  let lostBecause: string | null = null;
   let isNoteFailing = false;
   const note = async (id: string, lastSeq: number): Promise<void> => {
     try {
@@ -34,22 +35,34 @@ export function createStoreWatch(
   return repeat({ name: "store watch", intervalMs: roundMs, clock, onError }, async (signal) => {
     try {
       const { id, lastSeq } = await store.getDatabase();
+      // An outage says itself when it is over.
+      const isTold = outage.isOn;
       outage.answered();
-      if (isLost) logger.warn("the database is back; calls are answered again");
-      isLost = false;
-      if (lastSeq === notedSeq) return;
+      if (lostBecause !== null && !isTold) {
+        const line = "the database is back; calls are answered again";
+        logger.warn(line);
+        tell(line);
+      }
+      lostBecause = null;
+      // Never less than before: a start must notice what was lost.
+      if (lastSeq <= notedSeq) return;
       await note(id, lastSeq);
     } catch (error) {
       outage.noticed(error);
-      const lost = error instanceof WritError ? error.details?.["lost"] : undefined;
+      if (!(error instanceof WritError)) return;
+      const lost = error.details?.["lost"];
       // A disk that is full or fails is reported by the calls that it makes fail.
-      if (typeof lost !== "string" || isLost) return;
-      isLost = true;
+      if (typeof lost !== "string" || lostBecause === error.message) return;
+      const isFirst = lostBecause === null;
+      lostBecause = error.message;
+      const advice =
+        "every call is refused until it is back; otherwise stop the hub, and its next start says how to continue";
       logger.fatal(
-        { file: lost },
-        "the database is no longer the file that the hub opened; every call is refused until it is back, or the hub is restarted",
+        { database: lost, reason: error.message },
+        `the database is no longer the one that the hub opened; ${advice}`,
       );
-      await raiseAlarm(deps, channels, { file: lost, signal });
+      tell(`${error.message}; ${advice}`);
+      if (isFirst) await raiseAlarm(deps, channels, { database: lost, reason: error.message, signal });
     }
   });
 }

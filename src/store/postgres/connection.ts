@@ -1,4 +1,6 @@
 import pg from "pg";
+import type { DatabaseInUse } from "../database-in-use.ts";
+import { compareDatabase, isDropped } from "./compare-database.ts";
 import { unreachable } from "./postgres-error.ts";
 
 export type SqlValue = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
@@ -17,6 +19,8 @@ export type ConnectionSettings = {
   isHot?: boolean;
   /** Aborted when the server is silent: then nothing is waited for any more, also not for the start of a connection. */
   silence?: AbortSignal;
+  /** For hubs: once they use a database, every new connection is compared with it, before anything else is done on it. */
+  inUse?: DatabaseInUse;
 };
 
 const hotText = `; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
@@ -45,6 +49,7 @@ export class Connection {
     idleInTransactionMs = 3_000,
     isHot = false,
     silence,
+    inUse,
   }: ConnectionSettings): Promise<Connection> {
     const client = new pg.Client({
       connectionString: url,
@@ -62,10 +67,14 @@ export class Connection {
         `SET search_path = ${schema}, pg_catalog; SET idle_in_transaction_session_timeout = ${idleInTransactionMs};
           SET client_encoding = 'UTF8'; SET jit = off; SET default_transaction_isolation = 'read committed'${isHot ? hotText : ""}`,
       );
+      if (inUse?.isOpen) await compareDatabase(connection, inUse);
+      if (inUse !== undefined) connection.onLost(inUse.onOther(() => connection.destroy()));
       return connection;
     } catch (error) {
       await connection.close();
-      throw unreachable(error, url);
+      throw inUse !== undefined && isDropped(error, inUse)
+        ? inUse.lost("does not exist any more")
+        : unreachable(error, url);
     }
   }
 

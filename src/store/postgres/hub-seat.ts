@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { WritError } from "../../core/errors.ts";
+import type { DatabaseInUse } from "../database-in-use.ts";
 import type { HubBeat, HubIntroduction, HubRow, HubSeat } from "../hub-seat.ts";
-import { Connection } from "./connection.ts";
+import { Connection, type ConnectionSettings } from "./connection.ts";
 import { leadHolders, seatHolders, takeLeadText, takeSeatText } from "./locks.ts";
 import { storeUnavailable } from "./postgres-error.ts";
 
@@ -19,8 +20,8 @@ const clockAnswerMs = 500;
 const clockTriesMax = 5;
 
 /** Takes a seat at a database. Throws if a hub of an earlier version has it for itself. */
-export async function takeSeat(url: string): Promise<HubSeat> {
-  const seat = new PostgresSeat(url);
+export async function takeSeat(url: string, inUse?: DatabaseInUse): Promise<HubSeat> {
+  const seat = new PostgresSeat({ url, ...(inUse && { inUse }) });
   await seat.open();
   return seat;
 }
@@ -33,21 +34,21 @@ class PostgresSeat implements HubSeat {
   readonly askMs = askMs;
   readonly silentMs = silentMs;
   readonly #id = randomUUID();
-  readonly #url: string;
+  readonly #settings: ConnectionSettings;
   #sql: Connection | null = null;
   #isTimed = false;
   #hub: HubIntroduction | null = null;
   #lead: { term: number; wasSilent: boolean } | null = null;
   #onLost: () => void = () => {};
 
-  constructor(url: string) {
-    this.#url = url;
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
   }
 
   async open(): Promise<Connection> {
     if (this.#sql !== null && !this.#sql.isLost) return this.#sql;
     this.#lead = null;
-    const sql = await Connection.open({ url: this.#url });
+    const sql = await Connection.open(this.#settings);
     try {
       if (!(await sql.first<{ free: boolean }>(takeSeatText))!.free) throw otherVersion();
     } catch (error) {

@@ -25,10 +25,3 @@ export async function openIdentity(sql: Connection, macKey: Buffer): Promise<voi
 export function readIdentity(sql: Connection): Promise<DatabaseIdentity | null> {
   return sql.first<DatabaseIdentity>("SELECT id, key_check FROM database_identity");
 }
-
-export async function getDatabase(sql: Connection): Promise<{ id: string; lastSeq: number }> {
-  const row = await sql.first<{ id: string; lastSeq: number }>(
-    `SELECT id, last AS "lastSeq" FROM database_identity, log_state`,
-  );
-  return row!;
-}

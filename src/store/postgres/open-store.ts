@@ -1,7 +1,9 @@
 import { type ActName, actNames } from "../act-names.ts";
+import { DatabaseInUse } from "../database-in-use.ts";
 import type { ClaimInput, CommitNotice, Store } from "../store.ts";
 import { describeError } from "./answers.ts";
 import { openServer } from "./check-server.ts";
+import { compareDatabase } from "./compare-database.ts";
 import { openIdentity } from "./identity.ts";
 import { removeOldLanesText } from "./lane.ts";
 import { addPartitions, LogPartitions } from "./log-partitions.ts";
@@ -20,25 +22,33 @@ export type PostgresSettings = {
   macKey: Buffer;
   /** The term of this hub's lead, null while another hub leads: then what only a leader may do is refused. */
   term?: () => number | null;
+  /** A hub's: what it opens beside the store is compared with it too. */
+  inUse?: DatabaseInUse;
 };
 
 /**
  * Opens a database: checks the server, migrates the schema, and connects what reads, what writes, and what hears of the
  * commits of others.
  */
-export async function openPostgresStore({ url, macKey, term }: PostgresSettings): Promise<Store> {
+export async function openPostgresStore({
+  url,
+  macKey,
+  term,
+  inUse = new DatabaseInUse(),
+}: PostgresSettings): Promise<Store> {
   const pulse = new ServerPulse(url);
-  const first = await openServer({ url, silence: pulse.silence });
+  const first = await openServer({ url, inUse, silence: pulse.silence });
   try {
     await migrate(first);
     await openIdentity(first, macKey);
     await addPartitions(first);
     await first.run(removeOldLanesText);
+    await compareDatabase(first, inUse);
   } catch (error) {
     await first.close();
     throw storeUnavailable(error);
   }
-  const readers = new Readers({ url }, pulse, first);
+  const readers = new Readers({ url, inUse }, pulse, first);
   const listeners = new Set<(notice: CommitNotice) => void>();
   const shared = new SharedState();
   const partitions = new LogPartitions((add) => readers.use(add));
@@ -46,9 +56,9 @@ export async function openPostgresStore({ url, macKey, term }: PostgresSettings)
     partitions.follow(notice.lastSeq);
     for (const listener of listeners) listener(notice);
   };
-  const wakeUps = new WakeUps(url, tell);
+  const wakeUps = new WakeUps({ url, inUse }, tell);
   const writer = new Writer(
-    { url, pulse },
+    { url, pulse, inUse },
     { shared, macKey, term, apart: (use) => readers.use(use) },
     (committed) => {
       if (committed.notice !== null) tell(committed.notice);
@@ -61,7 +71,7 @@ export async function openPostgresStore({ url, macKey, term }: PostgresSettings)
     if (name === "claimJobs")
       return writer.call(name, input).finally(() => shared.handedOver((input as ClaimInput).parkAs));
     if (!isReadAct(name)) return writer.call(name, input);
-    return readers.read((sql) => runRead(sql, { name, input }, { macKey })).catch(asSeen);
+    return readers.read((sql) => runRead(sql, { name, input }, { macKey, inUse })).catch(asSeen);
   };
   const acts = Object.fromEntries(
     actNames.map((name) => [name, (input?: unknown) => call(name, input)]),

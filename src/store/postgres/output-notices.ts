@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Connection } from "./connection.ts";
+import { Connection, type ConnectionSettings } from "./connection.ts";
 
 const channel = "writ_outputs";
 /** Appends that come closer together than this share a message. */
@@ -17,7 +17,7 @@ type Listener = (jobEnd: string | null) => void;
  * may be lost. A hub listens from its first listener on.
  */
 export class OutputNotices {
-  readonly #url: string;
+  readonly #settings: ConnectionSettings;
   readonly #send: (channel: string, text: string) => Promise<unknown>;
   readonly #id = randomUUID().slice(-endLength);
   readonly #listeners = new Set<Listener>();
@@ -28,8 +28,8 @@ export class OutputNotices {
   #reopening: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  constructor(url: string, send: (channel: string, text: string) => Promise<unknown>) {
-    this.#url = url;
+  constructor(settings: ConnectionSettings, send: (channel: string, text: string) => Promise<unknown>) {
+    this.#settings = settings;
     this.#send = send;
   }
 
@@ -64,7 +64,7 @@ export class OutputNotices {
 
   async #listen(): Promise<Connection | null> {
     try {
-      const sql = await Connection.open({ url: this.#url });
+      const sql = await Connection.open(this.#settings);
       sql.onLost(() => this.#reopen());
       await sql.listen(channel, (payload) => this.#hear(payload));
       // What was announced while nobody listened here is not known.

@@ -1,3 +1,4 @@
+import type { DatabaseInUse } from "../database-in-use.ts";
 import {
   type AppendedName,
   type AttemptKey,
@@ -12,24 +13,25 @@ import {
   type SegmentPlace,
 } from "../output-table.ts";
 import { describeError } from "./answers.ts";
-import { Connection } from "./connection.ts";
+import { Connection, type ConnectionSettings } from "./connection.ts";
 import { OutputNotices } from "./output-notices.ts";
 import { blame, storeUnavailable } from "./postgres-error.ts";
 import { Readers } from "./readers.ts";
 import { ServerPulse } from "./server-pulse.ts";
 
-type TableSettings = { url: string; bounds?: OutputBounds };
+type TableSettings = { url: string; inUse?: DatabaseInUse | undefined; bounds?: OutputBounds };
 
 /**
  * Opens the table of outputs in a database that a store has opened before. It has connections of its own, so that large
  * transfers do not hold up what is small.
  */
-export async function openOutputTable({ url, bounds }: TableSettings): Promise<OutputTable> {
-  const settings = { url, isHot: true };
+export async function openOutputTable({ url, inUse, bounds }: TableSettings): Promise<OutputTable> {
+  const own = { url, ...(inUse && { inUse }) };
+  const settings = { ...own, isHot: true };
   const pulse = new ServerPulse(url);
   const first = await Connection.open({ ...settings, silence: pulse.silence });
   const connections = new Readers(settings, pulse, first);
-  return new PostgresOutputTable(url, { connections, pulse }, bounds ?? outputBounds);
+  return new PostgresOutputTable(own, { connections, pulse }, bounds ?? outputBounds);
 }
 
 class PostgresOutputTable implements OutputTable {
@@ -39,14 +41,14 @@ class PostgresOutputTable implements OutputTable {
   readonly #notices: OutputNotices;
 
   constructor(
-    url: string,
+    settings: ConnectionSettings,
     { connections, pulse }: { connections: Readers; pulse: ServerPulse },
     bounds: OutputBounds,
   ) {
     this.#connections = connections;
     this.#pulse = pulse;
     this.#bounds = bounds;
-    this.#notices = new OutputNotices(url, (channel, text) =>
+    this.#notices = new OutputNotices(settings, (channel, text) =>
       connections.use((sql) => sql.all("SELECT pg_notify($1, $2)", channel, text)),
     );
   }

@@ -138,7 +138,7 @@ const sentences: [string, string][] = [
 ];
 const unknown = "the database does not answer; whether the call was stored is not known";
 
-function stateOf(error: unknown): string | null {
+export function stateOf(error: unknown): string | null {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return null;
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
 }

@@ -2,9 +2,9 @@ import type { ActName } from "../act-names.ts";
 import type { Store } from "../store.ts";
 import { getLogReader, nextMessage } from "./alert-acts.ts";
 import { countEvents, findAuditMark, readSealed, searchAudit } from "./audit-acts.ts";
+import { compareDatabase } from "./compare-database.ts";
 import type { Connection } from "./connection.ts";
 import { eventRange, readEvents } from "./event-log.ts";
-import { getDatabase } from "./identity.ts";
 import { getForgottenJob } from "./kept-receipts.ts";
 import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
 import { getLockdown, listLockedTenants } from "./lockdown-acts.ts";
@@ -52,7 +52,8 @@ const oneStatement = {
   getLogReader,
   nextMessage,
   readStatistics,
-  getDatabase,
+  // Asked for every second: so it is noticed too if an older state is loaded while connections stay open.
+  getDatabase: (sql: Connection, _: unknown, { inUse }: ReadContext) => compareDatabase(sql, inUse),
 } as const;
 
 /** What takes several statements, all of which have to see the same moment. */

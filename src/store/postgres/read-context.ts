@@ -1,2 +1,4 @@
+import type { DatabaseInUse } from "../database-in-use.ts";
+
 /** What reads need beside a connection. */
-export type ReadContext = { macKey: Buffer };
+export type ReadContext = { macKey: Buffer; inUse: DatabaseInUse };

@@ -1,5 +1,5 @@
 import type { CommitNotice } from "../store.ts";
-import { Connection } from "./connection.ts";
+import { Connection, type ConnectionSettings } from "./connection.ts";
 import { joinListenersText, listenerPids } from "./locks.ts";
 import { SeenVersions } from "./seen-versions.ts";
 import { type Committed, lookAgain, readMessage, WakeMessage } from "./wake-message.ts";
@@ -21,7 +21,7 @@ type State = { version: number; last: number; listeners: number };
  * depends on a message: a version that nobody has told of is noticed with the next poll.
  */
 export class WakeUps {
-  readonly #url: string;
+  readonly #settings: ConnectionSettings;
   readonly #hear: (notice: CommitNotice) => void;
   readonly #seen = new SeenVersions();
   readonly #closing = new AbortController();
@@ -33,8 +33,8 @@ export class WakeUps {
   #isGathering = false;
   #sending: Promise<void> = Promise.resolve();
 
-  constructor(url: string, hear: (notice: CommitNotice) => void) {
-    this.#url = url;
+  constructor(settings: ConnectionSettings, hear: (notice: CommitNotice) => void) {
+    this.#settings = settings;
     this.#hear = hear;
   }
 
@@ -104,7 +104,7 @@ export class WakeUps {
   async #open(): Promise<Connection> {
     if (this.#sql?.isLost === true) await this.#drop();
     if (this.#sql !== null) return this.#sql;
-    const sql = await Connection.open({ url: this.#url });
+    const sql = await Connection.open(this.#settings);
     await sql.listen(channel, (payload) => this.#onPayload(payload));
     await sql.all(joinListenersText);
     this.#sql = sql;

@@ -1,5 +1,6 @@
 import { WritError } from "../../core/errors.ts";
 import type { ActName } from "../act-names.ts";
+import type { DatabaseInUse } from "../database-in-use.ts";
 import { type Answer, describeError, MetOthers, RefusedAct } from "./answers.ts";
 import { Lane } from "./lane.ts";
 import { blame, storeUnavailable } from "./postgres-error.ts";
@@ -30,6 +31,7 @@ const triesMax = 5;
  */
 export class Writer {
   readonly #context: StoreContext;
+  readonly #inUse: DatabaseInUse;
   readonly #lanes: Lane[];
   readonly #free: Lane[];
   readonly #waiting = new Map<string, Request[]>();
@@ -42,12 +44,13 @@ export class Writer {
   readonly #idle = Promise.withResolvers<void>();
 
   constructor(
-    { url, pulse }: { url: string; pulse: ServerPulse },
+    { url, pulse, inUse }: { url: string; pulse: ServerPulse; inUse: DatabaseInUse },
     context: StoreContext,
     onCommit: (committed: Committed) => void,
   ) {
     this.#context = context;
-    this.#lanes = Array.from({ length: lanesMax }, () => new Lane({ url, isHot: true }, pulse));
+    this.#inUse = inUse;
+    this.#lanes = Array.from({ length: lanesMax }, () => new Lane({ url, isHot: true, inUse }, pulse));
     this.#free = [...this.#lanes];
     this.#onCommit = onCommit;
   }
@@ -149,7 +152,10 @@ export class Writer {
       (sql) => new Transaction(sql, this.#context, { isExact, ended }),
       (tx) => runActs(tx, group),
     );
-    if (finished !== null) this.#context.shared.committed(finished.version);
+    if (finished !== null) {
+      this.#context.shared.committed(finished.version);
+      this.#inUse.wrote(finished.last, tx.work.events.at(-1));
+    }
     const lastSeq = finished?.last ?? tx.lastSeq;
     const notice = tx.work.notice.take(lastSeq - tx.work.events.length, lastSeq);
     if (notice !== null && notice.ready.length > 0) this.#context.shared.announced++;
