@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { readSmallFile } from "../runtime/private-file.ts";
 import { readMacKey } from "../signing/key-files.ts";
 import { type KeyRecord, readRing, readVerifyingKeys, ringFile } from "../signing/ring-file.ts";
+import { refuseMoved } from "../store/database-copy.ts";
 import type { SealFindings } from "../store/seal-check.ts";
 import { type AuditVerdict, verifyAudit as verify } from "./audit/verify-audit.ts";
 import { faultsShown } from "./backup/check-home.ts";
@@ -126,7 +127,10 @@ export async function verifyAudit(input: {
   // Without keys this is not a home; that is reported before a missing database.
   readKeys();
   await refuseUnused(home, database);
-  refuseOtherKeys({ database, keysDir }, await planMigration(database));
+  const plan = await planMigration(database);
+  // What a moved database lacks is in the other one: it would look like a tail that was cut off.
+  refuseMoved(plan.move);
+  refuseOtherKeys({ database, keysDir }, plan);
   return verify({ home, database, readKeys });
 }
 

@@ -154,6 +154,14 @@ describe.skipIf(noPostgres !== undefined)(`writ migrate${noPostgres ? `: ${noPos
     const after = await lookThrough(moved);
     await moved.stop({ keepHome: true });
     expect((await verifyAudit({ home, env: { WRIT_DATABASE_URL: url } })).faults).toEqual([]);
+    // The file ends where it was moved, which is not a tail that was cut off.
+    expect(await runCli("writ", ["audit", "verify", "--seals", "--home", home], { env: {} })).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /^writ: this database was moved to postgres:\S+; set WRIT_DATABASE_URL to that one\n$/,
+      ),
+    });
 
     renameSync(sqlite, `${sqlite}.moved`);
     const back = await runMigrate(home, ["--to", "sqlite:"], { WRIT_DATABASE_URL: url });
@@ -189,6 +197,8 @@ describe.skipIf(noPostgres !== undefined)(`writ migrate${noPostgres ? `: ${noPos
     await expect(startTestHub(stillEnv, { home })).rejects.toThrow("is being moved");
     expect(await upgradeCheck(home)).toContain("this database is being moved to postgres://127.0.0.1");
     expect(await upgradeCheck(home, env.TO)).toContain("is the target of a migration from");
+    const half = verifyAudit({ home, env: { WRIT_DATABASE_URL: env.TO } });
+    await expect(half).rejects.toThrow("is the target of a migration from");
     const second = await runMigrate(home, ["--to-env", "TO"], env);
     expect([second.code, second.stdout]).toEqual([0, expect.stringContaining("set WRIT_DATABASE_URL")]);
   });
