@@ -128,6 +128,25 @@ test("the certificates of the hub itself are not revoked by mistake", async () =
   }
 });
 
+test("a serial that this home did not issue is revoked, with a note that it may be mistyped", async () => {
+  expect(await writ("revoke", "abc")).toEqual({
+    code: 0,
+    stdout: "ABC is revoked\n",
+    stderr:
+      "note: this home has issued no certificate ABC; unless another authority did, compare the number with `writ certs list`\n",
+  });
+  const again = await writ("revoke", "abc", "--json");
+  expect(JSON.parse(again.stdout)).toEqual({ serial: "ABC", revoked: true, issued_here: false });
+
+  const out = join(folder, "erin");
+  const { serial } = JSON.parse((await writ("issue", "--user", "erin", "--out", out, "--json")).stdout);
+  const known = await writ("revoke", serial, "--json");
+  expect([JSON.parse(known.stdout), known.stderr]).toEqual([
+    { serial, revoked: true, issued_here: true },
+    "",
+  ]);
+});
+
 test("renew makes new certificates that work beside the old ones", async () => {
   const before = hub.root.cert;
   expect((await writ("renew")).code).toBe(0);

@@ -105,9 +105,16 @@ function defineRevoke(command: Command, context: CliContext): void {
       }
       const { home, nowMs } = homeCall(context, command);
       for (const ended of await revokeCerts(home, { serial, user, tenant, nowMs })) {
-        print(context, command, { serial: ended, revoked: true }, () => `${ended} is revoked\n`);
+        const view = { serial: ended.serial, revoked: true, issued_here: ended.isIssuedHere };
+        print(context, command, view, () => `${ended.serial} is revoked\n`);
+        if (!ended.isIssuedHere) context.stderr.write(notIssuedHere(ended.serial));
       }
     });
+}
+
+/** It is revoked all the same, so a wrong digit would look like a thief who is locked out. */
+function notIssuedHere(serial: string): string {
+  return `note: this home has issued no certificate ${serial}; unless another authority did, compare the number with \`writ certs list\`\n`;
 }
 
 function defineList(command: Command, context: CliContext): void {

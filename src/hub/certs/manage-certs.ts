@@ -57,8 +57,11 @@ function hubHome(out: string): WritError {
 
 type RevokeRequest = { serial?: string; user?: string; tenant?: string; nowMs: number };
 
+/** `isIssuedHere` is false for a serial of another authority in WRIT_CLIENT_CA, and for one that was mistyped. */
+type RevokedCert = { serial: string; isIssuedHere: boolean };
+
 /** Revokes a certificate, or all of a user. A running hub refuses them from the next call on. */
-export async function revokeCerts(home: string, request: RevokeRequest): Promise<string[]> {
+export async function revokeCerts(home: string, request: RevokeRequest): Promise<RevokedCert[]> {
   checkHubHome(home);
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
@@ -68,7 +71,7 @@ export async function revokeCerts(home: string, request: RevokeRequest): Promise
         : [await nameSerial(home, request.serial)];
     const entries = chosen.map(({ serial, user }) => ({ serial, user, revoked_at: request.nowMs }));
     await addRevocations(paths.revoked, entries);
-    return entries.map(({ serial }) => serial);
+    return chosen.map(({ serial, user }) => ({ serial, isIssuedHere: user !== null }));
   });
 }
 
