@@ -3,14 +3,14 @@ import type { JobState } from "../../core/job.ts";
 import { type Act, askBulk } from "./ask-bulk.tsx";
 import { cancellable, retryable } from "./bulk-bar.tsx";
 import { filterText } from "./filter-text.ts";
-import { hubFilter, type JobFilter } from "./job-filter.ts";
+import { bounds, hubFilter, type JobFilter } from "./job-filter.ts";
 
 /**
  * Acts on everything that the filter finds, selected or not. They stand with the filter and away from the selection, so
- * that nobody takes one for the other; without a filter there are none.
+ * that nobody takes one for the other.
  */
 export function AllMatching({ filter, onDone }: { filter: JobFilter; onDone: () => void }) {
-  if (Object.keys(filter).length === 0) return null;
+  if (!bounds(filter)) return null;
   const acts = (["retry", "cancel"] as const).filter((act) => statesFor(filter, act).length > 0);
   if (acts.length === 0) return null;
   const ask = (act: Act) => {

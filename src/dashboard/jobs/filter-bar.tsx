@@ -5,7 +5,7 @@ import { ages } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
 import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
 import { valueText } from "./filter-text.ts";
-import { type FilterName, filterLabels, type JobFilter, readWords, timeProblem } from "./job-filter.ts";
+import { type FilterName, filterLabels, filterProblem, type JobFilter, readWords } from "./job-filter.ts";
 
 export function FilterBar({ filter }: { filter: JobFilter }) {
   const place = usePlace();
@@ -14,11 +14,11 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
   const [words, setWords] = useState(shownText);
   useEffect(() => setWords(shownText), [shownText]);
   const [problem, setProblem] = useState<string | null>(null);
-  const said = problem ?? timeProblem(filter);
+  const said = problem ?? filterProblem(filter);
   useKeys({ "/": () => input.current?.focus() });
   const apply = () => {
     const read = readWords(words);
-    const wrong = timeProblem(read);
+    const wrong = filterProblem(read);
     setProblem(wrong);
     if (wrong !== null) return;
     const changes: Record<string, string | null> = { q: null, id: null, ...read };

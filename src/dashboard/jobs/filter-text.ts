@@ -1,6 +1,6 @@
 import { stateWords } from "../parts/state.tsx";
 import { ages, momentLabel } from "../parts/time-range.ts";
-import { type FilterName, filterLabels, type JobFilter, statesOf } from "./job-filter.ts";
+import { type FilterName, filterLabels, type JobFilter, statesOf, strangeStates } from "./job-filter.ts";
 
 /** The whole filter in words, as its chips say it. */
 export function filterText(filter: JobFilter): string {
@@ -11,9 +11,10 @@ export function filterText(filter: JobFilter): string {
 export function valueText(name: FilterName, filter: JobFilter): string {
   const value = filter[name] ?? "";
   if (name === "state")
-    return statesOf(filter)
-      .map((state) => stateWords[state].toLowerCase())
-      .join(", ");
+    return [
+      ...statesOf(filter).map((state) => stateWords[state].toLowerCase()),
+      ...strangeStates(filter),
+    ].join(", ");
   if (name === "since") return ages[value as keyof typeof ages] ?? momentLabel(value);
   if (name === "until") return /^\d+[smhd]$/.test(value) ? `${value} ago` : momentLabel(value);
   return value;

@@ -1,13 +1,29 @@
 import { expect, test } from "vitest";
-import { couldShow, foundAs, hubFilter, readWords, statesOf, timeProblem } from "./job-filter.ts";
+import { filterText } from "./filter-text.ts";
+import { bounds, couldShow, filterProblem, foundAs, hubFilter, readWords, statesOf } from "./job-filter.ts";
 
 test("a time that is none is refused in words", () => {
-  expect(timeProblem(readWords("since:abc"))).toBe(
+  expect(filterProblem(readWords("since:abc"))).toBe(
     'since: "abc" is not a time; use 15m, 1h, 7d, today or milliseconds',
   );
-  expect(timeProblem(readWords("until:yesterday"))).toContain("until");
+  expect(filterProblem(readWords("until:yesterday"))).toContain("until");
   for (const words of ["since:1h", "since:today until:5m", "since:1700000000000", "text"])
-    expect(timeProblem(readWords(words))).toBeNull();
+    expect(filterProblem(readWords(words))).toBeNull();
+});
+
+test("a state that is none is refused in words, and stays visible in the filter", () => {
+  expect(filterProblem(readWords("state:weird"))).toBe(
+    'state: "weird" is not a state and is left out; use pending, assigned, running, completed, failed, quarantined, cancelled',
+  );
+  expect(filterText({ state: "failed,weird" })).toBe("state is failed, weird");
+  expect(filterProblem(readWords("state:dead,cancelled"))).toBeNull();
+});
+
+test("nothing acts on all that match while a part of the filter is ignored", () => {
+  for (const filter of [{ type: "video" }, { state: "failed" }, { since: "1h" }])
+    expect(bounds(filter)).toBe(true);
+  for (const filter of [{}, { state: "weird" }, { state: "failed,weird" }, { type: "video", since: "abc" }])
+    expect(bounds(filter)).toBe(false);
 });
 
 test("failed jobs are those that were not cancelled, and cancelled ones have a state of their own", () => {

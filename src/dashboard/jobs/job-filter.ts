@@ -54,10 +54,20 @@ export function foundAs({ status, fail_code }: { status: JobState; fail_code?: s
  * states they are left out.
  */
 export function statesOf({ state }: JobFilter): FoundState[] {
-  const named = (state ?? "").split(",").map((name) => (name === "dead" ? "quarantined" : name));
+  const named = namesIn(state);
   const found = foundStates.filter((known) => named.includes(known));
   const isMixed = found.length > 1 && !found.includes("failed");
   return isMixed ? found.filter((known) => known !== "cancelled") : found;
+}
+
+/** What is named as a state and is none. */
+export function strangeStates({ state }: JobFilter): string[] {
+  return namesIn(state).filter((name) => !(foundStates as readonly string[]).includes(name));
+}
+
+function namesIn(state = ""): string[] {
+  const names = state.split(",").filter((name) => name !== "");
+  return names.map((name) => (name === "dead" ? "quarantined" : name));
 }
 
 /** The states as the hub knows them, and the code that tells cancelled from failed. */
@@ -108,8 +118,23 @@ export function readWords(words: string): JobFilter {
   return filter;
 }
 
+/** What is wrong with the filter. The hub is asked without that part, so more is listed than was meant. */
+export function filterProblem(filter: JobFilter): string | null {
+  const [strange] = strangeStates(filter);
+  if (strange === undefined) return timeProblem(filter);
+  return `state: "${strange}" is not a state and is left out; use ${foundStates.join(", ")}`;
+}
+
+/**
+ * Whether people may act on all that the filter finds. Not without a filter, and not with one that is partly ignored: they
+ * would reach jobs that it was meant to leave out.
+ */
+export function bounds(filter: JobFilter): boolean {
+  return Object.keys(filter).length > 0 && filterProblem(filter) === null;
+}
+
 /** What is wrong with a time of the filter; the hub would not be asked about it at all. */
-export function timeProblem(filter: JobFilter): string | null {
+function timeProblem(filter: JobFilter): string | null {
   for (const name of ["since", "until"] as const) {
     const value = filter[name];
     if (value !== undefined && momentOf(value, 0) === undefined)
