@@ -108,6 +108,27 @@ describe.skipIf(noPostgres !== undefined)(
       ]);
     });
 
+    test("a full disk of the server is told at the hub's terminal, once, as one of the hub's own is", async () => {
+      await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE no_room"));
+      const shown: string[] = [];
+      const hub = await startHub(cluster.url("no_room"), {}, (line) => void shown.push(line));
+      // The server's own answer when a table cannot grow.
+      await withClient(cluster.url("no_room"), async (client) => {
+        await client.query(
+          "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
+        );
+        await client.query(
+          "CREATE TRIGGER no_room BEFORE INSERT ON writ.jobs EXECUTE FUNCTION public.refuse()",
+        );
+      });
+      const body = { type: "any", run: { kind: "handler" } };
+      for (let calls = 0; calls < 3; calls++) {
+        const answer = await hub.call("POST", "/jobs", { token: hub.admin, body });
+        expect([answer.status, answer.code]).toEqual([503, "STORE_UNAVAILABLE"]);
+      }
+      expect(shown).toEqual(["the disk of the database is full; calls are refused until there is room"]);
+    });
+
     test("a statement that only takes long is waited for", async () => {
       await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE slow"));
       const hub = await startHub(cluster.url("slow"));

@@ -97,7 +97,10 @@ export function storeUnavailable(error: unknown): WritError {
   const sqlstate = stateOf(error) ?? "";
   const reason = error instanceof Error ? error.message : String(error);
   const known = sentences.find(([prefix]) => sqlstate.startsWith(prefix))?.[1];
-  if (known !== undefined) return new WritError("STORE_UNAVAILABLE", known, { sqlstate, reason, advice: "" });
+  if (known !== undefined) {
+    const full = sqlstate === diskFull && { full: true };
+    return new WritError("STORE_UNAVAILABLE", known, { sqlstate, reason, advice: "", ...full });
+  }
   return outcomeUnknown(error);
 }
 
@@ -122,6 +125,8 @@ export function outcomeUnknown(error: unknown): WritError {
 export const poolerText =
   "WRIT_DATABASE_URL leads to a pooler that lends connections for single transactions (PgBouncer with pool_mode = transaction); use the address of PostgreSQL itself, or pool_mode = session";
 
+const diskFull = "53100";
+
 const sentences: [string, string][] = [
   // A prepared statement that another connection has made, or that is gone: connections are lent.
   ["42P05", poolerText],
@@ -132,7 +137,7 @@ const sentences: [string, string][] = [
     "42501",
     "the user in WRIT_DATABASE_URL may not do this in the database; make it the owner of the database",
   ],
-  ["53100", "the disk of the database is full; nothing was changed"],
+  [diskFull, "the disk of the database is full; nothing was changed"],
   ["53300", "PostgreSQL has no connection left for this hub; raise max_connections"],
   ["25006", "the database only reads at present: it is a copy that follows another server"],
 ];
