@@ -68,9 +68,10 @@ export type Store = AccessStore &
     reapJobs(input: { rules: ChangeRules; limit: number }): Promise<{ reaped: number; more: boolean }>;
     /**
      * Takes leases back without charging attempts: those made with one key, or all. A lease without a recorded key
-     * counts as made with any key. `more` means that the limit was reached.
+     * counts as made with any key. `ended` of them belonged to jobs that are over with it, such as those whose only attempt
+     * had begun. `more` means that the limit was reached.
      */
-    recallJobs(input: RecallInput): Promise<{ recalled: number; more: boolean }>;
+    recallJobs(input: RecallInput): Promise<{ recalled: number; ended: number; more: boolean }>;
     /** Raises the fence of all pending jobs, when attempts may have been made that this store does not know of. */
     raiseAttempts(input: { by: number }): Promise<{ raised: number }>;
     /** Makes delayed jobs claimable once they are due; returns when the next one is due. */

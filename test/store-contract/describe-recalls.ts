@@ -28,7 +28,7 @@ export function describeRecalls(create: () => StoreUnderTest): void {
     it("are those of the key, and those whose key nobody knows", async () => {
       const [mine, other, unknown] = [await claimWith("a"), await claimWith("b"), await claimWith(null)];
       expect(mine.job.leaseKeyId).toBe("a");
-      expect(await recall("a")).toEqual({ recalled: 2, more: false });
+      expect(await recall("a")).toEqual({ recalled: 2, ended: 0, more: false });
       expect(await scene().job(mine.job.id)).toMatchObject({
         status: "pending",
         attempt: 1,
@@ -42,9 +42,16 @@ export function describeRecalls(create: () => StoreUnderTest): void {
     it("are all of them when no key is named, turn by turn", async () => {
       await claimWith("a");
       await claimWith("b");
-      expect(await recall(null, 1)).toEqual({ recalled: 1, more: true });
-      expect(await recall(null, 5)).toEqual({ recalled: 1, more: false });
-      expect(await recall(null)).toEqual({ recalled: 0, more: false });
+      expect(await recall(null, 1)).toEqual({ recalled: 1, ended: 0, more: true });
+      expect(await recall(null, 5)).toEqual({ recalled: 1, ended: 0, more: false });
+      expect(await recall(null)).toEqual({ recalled: 0, ended: 0, more: false });
+    });
+
+    it("are counted apart if their job is over with them, because its only attempt had begun", async () => {
+      await claimWith("a");
+      const spent = await scene().submitAndStart({ maxAttempts: 1 });
+      expect(await recall(null)).toEqual({ recalled: 2, ended: 1, more: false });
+      expect(await scene().job(spent.job.id)).toMatchObject({ status: "failed" });
     });
 
     it("and all others that wait can be told apart from what may have been tried elsewhere", async () => {

@@ -7,7 +7,15 @@ import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { editRows } from "../support/database.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
-import { claimedJob, claimJob, completedJob, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
+import {
+  claimedJob,
+  claimJob,
+  completedJob,
+  jobReader,
+  registerWorker,
+  runningJob,
+  submitJob,
+} from "../support/jobs.ts";
 import { runCommand } from "../support/run-command.ts";
 import { hubForAll } from "../support/use-hub.ts";
 
@@ -183,6 +191,7 @@ test("a hub that runs is backed up, and goes on where it was in another place", 
   const done = await completedJob(hub);
   const held = await claimedJob(hub);
   const pending = await submitJob(hub);
+  const spent = await runningJob(hub, { max_attempts: 1 });
   const dir = folder();
   const file = join(dir, "backup.writ");
   expect(await backUpTo(file)).toMatchObject({ file, bytes: statSync(file).size });
@@ -196,7 +205,7 @@ test("a hub that runs is backed up, and goes on where it was in another place", 
 
   const home = join(dir, "home");
   const restored = await restoreTo(home, file);
-  expect(restored).toMatchObject({ home, recalled: 1 });
+  expect(restored).toMatchObject({ home, recalled: 1, ended: 1 });
   expect(restored.seals).toBeGreaterThanOrEqual(3);
   expect(statSync(home).mode & 0o777).toBe(0o700);
   expect((await verifyAudit({ home, env: {} })).faults).toEqual([]);
@@ -206,6 +215,7 @@ test("a hub that runs is backed up, and goes on where it was in another place", 
   expect(second.admin).toBe(hub.admin);
   const read = jobReader(second);
   expect(await read(done.id)).toMatchObject({ status: "completed" });
+  expect(await read(spent.id)).toMatchObject({ status: "failed", fail_code: "WORKER_DISCONNECTED" });
   expect(await second.call("GET", `/jobs/${later.id}`, { token: second.admin })).toMatchObject({
     status: 404,
   });
@@ -226,7 +236,7 @@ test("a hub that runs is backed up, and goes on where it was in another place", 
   });
   expect(stale).toMatchObject({ status: 409 });
   expect((await second.must("GET", "/audit?event=HUB_RESTORED", { token: second.admin })).text).toContain(
-    '"recalled":1',
+    '"recalled":2',
   );
 });
 

@@ -38,13 +38,18 @@ export function define(command: Command, context: CliContext): void {
         clock: systemClock,
         acceptDamaged,
       });
-      print(context, command, restored, ({ records, seals, recalled, damaged, refused, unchecked }) =>
+      print(context, command, restored, ({ records, seals, recalled, ended, damaged, refused, unchecked }) =>
         [
           `${neutraliseLine(restored.home)} is restored: ${records} audit records and ${seals} document seals were checked.`,
           ...(damaged.length + refused === 0
             ? []
             : [`Damaged jobs that no worker is given: ${damaged.length + refused}.`]),
           `Jobs that workers held at the time of the backup and that are pending again: ${recalled}.`,
+          ...(ended === 0
+            ? []
+            : [
+                `Jobs that workers held and that have ended, because their only attempt had begun or they were being cancelled: ${ended}.`,
+              ]),
           ...unchecked.map((what) => `Not checked: ${neutraliseLine(what)}`),
           restored.output_in_database ? filesElsewhere : outputsElsewhere,
           `  writ up --home ${neutraliseLine(restored.home)}`,

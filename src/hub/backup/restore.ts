@@ -44,6 +44,8 @@ type Restored = {
   output_in_database: boolean;
   /** Jobs that were leased when the backup was made, and are pending again. */
   recalled: number;
+  /** Jobs that were leased, and have ended because their only attempt had begun or they were being cancelled. */
+  ended: number;
 };
 
 /**
@@ -159,8 +161,14 @@ async function checkAndRevive(
     if (auditFaults.length + sealFaults.length > 0) throw tampered([...auditFaults, ...sealFaults]);
     const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
     const revival = { event: "HUB_RESTORED", origin, details: {} } as const;
-    const recalled = await revive({ store, settings, clock }, revival);
-    return { ...found, damaged, recalled, output_in_database: database.kind === "postgres" };
+    const { recalled, ended } = await revive({ store, settings, clock }, revival);
+    return {
+      ...found,
+      damaged,
+      recalled: recalled - ended,
+      ended,
+      output_in_database: database.kind === "postgres",
+    };
   } finally {
     await store.close();
     await lock?.release();

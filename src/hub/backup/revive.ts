@@ -13,15 +13,15 @@ type Revival = { event: EventKind; origin: Origin | null; details: Record<string
 
 /**
  * For a database that is older than what happened: what was leased then is no longer held by anybody, and no attempt made
- * from now on may look like an earlier one. Returns how many leases were taken back.
+ * from now on may look like an earlier one. Returns how many leases were taken back, and how many jobs have ended with theirs.
  */
 export async function revive(
   deps: Pick<HubDeps, "store" | "settings" | "clock">,
   { event, origin, details }: Revival,
-): Promise<number> {
+): Promise<{ recalled: number; ended: number }> {
   const reason = "the hub continues with an older database";
-  const recalled = await recallLeases(deps, { keyId: null, origin: null, reason });
+  const { recalled, ended } = await recallLeases(deps, { keyId: null, origin: null, reason });
   await deps.store.raiseAttempts({ by: attemptsAhead });
   await recordEvent(deps, { event, origin, details: { ...details, recalled } });
-  return recalled;
+  return { recalled, ended };
 }

@@ -7,7 +7,7 @@ import type { Transaction } from "./transaction.ts";
 export async function recallJobs(
   tx: Transaction,
   { leaseKeyId, reason, rules, limit, origin }: RecallInput,
-): Promise<{ recalled: number; more: boolean }> {
+): Promise<{ recalled: number; ended: number; more: boolean }> {
   const held = await tx.sql.all<{ id: string }>(
     `SELECT j.id FROM active s JOIN jobs j USING (seq)
       WHERE $1::text IS NULL OR s.lease_key_id IS NULL OR s.lease_key_id = $1 ORDER BY s.seq LIMIT $2`,
@@ -18,11 +18,14 @@ export async function recallJobs(
     tx,
     held.map(({ id }) => id),
   );
+  let ended = 0;
   tx.inBook(() => {
-    for (const kept of [...jobs.values()])
-      writeJob(tx, jobs, kept, { act: "recall", reason }, { rules, origin });
+    for (const kept of [...jobs.values()]) {
+      const answer = writeJob(tx, jobs, kept, { act: "recall", reason }, { rules, origin });
+      if (answer.kind === "moved" && answer.job.status !== "pending") ended++;
+    }
   });
-  return { recalled: held.length, more: held.length === limit };
+  return { recalled: held.length, ended, more: held.length === limit };
 }
 
 /** Raises the fence of jobs that nobody holds, so that no future attempt has the number of an earlier one. */

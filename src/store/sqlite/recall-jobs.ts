@@ -4,7 +4,10 @@ import { loadJobs } from "./job-row.ts";
 import { writeJob } from "./write-job.ts";
 
 /** Takes leases back without charging attempts. A lease without a recorded key may have been made with any key. */
-export function recallJobs(context: Context, input: RecallInput): { recalled: number; more: boolean } {
+export function recallJobs(
+  context: Context,
+  input: RecallInput,
+): { recalled: number; ended: number; more: boolean } {
   const { leaseKeyId, reason, rules, limit, origin } = input;
   const held = loadJobs(
     context,
@@ -13,8 +16,12 @@ export function recallJobs(context: Context, input: RecallInput): { recalled: nu
     leaseKeyId,
     limit,
   );
-  for (const job of held) writeJob(context, job, { act: "recall", reason }, { rules, origin });
-  return { recalled: held.length, more: held.length === limit };
+  let ended = 0;
+  for (const job of held) {
+    const answer = writeJob(context, job, { act: "recall", reason }, { rules, origin });
+    if (answer.kind === "moved" && answer.job.status !== "pending") ended++;
+  }
+  return { recalled: held.length, ended, more: held.length === limit };
 }
 
 /** Raises the fence of jobs that nobody holds, so that no future attempt has the number of an earlier one. */

@@ -81,7 +81,7 @@ export async function revoke(deps: HubDeps, revocation: Revocation): Promise<Key
 
 /** What follows from a revoked key: its leases are void, and the log and the workers are told. */
 async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Revocation): Promise<void> {
-  const recalled = emergency ? await recallLeases(deps, { keyId, origin }) : 0;
+  const { recalled } = emergency ? await recallLeases(deps, { keyId, origin }) : { recalled: 0 };
   await recordEvent(deps, {
     event: "KEY_REVOKED",
     origin,
@@ -90,13 +90,16 @@ async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Rev
   announceKeys(deps);
 }
 
-/** Takes back the leases made with a key, or all leases. The workers are told; no attempt is charged. */
+/**
+ * Takes back the leases made with a key, or all leases. The workers are told; no attempt is charged. Returns how many, and how
+ * many jobs have ended with theirs instead of being pending again.
+ */
 export async function recallLeases(
   deps: Pick<HubDeps, "store" | "clock" | "settings">,
   { keyId, origin, reason }: { keyId: string | null; origin: Origin | null; reason?: string },
-): Promise<number> {
+): Promise<{ recalled: number; ended: number }> {
   const why = reason ?? `the key ${keyId} that signed its lease is no longer trusted`;
-  let recalled = 0;
+  const sum = { recalled: 0, ended: 0 };
   // Each turn leaves fewer, because a job that was taken back is no longer held.
   for (;;) {
     const turn = await deps.store.recallJobs({
@@ -106,8 +109,9 @@ export async function recallLeases(
       limit: leasesPerTurn,
       origin,
     });
-    recalled += turn.recalled;
-    if (!turn.more) return recalled;
+    sum.recalled += turn.recalled;
+    sum.ended += turn.ended;
+    if (!turn.more) return sum;
   }
 }
 
