@@ -98,10 +98,8 @@ async function findKey(
   const step = "hub key";
   const record = keys.find(({ key_id }) => key_id === bundle.key_id);
   if (record === undefined) {
-    return {
-      key: null,
-      step: { step, isFine: false, says: `${bundle.key_id} is not among the trusted keys` },
-    };
+    const says = `${bundle.key_id} is not among the trusted keys; a hub signs with the key that is current when it is asked`;
+    return { key: null, step: { step, isFine: false, says } };
   }
   if (record.status === "revoked") {
     return { key: null, step: { step, isFine: false, says: `${bundle.key_id} is revoked` } };
@@ -142,7 +140,8 @@ class BundleCheck {
     if (document === null || signature === null) {
       return { step, isFine: null, says: "you may not read it; only its hash is compared" };
     }
-    if (!(await this.#hubKey?.verify(document, signature))) {
+    if (this.#hubKey === null) return { step, isFine: null, says: this.#untrusted() };
+    if (!(await this.#hubKey.verify(document, signature))) {
       return { step, isFine: false, says: "the hub's signature over it does not verify" };
     }
     const jobId = attempt(() => (parseJson(document) as JsonObject)["job_id"]);
@@ -158,7 +157,8 @@ class BundleCheck {
   async grant(): Promise<BundleStep> {
     const step = "grant";
     const { grant, grant_signature, job_id, worker } = this.#bundle;
-    if (!(await this.#hubKey?.verify(grant, grant_signature))) {
+    if (this.#hubKey === null) return { step, isFine: null, says: this.#untrusted() };
+    if (!(await this.#hubKey.verify(grant, grant_signature))) {
       return { step, isFine: false, says: "the hub's signature over it does not verify" };
     }
     const receipt = this.#receipt;
@@ -177,6 +177,11 @@ class BundleCheck {
         ? `worker ${receipt?.worker_id} held the lease of attempt ${receipt?.attempt}`
         : "the receipt names another worker, attempt or job",
     };
+  }
+
+  /** That the key is not trusted is a broken link of its own; whether the signature is good cannot be told without it. */
+  #untrusted(): string {
+    return `not checked: signed by ${this.#bundle.key_id}, which is not a trusted key`;
   }
 
   async receipt(): Promise<BundleStep> {

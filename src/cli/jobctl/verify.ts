@@ -51,6 +51,10 @@ export function define(command: Command, context: CliContext): void {
       collect,
     )
     .option("--export <file>", "also write a bundle that --bundle can check on another machine")
+    .addHelpText(
+      "after",
+      "\nThe hub signs document and grant with its current key when it is asked for them, also for an old job. The worker's receipt\nis from the time of the job. For proof that outlasts a rotation, keep a bundle (--export) and the keys of that time.",
+    )
     .option("--complete", "also exit with 1 if a part cannot be checked, such as output that was removed")
     .action(async (id: string | undefined, flags: Flags) => {
       if ((id === undefined) === (flags.bundle === undefined)) {

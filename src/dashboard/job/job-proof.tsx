@@ -44,7 +44,7 @@ export function JobProof({ job }: { job: JobView }) {
         title="Ordered"
         {...verdict(
           of("hub key", "document"),
-          `signed by hub key ${keyId.slice(0, 8)}, sha256 ${job.document_sha256.slice(0, 8)}…`,
+          `signed just now by hub key ${keyId.slice(0, 8)}, sha256 ${job.document_sha256.slice(0, 8)}…`,
         )}
         onOpen={show}
       />
