@@ -31,7 +31,12 @@ export const command = z
 /** Variables of a process, by their names. */
 export const variables = z
   .record(
-    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,199}$/, "must be a variable name: letters, digits and _"),
+    z
+      .string()
+      .regex(
+        /^[A-Za-z_][A-Za-z0-9_]{0,199}$/,
+        "must be a variable name: letters, digits and _, at most 200, and no digit first",
+      ),
     argument,
   )
   .refine(

@@ -116,7 +116,7 @@ function writeObject(object: JsonObject, depth: number, known?: KnownPart): stri
     throw refusal("only plain objects have a canonical form");
   let text = "{";
   for (const key of sortedKeys(object)) {
-    if (key === "__proto__") throw refusal('The key "__proto__" is refused.');
+    if (key === "__proto__") throw refusal('the key "__proto__" is refused');
     if (text.length > 1) text += ",";
     text += `${canonicalString(key)}:${writeValue(object[key] as JsonValue, depth, known)}`;
   }

@@ -72,6 +72,11 @@ describe("parseJson refuses", () => {
     expect(refusalOf(text).code).toBe("INVALID_JSON");
   });
 
+  test("__proto__ as a key, in one sentence with its place", () => {
+    const { message } = refusalOf('{"params":{"__proto__":1}}');
+    expect(message).toMatch(/^the key "__proto__" is refused, at params\S* \(offset \d+\)$/);
+  });
+
   test("what is not a string", () => {
     expect(refusalOf(null as unknown as string).code).toBe("INVALID_JSON");
   });

@@ -68,7 +68,7 @@ class Parser {
         const key = this.#string();
         this.#place[level] = key;
         if (key in object) this.#fail("the key appears twice in one object", "DUPLICATE_KEY", keyAt);
-        if (key === "__proto__") this.#fail('The key "__proto__" is refused.', "INVALID_JSON", keyAt);
+        if (key === "__proto__") this.#fail('the key "__proto__" is refused', "INVALID_JSON", keyAt);
         if (this.#skipSpace() !== colonCode) this.#fail("a colon was expected");
         this.#at++;
         object[key] = this.#value(this.#skipSpace());
