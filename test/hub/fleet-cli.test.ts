@@ -41,6 +41,17 @@ test.each([
   expect((await rows("tokens", "list")).filter((token) => token["worker_id"] === name)).toEqual([]);
 });
 
+test("workers add refuses a folder that is not there before there is a token", async () => {
+  const name = freshName("w");
+  const file = join(tmpdir(), name, "w.yaml");
+  expect(await writ("workers", "add", name, "--out", file)).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: `writ: --out: ${file} cannot be written (ENOENT); name a file elsewhere\n`,
+  });
+  expect((await rows("tokens", "list")).filter((token) => token["worker_id"] === name)).toEqual([]);
+});
+
 test("workers add says what the worker needs for an address without TLS", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-add-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { access, constants } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import { findAuthority } from "../../client/find-authority.ts";
 import { enrollWorker, type Writ, WritError } from "../../client/index.ts";
-import { hasCode } from "../../core/errors.ts";
+import { codeOf, hasCode } from "../../core/errors.ts";
 import { isLoopback, listHubAddresses } from "../../runtime/hub-address.ts";
 import { withWrit } from "../connection.ts";
 import { loadConnection } from "../connection-settings.ts";
@@ -43,6 +44,14 @@ async function addWorker(
   // It may be another worker's file, with that worker's token.
   if (existsSync(file))
     throw new WritError("INVALID_ARGUMENT", `--out: ${file} already exists; name another file`);
+  // Before there is a token that nobody could read.
+  await access(dirname(file), constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      `--out: ${file} cannot be written (${codeOf(error)}); name a file elsewhere`,
+      { advice: "" },
+    );
+  });
   const { home, ca } = await loadConnection(context, command);
   const hubUrls = addressesIn(flags.url) ?? (await writ.publicUrls());
   const isTls = hubUrls.some((url) => url.startsWith("https:"));
