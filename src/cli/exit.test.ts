@@ -61,6 +61,13 @@ test("a caller on another machine than the hub is told what can be done there ab
   );
 });
 
+test("what the hub has advised is not said again", () => {
+  const error = new WritError("PERMISSION_DENIED", "not your own quota; ask an administrator of the hub");
+  expect(reportFrom("writ", "quotas", error).said).toBe(
+    "writ: not your own quota; ask an administrator of the hub; `jobctl whoami` shows who you are\n",
+  );
+});
+
 test.each(Object.entries(errorTable))("%s ends with its own exit code, in one line", (code, { exit }) => {
   const { exitCode, said } = report(new WritError(code as ErrorCode, "it went wrong"));
   expect(exitCode).toBe(exit);

@@ -114,11 +114,14 @@ function jsonLine(error: ErrorFields): string {
   return `${redactText(safeJson({ error }))}\n`;
 }
 
-function nextStep(where: Where, { code, details }: WritError): string | undefined {
+function nextStep(where: Where, { code, details, message }: WritError): string | undefined {
   const own = details?.["advice"];
   // An empty one says that there is nothing to do.
   if (typeof own === "string") return own === "" ? undefined : own;
-  return adviceAbout(code, where) ?? advice[code];
+  const usual = adviceAbout(code, where) ?? advice[code];
+  // The hub's own sentence may end with a part of it.
+  const parts = usual?.split("; ").filter((part) => !message.includes(part)) ?? [];
+  return parts.length === 0 ? undefined : parts.join("; ");
 }
 
 function messageOf(error: unknown): string {
