@@ -7,7 +7,7 @@ import { wholeNumber } from "../program.ts";
 import { Table, tableWidth } from "../table.ts";
 import { safeJson } from "../terminal.ts";
 import { withJobs } from "../with-jobs.ts";
-import { formatCount } from "./format-count.ts";
+import { formatPart } from "./format-count.ts";
 import { jobColumns } from "./job-columns.ts";
 import { addFilterOptions, addStateOptions, type FilterFlags, jobFilter } from "./job-filter.ts";
 
@@ -63,6 +63,5 @@ async function sayRest(jobs: Jobs, { context, filter }: ListCall, count: number)
     signal: context.stops.requested,
   });
   if (total !== undefined && !total.isMore && total.count <= count) return;
-  const of = total === undefined ? "shown" : `of ${formatCount(total.count, total.isMore)}`;
-  context.stderr.write(`${formatCount(count)} ${of}; --all shows the rest\n`);
+  context.stderr.write(`${formatPart(count, total)}; --all shows the rest\n`);
 }
