@@ -53,11 +53,11 @@ test("C2: submit --wait says what it waits for", async () => {
   expect(await wait.ended).toMatchObject({ code: 1 });
 });
 
-test("C2: run names the job when it can no longer follow it", async () => {
+test("C2: run names the job when it can no longer follow it, and the hub that it was told", async () => {
   const own = await startRpcHub();
   onTestFinished(() => rmSync(own.home, { recursive: true, force: true }));
-  const run = startCli("jobctl", ["run", "true"], {
-    env: { WRIT_HOME: own.home, WRIT_HUB_URL: own.url, WRIT_TOKEN: own.admin },
+  const run = startCli("jobctl", ["--home", own.home, "run", "--hub", own.url, "true"], {
+    env: { WRIT_TOKEN: own.admin },
     isTTY: true,
   });
   await expect.poll(() => run.stderr.text).toContain("waiting: No worker is registered");
@@ -66,6 +66,9 @@ test("C2: run names the job when it can no longer follow it", async () => {
   // Its token ends under its hands.
   await own.must("DELETE", `/tokens/${token!.id}`, { token: own.admin });
   const ended = await run.ended;
-  expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining(`jobctl attach ${job!.id}`) });
+  expect(ended).toMatchObject({
+    code: 125,
+    stderr: expect.stringContaining(`jobctl --home ${own.home} --hub ${own.url} attach ${job!.id}\n`),
+  });
   await own.stop({ keepHome: true });
 });

@@ -5,8 +5,10 @@ import { hasCode, WritError } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { CliContext } from "../context.ts";
 import { ReaderGone, wantsJson } from "../print.ts";
+import { programFlags } from "../shared-options.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine, safeJson } from "../terminal.ts";
+import { shellWord } from "../typed-name.ts";
 import { copyOutput } from "./copy-output.ts";
 import { exitCodeOfJob } from "./job-exit-code.ts";
 import type { LimitFlags } from "./process-options.ts";
@@ -35,12 +37,12 @@ export async function followJob(jobs: Jobs, input: FollowInput): Promise<number>
   try {
     return await sayWaiting(input, (notices) => followUntilEnd(jobs, input, notices));
   } catch (error) {
-    throw withJobId(error, input.jobId);
+    throw withJobId(error, input);
   }
 }
 
 /** A caller who can no longer follow the job must at least learn its id. */
-function withJobId(error: unknown, jobId: string): unknown {
+function withJobId(error: unknown, { command, jobId }: FollowInput): unknown {
   if (!(error instanceof WritError)) return error;
   // A caller who may not see the job cannot attach to it either.
   if (hasCode(error, "NOT_FOUND", "PERMISSION_DENIED")) {
@@ -49,9 +51,18 @@ function withJobId(error: unknown, jobId: string): unknown {
   }
   const own = error.details?.["advice"];
   if (typeof own === "string" && own.includes(jobId)) return error;
-  const follow = `job ${jobId} may still be running; follow it again with: jobctl attach ${jobId}`;
+  const follow = `job ${jobId} may still be running; follow it again with: jobctl ${givenConnection(command)}attach ${jobId}`;
   const advice = typeof own === "string" ? `${own}; ${follow}` : follow;
   return new WritError(error.code, error.message, { ...error.details, advice });
+}
+
+/** The options by which this command found its hub, to be typed again. A token is a secret, and is never repeated. */
+function givenConnection(command: Command): string {
+  const flags = programFlags<Record<string, unknown>>(command);
+  return ["home", "hub", "ca", "grpc", "user", "cert", "key"]
+    .filter((name) => typeof flags[name] === "string")
+    .map((name) => `--${name} ${shellWord(String(flags[name]))} `)
+    .join("");
 }
 
 async function followUntilEnd(jobs: Jobs, input: FollowInput, notices: WaitNotices): Promise<number> {
