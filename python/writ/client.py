@@ -37,6 +37,7 @@ class Writ:
     def submit(self, type: str, params: Any = None, **fields: Any) -> str:
         """Submits a job and returns its id. `fields` are those of POST /jobs, such as run, priority or timeout_sec."""
         job = _submission({"type": type, "params": params, **fields})
+        _json_size(job)
         return str(self._call("POST", "/jobs", job)["id"])
 
     def submit_many(self, jobs: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -45,7 +46,7 @@ class Writ:
         batch: list[dict[str, Any]] = []
         size = 0
         for job in map(_submission, jobs):
-            bytes_of_job = len(json.dumps(job))
+            bytes_of_job = _json_size(job)
             if batch and (len(batch) == batch_jobs_max or size + bytes_of_job > batch_bytes_max):
                 ids += self._submit_batch(batch)
                 batch, size = [], 0
@@ -132,7 +133,17 @@ class Writ:
 
 def _submission(job: Mapping[str, Any]) -> dict[str, Any]:
     """The id is chosen here, so that a call whose answer was lost can be repeated without a second job."""
+    if not isinstance(job, Mapping):
+        raise WritError("INVALID_ARGUMENT", f"jobs: each must be a dict with the fields of POST /jobs; found {job!r:.40}")
     if not isinstance(job.get("type"), str):
         raise WritError("INVALID_ARGUMENT", "type: is required, and must be text")
     given = {name: value for name, value in job.items() if value is not None}
     return {"job_id": str(uuid.uuid4()), **given}
+
+
+def _json_size(job: dict[str, Any]) -> int:
+    """Raises the package's own error for what is not JSON, before a hub is called."""
+    try:
+        return len(json.dumps(job, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WritError("INVALID_ARGUMENT", f"the job is not JSON: {error}") from None

@@ -67,6 +67,38 @@ except WritError as error:
     expect(await inPython("http://127.0.0.1:1", code)).toBe("CONFIG_INVALID");
   });
 
+  test("a job that is not JSON is refused before the hub is called", async () => {
+    let calls = 0;
+    const url = await startServer((_request, response) => {
+      calls++;
+      response.end("{}");
+    });
+    const code = `
+from writ import Writ, WritError
+writ = Writ()
+loop = []
+loop.append(loop)
+for act in (
+    lambda: writ.submit("x", {"a": {1}}),
+    lambda: writ.submit("x", float("inf")),
+    lambda: writ.submit("x", loop),
+    lambda: writ.submit_many([{"type": "x", "params": float("nan")}]),
+    lambda: writ.submit_many({"type": "x"}),
+):
+    try:
+        act()
+    except WritError as error:
+        print(error)`;
+    expect((await inPython(url, code)).split("\n")).toEqual([
+      "INVALID_ARGUMENT: the job is not JSON: Object of type set is not JSON serializable",
+      expect.stringMatching(/^INVALID_ARGUMENT: the job is not JSON: Out of range float values/),
+      "INVALID_ARGUMENT: the job is not JSON: Circular reference detected",
+      expect.stringMatching(/^INVALID_ARGUMENT: the job is not JSON: Out of range float values/),
+      "INVALID_ARGUMENT: jobs: each must be a dict with the fields of POST /jobs; found 'type'",
+    ]);
+    expect(calls).toBe(0);
+  });
+
   test("a process and its fork never read each other's answers", async () => {
     const ports = new Set<number | undefined>();
     const url = await startServer((request, response) => {
