@@ -39,7 +39,7 @@ export function createKeyWatch(deps: HubDeps): Service {
     }
     // Once more after a call that has revoked a key: the store may have failed it before the leases were taken back.
     for (const keyId of deps.keys.voided().filter((one) => !recalled.has(one))) {
-      if ((await recallLeases(deps, { keyId, origin: null })) > 0) announceKeys(deps);
+      if ((await recallLeases(deps, { keyId, origin: null })).recalled > 0) announceKeys(deps);
       recalled.add(keyId);
     }
     if (deps.keys.version !== notedVersion) {
