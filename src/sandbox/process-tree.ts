@@ -19,13 +19,15 @@ export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
  * another user by now, as after sudo, and cannot be ended by us.
  */
 export async function killProcessTree(pid: number): Promise<boolean> {
+  let isAllOurs = true;
   for (let round = 0; round < roundsMax; round++) {
     const members = await findTree(pid);
     signalProcessGroup(pid, "SIGKILL");
     const ours = members.filter(killOne);
-    if (ours.length === 0) return members.length === 0;
+    isAllOurs = ours.length === members.length;
+    if (ours.length === 0) break;
   }
-  return true;
+  return isAllOurs;
 }
 
 type ProcessRow = { pid: number; parent: number; session: number; isZombie: boolean };
