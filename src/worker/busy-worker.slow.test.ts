@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import { testJob, testJobId } from "./fake-hub.testing.ts";
 import type { HandlerJob } from "./index.ts";
@@ -20,6 +21,16 @@ const stage = setStage();
 const quick = [1, 2, 3, 4, 5, 6, 7, 8];
 const gates = [9, 10];
 const [busy, waiting] = [11, 12];
+
+/** However slow the machine is, jobs take no time until this time begins. */
+function heldTime() {
+  let beganMs: number | null = null;
+  const monotonicMs = (): number => (beganMs === null ? 0 : performance.now() - beganMs);
+  const begin = (): void => {
+    beganMs = performance.now();
+  };
+  return { clock: { ...systemClock, monotonicMs }, begin };
+}
 
 test("a job that was lost while it waited behind a busy function does not start", async () => {
   const hub = await ThreadedHub.start({ jobs: [...quick, ...gates, busy, waiting], waiting });
@@ -45,6 +56,7 @@ test("a job that was lost while it waited behind a busy function does not start"
     home,
     version: "1",
     logger: silentLogger,
+    clock: heldTime().clock,
     handlers: new Map([["work", work]]),
   });
   onTestFinished(() => worker.stopNow());
@@ -54,19 +66,24 @@ test("a job that was lost while it waited behind a busy function does not start"
 
 test("a job whose lease nobody has renewed while it waited does not start, and is given back", async () => {
   const leaseMs = 3_000;
+  const { clock, begin } = heldTime();
   const started: string[] = [];
-  const nowTs = Math.floor(Date.now() / 1000);
-  // The same as `leaseMs`, with a second on both sides.
-  const lease = { issued_at_ts: nowTs, expires_at_ts: nowTs + leaseMs / 1000 + 2 };
-  const job = (number: number) => testJob(number, { kind: "handler" }, { document: { type: "work" }, lease });
+  const job = (number: number) => {
+    const nowTs = Math.floor(Date.now() / 1000);
+    // The same as `leaseMs`, with a second on both sides.
+    const lease = { issued_at_ts: nowTs, expires_at_ts: nowTs + leaseMs / 1000 + 2 };
+    return testJob(number, { kind: "handler" }, { document: { type: "work" }, lease });
+  };
   const work = ({ id }: HandlerJob) => {
     started.push(id);
     // Before the heartbeat's thread could be told of the jobs that wait.
-    if (id === testJobId(busy)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leaseMs);
+    if (id !== testJobId(busy)) return;
+    begin();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leaseMs);
   };
   stage.hub.leaseMs = leaseMs;
   stage.hub.queue = quick.map(job);
-  await start(stage, { handlers: { work }, env: { WORKER_SLOTS: "1" } });
+  await start(stage, { handlers: { work }, env: { WORKER_SLOTS: "1" }, clock });
   await endingOf(stage, quick.at(-1)!);
   stage.hub.queue = [job(busy), job(waiting)];
   stage.hub.command("work");
