@@ -15,7 +15,7 @@ export type FollowEventsOptions = {
   signal?: AbortSignal | undefined;
   /** Called each time that the hub has begun to send. */
   onOpen?: (() => void) | undefined;
-  /** Called each time that it has stopped to send, before it is asked again. */
+  /** Called each time that it has stopped sending, or could not begin, before it is asked again. */
   onLost?: (() => void) | undefined;
 };
 

@@ -23,6 +23,17 @@ describe.skipIf(noPostgres !== undefined)(
       return cluster.url(name);
     }
 
+    /** A store in a new database, by a connection that can be cut. */
+    async function openThroughCable() {
+      const url = await newDatabase();
+      const cable = new CuttableCable(cluster.port);
+      await cable.listen();
+      onTestFinished(() => cable.close());
+      const through = url.replace(/:\d+\//, `:${cable.port}/`);
+      const under = { open: () => openPostgresStore({ url: through, macKey }) } as StoreUnderTest;
+      return { url, cable, scene: await Scene.open(under) };
+    }
+
     test("a newer schema is refused, and other keys are", async () => {
       const url = await newDatabase();
       await (await openPostgresStore({ url, macKey })).close();
@@ -72,13 +83,7 @@ describe.skipIf(noPostgres !== undefined)(
     });
 
     test("a connection that is cut around a commit leaves no job in doubt", async () => {
-      const url = await newDatabase();
-      const cable = new CuttableCable(cluster.port);
-      await cable.listen();
-      onTestFinished(() => cable.close());
-      const through = url.replace(/:\d+\//, `:${cable.port}/`);
-      const under = { open: () => openPostgresStore({ url: through, macKey }) } as StoreUnderTest;
-      const scene = await Scene.open(under);
+      const { cable, scene } = await openThroughCable();
       const accepted: string[] = [];
       for (let round = 0; round < 200; round++) {
         const job = scene.newJob();
@@ -95,14 +100,7 @@ describe.skipIf(noPostgres !== undefined)(
     });
 
     test("a commit that the server still works on when its connection is lost is given up for good", async () => {
-      const url = await newDatabase();
-      const cable = new CuttableCable(cluster.port);
-      await cable.listen();
-      onTestFinished(() => cable.close());
-      const through = url.replace(/:\d+\//, `:${cable.port}/`);
-      const scene = await Scene.open({
-        open: () => openPostgresStore({ url: through, macKey }),
-      } as StoreUnderTest);
+      const { url, cable, scene } = await openThroughCable();
       const [kept, lost] = [scene.newJob(), scene.newJob()];
       expect(await scene.submitAll([kept])).toMatchObject({ kind: "accepted" });
 
@@ -127,13 +125,7 @@ describe.skipIf(noPostgres !== undefined)(
     });
 
     test("calls that share a commit of unknown outcome are told so, and none is done again", async () => {
-      const url = await newDatabase();
-      const cable = new CuttableCable(cluster.port);
-      await cable.listen();
-      onTestFinished(() => cable.close());
-      const through = url.replace(/:\d+\//, `:${cable.port}/`);
-      const under = { open: () => openPostgresStore({ url: through, macKey }) } as StoreUnderTest;
-      const scene = await Scene.open(under);
+      const { url, cable, scene } = await openThroughCable();
       await scene.submitAll([scene.newJob()]);
       await withClient(url, async (locker) => {
         await locker.query("BEGIN; LOCK TABLE writ.jobs IN SHARE MODE");
