@@ -1,5 +1,6 @@
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { createContext } from "./create-context.ts";
 import { runJobctl } from "./jobctl/program.ts";
 import { runWrit } from "./writ/program.ts";
@@ -48,6 +49,10 @@ test("the help of a command says where an option stands that the program has too
   expect(text).toContain("--user <name> only jobs of this user");
   expect(text).toContain("--user <name> if given before `list`, act with this user's client certificate");
   expect(text).toContain("--cert <file> act with this client certificate");
+});
+
+test.each(["writ", "jobctl"] as const)("%s has the version of the package", async (program) => {
+  expect(await run(program, "--version")).toBe(`${manifest.version} `);
 });
 
 test("the help of a backup says how long its passphrase must be", async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
 import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
-import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, type HeldJob } from "../support/jobs.ts";
-import type { Made, OldHome } from "./old-home.ts";
+import { clockAfter } from "./clock-after.ts";
+import type { OldHome } from "./old-home.ts";
 
 /** What a home of an older version must still be good for, wherever its database is. `env` names that, if it is no file. */
 export function describeOldHome(open: () => Promise<{ old: OldHome; env: Record<string, string> }>): void {
@@ -103,11 +103,4 @@ export function describeOldHome(open: () => Promise<{ old: OldHome; env: Record<
     expect([broken, refused]).toEqual([[], 0]);
     expect(checked).toBeGreaterThan(Object.keys(old.made.jobs).length);
   });
-}
-
-/** The calendar of a minute after it was made: by today's, jobs that ended in it would be old enough to be removed. */
-function clockAfter({ shown }: Made): Clock {
-  const startedMs = systemClock.nowMs();
-  const madeMs = Math.max(...Object.values(shown).map(({ created_at }) => created_at));
-  return { ...systemClock, nowMs: () => madeMs + 60_000 + systemClock.nowMs() - startedMs };
 }

@@ -5,8 +5,8 @@ import { withOldSources } from "./old-sources.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The last version. A release puts its tag here; until the first one, it is the last commit of the day before. */
-const lastVersion = "5e8f39a";
+/** The last version: 0.1.0. A release puts its tag or its commit here. */
+const lastVersion = "7137a49";
 
 /** The programs and the libraries of one version. `env` has the pinned Node as `node`. */
 export type Version = { program(name: string): string; worker: string; env: { PATH: string } };

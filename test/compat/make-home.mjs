@@ -22,6 +22,7 @@ const root = join(import.meta.dirname, "../..");
 const node = join(root, "node_modules/.writ/node");
 const fixtures = join(import.meta.dirname, "fixtures");
 const startMsMax = 60_000;
+const passphrase = "it protects nothing";
 
 const isOnPostgres = process.argv.includes("--postgres");
 const commits = process.argv.slice(2).filter((argument) => argument !== "--postgres");
@@ -40,7 +41,9 @@ async function makeHome(commit, dir) {
   try {
     const filled = await runHub(dir, { home, env: database.env });
     const schema = await database.schema();
-    writeFileSync(join(dir, "made/made.json"), JSON.stringify({ commit, schema, ...filled }, null, 1));
+    backUp(dir, { home, env: database.env });
+    const made = { commit, schema, passphrase, ...filled };
+    writeFileSync(join(dir, "made/made.json"), JSON.stringify(made, null, 1));
     await database.save(join(dir, "made"));
     return pack(dir, join(database.folder, `schema-${String(schema).padStart(3, "0")}.tar.gz`));
   } finally {
@@ -86,6 +89,14 @@ async function runFunctions(dir, { url, token, until }) {
   } finally {
     await stop(child);
   }
+}
+
+/** By its own `writ backup`, if that version has the command. */
+function backUp(dir, { home, env: more }) {
+  if (!existsSync(join(dir, "src/cli/writ/backup.ts"))) return;
+  const env = { PATH: process.env.PATH, HOME: dir, ...more };
+  const words = ["--home", home, "backup", join(dir, "made/backup.writ"), "--passphrase-file", "-"];
+  execFileSync(node, ["src/cli/writ.ts", ...words], { cwd: dir, env, input: `${passphrase}\n` });
 }
 
 async function stop(child) {

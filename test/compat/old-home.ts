@@ -16,13 +16,21 @@ type Lease = { worker_id: string; attempt: number; token: string };
 export type Made = {
   commit: string;
   schema: number;
+  /** Of its backup. Homes that were made before 0.1.0 have none. */
+  passphrase?: string;
   jobs: Record<string, { id: string; lease?: Lease }>;
   shown: Record<string, JobView>;
   tokens: { user: string; worker: string };
 };
 
-/** `dump` is the file with the database, if that was in PostgreSQL. */
-export type OldHome = { home: string; made: Made; dump: string; remove(): void };
+/** `dump` is the file with the database, if that was in PostgreSQL; `backup` what `writ backup` wrote, `passphrase` its own. */
+export type OldHome = {
+  home: string;
+  made: Made;
+  dump: string;
+  backup: { file: string; passphrase: string };
+  remove(): void;
+};
 
 /** The schemas of which there is a home, oldest first. */
 export function schemasOfHomes(kind: Kind = "homes"): number[] {
@@ -37,5 +45,11 @@ export function openOldHome(schema: number, kind: Kind = "homes"): OldHome {
   const file = join(fixtures, kind, `schema-${String(schema).padStart(3, "0")}.tar.gz`);
   execFileSync("tar", ["-xzf", file, "--no-same-owner", "-C", dir]);
   const made = JSON.parse(readFileSync(join(dir, "made.json"), "utf8")) as Made;
-  return { home: join(dir, "home"), made, dump: join(dir, "writ.sql"), remove: () => removeHome(dir) };
+  return {
+    home: join(dir, "home"),
+    made,
+    dump: join(dir, "writ.sql"),
+    backup: { file: join(dir, "backup.writ"), passphrase: made.passphrase ?? "" },
+    remove: () => removeHome(dir),
+  };
 }

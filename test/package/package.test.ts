@@ -54,6 +54,16 @@ test("the package can be published, runs nothing when it is installed and depend
   ]);
 });
 
+test("the package, its programs and the package for Python have one version", async () => {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  expect(manifest()["version"]).toBe(version);
+  expect(readFileSync(join(root, "python/pyproject.toml"), "utf8")).toContain(`\nversion = "${version}"\n`);
+  for (const program of ["writ", "jobctl", "writ-agent"]) {
+    const { stdout } = await run(join(installed.app, "node_modules/.bin", program), ["--version"]);
+    expect(stdout, program).toBe(`${version}\n`);
+  }
+});
+
 test("everything that its package.json names is there, and programs are scripts that npm can link anywhere", () => {
   const { exports, bin } = manifest() as {
     exports: Record<string, string | object>;
