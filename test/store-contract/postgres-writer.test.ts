@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import { plainWorker } from "../../src/core/queue-key.testing.ts";
+import { Connection } from "../../src/store/postgres/connection.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { noPostgres, withClient } from "../support/postgres-cluster.ts";
@@ -99,6 +100,51 @@ describe.skipIf(noPostgres !== undefined)(
     test("nothing is handed over after a lockdown by a submission that was under way at another hub", async () => {
       await park("c1");
       expect(await lockDownDuring(() => scene().submit())).toBe(0);
+    });
+
+    test("O-06: equal submissions at two hubs are one job, also if claims wait at both", async () => {
+      const other = await scene().openAnother();
+      await park("c1");
+      expect((await other.claimJobs(claim("c2"))).claimed).toEqual([]);
+      const equal = () => scene().newJob({ idempotencyKey: "once", requestHash: "the same" });
+      const [first, second] = [equal(), equal()];
+      let calls: Promise<unknown[]> | null = null;
+      await whileLocked(lockLog, async (waiting) => {
+        const submitted = scene().submitAll([first]);
+        await waiting(1);
+        // It has seen no such job, and waits for the row of the first one.
+        const repeated = other.submitJobs({ jobs: [second], maxPending: null, origin });
+        calls = Promise.all([submitted, repeated]);
+        await waiting(2);
+      });
+      expect(await calls).toMatchObject([
+        { kind: "accepted", jobs: [{ id: first.id, existed: false }] },
+        { kind: "accepted", jobs: [{ id: first.id, existed: true }] },
+      ]);
+    });
+
+    test("O-06: every statement after a failed one is blamed on that one, until the transaction ends", async () => {
+      const sql = await Connection.open({ url: await under.url() });
+      const addQueue = (key: string) =>
+        sql.run("INSERT INTO queues (key, tenant_id, type) VALUES ($1, 't', 't')", key);
+      await addQueue("taken");
+      const answers = await Promise.allSettled(
+        sql.together(() => [
+          sql.run("BEGIN"),
+          addQueue("taken"),
+          addQueue("free"),
+          sql.all("SELECT 1"),
+          sql.script("SELECT 1"),
+          sql.commit(),
+          sql.run("BEGIN"),
+          addQueue("free"),
+          sql.commit(),
+        ]),
+      );
+      await sql.close();
+      const codes = answers.map((answer) => (answer.status === "rejected" ? answer.reason.code : "ok"));
+      const taken = ["23505", "23505", "23505", "23505", "23505"];
+      expect(codes).toEqual(["ok", ...taken, "ok", "ok", "ok"]);
     });
 
     test("a claim whose connection is cut fails, and nothing else does", async () => {

@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { DatabaseInUse } from "../database-in-use.ts";
 import { compareDatabase, isDropped } from "./compare-database.ts";
-import { unreachable } from "./postgres-error.ts";
+import { isAborted, unreachable } from "./postgres-error.ts";
 
 export type SqlValue = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
 
@@ -37,6 +37,8 @@ export class Connection {
   readonly #names = new Map<string, string>();
   readonly #onLost: (() => void)[] = [];
   #lost: Error | null = null;
+  /** The last failure that was not a consequence of another one. */
+  #failure: unknown = null;
 
   private constructor(client: pg.Client) {
     this.#client = client;
@@ -106,10 +108,15 @@ export class Connection {
     return (await this.#query(text, values)).rowCount ?? 0;
   }
 
-  /** Several statements from a file of this room, or one that is not prepared. Returns what the last one answers. */
-  async script(text: string): Promise<string> {
-    const answer = (await this.#client.query(text)) as pg.QueryResult | pg.QueryResult[];
-    return (Array.isArray(answer) ? answer.at(-1)! : answer).command;
+  /** Several statements from a file of this room, or one that is not prepared. */
+  async script(text: string): Promise<void> {
+    await this.#blamed(this.#client.query(text));
+  }
+
+  /** Throws the cause if a statement of the transaction has failed: then the server answers a commit with ROLLBACK. */
+  async commit(): Promise<void> {
+    const { command } = await this.#blamed(this.#client.query("COMMIT"));
+    if (command !== "COMMIT") throw this.#failure ?? new Error("the transaction was rolled back");
   }
 
   /** Calls the listener with the payload of what other connections announce on a channel. */
@@ -161,7 +168,21 @@ export class Connection {
       this.#names.set(text, name);
     }
     const query = { name, text, values: values.map(toParameter), rowMode };
-    return this.#client.query(query as pg.QueryConfig);
+    return this.#blamed(this.#client.query(query as pg.QueryConfig));
+  }
+
+  /**
+   * Of a statement after a failed one, the server says only that its transaction is aborted. Statements are sent without
+   * waiting, so that may be the first failure that a caller sees. All of them are blamed on the one that failed, because
+   * it decides whether the transaction is tried again. Answers arrive in the order of the statements.
+   */
+  async #blamed<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!isAborted(error)) this.#failure = error;
+      throw this.#failure ?? error;
+    }
   }
 
   #lose(error: Error): void {

@@ -181,8 +181,7 @@ class PostgresCopy implements DatabaseCopy {
     await this.#sql.script("BEGIN");
     try {
       await Promise.all(this.#sql.together(send));
-      const ended = await this.#sql.script("COMMIT");
-      if (ended !== "COMMIT") throw new Error("PostgreSQL has rolled back a transaction of the copy");
+      await this.#sql.commit();
     } catch (error) {
       await this.#sql.script("ROLLBACK").catch(() => {});
       throw error;

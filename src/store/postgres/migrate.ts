@@ -26,7 +26,7 @@ export async function migrate(connection: Connection, steps: Step[] = readSteps(
       await connection.script(sql);
       await connection.run("INSERT INTO schema_steps (version, name) VALUES ($1, $2)", version, name);
     }
-    await connection.script("COMMIT");
+    await connection.commit();
     return steps.length;
   } catch (error) {
     await connection.script("ROLLBACK").catch(() => {});

@@ -28,6 +28,11 @@ export function blame(error: unknown): Blame {
   return serverStates.some((prefix) => code.startsWith(prefix)) ? "connection" : "act";
 }
 
+/** The server refuses a statement because an earlier one of its transaction has failed. */
+export function isAborted(error: unknown): boolean {
+  return stateOf(error) === "25P02";
+}
+
 /** Errors of the language: a bug of ours and not a lost connection. */
 function isOurMistake(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;

@@ -99,6 +99,6 @@ export async function runRead(
   try {
     return await act(sql, input, context);
   } finally {
-    await sql.script("COMMIT").catch(() => {});
+    await sql.commit().catch(() => {});
   }
 }

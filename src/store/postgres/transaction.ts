@@ -105,7 +105,7 @@ export class Transaction {
     this.send(text, ...values);
   }
 
-  /** Waits for what was sent; throws the first failure, which is the cause of those after it. */
+  /** Waits for what was sent, and throws the first failure. */
   async settle(): Promise<void> {
     for (const sent of this.#sent.splice(0)) await sent;
   }
@@ -194,14 +194,13 @@ export class Transaction {
       const finishing =
         finish === null ? Promise.resolve(null) : this.sql.first<Finished>(finish.text, ...finish.values);
       finishing.catch(() => {});
-      const ending = this.sql.script("COMMIT");
+      const ending = this.sql.commit();
       ending.catch(() => {});
       return [finishing, ending];
     });
     await this.settle();
     const answer = await finished;
-    // A transaction in which something has failed answers a commit with this word.
-    if ((await committed) === "ROLLBACK") throw new Error("the transaction was rolled back");
+    await committed;
     return answer;
   }
 
