@@ -2,6 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
 import type { RunOutcome } from "../runners/runner.ts";
+import { secretForms } from "../runners/secret-forms.ts";
 import { makeDir } from "../runtime/make-dir.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type JobFiles, jobFiles } from "./agent-settings.ts";
@@ -30,6 +31,8 @@ export class AgentJob {
   /** Aborted when there is no time left for any grace. */
   readonly hurry: AbortSignal;
   readonly lease: { timeout_sec: number };
+  /** The texts to mask in all that is told of the job. */
+  readonly masks: readonly string[];
   #state: JobState;
 
   private constructor(payload: ReadPayload, files: JobFiles, stops: Stops, state: JobState) {
@@ -38,6 +41,7 @@ export class AgentJob {
     this.signal = stops.signal;
     this.hurry = stops.hurry;
     this.lease = { timeout_sec: payload.timeout_sec ?? 0 };
+    this.masks = secretForms(Object.values(payload.secrets ?? {}));
     this.#state = state;
   }
 

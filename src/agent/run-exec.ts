@@ -1,11 +1,9 @@
 import { constants } from "node:os";
 import { resolveLimits } from "../core/limits.ts";
 import { exitOutcome } from "../runners/exit-outcome.ts";
-import { maskOutcome } from "../runners/mask-outcome.ts";
 import { processEnvironment } from "../runners/process-environment.ts";
 import { readResult } from "../runners/read-result.ts";
 import type { StopReason } from "../runners/runner.ts";
-import { secretForms } from "../runners/secret-forms.ts";
 import { waitForExit } from "../runners/wait-for-exit.ts";
 import { plainIsolation, startPlain } from "../sandbox/plain-sandbox.ts";
 import type { LaunchPlan, ProcessExit } from "../sandbox/sandbox.ts";
@@ -18,14 +16,13 @@ const isolation = plainIsolation();
 
 /** Runs `worker_command… <base64 of the input>` without a cage: the container is the cage. */
 export async function runExec(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
-  const masks = secretForms(Object.values(job.payload.secrets ?? {}));
-  const logs = await JobLogs.open(job.files, masks);
+  const logs = await JobLogs.open(job.files, job.masks);
   const plan = planOf(deps, job, logs);
   const { exit, stoppedBy } = await runPlan(deps, job, { plan, logs }).finally(() => logs.close());
   logs.check();
   const result = await readResult({ resultFile: job.files.result, stdout: job.files.stdout });
   const ended = { argv: plan.argv, exit, stoppedBy, result, isolation };
-  const outcome = maskOutcome(exitOutcome(job, ended), masks);
+  const outcome = exitOutcome(job, ended);
   return { outcome, exitCode: exitCodeOf(outcome, exit) };
 }
 

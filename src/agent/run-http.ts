@@ -1,5 +1,4 @@
 import { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
-import { maskOutcome } from "../runners/mask-outcome.ts";
 import {
   failureOutcome,
   RunFailure,
@@ -7,7 +6,6 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runners/runner.ts";
-import { secretForms } from "../runners/secret-forms.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
 import { endOfWorker, findWorker, stopWorker } from "./find-worker.ts";
@@ -21,18 +19,16 @@ export async function runHttp(deps: AgentDeps, job: AgentJob): Promise<JobEnding
   if (payload.interface.kind !== "persistent_http") throw new Error("the job has no port");
   const wanted = wantedWorker(payload, payload.interface.port);
   const client = new HttpWorkerClient(deps.clock, wanted.port);
-  const masks = secretForms(Object.values(wanted.secrets));
   const outcome = await untilStopped(job, async () => {
     const worker = await findWorker(deps, wanted, signal);
     await job.noteWorker(worker);
     deps.log.info({ job: payload.job_id, ...workerSubject(worker.port) }, `given to pid=${worker.pid}`);
-    const logs = await JobLogs.open(job.files, masks);
+    const logs = await JobLogs.open(job.files, job.masks);
     const end = await serve(deps, job, { worker, client, logs }).finally(() => logs.close());
     logs.check();
     return end;
   });
-  const masked = maskOutcome(outcome, masks);
-  return { outcome: masked, exitCode: masked.kind === "succeeded" ? 0 : 1, httpStatus: client.lastStatus };
+  return { outcome, exitCode: outcome.kind === "succeeded" ? 0 : 1, httpStatus: client.lastStatus };
 }
 
 async function serve(

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import type { AgentReport } from "../contract/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { keepFiles, withFiles } from "../runners/keep-files.ts";
+import { maskOutcome } from "../runners/mask-outcome.ts";
 import type { StopReason } from "../runners/runner.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { AgentJob, type JobEnding } from "./agent-job.ts";
@@ -40,7 +41,7 @@ export async function runJob(
   const finishRelay = caller === undefined ? undefined : relayOutput(deps.stderr, job.files);
   try {
     await platform?.start();
-    const ending = await keepOutputs(job, await carryOut(deps, job), platform);
+    const ending = masked(job, await keepOutputs(job, await carryOut(deps, job), platform));
     await finishRelay?.();
     const finished = finishedJob(payload, ending);
     await platform?.complete(finished);
@@ -76,6 +77,11 @@ async function keepOutputs(job: AgentJob, ending: JobEnding, platform: Platform 
   const after = withFiles(outcome, kept);
   const isSpoiled = outcome.kind === "succeeded" && after.kind === "failed";
   return { ...ending, outcome: after, exitCode: isSpoiled ? 1 : ending.exitCode };
+}
+
+/** Once, before anything of it is printed, reported or recorded. */
+function masked({ masks }: AgentJob, ending: JobEnding): JobEnding {
+  return { ...ending, outcome: maskOutcome(ending.outcome, masks) };
 }
 
 function finishedJob(payload: ReadPayload, { outcome, exitCode }: JobEnding): FinishedJob {

@@ -8,6 +8,7 @@ import { Decimal } from "../core/json-value.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import { AttemptSecrets } from "./attempt-secrets.ts";
 import { execRunner } from "./exec.ts";
 import type { RunContext, RunnerDeps, RunnerSettings, RunOutcome } from "./runner.ts";
 
@@ -33,13 +34,15 @@ const deps: RunnerDeps = { settings, sandbox: plainSandbox, clock: systemClock, 
 
 type Exec = Extract<RunSpec, { kind: "exec" }>;
 
-function run(
+/** Masked as the worker does it. */
+async function run(
   argv: string[],
   more: Partial<Exec> = {},
-  context: Partial<RunContext> & { settings?: Partial<RunnerSettings> } = {},
+  { settings: changed, ...rest }: Partial<RunContext> & { settings?: Partial<RunnerSettings> } = {},
 ): Promise<RunOutcome> {
   const spec: Exec = { kind: "exec", argv, ...more };
-  return execRunner({ ...deps, settings: { ...settings, ...context.settings } }).run({
+  const secrets = new AttemptSecrets();
+  const outcome = await execRunner({ ...deps, settings: { ...settings, ...changed } }).run({
     document: { type: "exec", tenant_id: "default", run: spec } as JobDocument,
     signed: {},
     lease: { job_id: "j", attempt: 2, timeout_sec: 60 } as RunContext["lease"],
@@ -48,12 +51,14 @@ function run(
     signal: stop.signal,
     hurry: new AbortController().signal,
     jobToken: undefined,
+    secrets,
     onStarted: async () => {},
     onProcess: () => {},
     reportProgress: () => {},
     writeOutput: () => {},
-    ...context,
+    ...rest,
   });
+  return secrets.maskOutcome(outcome);
 }
 
 function shell(script: string, context: Partial<RunContext> = {}): Promise<RunOutcome> {

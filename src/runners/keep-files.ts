@@ -1,4 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
+import { cutText } from "../core/cut-text.ts";
 import type { OutputFile } from "../core/output-file.ts";
 import { openBase, openBeneath } from "../runtime/open-beneath.ts";
 import { PathRefused } from "../runtime/path-refused.ts";
@@ -86,7 +87,7 @@ const reasonCharsMax = 1500;
 function listOf(messages: readonly string[]): string {
   const named = messages.slice(0, namedMax).join("; ");
   const more = messages.length > namedMax ? `; and ${messages.length - namedMax} more` : "";
-  return `${named.slice(0, reasonCharsMax).toWellFormed()}${more}`;
+  return `${cutText(named, reasonCharsMax)}${more}`;
 }
 
 function messageOf({ message }: FileProblem): string {

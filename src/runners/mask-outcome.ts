@@ -1,5 +1,6 @@
+import { cutMark } from "../core/cut-text.ts";
 import { Decimal, type JsonValue } from "../core/json-value.ts";
-import { maskText } from "../sandbox/masker.ts";
+import { Masker, maskText } from "../sandbox/masker.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { parseJson } from "../signing/parse-json.ts";
 import type { RunOutcome } from "./runner.ts";
@@ -8,9 +9,21 @@ import type { RunOutcome } from "./runner.ts";
 export function maskOutcome(outcome: RunOutcome, masks: readonly string[]): RunOutcome {
   if (masks.length === 0) return outcome;
   if (outcome.kind === "succeeded") return { ...outcome, resultJson: maskJson(outcome.resultJson, masks) };
-  const masked = { ...outcome, reason: maskText(outcome.reason, masks) };
+  const masked = { ...outcome, reason: maskMessage(outcome.reason, masks) };
   if (masked.kind === "released" || masked.partialResultJson === undefined) return masked;
   return { ...masked, partialResultJson: maskJson(masked.partialResultJson, masks) };
+}
+
+/** Masks a sentence of the worker's own, in which it may have cut off what it quotes: also the beginning of a secret. */
+export function maskMessage(text: string, masks: readonly string[]): string {
+  if (masks.length === 0) return text;
+  const pieces = maskText(text, masks).split(cutMark);
+  const last = pieces.pop()!;
+  const cut = pieces.map((piece) => {
+    const masker = new Masker(masks);
+    return Buffer.concat([masker.push(Buffer.from(piece)), masker.endMasked()]).toString();
+  });
+  return [...cut, last].join(cutMark);
 }
 
 /** Text without a secret stays as it was written. Strings are looked at as they are meant: JSON has many spellings. */

@@ -6,6 +6,7 @@ import type { JobDocument } from "../contract/document.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { silentLogger } from "../runtime/logger.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import { AttemptSecrets } from "./attempt-secrets.ts";
 import { runProcess } from "./run-process.ts";
 import type { RunContext } from "./runner.ts";
 
@@ -26,6 +27,7 @@ test("a job that needs mounts of its own is given back by a worker without a cag
     workDir: join(attemptDir, "work"),
     signal: new AbortController().signal,
     hurry: new AbortController().signal,
+    secrets: new AttemptSecrets(),
     onStarted: () => Promise.reject(new Error("it was announced")),
   } as unknown as RunContext;
   const mounts = [{ source: "/srv", target: "/srv", access: "read-only" as const }];

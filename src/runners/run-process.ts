@@ -11,7 +11,6 @@ import {
 import { canonicalize } from "../signing/canonical.ts";
 import { effectiveLimits } from "./effective-limits.ts";
 import { exitOutcome } from "./exit-outcome.ts";
-import { maskOutcome } from "./mask-outcome.ts";
 import { processEnvironment } from "./process-environment.ts";
 import { type ResultForm, readResult } from "./read-result.ts";
 import { readSecrets } from "./read-secrets.ts";
@@ -24,7 +23,6 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "./runner.ts";
-import { secretMasks } from "./secret-masks.ts";
 import { waitForExit } from "./wait-for-exit.ts";
 
 type Command = {
@@ -98,8 +96,7 @@ export async function judgeProcess(
     form,
   });
   const { isolation } = running;
-  const outcome = exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation });
-  return maskOutcome(outcome, plan.masks ?? []);
+  return exitOutcome(context, { argv: plan.argv, exit, stoppedBy, result, isolation });
 }
 
 /** The process, or why there is none: the attempt was ended, or the host cannot cage it as required. */
@@ -162,7 +159,7 @@ export async function preparePlan(
     stdoutFile: join(attemptDir, "stdout.log"),
     stderrFile: join(attemptDir, "stderr.log"),
     outputBytesMax: settings.outputBytesMax,
-    masks: secretMasks(secrets),
+    masks: context.secrets.add(secrets),
     stdin: command.stdin,
     stdinFile: command.stdinFile,
     ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),

@@ -9,6 +9,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
+import type { AttemptSecrets } from "./attempt-secrets.ts";
 import type { DelegateSettings } from "./delegate/delegate-settings.ts";
 
 /** The code that knows how to run one kind of job. */
@@ -63,6 +64,8 @@ export type RunContext = {
   jobToken: JobTokenSource | undefined;
   /** Set if the process may be over in a moment. */
   short?: ShortRun | undefined;
+  /** What must be masked in all that is told of the attempt. A runner adds every secret that it gives the job. */
+  secrets: AttemptSecrets;
   /** Reports to the hub that the attempt starts. If it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
   /**

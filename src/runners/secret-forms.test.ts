@@ -37,6 +37,15 @@ test.each(secrets)("A14: %s is recognized in base64, whatever stands before and 
   }
 });
 
+test.each([
+  ["PHP", "a/b&c-ü-secret", "a\\/b&c-\\u00fc-secret"],
+  ["Perl", "a/b&c-ü-secret", "a\\/b&c-ü-secret"],
+  ["Go", "a/b<c>&-ü-secret", "a/b\\u003cc\\u003e\\u0026-ü-secret"],
+])("O-07: a secret is recognized in the JSON that %s writes", (_language, secret, written) => {
+  const masked = maskText(`{"key":"${written}"}`, secretForms([secret]));
+  expect(masked).toBe(`{"key":"${"*".repeat(Buffer.byteLength(written))}"}`);
+});
+
 test("A14: values of less than six bytes are not masked", () => {
   expect(secretForms(["short", "", "üüü"])).not.toContain("short");
   expect(secretForms(["short", ""])).toEqual([]);

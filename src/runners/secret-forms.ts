@@ -17,10 +17,19 @@ export function secretForms(values: Iterable<string>): string[] {
   return [...forms];
 }
 
-/** As JavaScript writes a string, and as those languages do that escape everything outside ASCII. */
+/**
+ * As JavaScript writes a string, and as Python does, which escapes everything outside ASCII. Of each, also what PHP makes
+ * of a slash, and what Go makes of signs that mean something in HTML.
+ */
 function jsonForms(value: string): string[] {
   const wellFormed = value.toWellFormed();
-  return [JSON.stringify(wellFormed), canonicalize(wellFormed)].map((text) => text.slice(1, -1));
+  const plain = [JSON.stringify(wellFormed), canonicalize(wellFormed)].map((text) => text.slice(1, -1));
+  const forms = [...plain, ...plain.map((form) => form.replaceAll("/", "\\/"))];
+  return [...forms, ...forms.map((form) => form.replaceAll(/[<>&]/g, escaped))];
+}
+
+function escaped(sign: string): string {
+  return `\\u00${sign.charCodeAt(0).toString(16)}`;
 }
 
 /** The languages differ in what they leave as it is, and whether a space is a `+`. */

@@ -25,6 +25,11 @@ export class Masker {
     return this.#pass(this.#held, this.#held.length);
   }
 
+  /** The same, masked: more would have come, and was cut off. */
+  endMasked(): Buffer {
+    return this.end().fill(asterisk);
+  }
+
   #pass(raw: Buffer, heldFrom: number): Buffer {
     const masked = Buffer.from(raw).fill(asterisk, 0, this.#heldMasked);
     let maskedTo = this.#heldMasked;

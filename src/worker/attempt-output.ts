@@ -4,8 +4,10 @@ import type { OutputSizes } from "../contract/report-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import { type OutputStream, outputStreams } from "../core/output-stream.ts";
 import type { SmallOutput } from "../core/small-output.ts";
+import type { AttemptSecrets } from "../runners/attempt-secrets.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { writeWhole } from "../runtime/write-whole.ts";
+import type { Masker } from "../sandbox/masker.ts";
 import { sha256Hex } from "../signing/mac.ts";
 import { emptySha256 } from "../signing/receipt.ts";
 import { type HeldJob, loseJob, stopJob } from "./held-jobs.ts";
@@ -20,6 +22,9 @@ export class AttemptOutput {
   readonly #held: HeldJob;
   readonly #dir: string;
   readonly #bytesMax: number;
+  readonly #secrets: AttemptSecrets;
+  /** For a job that runs inside the worker and was given secrets. */
+  #masker: Masker | undefined;
   readonly #shipments = new Map<OutputStream, Promise<void>>();
   readonly #hashes = new Map<OutputStream, StreamHash>();
   #file: number | undefined;
@@ -29,11 +34,16 @@ export class AttemptOutput {
   /** Created for the first stream that is followed, because most functions write nothing. */
   #ended: AbortController | undefined;
 
-  constructor(deps: OutputDeps, held: HeldJob, options: { dir: string; bytesMax: number }) {
+  constructor(
+    deps: OutputDeps,
+    held: HeldJob,
+    options: { dir: string; bytesMax: number; secrets: AttemptSecrets },
+  ) {
     this.#deps = deps;
     this.#held = held;
     this.#dir = options.dir;
     this.#bytesMax = options.bytesMax;
+    this.#secrets = options.secrets;
   }
 
   /** All that it wrote, if it was over before anything was sent. */
@@ -78,8 +88,13 @@ export class AttemptOutput {
   /** Adds to stdout, for a job that runs inside the worker. */
   write(text: string): void {
     if (this.#isOver) return;
-    const left = this.#bytesMax - this.#writtenBytes;
     const bytes = Buffer.from(text);
+    if (!this.#secrets.isEmpty) this.#masker ??= this.#secrets.newMasker();
+    this.#append(this.#masker?.push(bytes) ?? bytes);
+  }
+
+  #append(bytes: Buffer): void {
+    const left = this.#bytesMax - this.#writtenBytes;
     const kept = bytes.subarray(0, left);
     this.#file ??= this.#open();
     writeWhole(this.#file, kept);
@@ -89,6 +104,8 @@ export class AttemptOutput {
 
   /** Nothing more will be written. Resolves when the hub has everything, or when the output no longer matters. */
   async finish(): Promise<void> {
+    const held = this.#isOver ? undefined : this.#masker?.end();
+    if (held !== undefined && held.length > 0) this.#append(held);
     this.#isOver = true;
     this.#ended?.abort();
     if (this.#file !== undefined) closeSync(this.#file);

@@ -2,6 +2,7 @@ import type { JobDocument } from "../contract/document.ts";
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import { storagePolicyOf } from "../core/storage-policy.ts";
+import { AttemptSecrets } from "../runners/attempt-secrets.ts";
 import type { Runners } from "../runners/create-runners.ts";
 import {
   failureOutcome,
@@ -104,13 +105,16 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
 export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void): Promise<void> {
   const { lease } = held;
   const dir = attemptDirOf(deps.settings.workDir, lease);
-  const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax });
+  const secrets = new AttemptSecrets();
+  const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax, secrets });
   const announcement = new Announcement(deps, held);
   const trace = new AttemptTrace(deps.telemetry, deps.settings.workerId);
   try {
     held.phase = "running";
-    const place = { dir, output, announcement, trace, isHomeRemoved: false };
-    const { outcome, isInProcess, startedAtMs } = await carryOut(deps, held, place);
+    const place = { dir, output, secrets, announcement, trace, isHomeRemoved: false };
+    const { outcome: end, isInProcess, startedAtMs } = await carryOut(deps, held, place);
+    // Before anything is hashed, signed or told, and whichever part of the worker the outcome comes from.
+    const outcome = secrets.maskOutcome(end);
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
     held.phase = "ending";
@@ -141,7 +145,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   }
 }
 
-type AttemptFiles = { dir: string; output: AttemptOutput };
+type AttemptFiles = { dir: string; output: AttemptOutput; secrets: AttemptSecrets };
 type AttemptPlace = AttemptFiles & {
   announcement: Announcement;
   trace: AttemptTrace;
@@ -152,7 +156,7 @@ type CarriedOut = { outcome: RunOutcome; isInProcess: boolean; startedAtMs: numb
 
 async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Promise<CarriedOut> {
   const timers: Timer[] = [];
-  const { announcement } = place;
+  const { announcement, secrets } = place;
   const progress = new ProgressReporter(deps, held, () => announcement.make());
   let isInProcess = false;
   let startedAtMs: number | null = null;
@@ -191,7 +195,8 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
       document,
       traceparent: place.trace.begin(document),
       jobToken,
-      reportProgress: (percent, detail) => progress.report(percent, detail),
+      reportProgress: (percent, detail) =>
+        progress.report(percent, detail === undefined ? undefined : secrets.maskMessage(detail)),
       async onStarted(isolation) {
         isolated = isolation;
         if (!mayStartUnannounced(document))
@@ -243,7 +248,7 @@ function refuseFiles({ run, type }: JobDocument): void {
   throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
 }
 
-function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: AttemptFiles) {
+function contextOf(deps: RunDeps, held: HeldJob, { dir, output, secrets }: AttemptFiles) {
   return {
     signed: held.claim.document,
     lease: held.lease,
@@ -251,6 +256,7 @@ function contextOf(deps: RunDeps, held: HeldJob, { dir, output }: AttemptFiles) 
     workDir: jobWorkDir(dir),
     signal: held.stop.signal,
     hurry: held.hurry.signal,
+    secrets,
     onProcess: (pid, usage) => deps.heartbeat.setProcess(held.key, pid, usage),
     writeOutput: (text: string) => output.write(text),
   } satisfies Partial<RunContext>;

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer as createProxy } from "node:net";
 import { join } from "node:path";
@@ -81,6 +81,21 @@ test("a file that leads out of the output directory fails the job, and nothing o
   const report = await stage.runJob(payloadFor(id, { job_token, worker_command }));
   expect(report).toMatchObject({ success: false, code: 1, error: { code: "PATH_TRAVERSAL_ATTEMPT" } });
   expect(report.output_files).toBeUndefined();
+});
+
+test("O-07: a secret in a manifest that cannot be used is masked in the report, at the hub and in the agent's files", async () => {
+  const { id, job_token } = await held();
+  const secrets = { KEY: "SuperSecretValue/123" };
+  const manifest = '{"files":[{"local_path":"%s","object_key":"x"}]}';
+  const worker_command = ["sh", "-c", `printf '${manifest}' "$KEY" > "$JOB_OUTPUT_DIR/__manifest__.json"`];
+  const report = await stage.runJob(payloadFor(id, { job_token, worker_command, secrets }));
+  expect(report.error).toMatchObject({
+    code: "MANIFEST_INVALID",
+    message: expect.stringContaining("*".repeat(secrets.KEY.length)),
+  });
+  const told = [report, await view(id)].map((value) => JSON.stringify(value));
+  const kept = [stage.log("agent.log"), readFileSync(join(stage.stateDir, `jobs/${id}.json`), "utf8")];
+  for (const text of [...told, ...kept]) expect(text).not.toContain(secrets.KEY);
 });
 
 test("a hub that is away when the job ends is told when it is back", async () => {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -199,6 +199,29 @@ describe("outputs", () => {
       partial_result: { kept: true },
       output_files: [],
     });
+  });
+
+  test.each([
+    ["MANIFEST_INVALID", "no-$KEY", "k"],
+    ["MANIFEST_INVALID", "a", "key $KEY"],
+    ["PATH_TRAVERSAL_ATTEMPT", "../$KEY", "k"],
+  ])("O-07: a secret in the reason of %s is masked wherever the hub shows it", async (detail, path, key) => {
+    const secret = "SuperSecretValue/123";
+    const file = join(dir, "secret");
+    writeFileSync(file, secret, { mode: 0o600 });
+    await stage.startWorker({ settings: { secrets: { KEY: { file, tenants: ["default"] } } } });
+    const manifest = JSON.stringify({ files: [{ local_path: path, object_key: key }] });
+    const script = `cd $JOB_OUTPUT_DIR; echo a > a; echo '${manifest}' | sed "s|[$]KEY|$KEY|" > __manifest__.json`;
+    const run = { kind: "exec", argv: ["sh", "-c", script], secrets: ["KEY"] };
+    const id = await stage.submit(run, { output_location: { folder_id: "results" }, max_attempts: 1 });
+    expect(await stage.ended(id)).toMatchObject({
+      fail_detail: detail,
+      fail_history: [{ reason: expect.stringContaining("*".repeat(secret.length)) }],
+    });
+    for (const path of ["", "/events", "/why", "/receipt"]) {
+      const shown = await hub.must("GET", `/jobs/${id}${path}`, { token: hub.admin });
+      expect(shown.text).not.toContain(secret);
+    }
   });
 
   test("F-50: what the hub refuses to store fails the job with UPLOAD_FAILED, and what has arrived is kept", async () => {

@@ -272,7 +272,7 @@ test("F-48: a worker that is stopped gives its jobs back without charge, and lea
   await cancel(id);
 });
 
-test("a secret reaches the worker process, and is masked in output, result, error and the process's own log", async () => {
+test("a secret reaches the worker process, and is masked in output, result, error, progress and the process's own log", async () => {
   const secret = "correct-horse-battery";
   const file = join(stage.programs, "../key");
   writeFileSync(file, secret, { mode: 0o600 });
@@ -280,7 +280,7 @@ test("a secret reaches the worker process, and is masked in output, result, erro
     settings: { secrets: { API_KEY: { file, tenants: ["default"] } } },
   });
   const port = await freePort();
-  const withKey = (act: string) => ({ ...odd(port, { act }), secrets: ["API_KEY"] });
+  const withKey = (act: string, more = {}) => ({ ...odd(port, { act, ...more }), secrets: ["API_KEY"] });
   const told = await stage.submit(withKey("tell"));
   const stars = "*".repeat(secret.length);
   expect(await stage.ended(told)).toMatchObject({ status: "completed", result: { key: stars } });
@@ -290,6 +290,16 @@ test("a secret reaches the worker process, and is masked in output, result, erro
   expect(failed.fail_history[0]!.reason).toBe(`bad key ${stars}`);
   const log = readFileSync(join(worker.home, `logs/http-workers/default-${port}.out.log`), "utf8");
   expect(log).toBe(`odd worker on port ${port}\nmy log: ${stars}\n`);
+
+  // O-07: what a worker says of its progress, too.
+  const gate = newGate();
+  const running = await stage.submit(withKey("tell-progress", { file: gate.input.file }));
+  await eventually("it tells its progress", async () => (await stage.get(running)).progress === 70);
+  expect(await stage.get(running)).toMatchObject({ progress_detail: `with ${stars}` });
+  gate.open();
+  await stage.ended(running);
+  const events = await stage.hub.must("GET", `/jobs/${running}/events`, { token: stage.hub.admin });
+  expect(events.text).not.toContain(secret);
   const without = await stage.ended(await stage.submit({ ...withKey("tell"), secrets: ["OTHER"] }));
   expect(without).toMatchObject({ status: "failed", fail_detail: "NO_SUCH_SECRET" });
 });

@@ -1,4 +1,5 @@
 import { type AgentReport, agentReport } from "../../contract/agent-shapes.ts";
+import { cutText } from "../../core/cut-text.ts";
 import {
   classify,
   type FailureClass,
@@ -52,9 +53,7 @@ export function reportOutcome({ report, resultJson = "null" }: ReadReport, conta
   const partial = report.result === undefined || problem !== null ? {} : { partialResultJson: resultJson };
   const { code, detail } = classify(knownCode(error?.code) ?? "EXECUTION_ERROR");
   const by = exitCode === agentFailedCode ? `the agent in container ${container} failed: ` : "";
-  const reason = `${by}${error?.message ?? "the agent gave no reason"}`
-    .slice(0, reasonCharsMax)
-    .toWellFormed();
+  const reason = cutText(`${by}${error?.message ?? "the agent gave no reason"}`, reasonCharsMax);
   const known = detail === null ? {} : { detail: detail as FailureDetail };
   return { kind: "failed", code, ...known, reason, ...partial, ...facts };
 }

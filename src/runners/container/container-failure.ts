@@ -1,3 +1,4 @@
+import { cutText } from "../../core/cut-text.ts";
 import { RunFailure } from "../runner.ts";
 
 /** How the program that leads into a container ended, when the agent there has reported nothing. */
@@ -25,7 +26,7 @@ export function silentEndFailure(end: SilentEnd): RunFailure {
     );
   }
   const how = exit.signal === null ? `exit code ${exit.code}` : `killed by ${exit.signal}`;
-  const text = end.text.replaceAll(/\s+/g, " ").trim().slice(0, shownCharsMax);
+  const text = cutText(end.text.replaceAll(/\s+/g, " ").trim(), shownCharsMax);
   const said = text === "" ? how : `${text} (${how})`;
   if (hasBegun) {
     const reason = `the agent in container ${container} ended without a report: ${said}`;

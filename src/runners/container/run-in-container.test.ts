@@ -6,6 +6,7 @@ import { WritError } from "../../core/errors.ts";
 import { notStarted } from "../../core/failure.ts";
 import { handClock } from "../../runtime/hand-clock.testing.ts";
 import { warningLogger } from "../../runtime/logger.ts";
+import { AttemptSecrets } from "../attempt-secrets.ts";
 import { runInContainer } from "./run-in-container.ts";
 
 /** In place of the agent: its result is the first message that it gets after the payload. */
@@ -39,6 +40,7 @@ async function runWith(answers: (string | Error)[]) {
     attemptDir,
     signal: never,
     hurry: never,
+    secrets: new AttemptSecrets(),
     jobToken: { get },
     onStarted: async () => {},
     onProcess() {},
@@ -82,6 +84,7 @@ test("a job that is cancelled before its agent knows it does not run on", async 
     attemptDir: attemptDirOf(),
     signal: stop.signal,
     hurry: new AbortController().signal,
+    secrets: new AttemptSecrets(),
     onStarted: async () => {},
     onProcess: (pid: number) => pid !== 0 && stop.abort("cancelled"),
   };
@@ -109,6 +112,7 @@ test("a job that is given back before its agent was started has not begun", asyn
     attemptDir: attemptDirOf(),
     signal: stop.signal,
     hurry: new AbortController().signal,
+    secrets: new AttemptSecrets(),
     onStarted: async () => stop.abort("drain"),
     onProcess() {},
   };

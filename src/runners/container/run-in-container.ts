@@ -1,4 +1,3 @@
-import { maskOutcome } from "../mask-outcome.ts";
 import { readSecrets } from "../read-secrets.ts";
 import {
   type ContainerSettings,
@@ -11,7 +10,6 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runner.ts";
-import { secretForms } from "../secret-forms.ts";
 import { containerIsolation, readReport, reportOutcome } from "./agent-outcome.ts";
 import { type AgentExit, AgentProcess } from "./agent-process.ts";
 import { silentEndFailure } from "./container-failure.ts";
@@ -37,7 +35,7 @@ export async function runInContainer(
   refuseLimits(context);
   const asked = "secrets" in document.run ? (document.run.secrets ?? []) : [];
   const secrets = await readSecrets(settings.secrets, asked, document.tenant_id);
-  const masks = secretForms(Object.values(secrets));
+  const masks = context.secrets.add(secrets);
   const token = await context.jobToken?.get();
   const payload = containerPayload(deps, context, { secrets, token });
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
@@ -63,7 +61,7 @@ export async function runInContainer(
     output.close();
   }
   const outcome = await judge(deps, context, { exit, container, entry, unwritable: output.unwritable });
-  return maskOutcome(output.isLimited ? limited(outcome) : outcome, masks);
+  return output.isLimited ? limited(outcome) : outcome;
 }
 
 type Attended = {

@@ -1,3 +1,4 @@
+import { cutText } from "../../core/cut-text.ts";
 import { WritError } from "../../core/errors.ts";
 import { type JsonObject, type JsonValue, toPlain } from "../../core/json-value.ts";
 import { canonicalize } from "../../signing/canonical.ts";
@@ -14,6 +15,7 @@ export type JobProgress = { percent: number; detail?: string };
 export type JobStatus = { kind: "open"; progress?: JobProgress } | { kind: "ended"; end: JobEnd };
 
 const reasonCharsMax = 2000;
+const shownCharsMax = 101;
 
 /** The job that was asked for, and the worker as messages name it. */
 type Asked = { jobId: string; who: string };
@@ -145,9 +147,9 @@ function shown(value: JsonValue | undefined): string {
 }
 
 function short(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+  return cutText(text, shownCharsMax);
 }
 
 function bounded(text: string): string {
-  return text.slice(0, reasonCharsMax).toWellFormed();
+  return cutText(text, reasonCharsMax);
 }

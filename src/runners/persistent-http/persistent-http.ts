@@ -2,7 +2,6 @@ import { untilAborted } from "../../runtime/until-aborted.ts";
 import { type AskedLimits, SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { jobInputOf } from "../job-input.ts";
-import { maskOutcome } from "../mask-outcome.ts";
 import {
   notBegun,
   type RunContext,
@@ -40,7 +39,7 @@ async function run(deps: WorkerDeps, pool: WorkerPool, context: RunContext): Pro
   const spec = await workerSpec(deps.settings, context);
   const job: Job = { context, spec, inputJson, waitsFor: undefined, isGiven: false };
   try {
-    return maskOutcome(await runOnWorker(deps, pool, job), spec.masks);
+    return await runOnWorker(deps, pool, job);
   } catch (error) {
     if (context.signal.aborted) return stopped(job);
     if (!(error instanceof SandboxUnavailable)) throw error;
@@ -58,7 +57,7 @@ type Job = {
   isGiven: boolean;
 };
 
-async function stopped({ context, spec, isGiven, waitsFor }: Job): Promise<RunOutcome> {
+async function stopped({ context, isGiven, waitsFor }: Job): Promise<RunOutcome> {
   const outcome = stoppedOutcome(stopReasonOf(context.signal), context);
   if (isGiven) return outcome;
   const problem = waitsFor?.client.lastProblem ?? null;
@@ -66,7 +65,7 @@ async function stopped({ context, spec, isGiven, waitsFor }: Job): Promise<RunOu
     return notBegun(outcome);
   // The whole time may have passed in waiting for a process that never became ready.
   const reason = `${outcome.reason}: ${problem}${await lastWords(waitsFor.logs)}`;
-  return maskOutcome({ ...outcome, reason }, spec.masks);
+  return { ...outcome, reason };
 }
 
 /** A job that was given to no process yet takes another one: a process may be out of order, or end just then. */

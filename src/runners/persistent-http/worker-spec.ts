@@ -2,7 +2,6 @@ import type { AskedLimits } from "../../sandbox/sandbox.ts";
 import { effectiveLimits } from "../effective-limits.ts";
 import { readSecrets } from "../read-secrets.ts";
 import { type RunContext, RunFailure, type RunnerSettings } from "../runner.ts";
-import { secretMasks } from "../secret-masks.ts";
 
 /** Everything that decides about a process which serves jobs over HTTP. */
 export type WorkerSpec = {
@@ -18,7 +17,7 @@ export type WorkerSpec = {
 /** The worker that a job asks for. */
 export async function workerSpec(
   settings: RunnerSettings,
-  { document, lease }: Pick<RunContext, "document" | "lease">,
+  { document, lease, secrets: given }: Pick<RunContext, "document" | "lease" | "secrets">,
 ): Promise<WorkerSpec> {
   const { run, tenant_id: tenantId, limits } = document;
   if (run.kind !== "persistent_http")
@@ -30,7 +29,7 @@ export async function workerSpec(
   }
   const secrets = await readSecrets(settings.secrets, run.secrets ?? [], tenantId);
   const { worker_command: command, port } = run;
-  return { tenantId, command, port, secrets, masks: secretMasks(secrets), asked };
+  return { tenantId, command, port, secrets, masks: given.add(secrets), asked };
 }
 
 /** Whether the same process may serve both: tenant, command, port and names of secrets are the same. */

@@ -52,6 +52,10 @@ const acts = {
     console.log(`my log: ${process.env.API_KEY}`);
     return { status: "completed", result: { key: process.env.API_KEY } };
   },
+  "tell-progress": ({ job_id, job_input: { file } }) => {
+    jobs.set(job_id, { status: "running", progress: 70, progress_detail: `with ${process.env.API_KEY}` });
+    return acts.until({ job_input: { file } });
+  },
   "tell-error": () => ({ status: "failed", error: `bad key ${process.env.API_KEY}` }),
 };
 

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { cutText } from "../../../core/cut-text.ts";
 import { codeOf, WritError } from "../../../core/errors.ts";
 import type { FailureClass, FailureDetail } from "../../../core/failure.ts";
 import type { Clock } from "../../../runtime/clock.ts";
@@ -97,5 +98,5 @@ export function connectionFailure(model: string, error: unknown): RunFailure | u
 }
 
 export function shorten(text: string): string {
-  return text.slice(0, reasonCharsMax).toWellFormed();
+  return cutText(text, reasonCharsMax);
 }

@@ -41,10 +41,11 @@ export async function runChat(
   const ended = new AbortController();
   const timer = deps.clock.setTimer(() => ended.abort("late"), capability.timeoutMs);
   const call = AbortSignal.any([signal, ended.signal]);
-  let key: string | undefined;
   try {
     signal.throwIfAborted();
-    key = await readKey(deps, capability);
+    const key = await readKey(deps, capability);
+    // An endpoint may repeat the key that it refuses.
+    if (key !== undefined) context.secrets.add({ api_key: key });
     return succeeded(await ask(deps, { context, capability, key, signal: call }));
   } catch (error) {
     if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
@@ -54,7 +55,7 @@ export async function runChat(
         ? error
         : connectionFailure(capability.model, error);
     if (failure === undefined) throw error;
-    return failed(told(failure, key));
+    return failed(new RunFailure(failure.code, failure.detail, shorten(failure.message)));
   } finally {
     timer.cancel();
     // Whatever is still open: an answer that nobody reads any more.
@@ -186,9 +187,4 @@ function broken(model: string, what: string): RunFailure {
 function late({ model, timeoutMs }: Capability): RunFailure {
   const limit = `${timeoutMs / 1000} s (the timeout of this model)`;
   return broken(model, `did not finish its answer within ${limit}`);
-}
-
-/** As the hub is told it. An endpoint may repeat the key that it refuses; a cut before that could leave a part of it. */
-function told({ code, detail, message }: RunFailure, key: string | undefined): RunFailure {
-  return new RunFailure(code, detail, shorten(key === undefined ? message : message.replaceAll(key, "***")));
 }
