@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { cageTest } from "../sandbox/cage-stage.ts";
 import { readEvents } from "../support/database.ts";
-import { contentOf, delegateStage, giveTree } from "./delegate-stage.ts";
+import { contentOf, delegateStage, git, giveTree, makeRepo, owner } from "./delegate-stage.ts";
 
 /**
  * An agent that wants to reach more than it was given. Each attack is run on a copy and in place; afterwards nothing
@@ -117,6 +117,10 @@ function restOf(content: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(content).filter(([path]) => !path.startsWith("src/")));
 }
 
+function withoutSetAside(content: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(content).filter(([path]) => !path.includes("-set-aside-")));
+}
+
 describe.each(["patch", "in-place"])("in mode %s", (mode) => {
   for (const [name, attack] of Object.entries(attacks)) {
     cageTest(`an agent that ${name} changes nothing outside`, async () => {
@@ -128,7 +132,9 @@ describe.each(["patch", "in-place"])("in mode %s", (mode) => {
 
       expect(contentOf(outside)).toEqual(outsideBefore);
       expect(existsSync(join(repo, "..", "evil"))).toBe(false);
-      if (mode === "patch" || attack.isViolation) expect(contentOf(repo)).toEqual(before);
+      if (mode === "patch") expect(contentOf(repo)).toEqual(before);
+      // What looks like a repository is never removed; git does not find it under its new name.
+      else if (attack.isViolation) expect(withoutSetAside(contentOf(repo))).toEqual(before);
       else expect(restOf(contentOf(repo))).toEqual(restOf(before));
       if (attack.isViolation) {
         expect(job).toMatchObject(violation);
@@ -139,4 +145,30 @@ describe.each(["patch", "in-place"])("in mode %s", (mode) => {
       expect(await stage.output(job.id)).not.toContain("SEEN");
     });
   }
+});
+
+cageTest("O-04: a repository inside that an agent moves in place keeps its history", async () => {
+  const repo = stage.makeRepo();
+  makeRepo(join(repo, "src/nested"));
+  const before = contentOf(repo);
+  await stage.startAgents({ mallory: "mv src/nested src/moved" });
+  const job = await stage.delegated(repo, { run: { mode: "in-place" } });
+  expect(job).toMatchObject(violation);
+  expect(job.fail_history!.at(-1)!.reason).not.toContain("still changed");
+  expect(contentOf(repo)).toEqual(before);
+  expect(git(join(repo, "src/nested"), "log", "--format=%s")).toBe("first\n");
+});
+
+cageTest("O-04: a hard link in a path that may change does not change the file elsewhere", async () => {
+  const repo = stage.makeRepo();
+  linkSync(join(outside, "secret"), join(repo, "src/linked"));
+  const before = contentOf(repo);
+  await stage.startAgents({ mallory: "echo x > src/linked; chmod 777 src/linked; echo x > src/new" });
+  const job = await stage.delegated(repo, { run: { mode: "in-place" } });
+  expect(job).toMatchObject({ status: "completed", result: { mode: "in-place", workspace: "in-place" } });
+  expect(contentOf(outside)).toMatchObject({ secret: "secret\n" });
+  expect(statSync(join(outside, "secret")).mode & 0o777).toBe(0o644);
+  expect(contentOf(repo)).toEqual({ ...before, "src/linked": "x\n", "src/new": "x\n" });
+  const { uid, gid } = statSync(join(repo, "src/new"));
+  expect({ uid, gid }).toEqual(owner);
 });

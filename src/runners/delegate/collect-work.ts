@@ -14,7 +14,7 @@ import { putBack } from "./put-back.ts";
 import { readTree, type Tree } from "./read-tree.ts";
 import type { Delegation } from "./run-agent.ts";
 import { checkExpected, validateWork } from "./validate-work.ts";
-import type { Workspace } from "./workspace.ts";
+import { isLive, type Workspace } from "./workspace.ts";
 
 type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 type Work = { delegation: Delegation; workspace: Workspace; outcome: EndedOutcome };
@@ -58,7 +58,7 @@ const reasonCharsMax = 1500;
 
 /** Nothing of such an agent's work is offered. What it did to a repository is undone, as far as there are copies. */
 async function violation(workspace: Workspace, outcome: EndedOutcome, changes: Changes): Promise<RunOutcome> {
-  const left = workspace.kind === "in-place" ? await putBack(workspace, changes) : [];
+  const left = isLive(workspace) ? await putBack(workspace, changes) : [];
   const { partialResultJson: _, ...failed } = failedOutcome(outcome, "");
   const kept = left.length === 0 ? "" : `; these files are still changed: ${listOf(left)}`;
   const reason = `the agent left what it may not: ${listOf(changes.offences)}${kept}`;

@@ -18,13 +18,14 @@ import { chooseAgent } from "./choose-agent.ts";
 import { collectWork } from "./collect-work.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
 import { ModelSlots } from "./model-slots.ts";
+import { moveWorkIn } from "./move-in.ts";
 import { openCopy, openInPlace, openPrivate } from "./open-workspace.ts";
 import { runOutsideAgent } from "./outside-agent.ts";
 import { Repositories } from "./repositories.ts";
 import { type Delegation, runAgent } from "./run-agent.ts";
 import { keepUndo } from "./undo-record.ts";
 import { undoReleased } from "./undo-released.ts";
-import type { Workspace } from "./workspace.ts";
+import { isLive, type Workspace } from "./workspace.ts";
 
 const idleTimeoutSecDefault = 120;
 
@@ -93,6 +94,7 @@ async function delegate(
     return carryOut(deps, context, { delegation, workspace: await open() });
   return repositories.use(paths.root, context.signal, async () => {
     const workspace = await open();
+    if (!isLive(workspace)) return carryOut(deps, context, { delegation, workspace });
     const kept = await keepUndo(deps.clock, context.attemptDir, workspace);
     try {
       return await carryOut(deps, context, { delegation, workspace });
@@ -109,11 +111,10 @@ async function carryOut(
 ): Promise<RunOutcome> {
   const { outcome, isStarted } = await runAgent(deps, context, { delegation, workspace });
   if (!isStarted) return outcome;
-  const collected =
-    outcome.kind === "released"
-      ? outcome
-      : await collectWork(deps, context, { delegation, workspace, outcome });
-  return collected.kind === "released" ? undoReleased(deps, workspace, collected) : collected;
+  if (outcome.kind === "released") return undoReleased(deps, workspace, outcome);
+  const collected = await collectWork(deps, context, { delegation, workspace, outcome });
+  if (collected.kind === "released") return undoReleased(deps, workspace, collected);
+  return moveWorkIn(deps, context, { workspace, outcome: collected });
 }
 
 async function openWorkspace(

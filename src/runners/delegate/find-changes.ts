@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { isGitPath, isPathIn } from "../../core/path-rules.ts";
-import type { Tree, TreeFile } from "./read-tree.ts";
+import type { GitPath, Tree, TreeFile } from "./read-tree.ts";
 
 export type Change = {
   path: string;
@@ -12,8 +12,12 @@ export type Change = {
 export type Changes = {
   /** In the order of their paths. */
   changed: Change[];
-  /** Directories that were not there before. */
+  /** Directories that were not there before, and those that are gone. */
   newDirs: string[];
+  lostDirs: string[];
+  /** The same for what git keeps for itself. */
+  newGit: Map<string, GitPath>;
+  lostGit: Map<string, GitPath>;
   /** What only somebody does who wants to reach more than was allowed. */
   offences: string[];
 };
@@ -22,15 +26,22 @@ export type Changes = {
 export function findChanges(before: Tree, after: Tree, allowed: readonly string[]): Changes {
   const paths = [...new Set([...before.files.keys(), ...after.files.keys()])].sort();
   const changed = paths.flatMap((path) => changeOf(path, before.files.get(path), after.files.get(path)));
-  const newGit = [...after.gitPaths.keys()].filter((path) => !before.gitPaths.has(path));
+  const newGit = missingIn(before.gitPaths, after.gitPaths);
   return {
     changed,
-    newDirs: [...[...after.dirs].filter((path) => !before.dirs.has(path)), ...newGit],
+    newDirs: [...after.dirs.difference(before.dirs)],
+    lostDirs: [...before.dirs.difference(after.dirs)],
+    newGit,
+    lostGit: missingIn(after.gitPaths, before.gitPaths),
     offences: [
-      ...newGit.map((path) => `${shown(path)} was made, and belongs to git`),
+      ...[...newGit.keys()].map((path) => `${shown(path)} was made, and belongs to git`),
       ...changed.flatMap((change) => offencesOf(change, allowed)),
     ],
   };
+}
+
+function missingIn<T>(without: ReadonlyMap<string, T>, paths: ReadonlyMap<string, T>): Map<string, T> {
+  return new Map([...paths].filter(([path]) => !without.has(path)));
 }
 
 function changeOf(path: string, before: TreeFile | undefined, after: TreeFile | undefined): Change[] {
@@ -61,7 +72,14 @@ function offencesOf({ path, before, after }: Change, allowed: readonly string[])
   if (after.kind === "file" && (after.mode & 0o6000 & ~(before?.mode ?? 0)) !== 0)
     found.push(`${shown(path)} has a set-id bit`);
   if (after.otherNames > (before?.otherNames ?? 0)) found.push(`${shown(path)} has a second name elsewhere`);
+  else if (hasChangedElsewhere(before, after))
+    found.push(`${shown(path)} has a second name elsewhere, and was changed there too`);
   return found;
+}
+
+/** Whether a file was written that has other names where nothing may change. One that was replaced is another file. */
+export function hasChangedElsewhere(before: TreeFile | undefined, after: TreeFile): boolean {
+  return after.otherNames > 0 && before?.inode === after.inode;
 }
 
 /**

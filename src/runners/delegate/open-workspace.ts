@@ -6,7 +6,7 @@ import { cageIds } from "../../sandbox/launch-plan.ts";
 import type { JobMount } from "../../sandbox/sandbox.ts";
 import type { CheckedPaths, Owner } from "./check-paths.ts";
 import { copyTree } from "./copy-tree.ts";
-import { type Look, readTree } from "./read-tree.ts";
+import { type Look, readTree, type Tree } from "./read-tree.ts";
 import { showRepository } from "./show-repository.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -33,7 +33,7 @@ const everything = Number.MAX_SAFE_INTEGER;
 export async function openCopy(paths: CheckedPaths, place: Place): Promise<Workspace> {
   const { attemptDir, isCaged, isRoot, maxFileBytes } = place;
   const allowed = paths.allowed.map(({ path }) => path);
-  const look: Look = { roots: isCaged ? allowed : [""], hidden: paths.hidden };
+  const look = lookAt(paths, place);
   const dir = join(attemptDir, "copy");
   const beforeDir = join(attemptDir, "before");
   await mkdir(dir, { mode: 0o755 });
@@ -72,15 +72,26 @@ export async function openCopy(paths: CheckedPaths, place: Place): Promise<Works
   };
 }
 
-/** The agent works in the repository itself. */
+/**
+ * The agent works in the repository itself; on a copy, which is moved into it in the end, if a file there has a second name
+ * elsewhere, such as each file that pnpm installs: to write to the one is to change the other.
+ */
 export async function openInPlace(paths: CheckedPaths, place: Place): Promise<Workspace> {
+  const before = await readTree(paths.root, lookAt(paths, place));
+  if ([...before.files.values()].every(({ otherNames }) => otherNames === 0))
+    return openLive(paths, place, before);
+  return { ...(await openCopy(paths, place)), kind: "in-place", moveInto: paths.root };
+}
+
+/** The agent works in the repository itself, whatever is in it. */
+export async function openLive(paths: CheckedPaths, place: Place, seen?: Tree): Promise<Workspace> {
   const { attemptDir, isCaged, isRoot, maxFileBytes } = place;
+  const look = lookAt(paths, place);
+  const before = seen ?? (await readTree(paths.root, look));
   const allowed = paths.allowed.map(({ path }) => path);
-  const look: Look = { roots: isCaged ? allowed : [""], hidden: paths.hidden };
   const beforeDir = join(attemptDir, "before");
   await mkdir(beforeDir, { mode: 0o700 });
   await copyTree(paths.root, { ...look, to: beforeDir, fileBytesMax: maxFileBytes });
-  const before = await readTree(paths.root, look);
   const missing = paths.allowed.filter(({ found }) => found === null);
   for (const { path } of missing) await makeInRepository(paths, path, isRoot);
   const writable = paths.allowed.map(({ path, found }) => {
@@ -128,6 +139,11 @@ export async function openPrivate(
     allowed: [""],
     restDir: dir,
   };
+}
+
+/** What is compared: what may change, and without a cage everything. */
+function lookAt({ allowed, hidden }: CheckedPaths, { isCaged }: Pick<Place, "isCaged">): Look {
+  return { roots: isCaged ? allowed.map(({ path }) => path) : [""], hidden };
 }
 
 async function makeOwn(dir: string, path: string, giveTo: Owner | undefined): Promise<void> {

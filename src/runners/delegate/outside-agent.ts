@@ -17,7 +17,7 @@ import {
 import { type CheckedPaths, traversal } from "./check-paths.ts";
 import { collectWork } from "./collect-work.ts";
 import type { AgentEntry } from "./delegate-settings.ts";
-import { openInPlace } from "./open-workspace.ts";
+import { openLive } from "./open-workspace.ts";
 import { changedIn } from "./put-back.ts";
 import type { Delegation } from "./run-agent.ts";
 import { taskText, taskTitle } from "./task-file.ts";
@@ -51,7 +51,7 @@ export async function runOutsideAgent(
   const base = await openBase(paths.root);
   try {
     await refuseForeignTask(base, names.task);
-    const workspace = await openInPlace({ ...paths, hidden }, { ...place, maxFileBytes });
+    const workspace = await openLive({ ...paths, hidden }, { ...place, maxFileBytes });
     for (const name of ["stdout.log", "stderr.log"]) await writeFile(join(context.attemptDir, name), "");
     const isolation = plainIsolation();
     await context.onStarted(isolation);

@@ -17,14 +17,18 @@ export type TreeFile = {
   target?: string;
   /** When it was last changed in any way; nobody can set this time. */
   ctimeMs: number;
+  /** Which file it is, whatever it is called. */
+  inode: string;
   /** How many names outside of what was looked at lead to the same file. */
   otherNames: number;
 };
 
+/** What git keeps for itself: `.git` as a directory, or as a file in a submodule. Its content is not looked at. */
+export type GitPath = Pick<TreeFile, "ctimeMs" | "inode"> & { isFile: boolean };
+
 export type Tree = {
   files: Map<string, TreeFile>;
-  /** What git keeps for itself: `.git` as a directory, or as a file in a submodule. Its content is not looked at. */
-  gitPaths: Map<string, { isFile: boolean }>;
+  gitPaths: Map<string, GitPath>;
   dirs: Set<string>;
   leftOut: Map<string, string>;
 };
@@ -69,8 +73,9 @@ export async function walkRoots(
 
 async function readEntry(found: WalkedEntry, { tree, inodes }: Reading): Promise<"skip" | undefined> {
   const { path, entry, status } = found;
+  const identity = { inode: String(status.ino), ctimeMs: Number(status.ctimeMs) };
   if (isGitPath(path)) {
-    tree.gitPaths.set(path, { isFile: !status.isDirectory() });
+    tree.gitPaths.set(path, { isFile: !status.isDirectory(), ...identity });
     return "skip";
   }
   if (status.isDirectory()) return void tree.dirs.add(path);
@@ -79,8 +84,8 @@ async function readEntry(found: WalkedEntry, { tree, inodes }: Reading): Promise
   const kind = status.isFile() ? "file" : "link";
   const content = kind === "file" ? await hashFile(entry) : await hashLink(found);
   if (content === null) return void tree.leftOut.set(path, "may not be read");
-  const ctimeMs = Number(status.ctimeMs);
-  tree.files.set(path, { kind, mode: Number(status.mode) & 0o7777, ctimeMs, otherNames: 0, ...content });
+  const mode = Number(status.mode) & 0o7777;
+  tree.files.set(path, { kind, mode, ...identity, otherNames: 0, ...content });
   if (kind === "link") return;
   const inode = inodes.get(status.ino) ?? { links: Number(status.nlink), paths: [] };
   inode.paths.push(path);

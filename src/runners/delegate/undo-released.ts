@@ -1,7 +1,7 @@
 import type { RunnerDeps, RunOutcome } from "../runner.ts";
 import { listOf } from "./find-changes.ts";
 import { undoWork } from "./put-back.ts";
-import type { Workspace } from "./workspace.ts";
+import { isLive, type Workspace } from "./workspace.ts";
 
 type Released = Extract<RunOutcome, { kind: "released" }>;
 
@@ -14,7 +14,7 @@ export async function undoReleased(
   workspace: Workspace,
   outcome: Released,
 ): Promise<Released> {
-  if (workspace.kind !== "in-place") return outcome;
+  if (!isLive(workspace)) return outcome;
   const { dir } = workspace;
   try {
     const left = await undoWork(workspace);

@@ -15,6 +15,8 @@ export type Workspace = {
   /** On the host: a copy of them as they were, below another; files over the size limit are missing. */
   beforeDir: string;
   before: Tree;
+  /** The repository into which the changes are moved when the job ends, if they are made in a copy and belong there. */
+  moveInto?: string | undefined;
   /** What is compared. Without a cage it is more than what may change. */
   look: Look;
   /** What may change. */
@@ -22,3 +24,8 @@ export type Workspace = {
   /** On the host: what is not below `dir` is there, for files that are expected but were not changed. */
   restDir: string;
 };
+
+/** Whether the agent changes the repository while it works. */
+export function isLive({ kind, moveInto }: Workspace): boolean {
+  return kind === "in-place" && moveInto === undefined;
+}
