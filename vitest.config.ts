@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { fastOnPostgres, heavyOnPostgres, onPostgres } from "./test/on-postgres/files.ts";
+import { LongestFirst } from "./test/run/longest-first.ts";
 import { noPostgres } from "./test/support/postgres-cluster.ts";
 
 // Tests start threads and programs that load our sources by themselves; with this cache, types are stripped once and
@@ -60,6 +61,7 @@ const withPostgres = {
  */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       project("fast", 0, {
         include: ["src/**/*.test.ts", ...quick],
@@ -69,14 +71,15 @@ export default defineConfig({
       project("whole", 1, {
         include: [slow, "test/**/*.test.ts"],
         exclude: [...quick, ...heavy, kernel, long],
+        globalSetup: ["test/run/run-folder.ts"],
         ...inThreeProcesses,
       }),
       project("heavy", 2, { ...inPairs, include: heavy, exclude: [] }),
       ...(noPostgres === undefined
         ? [
-            project("postgres fast", 3, { ...withPostgres, include: fastOnPostgres, ...inTwoProcesses }),
-            project("postgres", 4, { ...withPostgres, include: onPostgres, ...inThreeProcesses }),
-            project("postgres heavy", 5, { ...withPostgres, ...inPairs, include: heavyOnPostgres }),
+            project("postgres fast", 0, { ...withPostgres, include: fastOnPostgres, ...inTwoProcesses }),
+            project("postgres", 1, { ...withPostgres, include: onPostgres, ...inThreeProcesses }),
+            project("postgres heavy", 2, { ...withPostgres, ...inPairs, include: heavyOnPostgres }),
           ]
         : []),
     ],

@@ -8,6 +8,7 @@ export default defineConfig({
     environment: "node",
     pool: "forks",
     fileParallelism: false,
+    globalSetup: ["test/run/run-folder.ts"],
     testTimeout: 7_200_000,
     hookTimeout: 240_000,
   },

@@ -9,7 +9,7 @@ const names = benchNames();
 
 if (name !== undefined && names.includes(name)) {
   setup();
-  process.exitCode = runPinned([join("bench", `${name}.ts`), ...args]);
+  process.exitCode = await runPinned([join("bench", `${name}.ts`), ...args]);
 } else {
   if (name !== undefined) console.error(`writ: no benchmark is called ${JSON.stringify(name)}`);
   console.error(`usage: npm run bench -- NAME [ARGS...]\nbenchmarks: ${names.join(", ") || "(none yet)"}`);

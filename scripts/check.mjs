@@ -3,4 +3,9 @@ import { setup } from "./setup.mjs";
 
 // For use before each commit: everything that takes less than a minute.
 setup();
-conclude([lint(), typecheck(), typecheckDashboard(), runTests(["--project", "fast"])]);
+conclude([
+  await lint(),
+  await typecheck(),
+  await typecheckDashboard(),
+  await runTests(["--project", "fast"]),
+]);

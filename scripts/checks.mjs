@@ -7,7 +7,7 @@ const reportFile = join(stateDir, "vitest.json");
 /** Chance breaks no more files in one run: if there are more, trying again would only take time. */
 const triedAgainMax = 5;
 
-/** Each check returns how many things passed, failed and were skipped in it. */
+/** Each check resolves to how many things passed, failed and were skipped in it. */
 export function lint() {
   return wholeStep("format and lint", ["node_modules/@biomejs/biome/bin/biome", "check", "."]);
 }
@@ -35,15 +35,15 @@ export function guard() {
  * Runs all tests. Files in which something failed run once more, alone: a test that passes then does not fail the run, and
  * is named at its end, because it is unsteady or has found a defect that shows only beside others.
  */
-export function runAllTests() {
-  const first = runTests([]);
+export async function runAllTests() {
+  const first = await runTests([]);
   const report = readReport();
   const failures = failuresIn(report);
   const files = [...new Set(failures.map(({ file }) => file))];
   if (files.length === 0 || files.length > triedAgainMax) return first;
 
   const again = `once more and alone: ${files.join(", ")}`;
-  const second = runTests(["--no-file-parallelism", ...files], again);
+  const second = await runTests(["--no-file-parallelism", ...files], again);
   const before = countReport({ testResults: report.testResults.filter(({ name }) => files.includes(name)) });
   const stillFailing = new Set(failuresIn(readReport()).map(({ title }) => title));
   return {
@@ -55,11 +55,16 @@ export function runAllTests() {
 }
 
 /** Runs vitest; the counts come from its JSON report, not from its terminal output. */
-export function runTests(args, name = "tests") {
+export async function runTests(args, name = "tests") {
   announce(name);
   rmSync(reportFile, { force: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`];
-  const status = runPinned(["node_modules/vitest/vitest.mjs", "run", ...reporters, ...args]);
+  const reporters = [
+    "--reporter=default",
+    "--reporter=./test/run/progress-reporter.ts",
+    "--reporter=json",
+    `--outputFile.json=${reportFile}`,
+  ];
+  const status = await runPinned(["node_modules/vitest/vitest.mjs", "run", ...reporters, ...args]);
   const counts = countReport(readReport());
 
   // An error outside any test, a crash, or no test at all must not look like success.
@@ -108,9 +113,9 @@ export function conclude(results) {
 }
 
 /** A step that succeeds adds nothing to the passed tests; one that fails counts as one failure. */
-function wholeStep(name, args) {
+async function wholeStep(name, args) {
   announce(name);
-  const status = runPinned(args);
+  const status = await runPinned(args);
   if (status !== 0) console.error(`${name}: failed with status ${status}`);
   return { ...none(), failed: status === 0 ? 0 : 1 };
 }

@@ -5,4 +5,4 @@ import { setup } from "./setup.mjs";
 
 // `npm run pack [-- FOLDER]` makes the tarball that npm installs, and prints its path.
 setup();
-process.exit(runPinned([join(root, "scripts/pack/make-package.mjs"), ...process.argv.slice(2)]));
+process.exit(await runPinned([join(root, "scripts/pack/make-package.mjs"), ...process.argv.slice(2)]));

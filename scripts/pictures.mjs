@@ -3,4 +3,4 @@ import { setup } from "./setup.mjs";
 
 // Takes pictures of every page of the dashboard: `npm run pictures -- FOLDER [PART OF A NAME]`.
 setup();
-process.exitCode = runPinned(["test/dashboard/take-pictures.ts", ...process.argv.slice(2)]);
+process.exitCode = await runPinned(["test/dashboard/take-pictures.ts", ...process.argv.slice(2)]);

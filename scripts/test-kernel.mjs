@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { conclude } from "./checks.mjs";
-import { kernelTests, say } from "./kernel-tests.mjs";
+import { kernelTests } from "./kernel-tests.mjs";
 import { notCapableStatus } from "./kernel-vm/not-capable.mjs";
 import { setup } from "./setup.mjs";
 
@@ -13,7 +13,9 @@ import { setup } from "./setup.mjs";
 const args = process.argv.slice(2);
 const unknown = args.find((arg) => arg.startsWith("-") && arg !== "--vm" && !arg.startsWith("--test-"));
 if (unknown !== undefined) {
-  say(`unknown option ${unknown}; use --vm, a --test-… option of node --test, or parts of file names`);
+  console.error(
+    `── kernel: unknown option ${unknown}; use --vm, a --test-… option of node --test, or parts of file names`,
+  );
   process.exit(1);
 }
 

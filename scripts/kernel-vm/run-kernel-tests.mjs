@@ -28,7 +28,14 @@ const report = "test/kernel/report-capabilities.ts";
  * Runs the tests of test/kernel/guest on a kernel with all of cgroup v2: this host's own when it has that, else
  * a machine's. Returns `{ passed, failed, skipped }`, with `notCapable` (why) when neither can be had here.
  */
-export async function runKernelTests({ filters = [], nodeOptions = [], forceVm = false, timeLimitMs, say }) {
+export async function runKernelTests({
+  filters = [],
+  nodeOptions = [],
+  forceVm = false,
+  timeLimitMs,
+  say,
+  show,
+}) {
   const files = findTestFiles(filters);
   if (files.length === 0) {
     say(`no file of test/kernel/guest matches ${filters.join(" ")}`);
@@ -40,11 +47,11 @@ export async function runKernelTests({ filters = [], nodeOptions = [], forceVm =
   try {
     buildProbes(say);
     const obstacle = forceVm ? "the machine was asked for" : whyNotHere();
-    if (obstacle === undefined) return runHere({ files, nodeOptions, workDir, say });
+    if (obstacle === undefined) return await runHere({ files, nodeOptions, workDir, say });
     say(`not on this host's kernel: ${obstacle}`);
-    return await runInMachine({ files, nodeOptions, workDir, timeLimitMs, say });
+    return await runInMachine({ files, nodeOptions, workDir, timeLimitMs, say, show });
   } catch (error) {
-    if (error instanceof NotCapable) return giveUp(files, error.message);
+    if (error instanceof NotCapable) return await giveUp(files, error.message);
     console.error(error);
     return { passed: 0, failed: 1, skipped: 0 };
   } finally {
@@ -54,21 +61,21 @@ export async function runKernelTests({ filters = [], nodeOptions = [], forceVm =
 }
 
 /** Shows what this host does have, so that the reader sees what is left unproved. */
-function giveUp(files, notCapable) {
-  runPinned([report]);
+async function giveUp(files, notCapable) {
+  await runPinned([report]);
   return { passed: 0, failed: 0, skipped: files.length, notCapable };
 }
 
-function runHere({ files, nodeOptions, workDir, say }) {
+async function runHere({ files, nodeOptions, workDir, say }) {
   say("on this host's kernel");
   const results = join(workDir, "results");
-  runPinned([report]);
-  const status = runPinned(nodeTestArgs(files, nodeOptions, results));
+  await runPinned([report]);
+  const status = await runPinned(nodeTestArgs(files, nodeOptions, results));
   const tap = existsSync(results) ? readFileSync(results, "utf8") : "";
   return judge({ files, nodeOptions, status, tap }, say);
 }
 
-async function runInMachine({ files, nodeOptions, workDir, timeLimitMs, say }) {
+async function runInMachine({ files, nodeOptions, workDir, timeLimitMs, say, show }) {
   const tools = ensureHostTools(say);
   const kernel = ensureKernel(say);
   const images = ensureBaseImages(tools, say);
@@ -82,7 +89,7 @@ async function runInMachine({ files, nodeOptions, workDir, timeLimitMs, say }) {
     disks: { ...images, project },
     workDir,
     timeLimitMs,
-    onOutput: (data) => process.stdout.write(data),
+    onOutput: (data) => show(String(data)),
     onBoot: (takenMs) => say(`booted in ${seconds(takenMs)}`),
   };
 

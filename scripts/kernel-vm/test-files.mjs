@@ -23,7 +23,7 @@ export function nodeTestArgs(files, options, resultsFile) {
   return [
     "--test",
     "--test-concurrency=1",
-    "--test-timeout=180000",
+    "--test-timeout=600000",
     // What a test that failed has left running must not keep the machine waiting.
     "--test-force-exit",
     "--test-reporter=spec",

@@ -1,16 +1,10 @@
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { migrationNames } from "../../src/store/sqlite/migrate.ts";
-import { planMigration } from "../../src/store/sqlite/plan-migration.ts";
-import { describeOldHome } from "./describe-old-home.ts";
-import { openOldHome, schemasOfHomes } from "./old-home.ts";
-import { testOldBackup } from "./test-old-backup.ts";
+import { describeOldHomes } from "./describe-old-homes.ts";
+import { schemasOfHomes } from "./old-home.ts";
 
 /** Schemas that no commit had as its newest, with the reason: there is no program that could make their home. */
 const neverAlone: Record<number, string> = { 2: "came with 3, in commit de2c836" };
-
-/** Of version 0.1.0: homes that were made since then have a backup beside them. */
-const firstWithBackup = 25;
 
 const newest = migrationNames().length;
 
@@ -23,15 +17,5 @@ test("there is a home of every schema before the newest", () => {
   ).toEqual([]);
 });
 
-describe.each(schemasOfHomes())("a home of schema %i", (schema) => {
-  describeOldHome(async () => {
-    const old = openOldHome(schema);
-    const { schema: found, steps } = planMigration(join(old.home, "writ.sqlite"));
-    expect([found, steps.length]).toEqual([schema, newest - schema]);
-    return { old, env: {} };
-  });
-});
-
-describe.each(schemasOfHomes().filter((schema) => schema >= firstWithBackup))("of schema %i", (schema) => {
-  testOldBackup(async () => ({ old: openOldHome(schema), env: {} }));
-});
+/** The oldest home, and those of version 0.1.0 and newer; `npm run test:long -- old-homes` opens all of them. */
+describeOldHomes(schemasOfHomes().filter((schema, index) => index === 0 || schema >= 25));

@@ -5,7 +5,7 @@ import { tools } from "../kinds/containers.ts";
 import { rootFileSystem } from "../kinds/root-file-system.ts";
 import { packInto } from "../package/installed-package.ts";
 import { checkout, hasTool } from "../support/make-debian.ts";
-import { findPostgres, noPostgres } from "../support/postgres-cluster.ts";
+import { findPostgres } from "../support/postgres-cluster.ts";
 import type { ContainerStore, Ended } from "./container-store.ts";
 
 export const targets = ["hub", "worker", "agent"] as const;
@@ -20,7 +20,11 @@ export function buildObstacle(): string | null {
 }
 
 /** Packs the checkout, and builds every target of the Dockerfile upon a Debian with our Node, without a network. */
-export async function buildImages(store: ContainerStore, dir: string): Promise<void> {
+export async function buildImages(
+  store: ContainerStore,
+  dir: string,
+  { withPostgres }: { withPostgres: boolean },
+): Promise<void> {
   const context = join(dir, "context");
   mkdirSync(join(context, "deploy"), { recursive: true });
   cpSync(join(checkout, "deploy/docker"), join(context, "deploy/docker"), { recursive: true });
@@ -35,7 +39,7 @@ export async function buildImages(store: ContainerStore, dir: string): Promise<v
     if (code !== 0) throw new Error(`building ${target}: ${stderr}`);
   }
   await makeBroker(store, dir);
-  if (noPostgres === undefined) await makePostgres(store, dir);
+  if (withPostgres) await makePostgres(store, dir);
 }
 
 /** With another `context`, other tarballs go into the same Dockerfile. */

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -9,7 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
+import { onceForRun } from "../run/once-for-run.ts";
 import { removeHome } from "../support/remove-home.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -36,9 +38,18 @@ export function installPackage(): InstalledPackage {
   return { app, folder: join(app, "node_modules/writ"), tarball, remove: () => removeHome(dir) };
 }
 
+/** Puts the tarball of the checkout into a folder. It is made once for all tests of a run, by the first that needs it. */
 export function packInto(outDir: string): string {
+  const tarball = onceForRun("package", makeTarball);
+  mkdirSync(outDir, { recursive: true });
+  const copy = join(outDir, basename(tarball));
+  copyFileSync(tarball, copy);
+  return copy;
+}
+
+function makeTarball(dir: string): string {
   const script = join(root, "scripts/pack/make-package.mjs");
-  return execFileSync(process.execPath, [script, outDir], { cwd: root, encoding: "utf8" }).trim();
+  return basename(execFileSync(process.execPath, [script, dir], { cwd: root, encoding: "utf8" }).trim());
 }
 
 export function npmInstall(app: string, args: string[]): void {

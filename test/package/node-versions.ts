@@ -13,19 +13,18 @@ const run = promisify(execFile);
 
 /** Node as npm has it: a package for each platform whose only content is the program. */
 const nodePackage = `node-${process.platform}-${process.arch}`;
-const majors = [20, 22, 24];
 const tooOld = 18;
 
 type Stage = { installed: InstalledPackage; hub: TestHub; worker: TestWorker };
 
-/** The client, `writ/jobs` and `jobctl` on every Node that they promise to run on; Node 26 is that of all other tests. */
-export function describeNodeVersions(theStage: () => Stage): void {
+/** The client, `writ/jobs` and `jobctl` on other versions of Node than 26, which all other tests run on. */
+export function describeNodeVersions(theStage: () => Stage, majors: readonly number[]): void {
   describe("on older versions of Node", () => {
     const dir = mkdtempSync(join(tmpdir(), "writ-nodes-"));
     let obstacle: string | null = null;
 
     beforeAll(() => {
-      obstacle = installNodes(dir);
+      obstacle = installNodes(dir, [tooOld, ...majors]);
     });
     afterAll(() => removeHome(dir));
 
@@ -73,9 +72,9 @@ export function describeNodeVersions(theStage: () => Stage): void {
 }
 
 /** Installs them side by side, or returns why that is not possible here. */
-function installNodes(dir: string): string | null {
+function installNodes(dir: string, majors: readonly number[]): string | null {
   writeFileSync(join(dir, "package.json"), "{}\n");
-  const wanted = [tooOld, ...majors].map((major) => `node-${major}@npm:${nodePackage}@${major}`);
+  const wanted = majors.map((major) => `node-${major}@npm:${nodePackage}@${major}`);
   try {
     npmInstall(dir, ["--ignore-scripts", "--force", ...wanted]);
     return null;

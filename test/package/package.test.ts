@@ -227,7 +227,8 @@ test(`the launcher for ARM64 starts${emulator === undefined ? " (not capable: no
   ]);
 });
 
-describeNodeVersions(() => ({ installed, hub, worker }));
+// The oldest that is promised; `npm run test:long -- node-versions` has the others.
+describeNodeVersions(() => ({ installed, hub, worker }), [20]);
 
 describe("with the Node that it fetches", () => {
   beforeAll(() => addHubNode(installed));

@@ -1,0 +1,3 @@
+import { describeHubKills } from "../faults/describe-hub-kills.ts";
+
+describeHubKills(100);

@@ -1,0 +1,3 @@
+import { describeImages } from "../deploy/describe-images.ts";
+
+describeImages({ isWhole: true });
