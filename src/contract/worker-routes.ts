@@ -153,7 +153,7 @@ export const workerRoutes = {
     mayRepeat: true,
     path: "/jobs/:id/token",
     who,
-    summary: "Issue a new job token, valid until the lease expires",
+    summary: "Issue a new job token, valid for as long as the attempt may run",
     params: jobParams,
     body: reports.jobTokenRequest,
     answers: {

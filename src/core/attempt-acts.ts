@@ -51,17 +51,24 @@ export function deadlineMs({ timeoutSec }: JobRecord): number {
   return timeoutSec * 1000 + timeoutGraceMs;
 }
 
-/** The first start begins the attempt's time; a later one only renews the lease. */
-export function start(job: JobRecord, change: { isolation: string | null }, rules: ChangeRules): Outcome {
-  if (job.status === "running") return moved(renewed(job, rules));
+/**
+ * The first start begins the attempt's time; a later one only renews the lease. One that the job itself reports does not
+ * renew it: a container must not keep a job alive whose worker is gone.
+ */
+export function start(
+  job: JobRecord,
+  { isolation, keepsLease = false }: { isolation: string | null; keepsLease?: boolean },
+  rules: ChangeRules,
+): Outcome {
+  if (job.status === "running") return keepsLease ? { kind: "duplicate" } : moved(renewed(job, rules));
   const patch: Partial<JobRecord> = {
-    ...renewed(job, rules),
+    ...(keepsLease ? {} : renewed(job, rules)),
     status: "running",
     startedAt: rules.nowMs,
     // Only a job that was never started expires in the queue; a retry must not.
     queueTtlSec: null,
     deadlineAt: deadline(job, rules),
-    isolation: change.isolation,
+    isolation,
   };
   return moved(patch, [{ event: "JOB_STARTED", details: {} }]);
 }

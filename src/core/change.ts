@@ -28,7 +28,8 @@ export type Change =
   | { act: "claim"; workerId: string; tokenHash: string; keyId?: string | null }
   | { act: "refuse" }
   | { act: "due" }
-  | { act: "start"; fence: Fence; isolation: string | null }
+  /** `keepsLease`: the job itself reports it, which renews no lease. */
+  | { act: "start"; fence: Fence; isolation: string | null; keepsLease?: true }
   /** `usage` is what the attempt has used so far, as JSON. */
   | { act: "renew"; fence: Fence; usage?: string | undefined }
   | { act: "progress"; fence: Fence; progress: string }

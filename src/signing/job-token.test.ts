@@ -5,7 +5,14 @@ import type { JsonObject } from "../core/json-value.ts";
 import { storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
 import { canonicalize } from "./canonical.ts";
 import { generateSigningKey, loadVerifyingKey, type SigningKey, signText, verifyText } from "./ed25519.ts";
-import { type JobToken, jobTokenCharsMax, makeJobToken, verifyJobToken } from "./job-token.ts";
+import {
+  isWritToken,
+  type JobToken,
+  jobTokenCharsMax,
+  jobTokenLifeMs,
+  makeJobToken,
+  verifyJobToken,
+} from "./job-token.ts";
 
 const nowTs = 1_763_200_000;
 const nowMs = nowTs * 1000;
@@ -271,4 +278,20 @@ test("the longest policy that a submission may have, of the longest names, makes
     policy,
   };
   expect(verifyJobToken(keys, makeJobToken(hub, longest), nowMs)).toEqual(longest);
+});
+
+describe("O-14: whoever holds a token, and has no key to verify it,", () => {
+  const token = makeJobToken(hub, said);
+
+  test("sees whether a hub of Writ made it", () => {
+    expect(isWritToken(token)).toBe(true);
+    const other = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString("base64url");
+    for (const text of ["secret", "", "a.b.c", `${other}.e30.x`, token.split(".")[0]!, `${token}.x`])
+      expect(isWritToken(text), text).toBe(false);
+  });
+
+  test("sees how long it lives", () => {
+    expect(jobTokenLifeMs(token)).toBe(60_000);
+    for (const text of ["secret", "", "a.b.c", "e30.e30.x"]) expect(jobTokenLifeMs(text), text).toBeNull();
+  });
 });

@@ -69,6 +69,24 @@ export function verifyJobToken(keys: JobTokenKeys, text: string, nowMs: number):
   return token;
 }
 
+/** Whether a token was made by a hub of Writ. Its holder cannot verify it, but can see what it is. */
+export function isWritToken(text: string): boolean {
+  const [header = "", payload, signature, ...more] = text.split(".");
+  const isWhole = payload !== undefined && signature !== undefined && more.length === 0;
+  return isWhole && tokenHeader.test(Buffer.from(header, "base64url").toString("latin1"));
+}
+
+/** How long a token is valid from its beginning, for its holder; null for one that does not say so. */
+export function jobTokenLifeMs(text: string): number | null {
+  try {
+    const { issuedAtTs, expiresAtTs } = readPayload(decode(text.split(".")[1] ?? "").toString("utf8"));
+    return (expiresAtTs - issuedAtTs) * 1000;
+  } catch (error) {
+    if (error instanceof WritError) return null;
+    throw error;
+  }
+}
+
 function payloadText(token: JobToken): string {
   return canonicalize({
     iss: party,

@@ -6,6 +6,8 @@ import { runnersOf } from "../runners/create-runners.ts";
 import type { JobTokenSource, RunContext, Runner } from "../runners/runner.ts";
 import { type HandClock, handClock } from "../runtime/hand-clock.testing.ts";
 import { openLogger, silentLogger } from "../runtime/logger.ts";
+import { generateSigningKey } from "../signing/ed25519.ts";
+import { makeJobToken } from "../signing/job-token.ts";
 import type { HeldJob } from "./held-jobs.ts";
 import { HubPresence } from "./hub-presence.ts";
 import { jobTokenSource } from "./job-token-source.ts";
@@ -64,6 +66,26 @@ test("the token of the claim is used for a third of the lease, then the hub is a
   expect(await source.get()).toBe("claimed");
   await clock.pass(1);
   expect(await Promise.all([source.get(), source.get()])).toEqual(["fresh 1", "fresh 1"]);
+  expect(await source.get()).toBe("fresh 1");
+  expect(asked).toHaveLength(1);
+});
+
+test("O-14: a token that says how long it is valid is used for a third of that", async () => {
+  const clock = handClock();
+  const payload = {
+    jobId: "01890a5d-ac96-774b-bcce-b302099a8057",
+    attempt: 1,
+    tenantId: "acme",
+    workerId: "w1",
+    policy: [],
+    issuedAtTs: 1000,
+    expiresAtTs: 1000 + 900,
+  };
+  const jobToken = makeJobToken(generateSigningKey().signingKey, payload);
+  const { source, asked } = sourceOn(clock, { jobToken });
+  await clock.pass(299_999);
+  expect(await source.get()).toBe(jobToken);
+  await clock.pass(1);
   expect(await source.get()).toBe("fresh 1");
   expect(asked).toHaveLength(1);
 });

@@ -1,5 +1,6 @@
 import { hasCode } from "../core/errors.ts";
 import type { JobTokenSource } from "../runners/runner.ts";
+import { jobTokenLifeMs } from "../signing/job-token.ts";
 import { type HeldJob, loseJob } from "./held-jobs.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "./hub-presence.ts";
@@ -8,14 +9,13 @@ type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
 
 /**
  * The job token of one attempt: the one that came with the claim, and later those that the hub issues on request. A
- * token lasts as long as its lease did when it was made, and a heartbeat renews the lease within a third of its time,
- * so a token is used for a third of that and then has another third left. This is measured with this machine's own
- * clock, because the hub's may differ.
+ * token is used for a third of its life, so that it has some left wherever it is used. This is measured with this
+ * machine's own clock, because the hub's may differ. A hub of 0.1 makes tokens that last as long as the lease.
  */
 export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSource {
   const { clock } = deps;
   const { lease, gone } = held;
-  const useMs = ((lease.expires_at_ts - lease.issued_at_ts) * 1000) / 3;
+  const leaseMs = (lease.expires_at_ts - lease.issued_at_ts) * 1000;
   let current = { token: held.claim.jobToken, sinceMs: clock.monotonicMs() };
   let renewing: Promise<string> | undefined;
 
@@ -40,7 +40,9 @@ export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSourc
     renew,
     async get() {
       const { token, sinceMs } = current;
-      return token !== undefined && clock.monotonicMs() - sinceMs < useMs ? token : renew();
+      if (token === undefined) return renew();
+      const useMs = (jobTokenLifeMs(token) ?? leaseMs) / 3;
+      return clock.monotonicMs() - sinceMs < useMs ? token : renew();
     },
   };
 }

@@ -6,13 +6,13 @@ import type { StorageRight } from "../../src/core/storage-policy.ts";
 import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { lastSeq, readEvents, snapshot, tamperWith } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import {
   claimedJob,
   completedJob,
   freshName,
   type HeldJob,
+  jobReader,
   registerWorker,
   submitJob,
 } from "../support/jobs.ts";
@@ -20,6 +20,7 @@ import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
 const hub = memoryHubForAll(stillEnv);
 const tokens = tokensOf(hub);
+const view = jobReader(hub);
 
 const output_location = { folder_id: "results", prefix: "runs/1/" };
 const putThere: StorageRight[] = [{ folderId: "results", prefix: "runs/1", method: "PUT" }];
@@ -105,7 +106,6 @@ describe("a claim carries a job token", () => {
 
     const { id } = await submit({ output_location });
     const single = await claim();
-    const lease = JSON.parse(single.lease);
     expect(read(single.job_token!)).toEqual({
       jobId: id,
       attempt: 1,
@@ -113,7 +113,7 @@ describe("a claim carries a job token", () => {
       workerId,
       policy: putThere,
       issuedAtTs: expect.any(Number),
-      expiresAtTs: lease.expires_at_ts,
+      expiresAtTs: expect.any(Number),
     });
 
     const withFiles = (await submit({ output_location })).id;
@@ -148,23 +148,74 @@ describe("a claim carries a job token", () => {
   });
 });
 
-describe("a fresh job token", () => {
-  test("lives as long as the lease does, and longer when the lease was renewed", async () => {
-    const held = await claimedJob(hub, { output_location });
+// O-14: it used to expire with the first lease, so that a job of 80 seconds lost its result.
+describe("O-14: a job token lives as long as its attempt may run", () => {
+  test.each([
+    ["the timeout and a quarter of an hour", 80, 80 + 900],
+    ["a day without a timeout", 0, 86_400],
+    ["a day at most", 604_800, 86_400],
+  ])("%s", async (_, timeout_sec, lifeSec) => {
+    const held = await claimedJob(hub, { output_location, timeout_sec });
     const before = snapshot(hub.home);
-    const first = (await ask(held)).json<Fresh>();
-    expect(read(first.job_token).expiresAtTs * 1000).toBe(first.expires_at);
-    expect(() => read(first.job_token, first.expires_at)).toThrow(WritError);
+    const { job_token, expires_at } = (await ask(held)).json<Fresh>();
+    const { issuedAtTs, expiresAtTs } = read(job_token);
+    expect(expiresAtTs * 1000).toBe(expires_at);
+    // The beginning is rounded down, and the end up.
+    expect([lifeSec, lifeSec + 1]).toContain(expiresAtTs - issuedAtTs);
+    expect(read(job_token, expires_at - 1)).toMatchObject({ jobId: held.id });
+    expect(() => read(job_token, expires_at)).toThrow(WritError);
     expect(snapshot(hub.home), "a token renews nothing").toBe(before);
+  });
+});
 
-    const second = await eventually("the renewed lease ends in a later second", async () => {
-      await hub.must("POST", `/jobs/${held.id}/heartbeat`, { token: tokens.worker, body: held.fence });
-      const fresh = (await ask(held)).json<Fresh>();
-      return fresh.expires_at > first.expires_at && fresh;
+describe("O-14: each use of a job token asks the store", () => {
+  const use = async (held: HeldJob, job_token: string) =>
+    hub.call("POST", `/docker/jobs/${held.id}/start`, { token: job_token, body: {} });
+
+  test("whether its worker is blocked, which another hub may have done a moment ago", async () => {
+    const held = await claimedJob(hub, { output_location });
+    const { job_token } = (await ask(held)).json<Fresh>();
+    await hub.store.setWorker({
+      workerId: held.fence.worker_id,
+      set: { blocked: true },
+      origin: null,
+      nowMs: Date.now(),
     });
-    expect(read(second.job_token)).toMatchObject({ jobId: held.id, attempt: held.fence.attempt });
+    expect(await use(held, job_token)).toMatchObject({ status: 403, code: "WORKER_BLOCKED" });
   });
 
+  test("whether the hub is locked, before its lease has been taken back", async () => {
+    const held = await claimedJob(hub, { output_location });
+    const { job_token } = (await ask(held)).json<Fresh>();
+    await hub.store.lockDown({ reason: "a key leaked", userId: null, origin: null, nowMs: Date.now() });
+    try {
+      expect(await use(held, job_token)).toMatchObject({ status: 423, code: "LOCKDOWN" });
+    } finally {
+      await hub.must("DELETE", "/lockdown", { token: hub.admin });
+    }
+  });
+
+  test("and does not renew the lease: only the worker's heartbeats do", async () => {
+    const held = await claimedJob(hub, { output_location });
+    const { job_token } = (await ask(held)).json<Fresh>();
+    const lease = async () =>
+      (await hub.store.getJob({ jobId: held.id, tenantId: null }))!.job.leaseExpiresAt;
+    const before = await lease();
+    for (const status of ["assigned", "running"]) {
+      expect(await view(held.id)).toMatchObject({ status });
+      expect(await use(held, job_token)).toMatchObject({ status: 204 });
+    }
+    const file = { folderId: "results", objectKey: "runs/1/a.txt", method: "PUT" };
+    await hub.must("POST", `/docker/jobs/${held.id}/request-presigned-urls`, {
+      token: job_token,
+      body: [file],
+    });
+    expect(await lease()).toBe(before);
+    expect(await view(held.id)).toMatchObject({ status: "running", heartbeat_at: null });
+  });
+});
+
+describe("a fresh job token", () => {
   test("is for the hand of an administrator too, who may leave out what a worker must say", async () => {
     const { id, fence } = await claimedJob(hub, { output_location });
     const body = { worker_id: fence.worker_id };

@@ -11,6 +11,7 @@ import { loadHubSettings } from "../../src/hub/settings.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { startAll, stopAll } from "../../src/runtime/service.ts";
+import type { Store } from "../../src/store/store.ts";
 import { databaseEnv } from "./home-database.ts";
 import { type TestHub, testHub } from "./hub.ts";
 import { MemoryAgent } from "./memory-agent.ts";
@@ -18,6 +19,8 @@ import { MemoryAgent } from "./memory-agent.ts";
 export type MemoryHub = TestHub & {
   /** Hears of each call as Node gives it to the app. */
   onRequest(listener: (incoming: IncomingMessage, outgoing: ServerResponse) => void): void;
+  /** For what another hub on the same database does. */
+  store: Store;
 };
 
 /**
@@ -56,7 +59,7 @@ export async function startMemoryHub(
       await deps.store.close();
     },
   });
-  return { ...hub, onRequest: (listener) => void server.on("request", listener) };
+  return { ...hub, store: deps.store, onRequest: (listener) => void server.on("request", listener) };
 }
 
 /** A disk would take most of the time of these tests, and what they test is not whether it keeps anything. */

@@ -17,7 +17,7 @@ import { ContainerOutput } from "./container-output.ts";
 import { containerPayload } from "./container-payload.ts";
 import { type ContainerEntry, endAgent, stopInContainer } from "./stop-in-container.ts";
 
-/** A token is valid for at least a third of a lease; those that take the agent's place are sent in time. */
+/** A fresh token is sent to the agent soon after it was made, and long before the one that it has expires. */
 const tokenLookMs = 5_000;
 
 /**

@@ -11,7 +11,7 @@ export function refusalStatuses(route: Route): number[] {
   const isFile = isSigned && route.bodyKind === "stream";
   const hasBody = route.body !== undefined || route.bodyKind !== undefined;
   const isChange = route.method !== "GET";
-  const isForWorkers = Array.isArray(route.who) && route.who.includes("worker");
+  const isForWorkers = route.who === "job token" || route.who.includes("worker");
   const isBytes = (isSigned || route.path.includes("/output/")) && !isChange;
   const isRemovable = isBytes || route.path.includes("/artifacts/");
   return [

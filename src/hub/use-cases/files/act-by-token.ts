@@ -17,7 +17,7 @@ import { presignFiles } from "./presign-files.ts";
 /** A job reports by itself that it has started. */
 export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void> {
   const { fence } = await findTokenJob(deps, call);
-  const change = { act: "start" as const, isolation: null, fence };
+  const change = { act: "start" as const, isolation: null, fence, keepsLease: true as const };
   const changes = [{ jobId: call.jobId, change }];
   const [answer] = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
   await settled(deps, { ...call, change }, answer!);

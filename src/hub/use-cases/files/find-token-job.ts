@@ -6,6 +6,7 @@ import type { Identity } from "../../../core/identity.ts";
 import type { JobRecord } from "../../../core/job.ts";
 import { type StorageRight, storagePolicyOf } from "../../../core/storage-policy.ts";
 import type { JobToken } from "../../../signing/job-token.ts";
+import { lockdownError } from "../../../store/response-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { brokenSeal } from "../jobs/broken-seal.ts";
 import { findJob, unknownJob } from "../jobs/find-job.ts";
@@ -48,13 +49,20 @@ export async function findTokenJob(
   const change = { act: "renew" as const, fence };
   const held = decideChange(job, change, rules);
   if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job });
+  if (jobToken !== null) await refuseLockdown(deps);
   return { job, document, policy, fence };
 }
 
 /** What a blocked worker has started says nothing more either. */
-async function refuseBlocked(deps: HubDeps, workerId: string): Promise<void> {
-  const worker = await deps.workers.get(workerId);
+async function refuseBlocked({ store }: HubDeps, workerId: string): Promise<void> {
+  const worker = await store.getWorker({ workerId });
   if (worker?.blocked) throw new WritError("WORKER_BLOCKED", `worker ${workerId} of this job is blocked`);
+}
+
+/** A lockdown takes back all leases, one batch after the other; what is left of them is worth nothing meanwhile. */
+async function refuseLockdown({ store }: HubDeps): Promise<void> {
+  const lockdown = await store.getLockdown();
+  if (lockdown !== null) throw lockdownError(lockdown);
 }
 
 /** The attempt stands for the lease token: every claim has a new one. */

@@ -10,10 +10,7 @@ import { findHeldJob } from "./find-held-job.ts";
 
 type IssuedJobToken = { token: string; expiresAt: number };
 
-/**
- * A new job token for an attempt that holds its lease. It expires when the lease, as it is now, expires, and does not
- * renew it; only heartbeats do that.
- */
+/** A new job token for an attempt that holds its lease. It does not renew the lease; only heartbeats do that. */
 export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<IssuedJobToken> {
   const held = await findHeldJob(deps, call);
   // An edited policy must not be signed.
@@ -36,18 +33,27 @@ export function jobTokenFor(
   const policy = policyIn(document);
   if (policy === null) return null;
   metrics.signatures.inc();
-  // The same second as in the lease, so that the two never disagree.
-  const expiresAtTs = Math.ceil(job.leaseExpiresAt! / 1000);
+  const nowMs = clock.nowMs();
+  const expiresAtTs = Math.ceil((nowMs + lifeMs(job)) / 1000);
   const token = makeJobToken(keys.signing, {
     jobId: job.id,
     attempt: job.attempt,
     tenantId: job.tenantId,
     workerId: job.workerId!,
     policy,
-    issuedAtTs: Math.floor(clock.nowMs() / 1000),
+    issuedAtTs: Math.floor(nowMs / 1000),
     expiresAtTs,
   });
   return { token, expiresAt: expiresAtTs * 1000 };
+}
+
+const lifeMsMax = 24 * 3_600_000;
+/** For a container that takes a while to start, and for a report that waits until the hub is back. */
+const graceMs = 15 * 60_000;
+
+/** As long as the attempt may run. The lease is asked for at each use, so that it need not be short. */
+function lifeMs({ timeoutSec }: JobBrief): number {
+  return timeoutSec === 0 ? lifeMsMax : Math.min(timeoutSec * 1000 + graceMs, lifeMsMax);
 }
 
 const storageFields = ['"output_location":', '"inputs":', '"stdin_from":'];
