@@ -17,7 +17,7 @@ export type AgentLog = {
 };
 
 /** The agent's own two logs, one line for each event. */
-export function openAgentLog(settings: AgentSettings, clock: Clock): AgentLog {
+export function openAgentLog(settings: Pick<AgentSettings, "logDir" | "rotation">, clock: Clock): AgentLog {
   const errorFile = join(settings.logDir, "agent.err.log");
   const onRotationFailed = (file: string, reason: string): void => {
     const message = `${basename(file)} cannot be rotated (${reason}); it grows until it can`;

@@ -1,10 +1,12 @@
 import { join } from "node:path";
-import { integer, loadSettings, text } from "../runtime/settings.ts";
+import { boolean, integer, loadSettings, text } from "../runtime/settings.ts";
 
 export type AgentSettings = {
   stateDir: string;
   logDir: string;
   rotation: LogRotation;
+  /** Whether a job token may travel unencrypted to another machine. */
+  allowInsecure: boolean;
 };
 
 export type LogRotation = {
@@ -32,6 +34,7 @@ const declarations = {
     parse: integer({ min: 1, max: 10_080 }),
     default: 10,
   },
+  allowInsecure: { name: "WRIT_ALLOW_INSECURE", parse: boolean(), default: false },
 } as const;
 
 export function loadAgentSettings(env: Readonly<Record<string, string | undefined>>): AgentSettings {
@@ -39,6 +42,7 @@ export function loadAgentSettings(env: Readonly<Record<string, string | undefine
   return {
     stateDir: values.stateDir,
     logDir: values.logDir,
+    allowInsecure: values.allowInsecure,
     rotation: {
       sizeBytesMax: values.rotationMaxSizeMb * 1024 * 1024,
       filesMax: values.rotationMaxFiles,

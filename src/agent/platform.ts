@@ -1,38 +1,47 @@
-import { JsonText, type RouteInput } from "../contract/build-request.ts";
-import { callRoute } from "../contract/call-route.ts";
+import { buildRequest, JsonText, type RouteInput, type RouteRequest } from "../contract/build-request.ts";
 import { fileRoutes } from "../contract/file-routes.ts";
-import type { RouteAnswer } from "../contract/read-answer.ts";
+import { type Received, refusalOf } from "../contract/read-answer.ts";
 import type { Route } from "../contract/route.ts";
+import { putUrls } from "../contract/storage-shapes.ts";
 import { isRetryable, WritError } from "../core/errors.ts";
+import { tryParseJson } from "../core/json-value.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { createHttpClient } from "../runtime/http-client.ts";
+import { createHttpClient, type HttpClient } from "../runtime/http-client.ts";
 import { parseHubAddress } from "../runtime/hub-address.ts";
+import { isWritToken } from "../signing/job-token.ts";
 import type { PresignedUrl, TransferDeps } from "../transfer/transfer-deps.ts";
 import { TransferFailure } from "../transfer/transfer-failure.ts";
 import type { ReadPayload } from "./read-payload.ts";
 import type { FinishedJob } from "./run-job.ts";
 
 const callMs = 30_000;
-/** While a hub is away, as long as a worker keeps its jobs; for a job that was stopped, only a few times. */
+/** While a platform is away, as long as a worker keeps its jobs; for a job that was stopped, only a few times. */
 const awayMs = 600_000;
 const triesMax = 5;
 const pauses = { firstMs: 200, maxMs: 5_000 };
 
-/** The hub that gave out a job, as far as the job's own token reaches: it is told of the start and the end, and takes files. */
+type PlatformOptions = {
+  /** Gives a token that came after the payload. */
+  newest: () => string | undefined;
+  stop: AbortSignal;
+  allowInsecure: boolean;
+};
+
+/**
+ * Whoever gave out a job, as far as the job's own token reaches: it is told of the start and the end, and takes files. It
+ * is a hub of Writ or anybody else's program with the same three routes. Such a program need not know more than their
+ * fields, so what only a hub uses is sent to a hub alone.
+ */
 export class Platform {
   readonly #clock: Clock;
   readonly #payload: ReadPayload;
   readonly #url: URL;
   readonly #token: () => string;
-  readonly #stop: AbortSignal;
+  readonly #options: PlatformOptions;
 
-  /** Null for a job that no hub is to be told of. `newest` gives a token that came after the payload. */
-  static of(
-    clock: Clock,
-    payload: ReadPayload,
-    { newest, stop }: { newest: () => string | undefined; stop: AbortSignal },
-  ): Platform | null {
+  /** Null for a job that nobody is to be told of. */
+  static of(clock: Clock, payload: ReadPayload, options: PlatformOptions): Platform | null {
     const { platform_url: address, job_token: token } = payload;
     if (address === undefined && token === undefined) return null;
     if (address === undefined || token === undefined) {
@@ -41,19 +50,19 @@ export class Platform {
         "payload: platform_url and job_token are given together or not at all",
       );
     }
-    return new Platform(clock, payload, { url: originOf(address), token: () => newest() ?? token, stop });
+    return new Platform(clock, payload, { url: originOf(address, options), token, options });
   }
 
   private constructor(
     clock: Clock,
     payload: ReadPayload,
-    hub: { url: URL; token: () => string; stop: AbortSignal },
+    { url, token, options }: { url: URL; token: string; options: PlatformOptions },
   ) {
     this.#clock = clock;
     this.#payload = payload;
-    this.#url = hub.url;
-    this.#token = hub.token;
-    this.#stop = hub.stop;
+    this.#url = url;
+    this.#token = () => options.newest() ?? token;
+    this.#options = options;
   }
 
   async start(): Promise<void> {
@@ -68,7 +77,8 @@ export class Platform {
       folderId: folder_id,
       objectKey: object_key,
     }));
-    const head = JSON.stringify({ success, error, exit_code, outputFiles }).slice(0, -1);
+    const more = this.#isHub ? { exit_code } : {};
+    const head = JSON.stringify({ success, error, ...more, outputFiles }).slice(0, -1);
     const body = new JsonText(`${head}${resultJson === undefined ? "" : `,"result":${resultJson}`}}`);
     await this.#call(fileRoutes.completeByToken, { params: { id: this.#payload.job_id }, body });
   }
@@ -80,43 +90,46 @@ export class Platform {
     size: number;
     sha256: string;
   }): Promise<PresignedUrl> {
+    const { folderId, objectKey, size, sha256 } = file;
+    const more = this.#isHub ? { size, sha256 } : {};
     try {
       const params = { id: this.#payload.job_id };
-      const answer = await this.#call(fileRoutes.presignByToken, {
-        params,
-        body: [{ ...file, method: "PUT" }],
-      });
-      return answer.body.urls[0]!;
+      const body = [{ folderId, objectKey, method: "PUT" as const, ...more }];
+      const answer = await this.#call(fileRoutes.presignByToken, { params, body });
+      const { data } = putUrls.safeParse(tryParseJson(answer.text()));
+      if (data !== undefined) return data.urls[0];
+      throw new TransferFailure("refused", 'the platform answered without {"urls": [{"url": …}]}');
     } catch (error) {
       if (!(error instanceof WritError)) throw error;
       throw new TransferFailure("refused", `${error.code}: ${error.message}`);
     }
   }
 
+  /** Whether a hub of Writ made the token, and so will read what comes with it. */
+  get #isHub(): boolean {
+    return isWritToken(this.#token());
+  }
+
   get transfer(): TransferDeps {
     return { ca: this.#payload.ca, clock: this.#clock, random: Math.random };
   }
 
-  /** Again while the hub is away; redirects are never followed. */
-  async #call<R extends Route>(route: R, input: RouteInput<R>): Promise<RouteAnswer<R>> {
-    const { ca } = this.#payload;
+  /** Again while the platform is away. Every 2xx is a success, whatever its body; redirects are never followed. */
+  async #call<R extends Route>(route: R, input: RouteInput<R>): Promise<Received> {
     const client = createHttpClient({
       baseUrls: [this.#url.origin],
       token: this.#token(),
-      ca,
-      allowInsecure: false,
+      ca: this.#payload.ca,
+      allowInsecure: this.#options.allowInsecure,
     });
     const endsAtMs = this.#clock.monotonicMs() + awayMs;
     const isOver = (tries: number): boolean =>
-      this.#stop.aborted ? tries >= triesMax : this.#clock.monotonicMs() >= endsAtMs;
+      this.#options.stop.aborted ? tries >= triesMax : this.#clock.monotonicMs() >= endsAtMs;
+    const request = buildRequest(route, input);
     try {
       for (let tries = 1; ; tries++) {
         try {
-          return await callRoute(
-            (request) => client.request({ ...request, timeoutMs: callMs }),
-            route,
-            input,
-          );
+          return await successOf(client, request);
         } catch (error) {
           if (!isRetryable(error) || isOver(tries)) throw error;
           await this.#clock.sleep(backOffMs(tries - 1, pauses));
@@ -128,9 +141,15 @@ export class Platform {
   }
 }
 
+async function successOf(client: HttpClient, request: RouteRequest): Promise<Received> {
+  const response = await client.request({ ...request, timeoutMs: callMs });
+  if (response.status >= 200 && response.status < 300) return response;
+  throw refusalOf(response);
+}
+
 /** Only an origin: a token must not be sent unencrypted to another machine, nor below a path that somebody chose. */
-function originOf(address: string): URL {
-  const url = parseHubAddress(address, { allowInsecure: false });
+function originOf(address: string, { allowInsecure }: Pick<PlatformOptions, "allowInsecure">): URL {
+  const url = parseHubAddress(address, { allowInsecure });
   if (url.pathname === "/") return url;
   throw new WritError(
     "INVALID_ARGUMENT",

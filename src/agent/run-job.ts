@@ -1,9 +1,11 @@
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { AgentReport } from "../contract/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { keepFiles, withFiles } from "../runners/keep-files.ts";
 import { maskOutcome } from "../runners/mask-outcome.ts";
 import type { StopReason } from "../runners/runner.ts";
+import { manifestName } from "../transfer/find-output-files.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { AgentJob, type JobEnding } from "./agent-job.ts";
 import { Platform } from "./platform.ts";
@@ -29,8 +31,11 @@ export async function runJob(
   const stop = new AbortController();
   const end = (reason: StopReason): void => stop.abort(reason);
   const stops = caller === undefined ? [deps.stop] : [deps.stop, caller.gone];
-  const newest = (): string | undefined => caller?.jobToken;
-  const platform = Platform.of(clock, payload, { newest, stop: AbortSignal.any(stops) });
+  const platform = Platform.of(clock, payload, {
+    newest: () => caller?.jobToken,
+    stop: AbortSignal.any(stops),
+    allowInsecure: deps.settings.allowInsecure,
+  });
   for (const signal of stops) onAbort(signal, () => end("cancelled"));
   const hurry = caller === undefined ? deps.hurry : AbortSignal.any([deps.hurry, caller.hurry]);
   const job = await AgentJob.begin(deps, payload, { signal: stop.signal, hurry });
@@ -41,9 +46,9 @@ export async function runJob(
   const finishRelay = caller === undefined ? undefined : relayOutput(deps.stderr, job.files);
   try {
     await platform?.start();
-    const ending = masked(job, await keepOutputs(job, await carryOut(deps, job), platform));
+    const ending = masked(job, await keepOutputs(deps, job, await carryOut(deps, job), platform));
     await finishRelay?.();
-    const finished = finishedJob(payload, ending);
+    const finished = finishedJob(payload, ending, { isRelayed: caller !== undefined });
     await platform?.complete(finished);
     await job.end(ending, finished.report.error ?? null, clock.nowMs());
     log.info(subject, `ended exit_code=${ending.exitCode}${shownError(finished.report)}`);
@@ -62,11 +67,19 @@ function carryOut(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
 }
 
 /** A job that was stopped keeps nothing. */
-async function keepOutputs(job: AgentJob, ending: JobEnding, platform: Platform | null): Promise<JobEnding> {
+async function keepOutputs(
+  deps: AgentDeps,
+  job: AgentJob,
+  ending: JobEnding,
+  platform: Platform | null,
+): Promise<JobEnding> {
   const { outcome } = ending;
   const { output_location: location } = job.payload;
-  if (platform === null || location === undefined || outcome.kind === "released" || job.signal.aborted)
+  if (outcome.kind === "released" || job.signal.aborted) return ending;
+  if (platform === null || location === undefined) {
+    noteUnkeptFiles(deps, job, platform === null ? "platform_url" : "output_location");
     return ending;
+  }
   const kept = await keepFiles(platform.transfer, {
     workDir: job.files.dir,
     outputName: basename(job.files.output),
@@ -84,7 +97,18 @@ function masked({ masks }: AgentJob, ending: JobEnding): JobEnding {
   return { ...ending, outcome: maskOutcome(ending.outcome, masks) };
 }
 
-function finishedJob(payload: ReadPayload, { outcome, exitCode }: JobEnding): FinishedJob {
+/** A job that lists files expects that somebody keeps them. */
+function noteUnkeptFiles({ log }: AgentDeps, { payload, files }: AgentJob, missing: string): void {
+  if (!existsSync(join(files.output, manifestName))) return;
+  const what = `the files of its ${manifestName} were not uploaded, because the payload has no ${missing}`;
+  log.info({ job: payload.job_id }, `${what}; they are in ${files.output}`);
+}
+
+function finishedJob(
+  payload: ReadPayload,
+  { outcome, exitCode }: JobEnding,
+  { isRelayed }: { isRelayed: boolean },
+): FinishedJob {
   const { job_id, job_class } = payload;
   // Nothing but a disk that cannot be written gives a job back here.
   if (outcome.kind === "released") throw new WritError("STORE_UNAVAILABLE", outcome.reason);
@@ -93,9 +117,27 @@ function finishedJob(payload: ReadPayload, { outcome, exitCode }: JobEnding): Fi
     const report = { success: true, job_id, job_class, exit_code: exitCode, ...files };
     return { report, resultJson: outcome.resultJson };
   }
-  const error = { code: outcome.detail ?? outcome.code, message: outcome.reason };
+  const known = { code: outcome.detail ?? outcome.code, message: outcome.reason };
+  // A worker of Writ judges a failure by the codes that it knows; anybody else is told what the program said.
+  const error = (isRelayed ? null : ownError(outcome)) ?? known;
   const report = { success: false, job_id, job_class, exit_code: exitCode, error, ...files };
   return { report, resultJson: outcome.partialResultJson };
+}
+
+const ownCode = /^[!-~]{1,100}$/;
+
+/** The code and message of the worker program. If a secret was masked in the code, it is not the program's any more. */
+function ownError({
+  workerCode,
+  reason,
+}: {
+  workerCode?: string;
+  reason: string;
+}): AgentReport["error"] | null {
+  if (workerCode === undefined || !ownCode.test(workerCode)) return null;
+  if (reason === workerCode) return { code: workerCode, message: reason };
+  const prefix = `${workerCode}: `;
+  return reason.startsWith(prefix) ? { code: workerCode, message: reason.slice(prefix.length) } : null;
 }
 
 /** The report when the agent itself failed: nothing is known of the job. */

@@ -84,7 +84,7 @@ test("only as many full files are kept as there may be", () => {
 test("a rotation that fails is reported once, and every line is still written", () => {
   // A directory stands where the full file would go.
   mkdirSync(join(dir, "agent.log.1"));
-  const settings = { stateDir: dir, logDir: dir, rotation: { ...rotation, filesMax: 1 } };
+  const settings = { logDir: dir, rotation: { ...rotation, filesMax: 1 } };
   for (let n = 0; n < 50; n++) openAgentLog(settings, handClock()).info({ job: `j${n}` }, "x".repeat(100));
   expect(readFileSync(join(dir, "agent.log"), "utf8").match(/job=j\d+ x{100}\n/g)).toHaveLength(50);
   const reports = readFileSync(join(dir, "agent.err.log"), "utf8");
@@ -93,7 +93,7 @@ test("a rotation that fails is reported once, and every line is still written", 
 
 test("a log that cannot be reached stops nobody", () => {
   writeFileSync(join(dir, "file"), "");
-  const log = openAgentLog({ stateDir: dir, logDir: join(dir, "file", "log"), rotation }, handClock());
+  const log = openAgentLog({ logDir: join(dir, "file", "log"), rotation }, handClock());
   expect(() => log.error({}, "nobody reads this")).not.toThrow();
 });
 

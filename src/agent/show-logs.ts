@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { agentJobId } from "../contract/agent-shapes.ts";
@@ -8,6 +9,7 @@ import { jobFiles, workerFiles } from "./agent-settings.ts";
 import { isOpen, type JobState, readJobState } from "./job-state.ts";
 import { isAlive, isSameProcess } from "./process-identity.ts";
 import { lastLines, tailOffset } from "./tail-lines.ts";
+import { readWorkerState } from "./worker-state.ts";
 
 /** For a log without --tail; all that is kept may be hundreds of megabytes. */
 const tailDefault = 1000;
@@ -24,7 +26,10 @@ export async function showWorkerLog(
   deps: AgentDeps,
   options: { port: number; tail?: number },
 ): Promise<number> {
-  return showLines(deps, workerFiles(deps.settings, options.port).log, options);
+  const { log } = workerFiles(deps.settings, options.port);
+  const isKnown = existsSync(log) || (await readWorkerState(deps.settings, options.port)) !== null;
+  if (!isKnown) throw new WritError("NOT_FOUND", `this agent has no worker on port ${options.port}`);
+  return showLines(deps, log, options);
 }
 
 async function showLines(

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { invalidArgument } from "../core/errors.ts";
+import { RunFailure } from "../runners/runner.ts";
 import { makeDir } from "../runtime/make-dir.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { workerLogDir } from "./agent-settings.ts";
@@ -13,20 +14,24 @@ type StartWords = { fromStart: boolean; warmUps: WarmUp[] };
 
 const lookMs = 250;
 
-/** `start`: starts the given workers, then shows the logs of all workers until it is stopped. */
+/**
+ * `start`: starts the given workers, then shows the logs of all workers until it is stopped. A command that cannot be
+ * started ends it with 1: whoever starts the container should see that at once.
+ */
 export async function startAgent(deps: AgentDeps, words: StartWords): Promise<number> {
   const followers = new Map<string, LogFollower>();
   makeDir(workerLogDir(deps.settings));
   if (!words.fromStart) await lookForLogs(deps, followers, { fromStart: false });
-  const warmed = Promise.all(words.warmUps.map((warmUp) => warmUpWorker(deps, warmUp)));
-  warmed.catch(() => {});
-  while (!deps.stop.aborted) {
+  const unstartable = new AbortController();
+  for (const warmUp of words.warmUps) void warmUpWorker(deps, warmUp, () => unstartable.abort());
+  const over = AbortSignal.any([deps.stop, unstartable.signal]);
+  while (!over.aborted) {
     // A log that appears later is shown from its beginning.
     await lookForLogs(deps, followers, { fromStart: true });
     for (const follower of followers.values()) follower.read();
-    await deps.clock.sleep(lookMs, deps.stop).catch(() => {});
+    await deps.clock.sleep(lookMs, over).catch(() => {});
   }
-  return 0;
+  return unstartable.signal.aborted ? 1 : 0;
 }
 
 async function lookForLogs(
@@ -46,8 +51,12 @@ async function lookForLogs(
   }
 }
 
-/** A worker that does not start is reported, and the others are still followed. */
-async function warmUpWorker(deps: AgentDeps, { port, command }: WarmUp): Promise<void> {
+/** A worker that starts and does not become ready is reported, and the others are still followed. */
+async function warmUpWorker(
+  deps: AgentDeps,
+  { port, command }: WarmUp,
+  onUnstartable: () => void,
+): Promise<void> {
   const payload = {
     job_id: "warmup",
     job_class: "warmup",
@@ -62,6 +71,7 @@ async function warmUpWorker(deps: AgentDeps, { port, command }: WarmUp): Promise
     const message = `was not warmed up: ${(error as Error).message}`;
     deps.log.error(workerSubject(port), message);
     deps.stderr.write(`writ-agent: ${workerSubject(port).worker} ${message}\n`);
+    if (error instanceof RunFailure && error.detail === "SPAWN_FAILED") onUnstartable();
   }
 }
 

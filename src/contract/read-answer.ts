@@ -41,7 +41,7 @@ export function successRow(route: Route, received: Received): AnswerRow {
 /**
  * The hub's error with its details and status. A response that is not the hub's, such as a proxy's page, is HTTP_ERROR.
  */
-function refusalOf(received: Received): WritError {
+export function refusalOf(received: Received): WritError {
   const { status } = received;
   const error = hubError(received.text());
   const details = { ...error?.details, status, ...(error?.requestId && { request_id: error.requestId }) };

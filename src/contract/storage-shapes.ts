@@ -55,6 +55,18 @@ const fileUrl = z.object({
 export type FileUrl = z.infer<typeof fileUrl>;
 export const fileUrls = z.object({ urls: z.array(fileUrl) });
 
+/** The part of it that somebody needs who has asked to put one file. */
+export const putUrls = z.object({
+  urls: z.tuple(
+    [
+      fileUrl
+        .pick({ headers: true, parts: true, complete_url: true })
+        .extend({ url: z.string().refine((url) => URL.canParse(url)) }),
+    ],
+    z.unknown(),
+  ),
+});
+
 /** Null while bytes are missing. */
 export const uploadAnswer = z.object({ size: z.int(), sha256: z.string().nullable() });
 

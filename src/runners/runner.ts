@@ -145,6 +145,8 @@ export type RunOutcome =
       code: FailureClass;
       detail?: FailureDetail;
       reason: string;
+      /** The code that a worker program gave the failure itself; then `reason` begins with it and a colon. */
+      workerCode?: string;
       partialResultJson?: string;
     })
   | {
@@ -158,17 +160,30 @@ export type RunOutcome =
 export class RunFailure extends Error {
   readonly code: FailureClass;
   readonly detail: FailureDetail | undefined;
+  readonly workerCode: string | undefined;
 
-  constructor(code: FailureClass, detail: FailureDetail | undefined, reason: string) {
+  constructor(
+    code: FailureClass,
+    detail: FailureDetail | undefined,
+    reason: string,
+    { workerCode }: { workerCode?: string | undefined } = {},
+  ) {
     super(reason);
     this.name = "RunFailure";
     this.code = code;
     this.detail = detail;
+    this.workerCode = workerCode;
   }
 }
 
-export function failureOutcome({ code, detail, message }: RunFailure): RunOutcome {
-  return { kind: "failed", code, ...(detail === undefined ? {} : { detail }), reason: message };
+export function failureOutcome({ code, detail, message, workerCode }: RunFailure): RunOutcome {
+  return {
+    kind: "failed",
+    code,
+    ...(detail === undefined ? {} : { detail }),
+    reason: message,
+    ...(workerCode === undefined ? {} : { workerCode }),
+  };
 }
 
 /** The part of an attempt that says how long it may run. */

@@ -56,12 +56,12 @@ test("the page lists every setting of a worker, with its default where all machi
 test("the page lists every setting of the agent with its default", () => {
   const declared = Array.from(
     readText("src/agent/agent-settings.ts").matchAll(
-      /name: "(\w+)",\s*parse: .*?,\s*default: (?:"([^"]+)"|(\d+))/gs,
+      /name: "(\w+)",\s*parse: .*?,\s*default: (?:"([^"]+)"|(\w+))/gs,
     ),
-    ([, name, text, number]) => [`\`${name}\``, `\`${text ?? number}\``],
+    ([, name, text, value]) => [`\`${name}\``, `\`${text ?? value}\``],
   );
   const written = readTable(readBlock(page, "agent settings"));
-  expect(declared).toHaveLength(5);
+  expect(declared).toHaveLength(6);
   expect(written.map((cells) => cells.slice(0, 2))).toEqual(declared);
 });
 

@@ -114,6 +114,7 @@ test.each([
   [["job-log", "--job-id", "../x"], 1, "--job-id: must be 1 to 200 letters"],
   [["stop-job", "--job-id", "nobody"], 1, "this agent has no job nobody"],
   [["job-log"], 2, "--job-id"],
+  [["worker-log", "--port", "1"], 1, "this agent has no worker on port 1"],
   [["worker-log", "--port", "x"], 2, "must be a whole number"],
   [["agent-log", "--tail", "-1"], 2, "must be a whole number"],
   [["surprise"], 2, "unknown command"],

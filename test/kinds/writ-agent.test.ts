@@ -214,9 +214,10 @@ describe("one process per job", () => {
 
 describe("a persistent HTTP worker", () => {
   test.each([
-    ["Node", () => [node, join(workersDir, "shout.mjs"), "--port", String(port)]],
-    ["Python", () => ["python3", join(workersDir, "shout.py"), String(port)]],
-  ])("written in plain %s serves several jobs, and outlives the calls", async (_, command) => {
+    // O-14: a program's own code is passed on; the second one gives none.
+    ["Node", "JOB_EXECUTION_ERROR", () => [node, join(workersDir, "shout.mjs"), "--port", String(port)]],
+    ["Python", "EXECUTION_ERROR", () => ["python3", join(workersDir, "shout.py"), String(port)]],
+  ])("written in plain %s serves several jobs, and outlives the calls", async (_, errorCode, command) => {
     const first = await stage.runJob(http("one", { text: "hey" }, command()));
     expect(first).toMatchObject({ success: true, code: 0, result: { shouted: "HEY" } });
     const { pid } = stage.state("workers", `http_${port}`);
@@ -242,7 +243,7 @@ describe("a persistent HTTP worker", () => {
     expect(failed).toMatchObject({
       success: false,
       code: 1,
-      error: { message: expect.stringContaining("no text") },
+      error: { code: errorCode, message: "the input has no text" },
     });
   });
 
@@ -263,7 +264,7 @@ describe("a persistent HTTP worker", () => {
     const shout = [node, join(workersDir, "shout.mjs"), "--port", String(port)];
     const rejected = await stage.runJob({ ...http("a", { text: "x" }, shout), job_class: "whisper" });
     expect(rejected).toMatchObject({
-      error: { code: "JOB_NOT_ACCEPTED", message: expect.stringContaining("UNKNOWN_JOB_CLASS") },
+      error: { code: "UNKNOWN_JOB_CLASS", message: expect.not.stringContaining("UNKNOWN_JOB_CLASS") },
     });
     port = await freePort();
     const garbage = await stage.runJob(http("b", { act: "garbage" }, odd()));
@@ -359,6 +360,12 @@ describe("a persistent HTTP worker", () => {
     rmSync(join(stage.stateDir, "workers"));
     expect(runningWith(sleeping)).toEqual([]);
     expect(kept).toMatchObject({ code: 1, stdout: '{"error":"its state cannot be written (EEXIST)"}\n' });
+  });
+
+  test("O-14: start ends when a command that it should warm up cannot be started", async () => {
+    const run = await stage.run(["start", "--warmup", String(port), "--", join(stage.dir, "missing")]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(`http_${port} was not warmed up: command not found`);
   });
 
   test("start warms workers up and shows their logs", async () => {

@@ -100,6 +100,7 @@ test("a failure keeps the worker's error and its result", () => {
       kind: "failed",
       code: "EXECUTION_ERROR",
       reason: "JOB_EXECUTION_ERROR: no such image",
+      workerCode: "JOB_EXECUTION_ERROR",
       partialResultJson: '{"done":3}',
     },
   });

@@ -35,8 +35,8 @@ export function judgeSubmission(answer: Answer, { jobId, who }: Asked): void {
   const reason = text ?? "the worker did not accept the job and gave no reason";
   // Too busy, out of order, or still at work on an earlier attempt: later it may accept the same job.
   const mayAcceptLater = answer.status >= 500 || answer.status === 429 || code === "DUPLICATE_JOB_ID";
-  if (mayAcceptLater) throw submitFailed(reason);
-  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+  if (mayAcceptLater) throw submitFailed(reason, code);
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason, { workerCode: code });
 }
 
 /** The answer to `GET /job/{id}`. Throws a RunFailure for one that says nothing about this job. */
@@ -71,8 +71,8 @@ export function requestFailed(reason: string): RunFailure {
   return new RunFailure("EXECUTION_ERROR", "HTTP_REQUEST_FAILED", reason);
 }
 
-export function submitFailed(reason: string): RunFailure {
-  return new RunFailure("EXECUTION_ERROR", "JOB_SUBMIT_FAILED", reason);
+export function submitFailed(reason: string, workerCode?: string): RunFailure {
+  return new RunFailure("EXECUTION_ERROR", "JOB_SUBMIT_FAILED", reason, { workerCode });
 }
 
 function succeeded(body: JsonObject): JobEnd {
@@ -87,11 +87,12 @@ function failed(body: JsonObject): JobEnd {
   const reason = text ?? "the job failed and its worker gave no reason";
   const json = body["result"] === undefined ? undefined : canonicalize(body["result"]);
   const partial = json === undefined || resultProblem(json) !== null ? {} : { partialResultJson: json };
+  const facts = { reason, ...(code === undefined ? {} : { workerCode: code }), ...partial };
   // Another attempt would meet the same refusal.
   if (code === "INVALID_INPUT" || code === "UNKNOWN_JOB_CLASS") {
-    return { kind: "failed", code: "INVALID_JOB", detail: "JOB_NOT_ACCEPTED", reason, ...partial };
+    return { kind: "failed", code: "INVALID_JOB", detail: "JOB_NOT_ACCEPTED", ...facts };
   }
-  return { kind: "failed", code: "EXECUTION_ERROR", reason, ...partial };
+  return { kind: "failed", code: "EXECUTION_ERROR", ...facts };
 }
 
 /** The worker's own code and message, passed on as they are: `INVALID_INPUT: width must be positive`. */
