@@ -28,6 +28,7 @@ import type { RateLimits } from "./services/rate-limits.ts";
 import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
 import type { RefusedRenewals } from "./services/refused-renewals.ts";
+import type { SignsOfLife } from "./services/signs-of-life.ts";
 import type { Statistics } from "./services/statistics.ts";
 import type { StreamCounts } from "./services/stream-counts.ts";
 import type { HubSettings } from "./settings.ts";
@@ -79,6 +80,7 @@ export type HubDeps = {
   auditCheck: AuditCheck;
   receipts: ReceiptChecker;
   renewals: RefusedRenewals;
+  signsOfLife: SignsOfLife;
   damage: DamageLog;
   version: string;
 };

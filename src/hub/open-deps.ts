@@ -30,6 +30,7 @@ import { RateLimits } from "./services/rate-limits.ts";
 import { ReceiptChecker } from "./services/receipt-checker.ts";
 import { RecordCache } from "./services/record-cache.ts";
 import { RefusedRenewals } from "./services/refused-renewals.ts";
+import { SignsOfLife } from "./services/signs-of-life.ts";
 import { Statistics } from "./services/statistics.ts";
 import { StreamCounts } from "./services/stream-counts.ts";
 import { placesOf } from "./settings.ts";
@@ -108,6 +109,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
     tell: sources.onNotice ?? (() => {}),
     renewals: new RefusedRenewals(),
+    signsOfLife: new SignsOfLife({ store, workers, settings, clock, logger }),
     damage: new DamageLog({ store, clock, logger }),
     feed,
     mqtt: mqtt === null ? null : new MqttPublisher({ store, leadership, feed, clock, logger, metrics }, mqtt),

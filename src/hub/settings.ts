@@ -285,7 +285,7 @@ async function loadSettingsFile(path: string): Promise<YamlFile> {
 /** Unless it is told otherwise; a shorter lease makes it shorter, because a worker renews three times in each. */
 const heartbeatMsDefault = 10_000;
 
-/** Otherwise every worker would become inactive, and lose its jobs, between two of its heartbeats. */
+/** Otherwise every worker would become inactive between two of its heartbeats. */
 function checkInactivity({ workerInactiveMs, leaseMs }: HubSettings): void {
   const heartbeatMs = Math.round(Math.min(heartbeatMsDefault, leaseMs / 3));
   if (workerInactiveMs > heartbeatMs) return;

@@ -223,6 +223,8 @@ function hubServices(
     deps.refusals,
     // Stops when no more receipts can arrive, and checks those that have arrived.
     deps.receipts,
+    // Stops when no worker can call any more, and writes when each was last heard.
+    deps.signsOfLife,
     bodies,
     // These stop at the same time: each gives its open calls the same few seconds.
     together("ports", [http, rpc]),

@@ -36,6 +36,7 @@ const actKinds = {
   blockWorker: "write",
   removeWorker: "write",
   retireSilentWorkers: "write",
+  noteSignsOfLife: "write",
   saveWorkerMetrics: "write",
   createToken: "write",
   revokeToken: "write",

@@ -44,10 +44,15 @@ export type WorkerStore = {
    */
   removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
   /**
-   * Workers that have been silent since then become inactive, and their jobs are treated as if their leases had
-   * expired.
+   * Workers that have been silent since then become inactive. Their jobs stay with them: each ends with its own lease, which
+   * the worker may still renew.
    */
-  retireSilentWorkers(input: { silentSince: number; rules: ChangeRules }): Promise<{ retired: string[] }>;
+  retireSilentWorkers(input: { silentSince: number; nowMs: number }): Promise<{ retired: string[] }>;
+  /**
+   * These workers made a call at these times, and are active unless the hub is locked. A block or drain stays. Workers that
+   * are not registered are left out.
+   */
+  noteSignsOfLife(input: { signs: SignOfLife[] }): Promise<void>;
   /**
    * False if there is no such worker. What is older than `keepSince` or later than `keepUntil` is deleted in the same act, and
    * of the rest all but the newest `keepMax`.
@@ -62,6 +67,8 @@ export type WorkerStore = {
   }): Promise<boolean>;
   listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
 };
+
+export type SignOfLife = { workerId: string; atMs: number };
 
 export type WorkerRegistration = {
   id: string;

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/view-shapes.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub } from "../support/hub.ts";
 import {
   claimedJob,
   claimJob,
@@ -162,27 +161,4 @@ test("a job that waits longer than its queue_ttl_sec expires", async () => {
     return seen.status === "failed" && seen;
   });
   expect(job).toMatchObject({ fail_code: "EXPIRED", fail_reason: "EXPIRED" });
-});
-
-test("a silent worker counts as inactive and loses its jobs; its next heartbeat makes it active", async () => {
-  const other = await startTestHub({
-    // No worker counts as silent before one lease has passed since the start.
-    WRIT_LEASE_MS: "5000",
-    WRIT_WORKER_INACTIVE_MS: "3000",
-    WRIT_REAPER_INTERVAL_MS: "100",
-    WRIT_BACKOFF_SCALE: "0",
-  });
-  try {
-    const { id, fence } = await runningJob(other);
-    const look = async () =>
-      (await other.must("GET", `/workers/${fence.worker_id}`, { token: other.admin })).json<WorkerView>();
-    await eventually("it is inactive", async () => (await look()).status === "inactive");
-    const job = (await other.must("GET", `/jobs/${id}`, { token: other.admin })).json<JobView>();
-    expect(job).toMatchObject({ status: "pending", fail_history: [{ code: "WORKER_DISCONNECTED" }] });
-    const body = { worker_id: fence.worker_id, current_jobs: [] };
-    await other.must("POST", "/workers/heartbeat", { token: other.admin, body });
-    expect((await look()).status).toBe("active");
-  } finally {
-    await other.stop();
-  }
 });

@@ -31,13 +31,15 @@ export function describeResponse(create: () => StoreUnderTest): void {
       expect((await scene().claim()).job.status).toBe("assigned");
     });
 
-    it("takes every worker offline, and a heartbeat or a registration brings none back", async () => {
+    it("O-12: takes every worker offline, and no heartbeat, call or registration brings one back", async () => {
       await scene().register();
       await lock();
       const status = async () => (await scene().store.getWorker({ workerId: "w1" }))?.status;
       expect(await status()).toBe("inactive");
       const beat = { workerId: "w1", capabilities: null, leases: [], rules: scene().rules };
       await scene().store.heartbeatWorker(beat);
+      expect(await status()).toBe("inactive");
+      await scene().store.noteSignsOfLife({ signs: [{ workerId: "w1", atMs: scene().nowMs }] });
       expect(await status()).toBe("inactive");
       await scene().register();
       expect(await status()).toBe("inactive");

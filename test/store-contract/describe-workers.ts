@@ -197,19 +197,35 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await scene().store.listWorkers()).toEqual([]);
     });
 
-    it("become inactive and lose their jobs when they are silent, and come back with a heartbeat", async () => {
+    it("O-12: become inactive but keep their jobs when they are silent, and come back with a heartbeat", async () => {
       await scene().register();
       const claimed = await scene().submitAndStart();
       const retire = () =>
-        scene().store.retireSilentWorkers({ silentSince: scene().nowMs - 30_000, rules: scene().rules });
+        scene().store.retireSilentWorkers({ silentSince: scene().nowMs - 30_000, nowMs: scene().nowMs });
       expect(await retire()).toEqual({ retired: [] });
       scene().nowMs += 30_000;
       expect(await retire()).toEqual({ retired: ["w1"] });
       expect(await retire()).toEqual({ retired: [] });
-      expect((await scene().job(claimed.job.id)).status).toBe("pending");
+      expect(await scene().job(claimed.job.id)).toMatchObject({ status: "running", workerId: "w1" });
+      expect((await scene().change(claimed, { act: "renew" })).kind).toBe("moved");
       expect((await scene().store.getWorker({ workerId: "w1" }))?.status).toBe("inactive");
       await heartbeat();
       expect((await scene().store.getWorker({ workerId: "w1" }))?.status).toBe("active");
+    });
+
+    it("O-12: are active since their last sign of life, and neither unblocked nor undrained by it", async () => {
+      const { store, nowMs } = scene();
+      for (const id of ["w1", "w2"]) await scene().register({ id });
+      await store.setWorker({ workerId: "w2", set: { blocked: true, draining: true }, nowMs, origin: null });
+      await store.retireSilentWorkers({ silentSince: nowMs, nowMs });
+      const at = (workerId: string, atMs: number) => ({ workerId, atMs });
+      await store.noteSignsOfLife({ signs: [at("w2", nowMs + 7), at("w1", nowMs + 5), at("nobody", nowMs)] });
+      expect(await store.listWorkers()).toMatchObject([
+        { id: "w1", status: "active", lastHeartbeat: nowMs + 5 },
+        { id: "w2", status: "active", lastHeartbeat: nowMs + 7, blocked: true, draining: true },
+      ]);
+      await store.noteSignsOfLife({ signs: [at("w1", nowMs + 3)] });
+      expect(await store.getWorker({ workerId: "w1" })).toMatchObject({ lastHeartbeat: nowMs + 5 });
     });
 
     it("show their measurements of the time that is kept", async () => {

@@ -5,7 +5,7 @@ import { type HubDeps, rulesNow } from "../deps.ts";
 const jobsPerTurn = 200;
 
 /**
- * Ends what nobody reports: lost leases, exceeded timeouts, expired waits, silent workers.
+ * Ends what nobody reports: lost leases, exceeded timeouts, expired waits. It also notes which workers are silent.
  *
  * It starts when the ports listen, or when this hub takes the lead. If nobody could renew a lease or send a heartbeat before
  * that, every lease lasts at least one more lease from then on. No worker counts as silent until that time has passed. The
@@ -50,9 +50,9 @@ export function createLookAround({ dispatcher, settings, clock, logger }: HubDep
 }
 
 async function retireSilentWorkers(deps: HubDeps): Promise<void> {
-  const rules = rulesNow(deps);
-  const silentSince = rules.nowMs - deps.settings.workerInactiveMs;
-  const { retired } = await deps.store.retireSilentWorkers({ silentSince, rules });
+  const nowMs = deps.clock.nowMs();
+  const silentSince = nowMs - deps.settings.workerInactiveMs;
+  const { retired } = await deps.store.retireSilentWorkers({ silentSince, nowMs });
   for (const workerId of retired) {
     deps.workers.forget(workerId);
     deps.logger.warn({ worker: workerId }, "a worker has been silent for too long and is now inactive");

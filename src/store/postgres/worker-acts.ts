@@ -10,6 +10,7 @@ import {
   heartbeatAnswer,
   isSameWorker,
   retiredMax,
+  type SignOfLife,
   type WorkerRecord,
   type WorkerRegistration,
 } from "../worker-store.ts";
@@ -164,7 +165,7 @@ export async function removeWorker(
 ): Promise<boolean> {
   const worker = await lockWorker(tx.sql, workerId);
   if (worker === null) return false;
-  await takeJobsAway(tx, [workerId], { rules, origin });
+  await takeJobsAway(tx, workerId, { rules, origin });
   if (worker.blocked) setInactive(tx, workerId);
   else {
     tx.send("DELETE FROM workers WHERE id = $1", workerId);
@@ -175,10 +176,10 @@ export async function removeWorker(
   return true;
 }
 
-async function takeJobsAway(tx: Transaction, workerIds: string[], how: ChangeContext): Promise<void> {
+async function takeJobsAway(tx: Transaction, workerId: string, how: ChangeContext): Promise<void> {
   const held = await tx.sql.all<{ id: string }>(
-    "SELECT j.id FROM active s JOIN jobs j USING (seq) WHERE s.worker_id = ANY ($1) ORDER BY s.seq",
-    workerIds,
+    "SELECT j.id FROM active s JOIN jobs j USING (seq) WHERE s.worker_id = $1 ORDER BY s.seq",
+    workerId,
   );
   const jobs = await lockJobs(
     tx,
@@ -187,7 +188,7 @@ async function takeJobsAway(tx: Transaction, workerIds: string[], how: ChangeCon
   tx.inBook(() => {
     for (const kept of [...jobs.values()].sort((a, b) => a.job.seq - b.job.seq)) {
       // It may have ended, or gone to another, before it was locked.
-      if (kept.place === "active" && workerIds.includes(kept.job.workerId!))
+      if (kept.place === "active" && kept.job.workerId === workerId)
         writeJob(tx, jobs, kept, { act: "disconnect" }, how);
     }
   });
@@ -195,7 +196,7 @@ async function takeJobsAway(tx: Transaction, workerIds: string[], how: ChangeCon
 
 export async function retireSilentWorkers(
   tx: Transaction,
-  { silentSince, rules }: { silentSince: number; rules: ChangeRules },
+  { silentSince, nowMs }: { silentSince: number; nowMs: number },
 ): Promise<{ retired: string[] }> {
   const silent = await tx.sql.all<{ id: string }>(
     `SELECT id FROM workers WHERE status = 'active' AND last_heartbeat <= $1 ORDER BY last_heartbeat LIMIT $2
@@ -204,13 +205,26 @@ export async function retireSilentWorkers(
     retiredMax,
   );
   const retired = silent.map(({ id }) => id);
-  await takeJobsAway(tx, retired, { rules, origin: null });
   for (const workerId of retired) {
     const worker = await lockWorker(tx.sql, workerId);
     setInactive(tx, workerId);
-    tx.log(workerEvent("WORKER_INACTIVE", worker!, { nowMs: rules.nowMs, origin: null }));
+    tx.log(workerEvent("WORKER_INACTIVE", worker!, { nowMs, origin: null }));
   }
   return { retired };
+}
+
+/** Locked in the order in which everybody locks workers. */
+const signsText = `WITH heard AS (SELECT id, at FROM unnest($1::text[], $2::bigint[]) AS h (id, at)),
+    locked AS (SELECT w.id FROM workers w WHERE w.id = ANY ($1) ORDER BY w.id FOR UPDATE)
+  UPDATE workers w SET last_heartbeat = greatest(w.last_heartbeat, h.at), status = ${statusNow}
+  FROM heard h JOIN locked l USING (id) WHERE w.id = h.id`;
+
+export async function noteSignsOfLife(tx: Transaction, { signs }: { signs: SignOfLife[] }): Promise<void> {
+  tx.send(
+    signsText,
+    signs.map(({ workerId }) => workerId),
+    signs.map(({ atMs }) => atMs),
+  );
 }
 
 /** Whatever waits for the worker, at whichever hub, was asked for by what it was before. */

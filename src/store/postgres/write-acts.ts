@@ -34,6 +34,7 @@ import type { Transaction } from "./transaction.ts";
 import {
   blockWorker,
   heartbeatWorker,
+  noteSignsOfLife,
   registerWorker,
   removeWorker,
   retireSilentWorkers,
@@ -77,6 +78,7 @@ const singleActs: SingleActs = {
   blockWorker,
   removeWorker,
   retireSilentWorkers,
+  noteSignsOfLife,
   saveWorkerMetrics,
   createToken,
   revokeToken,

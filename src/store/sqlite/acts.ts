@@ -49,6 +49,7 @@ import { createToken, findToken, refreshToken, revokeToken } from "./token-acts.
 import {
   blockWorker,
   heartbeatWorker,
+  noteSignsOfLife,
   registerWorker,
   removeWorker,
   retireSilentWorkers,
@@ -106,6 +107,7 @@ const acts: Acts = {
   blockWorker,
   removeWorker,
   retireSilentWorkers,
+  noteSignsOfLife,
   saveWorkerMetrics,
   createToken,
   findToken,

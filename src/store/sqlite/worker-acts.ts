@@ -11,6 +11,7 @@ import {
   heartbeatAnswer,
   isSameWorker,
   retiredMax,
+  type SignOfLife,
   type WorkerRecord,
   type WorkerRegistration,
 } from "../worker-store.ts";
@@ -134,7 +135,7 @@ export function removeWorker(
 ): boolean {
   const worker = getWorker(context, { workerId });
   if (worker === null) return false;
-  takeJobsAway(context, [workerId], { rules, origin });
+  takeJobsAway(context, workerId, { rules, origin });
   if (worker.blocked) setInactive(context, workerId);
   else context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
   appendEvent(context, workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
@@ -142,21 +143,20 @@ export function removeWorker(
   return true;
 }
 
-/** There is no index by worker; one look at all held jobs serves as many workers as needed. */
-function takeJobsAway(context: Context, workerIds: string[], how: ChangeContext): void {
-  if (workerIds.every((workerId) => context.workers.of(workerId).active === 0)) return;
+/** There is no index by worker, so this looks at all held jobs. */
+function takeJobsAway(context: Context, workerId: string, how: ChangeContext): void {
+  if (context.workers.of(workerId).active === 0) return;
   const held = loadJobs(
     context,
-    `WHERE due_at IS NOT NULL AND status IN ('assigned', 'running')
-      AND worker_id IN (SELECT value FROM json_each(?)) ORDER BY seq`,
-    JSON.stringify(workerIds),
+    "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') AND worker_id = ? ORDER BY seq",
+    workerId,
   );
   for (const job of held) writeJob(context, job, { act: "disconnect" }, how);
 }
 
 export function retireSilentWorkers(
   context: Context,
-  { silentSince, rules }: { silentSince: number; rules: ChangeRules },
+  { silentSince, nowMs }: { silentSince: number; nowMs: number },
 ): { retired: string[] } {
   const silent = context.sql.all<{ id: string }>(
     "SELECT id FROM workers WHERE status = 'active' AND last_heartbeat <= ? ORDER BY last_heartbeat LIMIT ?",
@@ -164,13 +164,21 @@ export function retireSilentWorkers(
     retiredMax,
   );
   const retired = silent.map(({ id }) => id);
-  takeJobsAway(context, retired, { rules, origin: null });
   for (const workerId of retired) {
     const worker = getWorker(context, { workerId })!;
     setInactive(context, workerId);
-    appendEvent(context, workerEvent("WORKER_INACTIVE", worker, { nowMs: rules.nowMs, origin: null }));
+    appendEvent(context, workerEvent("WORKER_INACTIVE", worker, { nowMs, origin: null }));
   }
   return { retired };
+}
+
+export function noteSignsOfLife(context: Context, { signs }: { signs: SignOfLife[] }): void {
+  context.sql.run(
+    `UPDATE workers SET last_heartbeat = max(last_heartbeat, heard.at), status = ${statusNow}
+      FROM (SELECT value ->> 'workerId' AS id, value ->> 'atMs' AS at FROM json_each(?)) AS heard
+      WHERE workers.id = heard.id`,
+    JSON.stringify(signs),
+  );
 }
 
 function setInactive(context: Context, workerId: string): void {

@@ -53,6 +53,7 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
   try {
     const claimed = await claimOrWait(deps, claiming, parked);
     room = request.max - claimed.length;
+    if (worker.status === "inactive") await deps.signsOfLife.activate(worker);
     const claimant = { documentFormat: worker.facts.documentFormat, bootId: request.bootId };
     return claimed.map((one) => ({ ...one, lease: leaseOf(one, claimant) }));
   } finally {

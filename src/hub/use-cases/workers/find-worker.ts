@@ -39,7 +39,7 @@ export function notYours({ tenantId }: Identity, workerId: string): WritError {
   return new WritError("PERMISSION_DENIED", `worker ${workerId} does not belong to tenant ${tenantId}`);
 }
 
-/** The registered worker that this call is for, unless it is blocked. */
+/** The registered worker that makes this call, unless it is blocked. Either way it is alive. */
 export async function findActingWorker(deps: HubDeps, input: Acting): Promise<WorkerRecord> {
   const worker = await checkActsAs(deps, input);
   if (worker === null) {
@@ -48,6 +48,7 @@ export async function findActingWorker(deps: HubDeps, input: Acting): Promise<Wo
       `worker ${input.workerId} is not registered; call POST /workers/register first`,
     );
   }
+  deps.signsOfLife.note(worker);
   if (worker.blocked)
     throw new WritError(
       "WORKER_BLOCKED",

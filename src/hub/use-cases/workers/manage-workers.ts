@@ -84,6 +84,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     rules: rulesNow(deps),
   });
   const answer = await deps.renewals.watch(renewal);
+  deps.signsOfLife.stored(call.workerId);
   if (answer === null) {
     throw new WritError(
       "WORKER_UNKNOWN",

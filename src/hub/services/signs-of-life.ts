@@ -1,0 +1,96 @@
+import type { Clock } from "../../runtime/clock.ts";
+import type { Logger } from "../../runtime/logger.ts";
+import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
+import type { Store } from "../../store/store.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
+import type { HubSettings } from "../settings.ts";
+import type { RecordCache } from "./record-cache.ts";
+
+type Deps = {
+  store: Pick<Store, "noteSignsOfLife">;
+  workers: Pick<RecordCache<WorkerRecord | null>, "forget">;
+  settings: Pick<HubSettings, "workerInactiveMs">;
+  clock: Clock;
+  logger: Logger;
+};
+
+type KnownWorker = Pick<WorkerRecord, "id" | "lastHeartbeat">;
+
+/** `heardAt` is monotonic, because the clock may be set before it is written. */
+type Sign = { heardAt: number; storedMs: number };
+
+const roundMs = 1_000;
+
+/**
+ * When each worker last made a call. Every call is a sign of life, not only `POST /workers/heartbeat`, and a call must not
+ * cost a statement for it: signs are kept here, and one of a worker is written when what the store knows is a quarter of
+ * the time old after which a worker is inactive.
+ */
+export class SignsOfLife implements Service {
+  readonly name = "signs of life";
+  readonly #deps: Deps;
+  readonly #restMs: number;
+  readonly #signs = new Map<string, Sign>();
+  readonly #rounds: RepeatedService;
+  readonly #onError = (error: unknown): void =>
+    this.#deps.logger.error({ err: error }, "signs of life of workers could not be written");
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#restMs = deps.settings.workerInactiveMs / 4;
+    const intervalMs = Math.min(roundMs, this.#restMs);
+    const options = { name: this.name, intervalMs, clock: deps.clock, onError: this.#onError };
+    this.#rounds = repeat(options, () => this.#write(this.#due()));
+  }
+
+  start(): Promise<void> {
+    return this.#rounds.start();
+  }
+
+  /** The next hub should know how long each worker has really been silent. */
+  async stop(): Promise<void> {
+    await this.#rounds.stop();
+    await this.#tryToWrite([...this.#signs.keys()]);
+  }
+
+  /** The worker has made a call. */
+  note({ id, lastHeartbeat }: KnownWorker): void {
+    this.#signs.set(id, { heardAt: this.#deps.clock.monotonicMs(), storedMs: lastHeartbeat });
+  }
+
+  /** A heartbeat has stored that the worker is alive. */
+  stored(workerId: string): void {
+    this.#signs.delete(workerId);
+  }
+
+  /** Writes that a worker which was inactive is back. Never rejects: what fails is tried again in the next round. */
+  async activate(worker: KnownWorker): Promise<void> {
+    this.note(worker);
+    await this.#tryToWrite([worker.id]);
+  }
+
+  async #tryToWrite(workerIds: string[]): Promise<void> {
+    await this.#write(workerIds).catch((error: unknown) => this.#onError(error));
+  }
+
+  #due(): string[] {
+    const nowMs = this.#deps.clock.nowMs();
+    return [...this.#signs].filter(([, { storedMs }]) => nowMs - storedMs >= this.#restMs).map(([id]) => id);
+  }
+
+  async #write(workerIds: string[]): Promise<void> {
+    if (workerIds.length === 0) return;
+    const { clock, store, workers } = this.#deps;
+    const nowMs = clock.nowMs();
+    const signs = workerIds.map((workerId) => {
+      const { heardAt } = this.#signs.get(workerId)!;
+      return { workerId, atMs: Math.round(nowMs - (clock.monotonicMs() - heardAt)), heardAt };
+    });
+    await store.noteSignsOfLife({ signs: signs.map(({ workerId, atMs }) => ({ workerId, atMs })) });
+    for (const { workerId, heardAt } of signs) {
+      // A call that came meanwhile is a newer sign.
+      if (this.#signs.get(workerId)?.heardAt === heardAt) this.#signs.delete(workerId);
+      workers.forget(workerId);
+    }
+  }
+}
