@@ -76,7 +76,7 @@ async function prepareJob(at: BenchHub): Promise<{ jobId: string; file: string }
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (answer.status === 204 ? {} : await answer.json()) as Claimed;
   };
-  await call("/workers/register", { worker_id: "bench", cores: 1, ram_gb: 1, tags: [] });
+  await call("/workers/register", { worker_id: "bench", cores: 1, ram_gb: 1, kinds: ["exec"] });
   await call("/jobs", { type: "bench", run: { kind: "exec", argv: ["true"] } });
   const { id, attempt, token } = await call("/jobs/claim", { worker_id: "bench" });
   const fence = { worker_id: "bench", attempt, token };

@@ -15,15 +15,23 @@ const filledIn = {
   run: true,
   timeout_sec: true,
   idempotency_key: true,
-  priority: true,
   max_attempts: true,
 } as const;
+
+const priorityAllowed = "must be a whole number from 1 to 10, or 0 for the default";
+/** 0 is what many programs send for a number that is not set: the same request as none, so nothing of it is hashed. */
+const priorityOrDefault = z
+  .int(priorityAllowed)
+  .min(0, priorityAllowed)
+  .max(10, priorityAllowed)
+  .transform((given) => (given === 0 ? undefined : given));
 
 /** What a producer sends: a document without the fields that only the hub decides, and with a few alternative spellings. */
 const submissionFields = jobDocument
   .omit({ tenant_id: true, user_id: true, created_at_ts: true, status: true })
   .partial(filledIn)
   .extend({
+    priority: priorityOrDefault.optional(),
     max_runtime_ms: integer(1, timeoutSecMax * 1000).optional(),
     solver_url: text(1, 4096).optional(),
     solver_checksum: sha256Text.optional(),

@@ -10,6 +10,9 @@ const who = ["worker"] as const;
 const jobParams = z.strictObject({ id: jobId });
 const workerParams = z.strictObject({ id: workerId });
 const leaseLost = { description: "LEASE_LOST: another attempt has started, or the job has ended" };
+const lostOrCancelled = {
+  description: "LEASE_LOST, or CANCELLED once a cancel was requested: the lease is renewed, stop the job",
+};
 const notTaken = {
   description: "LEASE_LOST, RESULT_CONFLICT, or OUTPUT_INCOMPLETE with the sizes that the streams have",
 };
@@ -126,7 +129,7 @@ export const workerRoutes = {
     summary: "Renew the lease of an attempt, and start the attempt if it is only assigned",
     params: jobParams,
     body: reports.heartbeatRequest,
-    answers: { 204: done, 409: leaseLost },
+    answers: { 204: done, 409: lostOrCancelled },
   }),
   releaseJob: route({
     method: "POST",

@@ -124,9 +124,24 @@ const signatures = z
   .array(z.object({ key_id: keyId, signature: z.string(), lease_signature: z.string().optional() }))
   .optional();
 
-/** The unsigned fields repeat the two signed texts, for scripts that only display them. */
+/** What a worker is given besides if it registered neither kinds nor handler types. */
+const plainFields = z
+  .object({
+    params: z.unknown(),
+    priority: z.int(),
+    max_runtime_ms: z.int(),
+    attempts: z.int(),
+    max_attempts: z.int(),
+    created_at: z.int(),
+    solver_url: z.string(),
+    solver_checksum: z.string(),
+  })
+  .partial();
+
+/** The unsigned fields repeat the two signed texts, for workers and scripts that verify nothing. */
 export const claimedJobBody = z.object({
   ...claimedJob,
+  ...plainFields.shape,
   type: z.string(),
   status: z.enum(jobStates),
   attempt: z.int(),

@@ -39,6 +39,11 @@ export type WorkerFacts = {
   containers: string[];
   /** The newest format of documents that it reads. */
   documentFormat: number;
+  /**
+   * It registered neither kinds nor handler types: it takes `handler` and `solver` jobs of every type, unless it lists
+   * types, and reads the plain fields of a claim.
+   */
+  isSimple?: true | undefined;
   /** Why it cannot run processes at present. */
   sandboxProblem?: string | undefined;
   /** How it isolates processes, and what its host lacks for more. It decides nothing here; people look at it. */
@@ -47,6 +52,9 @@ export type WorkerFacts = {
 
 /** What a worker of version 0.1 can do; it does not register this. */
 export const oldWorker = { kinds: ["exec", "handler"], documentFormat: 1 } as const;
+
+/** What a worker that names neither kinds nor handler types is given: work without a process of the worker's choosing. */
+export const simpleWorker = { kinds: ["handler", "solver"], isSimple: true } as const;
 
 /**
  * The facts as text; equal facts give equal text. The key is under the seal of every job that has it, so the text of
@@ -126,7 +134,7 @@ export function fits(queue: QueueFacts, worker: WorkerFacts): boolean {
 
 function takesType(queue: QueueFacts, worker: WorkerFacts): boolean {
   if (worker.types.includes(queue.type)) return true;
-  if (queue.kind === "handler") return worker.handlerTypes.includes(queue.type);
+  if (queue.kind === "handler" && worker.isSimple !== true) return worker.handlerTypes.includes(queue.type);
   return worker.types.length === 0;
 }
 

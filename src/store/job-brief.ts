@@ -19,5 +19,8 @@ export function briefOf(job: JobRecord): JobBrief {
     completedAt: job.completedAt,
     leaseExpiresAt: job.leaseExpiresAt,
     leaseKeyId: job.leaseKeyId,
+    attempts: job.attempts,
+    createdAt: job.createdAt,
+    cancelRequestedAt: job.cancelRequestedAt,
   };
 }

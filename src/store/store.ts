@@ -244,6 +244,9 @@ export type JobBrief = Pick<
   | "completedAt"
   | "leaseExpiresAt"
   | "leaseKeyId"
+  | "attempts"
+  | "createdAt"
+  | "cancelRequestedAt"
 >;
 
 export type ClaimedJob = { job: JobBrief; document: string; leaseToken: string };

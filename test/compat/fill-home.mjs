@@ -9,7 +9,13 @@ export async function fillHome({ url, admin, runFunctions }) {
   const call = caller(url, admin);
   const user = await call("POST", "/tokens", { role: "user", tenant_id: "acme", user_id: "ada" });
   const worker = await call("POST", "/tokens", { role: "worker", worker_id: workerId });
-  await call("POST", "/workers/register", { worker_id: workerId, cores: 4, ram_gb: 8, tags: ["gpu"] });
+  await call("POST", "/workers/register", {
+    worker_id: workerId,
+    cores: 4,
+    ram_gb: 8,
+    tags: ["gpu"],
+    kinds: ["exec", "handler"],
+  });
   const act = acts(call, caller(url, user.token));
 
   const jobs = {};

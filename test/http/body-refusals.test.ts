@@ -188,7 +188,7 @@ test("B11: a delegate in the cloud needs no repo_root, one on a local machine do
 
 test.each([
   ["timeout_sec", [-1, 1.5, "600", 604_801, null]],
-  ["priority", [0, 11, 5.5, "5"]],
+  ["priority", [-1, 11, 5.5, "5"]],
   ["max_attempts", [0, 101]],
   ["run_at", [-1, 8_640_000_000_000_001, 2 ** 53]],
   ["type", ["", "a b", "a/b", "a".repeat(101), "é"]],

@@ -163,7 +163,7 @@ describe("a batch", () => {
     const before = snapshot(hub.home);
     const refused = async (jobs: unknown[]) =>
       hub.call("POST", "/jobs/batch", { token: tokens.alice, body: { jobs } });
-    const bad = await refused([good, { ...good, priority: 0 }]);
+    const bad = await refused([good, { ...good, priority: 11 }]);
     expect(errorOf(bad.text).details?.issues?.[0]?.path).toBe("jobs[1].priority");
     expect(await refused([good, { ...used, priority: 1 }])).toMatchObject({ status: 409 });
     const key = freshName("key");
@@ -201,7 +201,7 @@ describe("C5: standard input in the document", () => {
 
 describe("C8: a refusal names the field, the value and what is allowed", () => {
   test.each([
-    [{ priority: 11 }, "priority: must be a whole number from 1 to 10; found 11"],
+    [{ priority: 11 }, "priority: must be a whole number from 1 to 10, or 0 for the default; found 11"],
     [
       { limits: { cpu: "abc" } },
       'limits.cpu: must be cores such as 500m, 2 or 1.5, from 10m to 1024, or max; found "abc"',

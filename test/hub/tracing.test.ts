@@ -39,7 +39,7 @@ const documentOf = async (hub: TestHub, type: string) => {
   const body = { worker_id: "looker", types: [type] };
   await hub.must("POST", "/workers/register", {
     token: hub.admin,
-    body: { worker_id: "looker", cores: 1, ram_gb: 1, tags: [], document_format: 6 },
+    body: { worker_id: "looker", cores: 1, ram_gb: 1, tags: [], kinds: ["exec"], document_format: 6 },
   });
   const claimed = await hub.must("POST", "/jobs/claim", { token: hub.admin, body });
   return JSON.parse(claimed.json<{ document: string }>().document) as Record<string, unknown>;

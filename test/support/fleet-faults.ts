@@ -61,7 +61,7 @@ async function claimAgain(fleet: HubFleet, hub: number, after: string): Promise<
       });
     // The tag keeps it from the workers of the load, which take whatever comes while they have a free slot.
     const tags = ["probe"];
-    const claimer = { worker_id, cores: 1, ram_gb: 1, types: [type], tags };
+    const claimer = { worker_id, cores: 1, ram_gb: 1, types: [type], tags, kinds: ["exec"] };
     await eventually(`hub ${hub} knows its claimer after ${after}`, async () => {
       return (await post("/workers/register", claimer)).ok;
     });

@@ -31,12 +31,13 @@ export async function submitJob(
   return { id, type };
 }
 
+/** A worker for `exec` jobs, and for `handler` jobs of types that it names. */
 export async function registerWorker(
   hub: TestHub,
   wish: Wish & { token?: string; worker_id?: string } = {},
 ): Promise<string> {
   const { token = hub.admin, worker_id: workerId = freshName("worker"), ...fields } = wish;
-  const body = { worker_id: workerId, cores: 4, ram_gb: 8, tags: [], ...fields };
+  const body = { worker_id: workerId, cores: 4, ram_gb: 8, tags: [], kinds: ["exec", "handler"], ...fields };
   await hub.must("POST", "/workers/register", { token, body });
   return workerId;
 }

@@ -30,7 +30,12 @@ export class Storm {
   }
 
   async open(): Promise<void> {
-    await this.#post("/workers/register", { worker_id: workerId, cores: 4, ram_gb: 8, tags: [] });
+    await this.#post("/workers/register", {
+      worker_id: workerId,
+      cores: 4,
+      ram_gb: 8,
+      kinds: ["exec", "handler"],
+    });
   }
 
   /** Submits so many jobs and completes all but the newest `pending`. */

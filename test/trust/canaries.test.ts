@@ -115,7 +115,8 @@ async function provoke(): Promise<void> {
   ).text;
   sinks["the environment of a job"] = (await call("GET", `/jobs/${id}/output/stdout`, { token: admin })).text;
 
-  const body = { worker_id: "by-hand", cores: 1, ram_gb: 1, tags: ["by-hand"], types: ["by-hand"] };
+  const facts = { cores: 1, ram_gb: 1, tags: ["by-hand"], types: ["by-hand"], kinds: ["exec"] };
+  const body = { worker_id: "by-hand", ...facts };
   await call("POST", "/workers/register", { token: admin, body });
   await call("POST", "/jobs", {
     token: admin,

@@ -67,7 +67,7 @@ test("one that the hub decides brings new keys, and the worker runs jobs under t
       headers: { Authorization: `Bearer ${hub.token}`, "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-  const forger = { worker_id: "forger", cores: 1, ram_gb: 1, tags: requires.tags };
+  const forger = { worker_id: "forger", cores: 1, ram_gb: 1, tags: requires.tags, kinds: ["exec"] };
   await call("/workers/register", { ...forger, types: ["forged"] });
   await call("/jobs/claim", { worker_id: "forger" });
   await eventually("the hub has locked itself", async () => (await writ.lockdown()).locked);

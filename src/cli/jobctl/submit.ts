@@ -50,7 +50,11 @@ export function define(command: Command, context: CliContext): void {
       "a job with any field of POST /jobs, as YAML or JSON, or - to read standard input; other options replace its fields",
     )
     .option("--params <json>", "parameters as JSON, @FILE to read a file, or - to read standard input")
-    .option("--priority <n>", "1 (lowest) to 10 (highest) (default: 5)", wholeNumber(1, 10))
+    .option(
+      "--priority <n>",
+      "1 (lowest) to 10 (highest), or 0 for the default (default: 5)",
+      wholeNumber(0, 10),
+    )
     .option(
       "--attempts <n>",
       "number of attempts before the job counts as failed (default: 3)",

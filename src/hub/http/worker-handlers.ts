@@ -1,16 +1,17 @@
 import type { workerRoutes } from "../../contract/worker-routes.ts";
 import { invalidArgument } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
-import { oldWorker } from "../../core/queue-key.ts";
+import { oldWorker, simpleWorker } from "../../core/queue-key.ts";
 import { formatSse } from "../../runtime/sse.ts";
 import { admitCommandStream } from "../use-cases/access/admit-stream.ts";
 import { appendOutput } from "../use-cases/workers/append-output.ts";
-import { releaseJob, reportProgress, startJob } from "../use-cases/workers/change-attempt.ts";
+import { heartbeatJob, releaseJob, reportProgress, startJob } from "../use-cases/workers/change-attempt.ts";
 import { claimJobs } from "../use-cases/workers/claim-jobs.ts";
 import { findActingWorker } from "../use-cases/workers/find-worker.ts";
 import { failJob, finishJob, finishJobs } from "../use-cases/workers/finish-jobs.ts";
 import { issueJobToken } from "../use-cases/workers/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/workers/manage-workers.ts";
+import { plainFields } from "../use-cases/workers/plain-fields.ts";
 import { signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
 import { type Call, done, type Handlers, written } from "./call.ts";
 import { type Exchange, headerOf, refuseHead } from "./exchange.ts";
@@ -70,7 +71,8 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     if (claimed === undefined) return done;
     const { id, type, status, attempt, timeoutSec } = claimed.job;
     const convenience = { id, type, status, attempt, token: claimed.leaseToken, timeout_sec: timeoutSec };
-    return { status: 200, body: { ...convenience, ...signClaim(deps, claimed) } };
+    const plain = claimed.isForSimpleWorker ? plainFields(claimed) : {};
+    return { status: 200, body: { ...convenience, ...plain, ...signClaim(deps, claimed) } };
   },
 
   async claimJobs({ deps, identity, origin, body, signal }) {
@@ -101,7 +103,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   },
 
   async heartbeatJob({ deps, identity, origin, params, body }) {
-    await startJob(deps, { ...body, identity, origin, jobId: params.id });
+    await heartbeatJob(deps, { ...body, identity, origin, jobId: params.id });
     return done;
   },
 
@@ -179,6 +181,7 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
       handlerTypes: body.handler_types ?? [],
       capabilities: body.capabilities ?? [],
       kinds: body.kinds ?? [...oldWorker.kinds],
+      ...simplicityOf(body),
       sessions: [...(body.sessions ?? []), ...(body.session === undefined ? [] : [body.session])],
       containers: body.containers ?? [],
       documentFormat: body.document_format ?? oldWorker.documentFormat,
@@ -190,6 +193,12 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
     publicKey: body.public_key ?? null,
     version: body.version ?? null,
   };
+}
+
+/** Absent, not empty: workers of version 0.1 send empty lists. */
+function simplicityOf({ kinds, handler_types: handlerTypes }: Call<"registerWorker">["body"]) {
+  if (kinds !== undefined || handlerTypes !== undefined) return {};
+  return { ...simpleWorker, kinds: [...simpleWorker.kinds] };
 }
 
 function claimOf(body: Call<"claimJob">["body"]) {

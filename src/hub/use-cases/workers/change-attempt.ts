@@ -22,14 +22,27 @@ export type AttemptCall = {
 
 type Given = { progress?: number; detail?: string };
 
-/** The attempt starts; a second start, or a heartbeat for the job, only renews the lease. */
+/** The attempt starts; a second start only renews the lease. */
 export async function startJob(
   deps: HubDeps,
   call: AttemptCall & Given & { isolation?: unknown },
-): Promise<void> {
+): Promise<JobBrief> {
   const isolation = call.isolation === undefined ? null : JSON.stringify(call.isolation);
-  await changeAttempt(deps, call, { act: "start", isolation });
+  const job = await changeAttempt(deps, call, { act: "start", isolation });
   if (call.progress !== undefined) await reportProgress(deps, { ...call, progress: call.progress });
+  return job;
+}
+
+/**
+ * The same for a worker that hears of a cancel in no other way. The lease is renewed in any case, so that the worker can stop
+ * the job and report its end.
+ */
+export async function heartbeatJob(deps: HubDeps, call: AttemptCall & Given): Promise<void> {
+  const { cancelRequestedAt } = await startJob(deps, call);
+  if (cancelRequestedAt === null) return;
+  throw new WritError("CANCELLED", "the job was cancelled; stop it and report its end, or release it", {
+    cancel_requested_at: cancelRequestedAt,
+  });
 }
 
 export async function reportProgress(

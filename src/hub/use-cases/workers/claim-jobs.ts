@@ -55,7 +55,8 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
     room = request.max - claimed.length;
     if (worker.status === "inactive") await deps.signsOfLife.activate(worker);
     const claimant = { documentFormat: worker.facts.documentFormat, bootId: request.bootId };
-    return claimed.map((one) => ({ ...one, lease: leaseOf(one, claimant) }));
+    const isForSimpleWorker = worker.facts.isSimple === true;
+    return claimed.map((one) => ({ ...one, lease: leaseOf(one, claimant), isForSimpleWorker }));
   } finally {
     deps.dispatcher.unpark(worker.id, parked, room);
     onEnd();
@@ -63,13 +64,15 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
 }
 
 /** What a claim specifies applies to that claim; the rest is as registered. */
-function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
+function claimFacts({ facts }: WorkerRecord, request: ClaimRequest): WorkerFacts {
+  // To a simple worker an empty list is the same as none; to others it means no types.
+  const types = facts.isSimple && request.types?.length === 0 ? undefined : request.types;
   return {
-    ...worker.facts,
+    ...facts,
     tenantId: request.identity.tenantId,
-    types: request.types ?? worker.facts.types,
-    handlerTypes: request.types === undefined ? worker.facts.handlerTypes : [],
-    sessions: request.session === undefined ? worker.facts.sessions : [request.session],
+    types: types ?? facts.types,
+    handlerTypes: types === undefined ? facts.handlerTypes : [],
+    sessions: request.session === undefined ? facts.sessions : [request.session],
   };
 }
 

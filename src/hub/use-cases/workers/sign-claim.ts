@@ -20,7 +20,11 @@ type SignedBatch = {
 };
 
 /** A claimed job with the lease that its worker is given. */
-export type LeasedJob = ClaimedJob & { lease: Lease };
+export type LeasedJob = ClaimedJob & {
+  lease: Lease;
+  /** The worker reads the job's plain fields. */
+  isForSimpleWorker: boolean;
+};
 
 type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
 

@@ -1,0 +1,38 @@
+#!/bin/sh
+# A worker in plain sh and curl: WRIT_HUB_URL=… WRIT_TOKEN=… sh simple-worker.sh COMMAND…
+# For each job it runs COMMAND with the job's type as last argument and its params on stdin; stdout is the result, as JSON.
+set -u
+umask 077
+dir=$(mktemp -d) me=${WORKER_ID:-sh-$$} beat_sec=${BEAT_SEC:-10} work=
+printf 'header = "Authorization: Bearer %s"\n' "$WRIT_TOKEN" > "$dir/curl"
+stop() { [ -z "$work" ] || kill "$work" 2> /dev/null; rm -rf "$dir"; exit 0; }
+trap stop INT TERM
+# Posts a body, leaves the answer in a file, and prints the status: 000 if the hub did not answer.
+call() {
+  rm -f "$dir/answer"
+  curl -s -K "$dir/curl" -H "Content-Type: application/json" -o "$dir/answer" -w '%{http_code}' -d "$2" "$WRIT_HUB_URL/api/v1$1"
+}
+register() { while [ "$(call /workers/register '{"worker_id":"'"$me"'","cores":1,"ram_gb":1}')" != 204 ]; do sleep 1; done; }
+# The first of these fields in the job: text, or a number.
+field() { printf %s "$job" | grep -oE "\"$1\":(\"[^\"]*\"|[0-9]+)" | head -n 1 | cut -d : -f 2- | tr -d '"'; }
+# A hub that is away, busy or locked is told again; any other answer is final.
+report() { while :; do case $(call "/jobs/$id/$1" "{$fence,$2}") in 2?? | 4[01]?) return ;; esac; sleep 1; done; }
+run() {
+  job=$(cat "$dir/answer") id=$(field id) fence='"worker_id":"'$me'","attempt":'$(field attempt)',"token":"'$(field token)'"'
+  params=${job#*'"params":'}
+  printf %s "${params%',"priority":'*}" > "$dir/params"
+  "$@" "$(field type)" < "$dir/params" > "$dir/result" 2> "$dir/errors" &
+  work=$! waited=0
+  while kill -0 "$work" 2> /dev/null; do
+    sleep 1
+    waited=$((waited + 1))
+    # 409: the job was cancelled, or is somebody else's by now.
+    [ $((waited % beat_sec)) != 0 ] || [ "$(call "/jobs/$id/heartbeat" "{$fence}")" != 409 ] || kill "$work" 2> /dev/null
+  done
+  if wait "$work"; then report result "\"result\":$(cat "$dir/result")"; else report fail "\"reason\":\"exit code $?\""; fi
+  work=
+}
+register
+while :; do
+  case $(call /jobs/claim '{"worker_id":"'"$me"'","wait_ms":5000}') in 200) run "$@" ;; 204) ;; 404) register ;; *) sleep 1 ;; esac
+done

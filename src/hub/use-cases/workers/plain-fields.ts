@@ -1,0 +1,18 @@
+import type { JobDocument } from "../../../contract/document.ts";
+import { documentFacts } from "../../../contract/document-summary.ts";
+import type { ClaimedJob } from "../../../store/store.ts";
+
+/** The job as a simple worker reads it. The document says the same under a signature, which nothing here is. */
+export function plainFields({ job, document }: Pick<ClaimedJob, "job" | "document">) {
+  const written = JSON.parse(document) as JobDocument;
+  const { params, solver_url, solver_checksum } = documentFacts(written);
+  return {
+    params,
+    priority: written.priority,
+    max_runtime_ms: job.timeoutSec * 1000,
+    attempts: job.attempts,
+    max_attempts: written.max_attempts,
+    created_at: job.createdAt,
+    ...(solver_url === null ? {} : { solver_url, solver_checksum }),
+  };
+}
