@@ -1,5 +1,6 @@
 import { workerId } from "../contract/fields.ts";
 import { WritError } from "../core/errors.ts";
+import { isTrustedState } from "../core/key-times.ts";
 import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
 import type { Writ } from "./writ.ts";
 
@@ -44,10 +45,10 @@ export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<
   return { workerId: name, file };
 }
 
-/** The keys that a worker should trust, as PEM, without revoked ones. */
+/** The keys that a worker should trust, as PEM. */
 async function trustedKeys(writ: Writ): Promise<string[]> {
   const keys = await writ.keys();
-  return keys.filter(({ status }) => status !== "revoked").map((key) => key.public_key);
+  return keys.filter(({ status }) => isTrustedState(status)).map((key) => key.public_key);
 }
 
 type Agents = Omit<EnrollOptions, "token" | "file"> & { token: string; keys: string[] };

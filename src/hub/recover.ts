@@ -4,7 +4,7 @@ import type { HubDeps } from "./deps.ts";
 import { removeHubFile } from "./home-lock.ts";
 import { checkKeyVersion } from "./key-version.ts";
 import { enforceLockdown } from "./use-cases/access/lockdown.ts";
-import { recallLeases } from "./use-cases/access/manage-keys.ts";
+import { followGivenKey, recallLeases } from "./use-cases/access/manage-keys.ts";
 
 /**
  * What a hub does about its past, before anybody can call it. The previous one may have stopped in order, been killed at
@@ -33,6 +33,7 @@ export async function recover(deps: HubDeps): Promise<void> {
   // A power failure can leave half a line at the end of the signed heads.
   await shortenMarks(deps.home);
   await checkKeyVersion(deps);
+  await followGivenKey(deps);
   await clearLeftovers(deps);
 }
 

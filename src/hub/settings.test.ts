@@ -76,7 +76,8 @@ test("B13: a signing key that cannot be used is refused under its name, and not 
     const refused = load({ JOB_SIGNING_PRIVATE_KEY: key });
     await expect(refused).rejects.toThrow("JOB_SIGNING_PRIVATE_KEY: *** is not allowed; use an Ed25519");
   }
-  expect((await load({ JOB_SIGNING_PRIVATE_KEY: pem })).signingKeyPem).toBe(pem);
+  for (const text of [pem, pem.replaceAll("\n", "\\n"), Buffer.from(pem).toString("base64"), `|\n${pem}`])
+    expect((await load({ JOB_SIGNING_PRIVATE_KEY: text })).signingKeyPem).toBe(pem);
 });
 
 const store = {

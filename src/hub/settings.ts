@@ -17,6 +17,7 @@ import {
 import { otlpEndpoint } from "../runtime/telemetry/telemetry-settings.ts";
 import { loadYamlFile, type YamlFile } from "../runtime/yaml-file.ts";
 import { loadSigningKey } from "../signing/ed25519.ts";
+import { pemFromText } from "../signing/pem-text.ts";
 import { checkAlertSettings } from "./alerts/alert-settings.ts";
 import { databaseUrlWithPassword } from "./database-password.ts";
 import { type DatabasePlace, databaseOf } from "./database-place.ts";
@@ -31,8 +32,9 @@ const mailAddresses = text({
 const dayCount = integer({ min: 1, max: 36_500 });
 const signingKey = parser("an Ed25519 private key as one PKCS#8 PEM block", (value) => {
   try {
-    loadSigningKey(value as string);
-    return value as string;
+    const pem = pemFromText(value as string);
+    loadSigningKey(pem);
+    return pem;
   } catch {
     return undefined;
   }

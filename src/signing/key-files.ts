@@ -25,7 +25,8 @@ export function makeKeys(dir: string, first: { given: SigningKey | null; nowMs: 
   const leftKey = leftKeyId === undefined ? null : readSigningKey(dir, leftKeyId);
   const madeKey = first.given === null && leftKey === null ? makeSigningKey(dir) : null;
   const signing = (first.given ?? leftKey ?? madeKey) as SigningKey;
-  const ring = { version: 1, keys: [firstEntry(signing, first.nowMs)] };
+  const entry = activeEntry(signing, first.nowMs);
+  const ring = { version: 1, keys: [first.given === null ? entry : { ...entry, given: true as const }] };
   const isFirst = createPrivateFileSync(join(dir, ringFile), ringText(ring));
   // The hub that lost the race leaves no key behind that the ring does not list.
   if (!isFirst && madeKey !== null) dropUnlisted(dir, madeKey.keyId);
@@ -42,7 +43,7 @@ function dropUnlisted(dir: string, keyId: string): void {
     removeFileSync(join(dir, signingFile(keyId)));
 }
 
-function firstEntry({ keyId, publicKeyPem }: SigningKey, nowMs: number): RingEntry {
+export function activeEntry({ keyId, publicKeyPem }: SigningKey, nowMs: number): RingEntry {
   return { key_id: keyId, public_key: publicKeyPem, status: "active", not_before: nowMs, not_after: null };
 }
 
@@ -54,6 +55,21 @@ export function readSigningKey(dir: string, keyId: string): SigningKey {
   const signing = loadSigningKey(pem);
   if (signing.keyId !== keyId) throw rejected(dir, `${name} contains the key ${signing.keyId}`);
   return signing;
+}
+
+export function hasSigningKey(dir: string, keyId: string): boolean {
+  return readSecretFile(dir, signingFile(keyId)) !== null;
+}
+
+/**
+ * Deletes the private halves of keys that never sign again. The ring says so first, so a crash in between leaves a file that
+ * the next look finds.
+ */
+export function dropPrivateHalves(dir: string, keys: readonly RingEntry[]): void {
+  for (const { key_id, status } of keys) {
+    if ((status === "retired" || status === "revoked") && hasSigningKey(dir, key_id))
+      removeFileSync(join(dir, signingFile(key_id)));
+  }
 }
 
 export function hasMacKey(dir: string): boolean {

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "./ed25519.ts";
 import { openKeyRing } from "./key-ring.ts";
+import { openKeySet } from "./key-set.ts";
 
 const nowMs = 1_763_200_000_000;
 const rejected = expect.objectContaining({ code: "KEY_REJECTED" });
@@ -76,10 +77,14 @@ describe("openKeyRing refuses", () => {
     expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
   });
 
-  test("a given key that is not the active one", () => {
-    openKeyRing(dir, { nowMs });
+  test("a given key that is revoked", () => {
     const givenPrivateKeyPem = generateSigningKey().privateKeyPem;
+    const ring = openKeyRing(dir, { nowMs, givenPrivateKeyPem });
+    const { keyId } = ring.signing;
+    ring.rotate({ nowMs });
+    ring.revoke(keyId, { nowMs });
     expect(() => openKeyRing(dir, { nowMs, givenPrivateKeyPem })).toThrow(rejected);
+    expect(() => openKeyRing(dir, { nowMs })).not.toThrow();
   });
 
   test("a MAC key of the wrong length", () => {
@@ -197,4 +202,118 @@ test("B12: a key that ends before the notice of an emergency does not live longe
   ring.rotate({ nowMs, graceMs: 500 });
   ring.rotate({ nowMs, graceMs: 1000, emergency: true });
   expect(ring.signers(nowMs + 500)).toHaveLength(2);
+});
+
+describe("O-16: a replaced key", () => {
+  const graceMs = 14 * 86_400_000;
+  const privateHalves = () => readdirSync(dir).filter((name) => name.startsWith("signing-"));
+  const statusesOf = (ring: ReturnType<typeof openKeyRing>) => ring.list().map(({ status }) => status);
+
+  test("is retired after 14 days, and its private half is gone from the disk", () => {
+    const ring = openKeyRing(dir, { nowMs });
+    const old = ring.signing.keyId;
+    ring.rotate({ nowMs });
+    expect(ring.retire(nowMs + graceMs - 1)).toEqual([]);
+    expect(privateHalves()).toHaveLength(2);
+    expect(ring.retire(nowMs + graceMs)).toEqual([old]);
+    expect(statusesOf(ring)).toEqual(["retired", "active"]);
+    expect(privateHalves()).toEqual([`signing-${ring.signing.keyId}.pem`]);
+    expect(ring.retire(nowMs + graceMs)).toEqual([]);
+    // Also where the clock is set back: its private half is gone for good.
+    expect(statusesOf(openKeyRing(dir, { nowMs }))).toEqual(["retired", "active"]);
+    expect(ring.signers(nowMs).map(({ keyId }) => keyId)).toEqual([ring.signing.keyId]);
+  });
+
+  test("whose private half outlived a crash loses it at the next start", () => {
+    const ring = openKeyRing(dir, { nowMs });
+    const file = join(dir, `signing-${ring.signing.keyId}.pem`);
+    const pem = readFileSync(file);
+    ring.rotate({ nowMs });
+    ring.retire(nowMs + graceMs);
+    writeFileSync(file, pem, { mode: 0o600 });
+    openKeyRing(dir, { nowMs });
+    expect(privateHalves()).toEqual([`signing-${ring.signing.keyId}.pem`]);
+  });
+
+  test("that has retired is listed for workers in words that those of 0.1 know", () => {
+    const ring = openKeyRing(dir, { nowMs });
+    const { keyId, publicKeyPem } = ring.signing;
+    ring.rotate({ nowMs });
+    ring.retire(nowMs + graceMs);
+    const { keys } = openKeySet([loadVerifyingKey(ring.signing.publicKeyPem)], ring.keySet(nowMs + graceMs));
+    expect(keys[0]).toMatchObject({ key_id: keyId, public_key: publicKeyPem, status: "retiring" });
+    expect(keys[0]!.not_after).toBe(nowMs + graceMs);
+  });
+
+  test("that has retired is revoked by an emergency too", () => {
+    const ring = openKeyRing(dir, { nowMs });
+    const old = ring.signing.keyId;
+    ring.rotate({ nowMs });
+    ring.retire(nowMs + graceMs);
+    ring.rotate({ nowMs: nowMs + graceMs, graceMs: 1000, emergency: true });
+    expect(ring.overdue(nowMs + graceMs).map(({ key_id }) => key_id)).toEqual([old]);
+    expect(ring.revoke(old, { nowMs: nowMs + graceMs, emergency: true })).toMatchObject({
+      status: "revoked",
+    });
+  });
+});
+
+describe("O-16: another given key", () => {
+  const [first, second, third] = [generateSigningKey(), generateSigningKey(), generateSigningKey()];
+  const open = (given?: { privateKeyPem: string }) =>
+    openKeyRing(dir, { nowMs, givenPrivateKeyPem: given?.privateKeyPem });
+
+  test("replaces the one in the folder, which also signs for 14 days", () => {
+    const old = open().signing.keyId;
+    const ring = open(first);
+    expect(ring.replacedKeyId).toBe(old);
+    expect(ring.list()).toMatchObject([
+      { key_id: old, status: "retiring", not_after: nowMs + 14 * 86_400_000 },
+      { key_id: first.signingKey.keyId, status: "active", not_after: null },
+    ]);
+    expect(ring.signers(nowMs).map(({ keyId }) => keyId)).toEqual([first.signingKey.keyId, old]);
+    expect(readFileSync(join(dir, "ring.json"), "utf8")).not.toContain("PRIVATE");
+    expect(open(first).replacedKeyId).toBeNull();
+    // It is nowhere but in the environment, so that a start without it is refused.
+    expect(() => open()).toThrow(rejected);
+  });
+
+  test("replaces a given one, which is trusted for 14 days although nobody can sign with it", () => {
+    open(first);
+    const ring = open(second);
+    expect(ring.replacedKeyId).toBe(first.signingKey.keyId);
+    expect(ring.signers(nowMs).map(({ keyId }) => keyId)).toEqual([second.signingKey.keyId]);
+    expect(ring.verifierFor(first.signingKey.keyId, nowMs)).not.toBeNull();
+    expect(ring.retire(nowMs + 14 * 86_400_000)).toEqual([first.signingKey.keyId]);
+  });
+
+  test("replaces a given one of version 0.1, whose ring does not say where that came from", () => {
+    open(first);
+    editRing((record) => delete record["given"]);
+    expect(open(second).signing.keyId).toBe(second.signingKey.keyId);
+  });
+
+  test("does not undo a rotation by command", () => {
+    open(first);
+    const { key_id: made } = open(first).rotate({ nowMs });
+    const again = open(first);
+    expect(again.replacedKeyId).toBeNull();
+    expect(again.signing.keyId).toBe(made);
+    again.retire(nowMs + 14 * 86_400_000);
+    expect(open(first).signing.keyId).toBe(made);
+  });
+
+  test("leaves a hub that has the old one signing with it, and lets it verify the new one", () => {
+    const hub = open(first);
+    open(second);
+    expect(hub.reload(nowMs)).toBe(true);
+    expect(hub.signing.keyId).toBe(first.signingKey.keyId);
+    expect(hub.active.key_id).toBe(second.signingKey.keyId);
+    expect(hub.verifierFor(second.signingKey.keyId, nowMs)).not.toBeNull();
+    expect(open(first).signing.keyId).toBe(first.signingKey.keyId);
+    expect(() => open()).toThrow(rejected);
+    open(third).retire(nowMs + 14 * 86_400_000);
+    expect(() => hub.reload(nowMs + 14 * 86_400_000)).toThrow(rejected);
+    expect(hub.signerFor([], nowMs + 14 * 86_400_000)).toBeNull();
+  });
 });

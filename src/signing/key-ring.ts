@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
-import { graceMsDefault } from "../core/key-times.ts";
 import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
+import { adoptGivenKey } from "./adopt-given-key.ts";
 import {
   generateSigningKey,
   loadSigningKey,
@@ -10,8 +10,17 @@ import {
   signText,
   type VerifyingKey,
 } from "./ed25519.ts";
-import { makeKeys, readMacKey, readSigningKey, signingFile } from "./key-files.ts";
+import {
+  activeEntry,
+  dropPrivateHalves,
+  hasSigningKey,
+  makeKeys,
+  readMacKey,
+  readSigningKey,
+  signingFile,
+} from "./key-files.ts";
 import { keySetText, revocationText, type SignedKeySet, signKeySet } from "./key-set.ts";
+import { isToRetire, isToRevoke, maySign, type Rotation, replaceActive } from "./ring-changes.ts";
 import {
   changeRing,
   type KeyRecord,
@@ -27,9 +36,6 @@ export type { KeyRecord } from "./ring-file.ts";
 
 type Options = { nowMs: number; givenPrivateKeyPem?: string | undefined };
 
-/** Together with the active key these are four, which is the most that a worker checks on one claim. */
-const retiringMax = 3;
-
 /**
  * Opens the keys in a directory, or creates them at the first start. The ring is written last: a directory without a
  * ring was never used, and one with a ring must be complete, because a lost key is never replaced silently.
@@ -37,13 +43,19 @@ const retiringMax = 3;
 export function openKeyRing(dir: string, options: Options): KeyRing {
   const given = options.givenPrivateKeyPem === undefined ? null : loadSigningKey(options.givenPrivateKeyPem);
   openSecretDirectory(dir);
-  if (readSecretFile(dir, ringFile) === null) makeKeys(dir, { given, nowMs: options.nowMs });
-  return new KeyRing(dir, { given, nowMs: options.nowMs });
+  const { nowMs } = options;
+  if (readSecretFile(dir, ringFile) === null) makeKeys(dir, { given, nowMs });
+  const replacedKeyId = given === null ? null : adoptGivenKey(dir, given, nowMs);
+  return new KeyRing(dir, { given, nowMs, replacedKeyId });
 }
+
+type Opened = { given: SigningKey | null; nowMs: number; replacedKeyId: string | null };
 
 /** The hub's keys: those that sign, the one that seals, and the public record of all that have ever signed. */
 export class KeyRing {
   readonly macKey: Buffer;
+  /** The key that the one from the environment has replaced when the ring was opened. */
+  readonly replacedKeyId: string | null;
   readonly #dir: string;
   readonly #given: SigningKey | null;
   #stamp: string | null;
@@ -51,22 +63,34 @@ export class KeyRing {
   #signing: Map<string, SigningKey>;
   #keySet: SignedKeySet | null = null;
 
-  constructor(dir: string, { given, nowMs }: { given: SigningKey | null; nowMs: number }) {
+  constructor(dir: string, { given, nowMs, replacedKeyId }: Opened) {
     this.#dir = dir;
     this.#given = given;
+    this.replacedKeyId = replacedKeyId;
     this.#stamp = stampOf(dir, ringFile);
     this.#ring = readRing(dir);
     const record = this.#ring.keys.find(({ key_id }) => key_id === given?.keyId);
-    if (given !== null && (record === undefined || record.status === "revoked")) {
-      throw rejected(dir, `the given signing key ${given.keyId} is not one of its keys, or is revoked`);
-    }
+    if (record?.status === "revoked")
+      throw rejected(
+        dir,
+        `the key ${record.key_id} in JOB_SIGNING_PRIVATE_KEY is revoked; give another, or none`,
+      );
+    // Without the active key a hub may run only if somebody has given it another one that may sign.
+    if (given === null) this.#loadKey(this.active.key_id);
     this.#signing = this.#loadKeys(this.#ring, nowMs);
     this.macKey = readMacKey(dir);
+    dropPrivateHalves(dir, this.#ring.keys);
   }
 
   /** The newest key. */
+  get active(): KeyRecord {
+    return recordOf(this.#ring.keys.find(({ status }) => status === "active")!);
+  }
+
+  /** The newest key whose private half is here: the active one, unless that was given to other hubs only. */
   get signing(): SigningKey {
-    return this.#signing.get(this.#ring.keys.find(({ status }) => status === "active")!.key_id)!;
+    const { key_id } = this.#ring.keys.findLast((record) => this.#signing.has(record.key_id))!;
+    return this.#signing.get(key_id)!;
   }
 
   get version(): number {
@@ -95,7 +119,7 @@ export class KeyRing {
   /** The newest key that the worker trusts; the oldest if it names none, and null if none of those named may sign. */
   signerFor(trustedIds: readonly string[], nowMs: number): SigningKey | null {
     const signers = this.signers(nowMs);
-    if (trustedIds.length === 0) return signers.at(-1)!;
+    if (trustedIds.length === 0) return signers.at(-1) ?? null;
     return signers.find(({ keyId }) => trustedIds.includes(keyId)) ?? null;
   }
 
@@ -115,22 +139,27 @@ export class KeyRing {
   }
 
   /** Creates a new key. The previous one also signs until the grace period ends. */
-  rotate({ nowMs, graceMs = graceMsDefault, emergency = false }: Rotation): KeyRecord {
+  rotate(rotation: Rotation): KeyRecord {
+    const { nowMs } = rotation;
     const { signingKey, privateKeyPem } = generateSigningKey();
     createPrivateFileSync(join(this.#dir, signingFile(signingKey.keyId)), privateKeyPem);
-    const made: RingEntry = {
-      key_id: signingKey.keyId,
-      public_key: signingKey.publicKeyPem,
-      status: "active",
-      not_before: nowMs,
-      not_after: null,
-    };
-    const grace = { nowMs, graceMs, emergency };
+    const made = activeEntry(signingKey, nowMs);
+    const ring = this.#changeRing(signingKey.keyId, (keys) => replaceActive(keys, made, rotation));
+    this.#take(ring, nowMs);
+    return made;
+  }
+
+  /** Ends the keys whose grace period is over: their private halves are deleted. Returns their ids. */
+  retire(nowMs: number): string[] {
+    const ended = this.#ring.keys.filter((record) => isToRetire(record, nowMs));
+    if (ended.length === 0) return [];
+    const change = (record: RingEntry): RingEntry =>
+      isToRetire(record, nowMs) ? { ...record, status: "retired" } : record;
     this.#take(
-      this.#changeRing(signingKey.keyId, (keys) => [...retireKeys(keys, grace), made]),
+      changeRing(this.#dir, this.#ring, (keys) => keys.map(change)),
       nowMs,
     );
-    return made;
+    return ended.map(({ key_id }) => key_id);
   }
 
   /** Revokes a key: it signs nothing more, and its private half is deleted. The active key must be replaced first. */
@@ -148,8 +177,7 @@ export class KeyRing {
     }
     const revoked: RingEntry = { ...record, status: "revoked", not_after: nowMs };
     if (emergency) revoked.emergency = true;
-    const isKeyThere = readSecretFile(this.#dir, signingFile(keyId)) !== null;
-    if (isKeyThere || keyId === this.#given?.keyId) {
+    if (hasSigningKey(this.#dir, keyId) || keyId === this.#given?.keyId) {
       revoked.revocation = signText(this.#loadKey(keyId), revocationText(keyId));
     }
     const swap = (one: RingEntry) => (one.key_id === keyId ? revoked : one);
@@ -157,16 +185,12 @@ export class KeyRing {
       changeRing(this.#dir, this.#ring, (keys) => keys.map(swap)),
       nowMs,
     );
-    if (isKeyThere) removeFileSync(join(this.#dir, signingFile(keyId)));
     return recordOf(revoked);
   }
 
   /** Keys whose revocation is due. */
   overdue(nowMs: number): KeyRecord[] {
-    return this.#ring.keys.filter(
-      ({ status, emergency, not_after }) =>
-        status === "retiring" && emergency === true && not_after !== null && not_after <= nowMs,
-    );
+    return this.#ring.keys.filter((record) => isToRevoke(record, nowMs));
   }
 
   /** Revoked keys whose leases are void. */
@@ -211,11 +235,21 @@ export class KeyRing {
     this.#signing = this.#loadKeys(ring, nowMs);
     this.#ring = ring;
     this.#stamp = stampOf(this.#dir, ringFile);
+    dropPrivateHalves(this.#dir, ring.keys);
   }
 
+  /** A key that was given to another hub cannot sign here; any other whose file is missing is lost, and that is an error. */
   #loadKeys(ring: Ring, nowMs: number): Map<string, SigningKey> {
     const wanted = ring.keys.filter((record) => maySign(record, nowMs));
-    return new Map(wanted.map(({ key_id }) => [key_id, this.#loadKey(key_id)]));
+    const here = wanted.filter(({ given, key_id }) => given !== true || key_id === this.#given?.keyId);
+    if (here.length === 0) {
+      const { key_id } = wanted.at(-1)!;
+      throw rejected(
+        this.#dir,
+        `no key that may sign is here; set JOB_SIGNING_PRIVATE_KEY to the key ${key_id}`,
+      );
+    }
+    return new Map(here.map(({ key_id }) => [key_id, this.#loadKey(key_id)]));
   }
 
   #loadKey(keyId: string): SigningKey {
@@ -223,38 +257,7 @@ export class KeyRing {
   }
 }
 
-type Rotation = {
-  nowMs: number;
-  graceMs?: number;
-  /** All previous keys are revoked when the grace period ends, and every lease that they signed is void then. */
-  emergency?: boolean;
-};
-
 /** An entry without the fields that only the ring needs. */
 function recordOf({ key_id, public_key, status, not_before, not_after }: RingEntry): KeyRecord {
   return { key_id, public_key, status, not_before, not_after };
-}
-
-function maySign({ status, not_after }: KeyRecord, nowMs: number): boolean {
-  return status === "active" || (status === "retiring" && not_after !== null && not_after > nowMs);
-}
-
-/**
- * The active key begins to retire. In an emergency nobody knows how long somebody else has had keys, so those that were
- * still retiring end with it. If keys are rotated often, the oldest ends early, so that a claim stays small.
- */
-function retireKeys(
-  keys: RingEntry[],
-  { nowMs, graceMs = graceMsDefault, emergency = false }: Rotation,
-): RingEntry[] {
-  const endsAt = nowMs + graceMs;
-  const retired = keys.map((record): RingEntry => {
-    if (record.status === "active") {
-      return { ...record, status: "retiring", not_after: endsAt, ...(emergency ? { emergency } : {}) };
-    }
-    if (record.status === "revoked" || !emergency) return record;
-    return { ...record, not_after: Math.min(record.not_after ?? endsAt, endsAt), emergency };
-  });
-  const late = retired.filter((record) => maySign(record, nowMs)).slice(0, -retiringMax);
-  return retired.map((record) => (late.includes(record) ? { ...record, not_after: nowMs } : record));
 }

@@ -18,9 +18,19 @@ const signaturesMax = 4;
 /** Object, list, key. */
 const depthMax = 3;
 
+/**
+ * A key that has retired is listed as one that is retiring and whose time has ended. To a worker that is the same, and those of
+ * version 0.1 know no other word for it.
+ */
 export function keySetText({ version, keys }: KeySet): string {
   const plain = keys.map(({ key_id, public_key, status, not_before, not_after }) => {
-    return { key_id, public_key, status, not_before, not_after };
+    return {
+      key_id,
+      public_key,
+      status: status === "retired" ? "retiring" : status,
+      not_before,
+      not_after,
+    };
   });
   return canonicalize({ version, keys: plain } as unknown as JsonValue);
 }

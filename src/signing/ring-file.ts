@@ -6,26 +6,29 @@ import { loadVerifyingKey, type VerifyingKey } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";
 import { readSecretFile, withDirectoryLock } from "./secret-file.ts";
 
-/** One public key. Times are milliseconds since the epoch; `not_after` is null while it has no end. */
+/**
+ * One public key. Times are milliseconds since the epoch; `not_after` is null while it has no end. A key that is replaced is
+ * `retiring` and also signs until `not_after`; then it is `retired`, and its private half no longer exists.
+ */
 export type KeyRecord = {
   key_id: string;
   public_key: string;
-  status: "active" | "retiring" | "revoked";
+  status: "active" | "retiring" | "retired" | "revoked";
   not_before: number;
   not_after: number | null;
 };
 
 /**
  * `emergency`: when its time ends the key is revoked, and every lease that it signed is void. `revocation`: the last
- * text that a revoked key signed.
+ * text that a revoked key signed. `given`: its private half comes from the environment and is never in the folder.
  */
-export type RingEntry = KeyRecord & { emergency?: true; revocation?: string };
+export type RingEntry = KeyRecord & { emergency?: true; revocation?: string; given?: true };
 
 /** All keys that have ever signed, oldest first. The version increases with every change and is never used twice. */
 export type Ring = { version: number; keys: RingEntry[] };
 
 export const ringFile = "ring.json";
-const statuses: readonly unknown[] = ["active", "retiring", "revoked"];
+const statuses: readonly unknown[] = ["active", "retiring", "retired", "revoked"];
 
 export function readRing(dir: string): Ring {
   const text = readSecretFile(dir, ringFile);
@@ -78,7 +81,8 @@ function isRingEntry(value: unknown): value is RingEntry {
     Number.isSafeInteger(record["not_before"]) &&
     (record["not_after"] === null || Number.isSafeInteger(record["not_after"])) &&
     (record["emergency"] === undefined || record["emergency"] === true) &&
-    (record["revocation"] === undefined || typeof record["revocation"] === "string")
+    (record["revocation"] === undefined || typeof record["revocation"] === "string") &&
+    (record["given"] === undefined || record["given"] === true)
   );
 }
 

@@ -21,6 +21,7 @@ import {
 } from "../runtime/settings.ts";
 import { otlpEndpoint } from "../runtime/telemetry/telemetry-settings.ts";
 import { loadVerifyingKey } from "../signing/ed25519.ts";
+import { pemFromText } from "../signing/pem-text.ts";
 import type { AgentsFile } from "./agents-file/agents-shape.ts";
 import { delegateSettings } from "./agents-file/delegate-settings.ts";
 import { loadAgentsFile } from "./agents-file/load-agents-file.ts";
@@ -230,7 +231,7 @@ function keysInFile(file: AgentsFile | undefined): string[] | undefined {
 async function keysInPemFile(path: string | undefined): Promise<string[]> {
   const pem = await readNamed("WRIT_SIGNING_KEYS_FILE", path);
   if (pem === undefined) return [];
-  const keys = pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
+  const keys = pemFromText(pem).match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
   // An empty file must not silently mean "trust whatever the hub shows".
   if (keys === null)
     throw new WritError("CONFIG_INVALID", `WRIT_SIGNING_KEYS_FILE: ${path} contains no public key`);

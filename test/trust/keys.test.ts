@@ -219,6 +219,27 @@ describe("a rotation", () => {
     await worker.stop();
   });
 
+  test("O-16: a hub that is started with another JOB_SIGNING_PRIVATE_KEY rotates to it, and says so", async () => {
+    const old = activeKey(hub).keyId;
+    const held = await claimFor(await registerWorker(hub));
+    expect(held.key_id).toBe(old);
+    await hub.stop({ keepHome: true });
+    const { signingKey, privateKeyPem } = generateSigningKey();
+    const env = { ...stillEnv, JOB_SIGNING_PRIVATE_KEY: privateKeyPem.replaceAll("\n", "\\n") };
+    hub = await startTestHub(env, { home: hub.home });
+    const { keys: records } = await keys();
+    expect(records).toMatchObject([
+      { key_id: old, status: "retiring" },
+      { key_id: signingKey.keyId, status: "active" },
+    ]);
+    expect(records[0]!.not_after! - records[1]!.not_before).toBe(14 * dayMs);
+    const next = await claimFor(await registerWorker(hub));
+    expect(next.signatures?.map(({ key_id }) => key_id).sort()).toEqual([signingKey.keyId, old].sort());
+    expect(eventsNamed("KEY_ROTATED").map(({ details }) => details)).toMatchObject([
+      { key_id: signingKey.keyId, previous_key_id: old, emergency: false },
+    ]);
+  });
+
   test("two hubs on one directory: each sees the other's change, and a lock that is held is respected", async () => {
     const dir = join(mkdtempSync(join(tmpdir(), "writ-two-")), "keys");
     const [one, other] = [openKeyRing(dir, { nowMs: 1 }), openKeyRing(dir, { nowMs: 1 })];

@@ -29,7 +29,7 @@ const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
 /** What `--export` writes: the receipt with its signatures, and the hub's keys at that time. */
 const bundleFile = receiptView.extend({
   format: z.literal("writ receipt bundle 1"),
-  keys: z.array(keyView.extend({ status: z.enum(["active", "retiring", "revoked"]) })),
+  keys: z.array(keyView.extend({ status: z.enum(["active", "retiring", "retired", "revoked"]) })),
 });
 
 export const keysHelp =

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import type { SigningKey, Worker, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
+import { isTrustedState } from "../../core/key-times.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { listHttpWorkers, probeWorkerHost } from "../../worker/doctor.ts";
 import { withWrit } from "../connection.ts";
@@ -150,7 +151,7 @@ const idsShownMax = 10;
 /** Workers that the hub cannot sign a job for, as after an emergency rotation. One that has named no keys trusts any. */
 function withoutKeys(workers: readonly Worker[], keys: readonly SigningKey[], nowMs: number): Finding[] {
   const usable = keys.filter(
-    ({ status, not_after }) => status !== "revoked" && (not_after === null || not_after > nowMs),
+    ({ status, not_after }) => isTrustedState(status) && (not_after === null || not_after > nowMs),
   );
   const lacking = workers.filter(
     ({ key_ids = [] }) => key_ids.length > 0 && !usable.some(({ key_id }) => key_ids.includes(key_id)),

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { findAuthority } from "../../client/find-authority.ts";
 import { enrollWorker, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
+import { isTrustedState } from "../../core/key-times.ts";
 import { loadYamlFile } from "../../runtime/yaml-file.ts";
 
 type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
@@ -21,7 +22,7 @@ export async function enrollLocalWorker(
     present === undefined ? undefined : await keptToken({ name, hubUrl, caPem, token: present.token });
   if (present !== undefined && token !== undefined) {
     const keys = (await writ.keys())
-      .filter(({ status }) => status !== "revoked")
+      .filter(({ status }) => isTrustedState(status))
       .map((key) => key.public_key);
     if (present.url === hubUrl && isDeepStrictEqual(present.keys, keys)) return;
   }

@@ -1,5 +1,6 @@
 import type { SigningKey, Writ } from "../../client/index.ts";
 import { hasCode } from "../../core/errors.ts";
+import { isTrustedState } from "../../core/key-times.ts";
 import type { Finding } from "./doctor.ts";
 import { hubsOf } from "./examine-hubs.ts";
 
@@ -16,7 +17,7 @@ export async function examineKeys(
   keys: readonly SigningKey[],
   nowMs: number,
 ): Promise<Finding[]> {
-  const count = keys.filter(({ status }) => status !== "revoked").length;
+  const count = keys.filter(({ status }) => isTrustedState(status)).length;
   if (count === 0) return [{ check: "keys", state: "problem", says: "there is no valid signing key" }];
   const missing = await missedChanges(writ, keys, nowMs);
   if (missing.length > 0) {

@@ -111,7 +111,7 @@ function keyText({ status, not_before, not_after }: Key, now: number): string {
   if (status === "active") return `signs now · ${ageDays} of ${plural(rotationDueMs / dayMs, "day")}`;
   if (status === "revoked")
     return not_after === null ? "verifies nothing" : `revoked ${momentText(not_after)}`;
-  if (not_after === null || not_after <= now) return "verifies old receipts only";
+  if (status === "retired" || not_after === null || not_after <= now) return "verifies old receipts only";
   const leftDays = Math.ceil((not_after - now) / dayMs);
   return `also signs, for ${plural(leftDays, "more day", "more days")}`;
 }

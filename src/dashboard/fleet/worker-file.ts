@@ -1,4 +1,5 @@
 import { routes } from "../../contract/routes.ts";
+import { isTrustedState } from "../../core/key-times.ts";
 import { readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";
 
@@ -8,7 +9,7 @@ export async function makeWorkerFile({ name, url }: { name: string; url: string 
   const { keys } = (await callHub(routes.listKeys, {})).body;
   const authority = url.startsWith("https:") ? await findAuthority() : null;
   const { token } = (await callHub(routes.createToken, { body: { role: "worker", worker_id: name } })).body;
-  const trusted = keys.filter(({ status }) => status !== "revoked");
+  const trusted = keys.filter(({ status }) => isTrustedState(status));
   // A JSON string is a YAML string too, whatever it contains.
   return [
     "server:",

@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { openKeyRing } from "../../signing/key-ring.ts";
+import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { type DatabasePlace, databaseOf } from "../database-place.ts";
 import { lockDatabase, openStore, planMigration } from "../open-database.ts";
@@ -144,8 +144,8 @@ async function checkAndRevive(
     settings.databaseUrl === null
       ? { kind: "file", path: join(draft, "writ.sqlite") }
       : { kind: "postgres", url: settings.databaseUrl };
-  const givenPrivateKeyPem = settings.signingKeyPem ?? undefined;
-  const { macKey } = openKeyRing(keysDir, { nowMs: clock.nowMs(), givenPrivateKeyPem });
+  // The signing keys are checked when the hub starts, which is also when a key from the environment is taken up.
+  const macKey = readMacKey(keysDir);
   // Opened first, because that migrates an older schema.
   // Nobody else knows the file yet.
   const lock = database.kind === "file" ? null : await lockDatabase(database, draft);

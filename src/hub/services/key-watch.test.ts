@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { NewEvent } from "../../core/events.ts";
+import { graceMsDefault } from "../../core/key-times.ts";
 import { systemClock as clock } from "../../runtime/clock.ts";
 import { silentLogger as logger } from "../../runtime/logger.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
@@ -13,7 +14,7 @@ import { EventFeed } from "./event-feed.ts";
 import { createKeyWatch } from "./key-watch.ts";
 
 /** A hub's keys and its store, which refuses the first of these acts. */
-async function open(refused: "recallJobs" | "recordEvents") {
+async function open(refused?: "recallJobs" | "recordEvents") {
   const home = mkdtempSync(join(tmpdir(), "writ-key-watch-"));
   const keys = openKeyRing(join(home, "keys"), { nowMs: clock.nowMs() });
   const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
@@ -76,4 +77,13 @@ test("the leases of a leaked key are taken back, although the call that replaced
     "the disk is full",
   );
   await expect.poll(() => recalled).toEqual([old]);
+});
+
+test("O-16: a key whose grace period has ended retires, and its private half is deleted", async () => {
+  const { deps, keys } = await open();
+  const old = keys.signing.keyId;
+  keys.rotate({ nowMs: clock.nowMs() - graceMsDefault });
+  await watching(deps);
+  await expect.poll(() => keys.list()[0]).toMatchObject({ key_id: old, status: "retired" });
+  expect(readdirSync(join(deps.home, "keys"))).not.toContain(`signing-${old}.pem`);
 });

@@ -12,8 +12,8 @@ const roundMs = 1_000;
 const dayMs = 86_400_000;
 
 /**
- * Follows the key ring: loads what another hub has changed, notices if that went into another folder, revokes keys whose notice has ended, and reminds once a day
- * when the key is due for rotation.
+ * Follows the key ring: loads what another hub has changed, notices if that went into another folder, retires keys whose grace
+ * period has ended, revokes those whose notice has, and reminds once a day when the key is due for rotation.
  */
 export function createKeyWatch(deps: HubDeps): Service {
   const { clock, logger } = deps;
@@ -31,6 +31,7 @@ export function createKeyWatch(deps: HubDeps): Service {
     if (isChanged) await followChange(deps);
     await shared.look();
     if (deps.leadership.isLeader) {
+      retire(deps, nowMs);
       for (const { key_id: keyId } of deps.keys.overdue(nowMs)) due.add(keyId);
       for (const keyId of due) {
         await revoke(deps, { keyId, emergency: true, origin: null });
@@ -49,6 +50,12 @@ export function createKeyWatch(deps: HubDeps): Service {
     if (deps.leadership.isLeader && nowMs - remindedAt >= dayMs && (await remind(deps, nowMs)))
       remindedAt = nowMs;
   });
+}
+
+/** No lease needs the key any more: the longest lease is far shorter than the grace period. */
+function retire({ keys, logger }: HubDeps, nowMs: number): void {
+  for (const keyId of keys.retire(nowMs))
+    logger.info({ key_id: keyId }, "a replaced key has retired; its private half is deleted");
 }
 
 async function followChange(deps: HubDeps): Promise<void> {
@@ -75,8 +82,8 @@ async function takeOver(deps: HubDeps, nowMs: number): Promise<boolean> {
 }
 
 async function remind(deps: HubDeps, nowMs: number): Promise<boolean> {
-  const active = deps.keys.list().find(({ status }) => status === "active");
-  if (active === undefined || nowMs - active.not_before < rotationDueMs) return false;
+  const { active } = deps.keys;
+  if (nowMs - active.not_before < rotationDueMs) return false;
   const ageDays = Math.floor((nowMs - active.not_before) / dayMs);
   deps.logger.warn(
     { key_id: active.key_id, age_days: ageDays },

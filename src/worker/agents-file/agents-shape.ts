@@ -16,6 +16,7 @@ import { logFormatProblem } from "../../runtime/log-format.ts";
 import { visiblePathProblem } from "../../sandbox/cage-mounts.ts";
 import { isolationLevels } from "../../sandbox/sandbox.ts";
 import { loadVerifyingKey } from "../../signing/ed25519.ts";
+import { pemFromText } from "../../signing/pem-text.ts";
 
 /** The agent that every worker with an endpoint has; it has no entry. */
 export const chatAgentName = "chat";
@@ -113,12 +114,12 @@ const capability = z
 
 const publicKey = checked((value) => {
   try {
-    loadVerifyingKey(value);
+    loadVerifyingKey(pemFromText(value));
     return null;
   } catch {
     return "must be an Ed25519 public key in PEM, as `writ keys export` prints it";
   }
-});
+}).transform(pemFromText);
 
 const security = z
   .strictObject({

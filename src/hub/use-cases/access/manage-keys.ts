@@ -59,6 +59,26 @@ export async function rotate(
   return made;
 }
 
+/** What a key from the environment has changed at the start of this hub; and whether it signs with another one than the rest. */
+export async function followGivenKey({ keys, ...deps }: HubDeps): Promise<void> {
+  const { key_id: active } = keys.active;
+  if (keys.replacedKeyId !== null) {
+    const details = { key_id: active, previous_key_id: keys.replacedKeyId, grace_ms: graceMsDefault };
+    await recordEvent(deps, {
+      event: "KEY_ROTATED",
+      origin: null,
+      details: { ...details, emergency: false },
+    });
+    deps.logger.info(details, "the hub has rotated to the key in JOB_SIGNING_PRIVATE_KEY");
+  }
+  if (keys.signing.keyId === active) return;
+  const message =
+    `the key ${keys.signing.keyId} in JOB_SIGNING_PRIVATE_KEY was replaced by ${active}, which is not here; ` +
+    "this hub signs with the old one until that retires: give it the new one";
+  deps.logger.warn({ key_id: keys.signing.keyId, active }, message);
+  deps.tell(message);
+}
+
 /** Revokes a replaced key. With `now`, every lease that it signed is void, and the workers are told to stop. */
 export async function revokeKey(
   deps: HubDeps,
