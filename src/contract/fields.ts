@@ -51,8 +51,16 @@ export const traceparent = z
   .meta({ description: "Where the job belongs in a trace (W3C Trace Context)" });
 export const leaseToken = pattern(/^[A-Za-z0-9_-]{16,128}$/, "the token of the lease");
 
+/**
+ * Text that people and programs choose. A NUL means nothing in it, and PostgreSQL stores none: it becomes U+FFFD here, so that
+ * every database keeps the same.
+ */
 export function text(min: number, max: number) {
-  return z.string().min(min).max(max);
+  return z
+    .string()
+    .min(min)
+    .max(max)
+    .overwrite((given) => given.replaceAll("\0", "\uFFFD"));
 }
 
 export function integer(min: number, max: number) {

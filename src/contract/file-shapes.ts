@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { folderId, objectKey, relativePath, sha256Digits, text } from "./fields.ts";
+import { folderId, objectKey, relativePath, sha256Digits } from "./fields.ts";
 
 /** The shapes of files that a job reads and of those that are kept of it. */
 
@@ -42,7 +42,10 @@ export const inputs = z
 /** Patterns of files below JOB_OUTPUT_DIR that are kept when the job has ended. */
 export const collect = z
   .array(
-    text(1, 512)
+    z
+      .string()
+      .min(1)
+      .max(512)
       .refine((pattern) => !pattern.includes("\0"), "must not contain a NUL")
       .refine(
         (pattern) => !pattern.startsWith("/") && !pattern.split("/").includes(".."),

@@ -18,9 +18,13 @@ const urlRequest = {
 /** What somebody wants to do with files. `size` and `sha256` are those of the bytes that will be put. */
 export const fileUrlsRequest = z.array(z.strictObject(urlRequest)).min(1).max(fileUrlsMax);
 
-/** The same for a job. Whether its key is one, and one of its own, is decided together: both are refused alike. */
+/**
+ * The same for a job. Whether its key is one, and one of its own, is decided together: both are refused alike, and recorded
+ * as they were asked for.
+ */
+const askedText = (max: number) => z.string().min(1).max(max);
 export const jobFileUrlsRequest = z
-  .array(z.strictObject({ ...urlRequest, folderId: text(1, 200), objectKey: text(1, 4096) }))
+  .array(z.strictObject({ ...urlRequest, folderId: askedText(200), objectKey: askedText(4096) }))
   .min(1)
   .max(fileUrlsMax);
 export type FileUrlRequest = z.infer<typeof jobFileUrlsRequest>[number];

@@ -21,16 +21,26 @@ export function storedEvent(event: NewEvent & { jobSeq?: number | null }, seq: n
   };
 }
 
-/** The events of one act come from one place. */
+/** The events of one act come from one place. The user is always first: see `originsOf`. */
 const originTexts = new WeakMap<Origin, string>();
 
 function originText(origin: Origin): string {
   let text = originTexts.get(origin);
   if (text === undefined) {
-    text = JSON.stringify(origin);
+    const { userId, ipAddress, userAgent, endpoint, method } = origin;
+    text = JSON.stringify({ userId, ipAddress, userAgent, endpoint, method });
     originTexts.set(origin, text);
   }
   return text;
+}
+
+/** How the stored origins of this user begin: databases search by it, because they cannot read every text as JSON. */
+export function originsOf(userId: string): string {
+  return `{"userId":${JSON.stringify(userId)},`;
+}
+
+export function userOf(origin: string | null): string | null {
+  return origin === null ? null : (JSON.parse(origin) as Origin).userId;
 }
 
 export function readEvent(stored: StoredEvent): LoggedEvent {

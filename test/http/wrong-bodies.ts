@@ -58,7 +58,7 @@ export function topFieldsOf(shape: z.ZodType): string[] {
   return Object.keys(schema.properties ?? {});
 }
 
-function placesIn(value: unknown, place: Step[] = []): Step[][] {
+export function placesIn(value: unknown, place: Step[] = []): Step[][] {
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => [[...place, index], ...placesIn(item, [...place, index])]);
   }
@@ -77,7 +77,7 @@ function valueAt(value: unknown, place: Step[]): unknown {
   return place.reduce<unknown>((inner, step) => (inner as Record<Step, unknown>)[step], value);
 }
 
-function replaced(value: unknown, [step, ...rest]: Step[], by: unknown): unknown {
+export function replaced(value: unknown, [step, ...rest]: Step[], by: unknown): unknown {
   if (step === undefined) return by;
   if (Array.isArray(value)) {
     const copy = [...value];
@@ -90,7 +90,7 @@ function replaced(value: unknown, [step, ...rest]: Step[], by: unknown): unknown
   return { ...others, [step]: replaced(inner, rest, by) };
 }
 
-export function pathText(place: Step[]): string {
+function pathText(place: Step[]): string {
   return place
     .map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`))
     .join("")

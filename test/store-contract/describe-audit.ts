@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { HotRow } from "../../src/store/audit-reader.ts";
 import { auditHash, auditRecord, firstHash } from "../../src/store/audit-record.ts";
 import type { AuditFilter, AuditMark } from "../../src/store/audit-store.ts";
-import { startMs } from "./scene.ts";
+import { origin, startMs } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
@@ -108,6 +108,34 @@ export function describeAudit(create: () => StoreUnderTest): void {
       const counts = await scene().store.countEvents({ afterSeq: 1, throughSeq: 3, kinds: ["JOB_CREATED"] });
       expect(counts).toHaveLength(2);
       expect(counts).toContainEqual({ event: "JOB_CREATED", tenantId: "other", userId: "u1", count: 1 });
+    });
+
+    it("O-09: counts and finds events that contain a NUL like any others", async () => {
+      const common = {
+        event: "PERMISSION_DENIED" as const,
+        ts: startMs,
+        tenantId: "acme",
+        jobId: null,
+        ownerId: null,
+      };
+      const byUser = (userId: string) => ({ ...origin, userId, userAgent: "a\0b" });
+      await scene().store.recordEvents({
+        events: [
+          { ...common, details: { reason: "a\0b" }, origin: byUser("al") },
+          { ...common, details: { error: "\\u0000", folded: 4, since: 1 }, origin: byUser("al") },
+          { ...common, details: { reason: '"folded":7' }, origin: byUser('a"l') },
+          { ...common, details: { nested: { folded: 7 } }, origin: null },
+        ],
+      });
+      await scene().store.sealEvents({ limit: 10 });
+      const kinds = ["PERMISSION_DENIED" as const];
+      expect(await scene().store.countEvents({ afterSeq: 0, throughSeq: 4, kinds })).toEqual([
+        { event: "PERMISSION_DENIED", tenantId: "acme", userId: "al", count: 5 },
+        { event: "PERMISSION_DENIED", tenantId: "acme", userId: 'a"l', count: 1 },
+        { event: "PERMISSION_DENIED", tenantId: "acme", userId: null, count: 1 },
+      ]);
+      expect((await search({ userId: "al" })).records.map(({ seq }) => seq)).toEqual([2, 1]);
+      expect((await search({ userId: 'a"l' })).records.map(({ seq }) => seq)).toEqual([3]);
     });
 
     it("keeps the newest statements about itself", async () => {

@@ -148,6 +148,22 @@ export function describeLists(create: () => StoreUnderTest): void {
       expect(await list({ search: "params" })).toEqual([]);
     });
 
+    it("O-09: finds a command, and shows the last failure, although a NUL or half a character is beside it", async () => {
+      const params = { nul: "\0", half: "\ud83d", escaped: "\\u0000" };
+      const document = JSON.stringify({ params, run: { kind: "exec", argv: ["Make-report", "C:\\u0000"] } });
+      const claimed = await scene().submitAndClaim({ document });
+      const { id } = claimed.job;
+      const list = async (search: string) =>
+        (await scene().store.listJobs({ limit: 9, search })).jobs.map((listed) => listed.job.id);
+      expect(await list("make-report")).toEqual([id]);
+      expect(await list("C:\\u0000")).toEqual([id]);
+      expect(await list("escaped")).toEqual([]);
+      const reason = `\0\ud83d ${"x".repeat(100_000)}`;
+      await scene().change(claimed, { ...failureOf("INVALID_JOB"), reason });
+      const [listed] = (await scene().store.listJobs({ limit: 9 })).jobs;
+      expect(listed).toMatchObject({ cut: ["failHistory"], job: { failHistory: [{ code: "INVALID_JOB" }] } });
+    });
+
     it("B10: finds a job by the beginning or the end of its id, however old it is", async () => {
       const old = "01990000-0000-7000-8000-0000000beef1";
       const twin = "01980000-0000-4000-8000-00000abbeef1";

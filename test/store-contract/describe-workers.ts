@@ -35,6 +35,20 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await scene().register({ publicKey: "b" })).toBe("ok");
     });
 
+    it("O-09: register again, and get another owner, also with a NUL in what they are", async () => {
+      const { store } = scene();
+      const facts = { ...plainWorker, tenantId: "acme", sessions: ["a\0b"], tags: ["\\u0000"] };
+      expect(await scene().register({ facts })).toBe("ok");
+      expect(await scene().register({ facts })).toBe("ok");
+      expect(await store.getWorkerOwner({ workerId: "w1", nowMs: 1 })).toEqual({ tenantId: "acme" });
+      const token = { id: "t1", secretHash: "h", role: "worker" as const, tenantId: "other", userId: "u1" };
+      const issued = { ...token, workerId: "w1", createdAt: 1, expiresAt: null };
+      expect(await store.createToken({ token: issued, mayMove: true, origin: null })).toBe(true);
+      expect(await store.getWorker({ workerId: "w1" })).toMatchObject({
+        facts: { ...facts, tenantId: "other" },
+      });
+    });
+
     it("are shown as they registered, with what they hold and have done", async () => {
       await scene().register({ name: "one", keyIds: ["k"] });
       await scene().change(await scene().submitAndClaim(), resultOf("1"));

@@ -8,7 +8,8 @@ import {
   type EventCount,
   headsMax,
 } from "../audit-store.ts";
-import type { StoredEvent } from "../stored-event.ts";
+import { originsOf, type StoredEvent } from "../stored-event.ts";
+import { type CountedEvent, sumEvents } from "../sum-events.ts";
 import { Conditions } from "./conditions.ts";
 import { type Connection, type SqlValue, toJson } from "./connection.ts";
 import { eventColumns } from "./event-log.ts";
@@ -130,7 +131,7 @@ export async function searchAudit(sql: Connection, filter: AuditFilter): Promise
   conditions.add("events.job_id = ?", filter.jobId);
   conditions.add("events.ts >= ?", filter.since);
   conditions.add("events.ts < ?", filter.until);
-  conditions.add("events.origin::json ->> 'userId' = ?", filter.userId);
+  conditions.add("starts_with(events.origin, ?)", filter.userId && originsOf(filter.userId));
   const limit = conditions.bind(filter.limit);
   const condition = `WHERE ${conditions.text} ORDER BY events.seq DESC LIMIT ${limit}`;
   const records = await readSealedRows(sql, condition, ...conditions.values);
@@ -140,17 +141,17 @@ export async function searchAudit(sql: Connection, filter: AuditFilter): Promise
 }
 
 /** Counts the events of these kinds in a range of the log; a daily digest needs no more. */
-export function countEvents(
+export async function countEvents(
   sql: Connection,
   input: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
 ): Promise<EventCount[]> {
-  return sql.all<EventCount>(
-    `SELECT event, tenant_id AS "tenantId", origin::json ->> 'userId' AS "userId",
-        sum(coalesce((details::json ->> 'folded')::bigint, 1)) AS count
-      FROM events WHERE seq > $1 AND seq <= $2 AND event = ANY ($3)
-      GROUP BY 1, 2, 3 ORDER BY 4 DESC`,
+  const events = await sql.all<CountedEvent>(
+    `SELECT event, tenant_id AS "tenantId", origin,
+        CASE WHEN strpos(details, '"folded":') > 0 THEN details END AS details
+      FROM events WHERE seq > $1 AND seq <= $2 AND event = ANY ($3)`,
     input.afterSeq,
     input.throughSeq,
     input.kinds,
   );
+  return sumEvents(events);
 }

@@ -4,6 +4,7 @@ import { Conditions } from "./conditions.ts";
 import type { Connection } from "./connection.ts";
 import { type Path, pathsOf } from "./job-paths.ts";
 import { knownCount } from "./owner-totals.ts";
+import { readableJson } from "./readable-json.ts";
 
 type Found = { seqs: number[]; nextBefore: number | null };
 
@@ -106,7 +107,7 @@ function addWanted(conditions: Conditions, filter: JobFilter): void {
   const escaped = conditions.bind(containing(canonicalize(search).slice(1, -1)));
   conditions.addText(
     `(j.id ILIKE ${words} ESCAPE '!' OR j.type ILIKE ${words} ESCAPE '!' OR (${searchedText} ILIKE ${escaped} ESCAPE '!'
-      AND EXISTS (SELECT 1 FROM command_words(${searchedText}) AS word WHERE word ILIKE ${words} ESCAPE '!')))`,
+      AND EXISTS (SELECT 1 FROM command_words(${readableJson(searchedText)}) AS word WHERE word ILIKE ${words} ESCAPE '!')))`,
   );
 }
 

@@ -15,6 +15,7 @@ import { findJobs } from "./find-jobs.ts";
 import { recordColumnsWith, recordFrom } from "./job-row.ts";
 import { knownCount } from "./owner-totals.ts";
 import { type OutputColumns, readOutput, readSound } from "./read-jobs.ts";
+import { readableJson } from "./readable-json.ts";
 
 /** Newest first, as they were at one moment. First the numbers of the jobs are found, then they are read. */
 export async function listJobs(sql: Connection, filter: JobFilter): Promise<JobPage> {
@@ -63,7 +64,7 @@ const listedText = `SELECT ${recordColumnsWith({
   result: unlessLarge("result"),
   partialResult: unlessLarge("partialResult"),
   // The last failure tells why a job waits for its next attempt, or why it has ended.
-  failHistory: `CASE WHEN ${isLarge("failHistory")} THEN last_failure(s.fail_history) ELSE s.fail_history END`,
+  failHistory: `CASE WHEN ${isLarge("failHistory")} THEN last_failure(${readableJson("s.fail_history")}) ELSE s.fail_history END`,
   outputFiles: unlessLarge("outputFiles"),
   isolation: unlessLarge("isolation"),
   // Lists show neither.

@@ -13,7 +13,7 @@ export async function createToken(
   const { token, origin } = input;
   if (!(await isOwnName(tx.sql, token, token.createdAt))) {
     if (input.mayMove !== true) return false;
-    moveWorker(tx, token.workerId!, token);
+    await moveWorker(tx, token.workerId!, token);
   }
   insertToken(tx, token);
   tx.log(tokenIssued(token, origin));

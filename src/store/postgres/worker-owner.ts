@@ -1,17 +1,15 @@
 import type { WorkerOwner } from "../worker-owner.ts";
 import type { Connection } from "./connection.ts";
 import type { Transaction } from "./transaction.ts";
+import { lockWorker } from "./worker-row.ts";
 
 /** A registered worker's owner; else that of the newest valid token that names it; null for a free name. */
 export async function getWorkerOwner(
   sql: Connection,
   { workerId, nowMs }: { workerId: string; nowMs: number },
 ): Promise<WorkerOwner | null> {
-  const registered = await sql.first<WorkerOwner>(
-    `SELECT facts::json ->> 'tenantId' AS "tenantId" FROM workers WHERE id = $1`,
-    workerId,
-  );
-  if (registered !== null) return registered;
+  const registered = await sql.first<{ facts: string }>("SELECT facts FROM workers WHERE id = $1", workerId);
+  if (registered !== null) return { tenantId: (JSON.parse(registered.facts) as WorkerOwner).tenantId };
   return sql.first<WorkerOwner>(
     `SELECT tenant_id AS "tenantId" FROM tokens WHERE worker_id = $1 AND revoked_at IS NULL
       AND (expires_at IS NULL OR expires_at > $2) ORDER BY number DESC LIMIT 1`,
@@ -21,11 +19,16 @@ export async function getWorkerOwner(
 }
 
 /** The worker gets another owner. Its key was the former owner's, so the next registration may bring a new one. */
-export function moveWorker(tx: Transaction, workerId: string, { tenantId }: WorkerOwner): void {
+export async function moveWorker(
+  tx: Transaction,
+  workerId: string,
+  { tenantId }: WorkerOwner,
+): Promise<void> {
+  const worker = await lockWorker(tx.sql, workerId);
+  if (worker === null) return;
   tx.send(
-    `UPDATE workers SET facts = jsonb_set(facts::jsonb, '{tenantId}', $1::jsonb)::text, public_key = NULL
-      WHERE id = $2`,
-    JSON.stringify(tenantId),
+    "UPDATE workers SET facts = $1, public_key = NULL WHERE id = $2",
+    JSON.stringify({ ...worker.facts, tenantId }),
     workerId,
   );
 }

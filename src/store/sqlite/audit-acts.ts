@@ -1,8 +1,15 @@
 import type { EventKind } from "../../core/events.ts";
 import { type ChainSeal, chainEvents, sealedRecord } from "../audit-chain.ts";
 import type { SealedRecord } from "../audit-record.ts";
-import { type AuditFilter, type AuditMark, type AuditPage, headsMax } from "../audit-store.ts";
-import type { StoredEvent } from "../stored-event.ts";
+import {
+  type AuditFilter,
+  type AuditMark,
+  type AuditPage,
+  type EventCount,
+  headsMax,
+} from "../audit-store.ts";
+import { originsOf, type StoredEvent } from "../stored-event.ts";
+import { type CountedEvent, sumEvents } from "../sum-events.ts";
 import { Conditions } from "./conditions.ts";
 import type { SqlValue } from "./connection.ts";
 import type { Context } from "./context.ts";
@@ -102,7 +109,7 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
   conditions.add("events.job_id = ?", filter.jobId);
   conditions.add("events.ts >= ?", filter.since);
   conditions.add("events.ts < ?", filter.until);
-  conditions.add("json_extract(events.origin, '$.userId') = ?", filter.userId);
+  conditions.add("instr(events.origin, ?) = 1", filter.userId && originsOf(filter.userId));
   const condition = `WHERE ${conditions.text} ORDER BY events.seq DESC LIMIT ?`;
   const records = readSealedRows(context, condition, ...conditions.values, filter.limit);
   const seen = records.length === filter.limit ? records.at(-1)!.seq : from + 1;
@@ -114,14 +121,13 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
 export function countEvents(
   context: ReadContext,
   input: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
-): { event: EventKind; tenantId: string | null; userId: string | null; count: number }[] {
-  return context.sql.all(
-    `SELECT event, tenant_id AS tenantId, json_extract(origin, '$.userId') AS userId,
-        sum(coalesce(json_extract(details, '$.folded'), 1)) AS count
-      FROM events WHERE seq > ? AND seq <= ? AND event IN (SELECT value FROM json_each(?))
-      GROUP BY 1, 2, 3 ORDER BY 4 DESC`,
+): EventCount[] {
+  const events = context.sql.all<CountedEvent>(
+    `SELECT event, tenant_id AS tenantId, origin, iif(instr(details, '"folded":') > 0, details, NULL) AS details
+      FROM events WHERE seq > ? AND seq <= ? AND event IN (SELECT value FROM json_each(?))`,
     input.afterSeq,
     input.throughSeq,
     JSON.stringify(input.kinds),
   );
+  return sumEvents(events);
 }
