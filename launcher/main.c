@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "connect-inside.h"
 #include "held-memory.h"
 #include "launcher.h"
 #include "output.h"
@@ -28,10 +29,12 @@
  *                         home.c removes its directories
  *     open-beneath.c      OPEN: a file beneath a directory, whatever is moved about meanwhile
  *
- * Started as `writ-launcher remove DIR` it does one other thing and ends: remove-trees.c.
+ * Started as `writ-launcher remove DIR` it does one other thing and ends: remove-trees.c. So it does as
+ * `writ-launcher connect PID PORT`: connect-inside.c.
  */
 int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "remove") == 0) return remove_trees(argv[2]);
+  if (argc == 4 && strcmp(argv[1], "connect") == 0) return connect_inside(argv[2], argv[3]);
   static struct launcher launcher;
   prepare_process(&launcher);
   enter_user_namespace();

@@ -13,8 +13,8 @@
  * launcher says PROTOCOL_ERROR, kills everything that it started and exits with status 2. A plan that is well
  * formed but cannot be obeyed is answered by FAILED, and nothing was executed.
  *
- * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments (with `remove DIR` it is another
- * program: remove-trees.h). It says READY first.
+ * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments (with `remove DIR` and with
+ * `connect PID PORT` it is another program: remove-trees.h, connect-inside.h). It says READY first.
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 

@@ -73,6 +73,8 @@ export function workerFiles({ stateDir, logDir }: AgentSettings, port: number) {
     state: join(stateDir, "workers", `${id}.json`),
     lock: join(stateDir, "workers", `${id}.lock`),
     log: join(workerLogDir({ logDir }), `${id}.log`),
+    /** Where a worker may listen instead of its port. */
+    socket: join(stateDir, "workers", `${id}.sock`),
   };
 }
 

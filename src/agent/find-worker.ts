@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
 import { RunFailure } from "../runners/runner.ts";
 import { lockFile } from "../runtime/file-lock.ts";
 import { makeDir } from "../runtime/make-dir.ts";
@@ -14,10 +13,10 @@ import { isAlive, signalProcess } from "./process-identity.ts";
 import {
   isPortTaken,
   noteWorkerStatus,
-  ownsListener,
   readWorkerState,
   type WantedWorker,
   type WorkerState,
+  workerClient,
   workerSubject,
 } from "./worker-state.ts";
 
@@ -90,8 +89,8 @@ async function readyWorker(
   if (worker.fingerprint !== wanted.fingerprint) throw notReady(otherWorker(worker, wanted));
   const endsAtMs = clock.monotonicMs() + busyMs;
   for (let misses = 0; misses < checks; ) {
-    const client = new HttpWorkerClient(clock, wanted.port);
-    if ((await ownsListener(worker)) && (await client.isReady(signal))) {
+    const client = workerClient({ settings, clock }, worker);
+    if (await client.isReady(signal).catch(strangerIsNotReady)) {
       await noteWorkerStatus(settings, worker, { status: "ready", nowMs: clock.nowMs() });
       return worker;
     }
@@ -100,6 +99,11 @@ async function readyWorker(
     else misses++;
   }
   return null;
+}
+
+function strangerIsNotReady(error: unknown): boolean {
+  if (error instanceof RunFailure) return false;
+  throw error;
 }
 
 function otherWorker(worker: WorkerState, wanted: WantedWorker): string {
@@ -116,11 +120,8 @@ async function startWorker(deps: AgentDeps, wanted: WantedWorker, signal: AbortS
   const over = new AbortController();
   const stop = AbortSignal.any([over.signal, signal]);
   try {
-    const client = new HttpWorkerClient(deps.clock, wanted.port);
-    const isReady = client.waitUntilReady({ withinMs: readyMs, signal: stop });
+    const isReady = workerClient(deps, worker).waitUntilReady({ withinMs: readyMs, signal: stop });
     await Promise.race([isReady, endedEarly(deps, worker, stop)]);
-    if (!(await ownsListener(worker)))
-      throw notReady(`port ${wanted.port} is served by a process that the worker did not start`);
     await noteWorkerStatus(deps.settings, worker, { status: "ready", nowMs: deps.clock.nowMs() });
     return worker;
   } catch (error) {

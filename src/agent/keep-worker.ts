@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { codeOf } from "../core/errors.ts";
+import { socketPathBytesMax } from "../runners/http-worker/connect-to-worker.ts";
 import { secretForms } from "../runners/secret-forms.ts";
 import { makeDir } from "../runtime/make-dir.ts";
 import { Masker } from "../sandbox/masker.ts";
@@ -63,9 +65,17 @@ export async function keepWorker(deps: AgentDeps): Promise<number> {
 
 function startWorker(deps: AgentDeps, { command, secrets, port }: WantedWorker): ChildProcess {
   const [program = "", ...args] = command;
+  const socketFile = workerFiles(deps.settings, port).socket;
+  try {
+    // Of the last one, if it was killed.
+    rmSync(socketFile, { force: true });
+  } catch {
+    // A state that cannot be written is reported below.
+  }
+  const told = Buffer.byteLength(socketFile) <= socketPathBytesMax ? { WRIT_SOCKET: socketFile } : {};
   return spawn(program, args, {
     cwd: deps.cwd,
-    env: { ...workerEnvironment(deps.env), ...secrets, PORT: String(port) },
+    env: { ...workerEnvironment(deps.env), ...secrets, PORT: String(port), ...told },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

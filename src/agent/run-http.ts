@@ -1,4 +1,4 @@
-import { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
+import type { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
 import {
   failureOutcome,
   RunFailure,
@@ -11,16 +11,17 @@ import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
 import { endOfWorker, findWorker, stopWorker } from "./find-worker.ts";
 import { JobLogs } from "./job-logs.ts";
 import { isAlive } from "./process-identity.ts";
-import { type WorkerState, wantedWorker, workerSubject } from "./worker-state.ts";
+import { type WorkerState, wantedWorker, workerClient, workerSubject } from "./worker-state.ts";
 
 /** Gives a job to the worker that serves its port, starting it if need be, and waits for the end of the job. */
 export async function runHttp(deps: AgentDeps, job: AgentJob): Promise<JobEnding> {
   const { payload, signal } = job;
   if (payload.interface.kind !== "persistent_http") throw new Error("the job has no port");
   const wanted = wantedWorker(payload, payload.interface.port);
-  const client = new HttpWorkerClient(deps.clock, wanted.port);
+  let client: HttpWorkerClient | undefined;
   const outcome = await untilStopped(job, async () => {
     const worker = await findWorker(deps, wanted, signal);
+    client = workerClient(deps, worker);
     await job.noteWorker(worker);
     deps.log.info({ job: payload.job_id, ...workerSubject(worker.port) }, `given to pid=${worker.pid}`);
     const logs = await JobLogs.open(job.files, job.masks);
@@ -28,7 +29,7 @@ export async function runHttp(deps: AgentDeps, job: AgentJob): Promise<JobEnding
     logs.check();
     return end;
   });
-  return { outcome, exitCode: outcome.kind === "succeeded" ? 0 : 1, httpStatus: client.lastStatus };
+  return { outcome, exitCode: outcome.kind === "succeeded" ? 0 : 1, httpStatus: client?.lastStatus };
 }
 
 async function serve(
@@ -67,8 +68,7 @@ function mayBeRunning(error: unknown): boolean {
 /** Ends a job that may be running in its worker: by its own means, else with the whole worker. */
 export async function cancelHttpJob(deps: AgentDeps, worker: WorkerState, jobId: string): Promise<void> {
   if (!isAlive(worker)) return;
-  const client = new HttpWorkerClient(deps.clock, worker.port);
-  if (await client.cancel(jobId, { withinMs: stopGraceMs })) return;
+  if (await workerClient(deps, worker).cancel(jobId, { withinMs: stopGraceMs })) return;
   const subject = { job: jobId, ...workerSubject(worker.port) };
   deps.log.error(subject, `stopped pid=${worker.pid}, because it does not end the job by itself`);
   await stopWorker(deps, worker);

@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { listenersOn, ownsPort } from "../runners/persistent-http/listeners.ts";
+import { workerConnections } from "../runners/http-worker/connect-to-worker.ts";
+import { HttpWorkerClient } from "../runners/http-worker/http-worker-client.ts";
+import { listenersOn } from "../runners/http-worker/listeners.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { writePrivateFile } from "../runtime/private-file.ts";
+import { findTree } from "../sandbox/process-tree.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { type AgentSettings, workerFiles, workerIdOf } from "./agent-settings.ts";
 import { readState } from "./job-state.ts";
@@ -65,9 +69,14 @@ export function wantedWorker(payload: ReadPayload, port: number): WantedWorker {
   return { port, jobClass, command, secrets, fingerprint };
 }
 
-/** Whether whatever listens on the port is this worker or a process that it started. */
-export async function ownsListener({ pid, port }: Pick<WorkerState, "pid" | "port">): Promise<boolean> {
-  return await ownsPort(pid, port);
+/** Speaks with a worker, and with nobody else who may listen on its port. */
+export function workerClient(
+  { settings, clock }: { settings: AgentSettings; clock: Clock },
+  { pid, port }: Pick<WorkerState, "pid" | "port">,
+): HttpWorkerClient {
+  const socketFile = workerFiles(settings, port).socket;
+  const connections = workerConnections(clock, { port, socketFile, pids: () => findTree(pid) });
+  return new HttpWorkerClient(clock, connections, `the worker on port ${port}`);
 }
 
 export function isPortTaken(port: number): boolean {

@@ -1,13 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, ListenOptions } from "node:net";
 import type { Handlers } from "./handlers.ts";
 import { JobTable } from "./job-table.ts";
+import { socketOfWrit } from "./socket-of-writ.ts";
 import { readSubmission } from "./submission.ts";
 
 export type ServeOptions = {
-  /** Writ tells a worker its port in the environment variable PORT. 0 takes any free one. */
+  /**
+   * Writ tells a worker its port in the environment variable PORT. 0 takes any free one. When Writ has started the program
+   * and no `host` is given, the port is not opened: Writ calls over a socket that nobody else can reach.
+   */
   port: number;
-  /** The address to listen on (default: 127.0.0.1; Writ calls from the same machine). */
+  /** The address to listen on (default: 127.0.0.1, and nothing but the socket when Writ has started the program). */
   host?: string | undefined;
   /** How many jobs run at once (default: 100); others wait. */
   concurrency?: number | undefined;
@@ -31,12 +35,13 @@ const readMs = 2_000;
  * ends the process at once.
  */
 export async function serveJobs(handlers: Handlers, options: ServeOptions): Promise<JobServer> {
-  const { port, host = "127.0.0.1", concurrency = 100, rememberMax = 1000 } = options;
+  const { port, host, concurrency = 100, rememberMax = 1000 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RangeError(`port: ${port} is not a port; use a whole number from 0 to 65535`);
   const service = new JobService(handlers, new JobTable({ handlers, concurrency, rememberMax }));
   const server = createServer((request, response) => void service.answer(request, response));
-  await listen(server, port, host);
+  const path = host === undefined ? socketOfWrit() : undefined;
+  await listen(server, path === undefined ? { port, host: host ?? "127.0.0.1" } : { path });
 
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
@@ -46,7 +51,7 @@ export async function serveJobs(handlers: Handlers, options: ServeOptions): Prom
   };
   const onSignal = (): void => void stop();
   for (const name of stopSignals) process.on(name, onSignal);
-  return { port: (server.address() as AddressInfo).port, stop };
+  return { port: path === undefined ? (server.address() as AddressInfo).port : port, stop };
 }
 
 type Reply = { status: number; body: unknown } | { status: number; text: string };
@@ -133,10 +138,10 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return bytes <= bodyBytesMax ? Buffer.concat(chunks).toString("utf8") : undefined;
 }
 
-function listen(server: Server, port: number, host: string): Promise<void> {
+function listen(server: Server, address: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen(address, () => {
       server.off("error", reject);
       resolve();
     });

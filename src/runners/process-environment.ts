@@ -36,9 +36,14 @@ export function processEnvironment(facts: EnvironmentFacts): Record<string, stri
 }
 
 /** The whole environment of a process that serves many jobs. */
-export function serverEnvironment(
-  port: number,
-  secrets: Readonly<Record<string, string>>,
-): Record<string, string> {
-  return { PATH: systemPath, HOME: "/tmp", ...secrets, PORT: String(port) };
+export function serverEnvironment({
+  port,
+  socketFile,
+  secrets,
+}: {
+  port: number;
+  socketFile: string;
+  secrets: Readonly<Record<string, string>>;
+}): Record<string, string> {
+  return { PATH: systemPath, HOME: "/tmp", ...secrets, PORT: String(port), WRIT_SOCKET: socketFile };
 }

@@ -3,7 +3,7 @@ import { access, constants, statfs } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
-import { ownsPort } from "../runners/persistent-http/listeners.ts";
+import { ownsPort } from "../runners/http-worker/listeners.ts";
 import { type RunningWorker, readRunningList } from "../runners/persistent-http/running-list.ts";
 import { tryLockFile } from "../runtime/file-lock.ts";
 import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
@@ -43,8 +43,18 @@ export function isWorkerRunning(workerHome: string): boolean {
 export async function listHttpWorkers(workerHome: string): Promise<RunningWorker[]> {
   const listed = await readRunningList(join(workerHome, "logs/http-workers"));
   // A worker that was killed has left its list behind.
-  const isRunning = await Promise.all(listed.map(({ pid, port }) => ownsPort(pid, port)));
+  const isRunning = await Promise.all(
+    listed.map(({ pid, port, socket }) => (isAlive(pid) && hasSocket(socket)) || ownsPort(pid, port)),
+  );
   return listed.filter((_, index) => isRunning[index]);
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`);
+}
+
+function hasSocket(socket: string | undefined): boolean {
+  return socket !== undefined && existsSync(socket);
 }
 
 function probeNode(version: string): HostFinding {

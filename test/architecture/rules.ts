@@ -64,7 +64,13 @@ export const innerWalls: InnerWall[] = [
 ];
 
 /** The only files that may look at the process around them; all others are told what they need. */
-export const entryFiles = ["src/cli/writ.ts", "src/cli/jobctl.ts", "src/agent/writ-agent.ts"];
+export const entryFiles = [
+  "src/cli/writ.ts",
+  "src/cli/jobctl.ts",
+  "src/agent/writ-agent.ts",
+  // Part of a program that Writ starts.
+  "src/jobs/socket-of-writ.ts",
+];
 
 export const lineCountMax = 400;
 

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { obstacle } from "../sandbox/cage-stage.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { freshName } from "../support/jobs.ts";
@@ -303,3 +304,14 @@ test("a secret reaches the worker process, and is masked in output, result, erro
   const without = await stage.ended(await stage.submit({ ...withKey("tell"), secrets: ["OTHER"] }));
   expect(without).toMatchObject({ status: "failed", fail_detail: "NO_SUCH_SECRET" });
 });
+
+test.skipIf(obstacle !== null)(
+  "O-03: a worker with network: none is reached on its port, inside its own network",
+  async () => {
+    await stage.startWorker();
+    const run = odd(await freePort(), { act: "echo", value: 1 });
+    const job = await stage.ended(await stage.submit(run, { limits: { network: "none" }, max_attempts: 1 }));
+    expect(job).toMatchObject({ status: "completed", result: { value: 1 } });
+    expect(job.isolation?.applied).toContain("network");
+  },
+);

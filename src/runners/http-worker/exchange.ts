@@ -1,11 +1,10 @@
-import { type IncomingMessage, request as openRequest } from "node:http";
-import type { LookupFunction } from "node:net";
+import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Clock, Timer } from "../../runtime/clock.ts";
+import { RunFailure } from "../runner.ts";
+import type { WorkerConnections } from "./connect-to-worker.ts";
 
 export type Call = {
-  port: number;
-  /** Whether only 127.0.0.1 is tried, and not ::1. */
-  isIpv4Only?: boolean;
   method: "GET" | "POST" | "DELETE";
   path: string;
   /** JSON text. */
@@ -37,41 +36,23 @@ const answerBytesMax = 4 * 1024 * 1024;
  */
 const timeParts = 10;
 
-/** Some servers listen on one of the two addresses only. */
-const loopback = [
-  { address: "127.0.0.1", family: 4 },
-  { address: "::1", family: 6 },
-];
-const lookupLoopback: LookupFunction = (_host, { all }, callback) =>
-  all ? callback(null, loopback) : callback(null, loopback[0]!.address, loopback[0]!.family);
-
 /**
  * One request to a server on this machine. Each has a connection of its own, because a server with a single thread, such
- * as Python's, serves nobody else for as long as a connection stays open. Redirects are not followed.
+ * as Python's, serves nobody else for as long as a connection stays open. Redirects are not followed. Rejects with a
+ * RunFailure if the connection would lead to somebody else; then nothing was sent.
  */
-export function exchange(clock: Clock, call: Call): Promise<Answer> {
-  const { signal, timeoutMs, body } = call;
+export function exchange(clock: Clock, connections: WorkerConnections, call: Call): Promise<Answer> {
+  const { signal, timeoutMs } = call;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
-    const request = openRequest({
-      ...(call.isIpv4Only ? { host: "127.0.0.1" } : { host: "localhost", lookup: lookupLoopback }),
-      port: call.port,
-      method: call.method,
-      path: call.path,
-      agent: false,
-      headers: {
-        connection: "close",
-        accept: "application/json",
-        ...(body === undefined
-          ? {}
-          : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
-      },
-    });
+    const over = new AbortController();
+    let request: ClientRequest | undefined;
     const settle = (act: () => void): void => {
       limit.cancel();
       signal?.removeEventListener("abort", onAbort);
       act();
-      request.destroy();
+      over.abort();
+      request?.destroy();
     };
     const fail = (message: string): void => settle(() => reject(new ExchangeFailure(message)));
     const onAbort = (): void => settle(() => reject(signal?.reason));
@@ -79,15 +60,36 @@ export function exchange(clock: Clock, call: Call): Promise<Answer> {
       fail(`did not answer ${nameOf(call)} within ${timeoutMs / 1000} s`),
     );
     signal?.addEventListener("abort", onAbort, { once: true });
-    request.on("error", (error) => fail(faultOf(call, error)));
-    request.on("response", (response) => {
-      readAnswer(response).then(
-        (answer) => settle(() => resolve(answer)),
-        (error: unknown) => fail(faultOf(call, error)),
-      );
-    });
-    request.end(body);
+    const onFault = (error: unknown): void =>
+      error instanceof RunFailure ? settle(() => reject(error)) : fail(faultOf(call, error));
+    const onOpen = (connection: Duplex): void => {
+      if (over.signal.aborted) return void connection.destroy();
+      request = send(connection, call);
+      request.on("error", onFault);
+      request.on("response", (response) => {
+        readAnswer(response).then((answer) => settle(() => resolve(answer)), onFault);
+      });
+    };
+    connections.open(over.signal).then(onOpen, onFault);
   });
+}
+
+function send(connection: Duplex, { method, path, body }: Call): ClientRequest {
+  const request = openRequest({
+    createConnection: () => connection,
+    host: "localhost",
+    method,
+    path,
+    headers: {
+      connection: "close",
+      accept: "application/json",
+      ...(body === undefined
+        ? {}
+        : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+    },
+  });
+  request.end(body);
+  return request;
 }
 
 function countTime(clock: Clock, ms: number, onOver: () => void): Timer {
@@ -123,11 +125,9 @@ function faultOf(call: Call, error: unknown): string {
   return `could not be asked ${nameOf(call)} (${cause})`;
 }
 
-/** When both addresses were tried there is one error for each, and the first says enough. */
 function causeOf(error: unknown): string {
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  if (!(first instanceof Error)) return String(first);
-  return "code" in first && typeof first.code === "string" ? first.code : first.message;
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error && typeof error.code === "string" ? error.code : error.message;
 }
 
 function nameOf({ method, path }: Call): string {

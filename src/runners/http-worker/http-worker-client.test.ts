@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { type HandClock, handClock } from "../../runtime/hand-clock.testing.ts";
+import { workerConnections } from "./connect-to-worker.ts";
 import { HttpWorkerClient } from "./http-worker-client.ts";
 
 const id = "0198f6f0-0000-7000-8000-000000000001";
@@ -50,7 +51,14 @@ function say(body: unknown, status = 200): Reply {
 }
 
 const status = `GET /job/${id}`;
-const client = () => new HttpWorkerClient(systemClock, port);
+
+/** The server runs in this process. */
+function clientWith(clock: Clock): HttpWorkerClient {
+  const address = { port, socketFile: "/nowhere/worker.sock", pids: async () => [process.pid] };
+  return new HttpWorkerClient(clock, workerConnections(clock, address), "the worker");
+}
+
+const client = () => clientWith(systemClock);
 
 /** A reply that never comes; resolves when it is asked for. */
 function hang(name: string): Promise<void> {
@@ -191,7 +199,7 @@ async function passWhenAsked(clock: HandClock, asked: Promise<void>, ms: number)
 
 test("a submission that hangs ends after 10 s, and a readiness check after 5 s", async () => {
   const clock = handClock();
-  const slow = new HttpWorkerClient(clock, port);
+  const slow = clientWith(clock);
   const submitted = expect(slow.submit(job)).rejects.toThrow("did not answer POST /job within 10 s");
   await passWhenAsked(clock, hang("POST /job"), 10_000);
   await submitted;
@@ -235,9 +243,11 @@ test("time in which this program was held up does not count against an answer", 
   let answer: boolean | undefined;
   // Each timer fires a minute late.
   const late: Clock = { ...clock, setTimer: (fn, ms) => clock.setTimer(fn, ms + 60_000) };
-  const ready = new HttpWorkerClient(late, port).isReady().then((isReady) => {
-    answer = isReady;
-  });
+  const ready = clientWith(late)
+    .isReady()
+    .then((isReady) => {
+      answer = isReady;
+    });
   await passWhenAsked(clock, asked, 9 * 60_500);
   expect(answer).toBe(undefined);
   await clock.pass(60_500);

@@ -3,6 +3,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { Turns } from "../../runtime/turns.ts";
 import { untilAborted } from "../../runtime/until-aborted.ts";
 import { RunFailure } from "../runner.ts";
+import type { WorkerConnections } from "./connect-to-worker.ts";
 import { type Answer, type Call, ExchangeFailure, exchange } from "./exchange.ts";
 import {
   type JobEnd,
@@ -37,19 +38,17 @@ const requestsMax = 16;
 
 /** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. */
 export class HttpWorkerClient {
-  /** Whether only 127.0.0.1 is asked; else ::1 too, if nobody listens there. */
-  isIpv4Only = false;
   readonly #clock: Clock;
-  readonly #port: number;
+  readonly #connections: WorkerConnections;
   readonly #who: string;
   readonly #turns = new Turns(requestsMax);
   #lastStatus: number | undefined;
   #lastProblem: string | null = null;
 
   /** `who` is the worker in messages. */
-  constructor(clock: Clock, port: number, who = `the worker on port ${port}`) {
+  constructor(clock: Clock, connections: WorkerConnections, who: string) {
     this.#clock = clock;
-    this.#port = port;
+    this.#connections = connections;
     this.#who = who;
   }
 
@@ -68,10 +67,15 @@ export class HttpWorkerClient {
     return (await this.findProblem(signal)) === null;
   }
 
-  /** Why the worker takes no jobs now; null if it does. */
+  /** Why the worker takes no jobs now; null if it does. Rejects with a RunFailure if somebody else is on its port. */
   async findProblem(signal?: AbortSignal): Promise<string | null> {
-    this.#lastProblem = await this.#askReady(signal);
-    return this.#lastProblem;
+    try {
+      this.#lastProblem = await this.#askReady(signal);
+      return this.#lastProblem;
+    } catch (error) {
+      if (error instanceof RunFailure) this.#lastProblem = error.message;
+      throw error;
+    }
   }
 
   async #askReady(signal: AbortSignal | undefined): Promise<string | null> {
@@ -82,7 +86,7 @@ export class HttpWorkerClient {
     return `${this.#who} answered GET ${path} with HTTP ${answer.status} instead of 200`;
   }
 
-  /** Resolves when the worker is ready, after at most this long. */
+  /** Resolves when the worker is ready, after at most this long. Somebody else on its port is not waited for. */
   async waitUntilReady({ withinMs, signal }: { withinMs: number; signal?: AbortSignal }): Promise<void> {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
     for (let tries = 0; ; tries++) {
@@ -147,7 +151,8 @@ export class HttpWorkerClient {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
     const timeoutMs = Math.max(1, Math.min(statusMs, withinMs));
     // Out of turn: what holds up the others may be this very job.
-    const answer = await this.#exchange({ method: "DELETE", path: jobPath(jobId), timeoutMs, signal });
+    const call = { method: "DELETE", path: jobPath(jobId), timeoutMs, signal } as const;
+    const answer = await this.#exchange(call).catch(strangerText);
     const isTaken = typeof answer !== "string" && answer.status >= 200 && answer.status < 300;
     for (let polls = 0; ; polls++) {
       if (await this.#hasEnded(jobId, signal)) return true;
@@ -159,30 +164,32 @@ export class HttpWorkerClient {
 
   async #hasEnded(jobId: string, signal: AbortSignal | undefined): Promise<boolean> {
     const path = jobPath(jobId);
-    const answer = await this.#exchange({ method: "GET", path, timeoutMs: statusMs, signal });
+    const answer = await this.#exchange({ method: "GET", path, timeoutMs: statusMs, signal }).catch(
+      strangerText,
+    );
     if (typeof answer === "string" || answer.status >= 500) return false;
     return answer.status === 404 || tryJudgeStatus(answer, jobId)?.kind === "ended";
   }
 
-  /** The answer, or why there is none for now. */
+  /** The answer, or why there is none for now. Somebody else on the port may be gone the next time, too. */
   async #askStatus(jobId: string, signal?: AbortSignal): Promise<Answer | string> {
     const path = jobPath(jobId);
-    const answer = await this.#ask({ method: "GET", path, timeoutMs: statusMs, signal });
+    const answer = await this.#ask({ method: "GET", path, timeoutMs: statusMs, signal }).catch(strangerText);
     if (typeof answer !== "string" && answer.status >= 500)
       return `answered GET ${path} with HTTP ${answer.status}`;
     return answer;
   }
 
-  #ask(call: Omit<Call, "port" | "isIpv4Only">): Promise<Answer | string> {
+  #ask(call: Call): Promise<Answer | string> {
     return untilAborted(
       this.#turns.take(() => this.#exchange(call)),
       call.signal,
     );
   }
 
-  async #exchange(call: Omit<Call, "port" | "isIpv4Only">): Promise<Answer | string> {
+  async #exchange(call: Call): Promise<Answer | string> {
     try {
-      const answer = await exchange(this.#clock, { ...call, port: this.#port, isIpv4Only: this.isIpv4Only });
+      const answer = await exchange(this.#clock, this.#connections, call);
       this.#lastStatus = answer.status;
       return answer;
     } catch (error) {
@@ -202,6 +209,12 @@ function submissionJson({ jobId, jobClass, inputJson, logOut, logErr, outputDir 
 
 function jobPath(jobId: string): string {
   return `/job/${encodeURIComponent(jobId)}`;
+}
+
+/** A RunFailure says that somebody else is on the worker's port. */
+function strangerText(error: unknown): string {
+  if (error instanceof RunFailure) return `could not be asked: ${error.message}`;
+  throw error;
 }
 
 function tryJudgeStatus(answer: Answer, jobId: string): JobStatus | undefined {

@@ -13,6 +13,8 @@ const running = z.array(
     pid: z.number(),
     started_at: z.number(),
     log: z.string(),
+    /** Where it may listen instead of the port. */
+    socket: z.string().optional(),
   }),
 );
 

@@ -117,7 +117,8 @@ async function failJob(
 ): Promise<RunOutcome> {
   const { code, detail } = failure;
   let reason = failure.message;
-  if (detail !== "JOB_NOT_ACCEPTED") {
+  // Neither accepted the job, and of one that was refused because somebody else is on the port nothing was sent.
+  if (detail !== "JOB_NOT_ACCEPTED" && detail !== "WORKER_NOT_READY") {
     const enough = new AbortController();
     await Promise.race([process.gone, clock.sleep(deathMs, enough.signal).catch(() => {})]);
     enough.abort();

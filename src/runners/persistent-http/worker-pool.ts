@@ -1,6 +1,7 @@
 import type { Timer } from "../../runtime/clock.ts";
+import { portInUse } from "../http-worker/connect-to-worker.ts";
 import { logBytes } from "./worker-logs.ts";
-import { notReady, portInUse, type WorkerDeps, WorkerProcess } from "./worker-process.ts";
+import { notReady, type WorkerDeps, WorkerProcess } from "./worker-process.ts";
 import { hasSameTerms, isSameWorker, type WorkerSpec } from "./worker-spec.ts";
 
 /** A process and who uses it. */

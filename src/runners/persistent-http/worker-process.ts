@@ -1,16 +1,17 @@
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import type { DiscardFolder } from "../../sandbox/discard-folder.ts";
 import type { LaunchPlan, ProcessExit, RunningProcess } from "../../sandbox/sandbox.ts";
 import { createTerminator, type Terminator } from "../../sandbox/terminate.ts";
+import { portInUse, socketPathBytesMax, workerConnections } from "../http-worker/connect-to-worker.ts";
 import { HttpWorkerClient } from "../http-worker/http-worker-client.ts";
+import { listenersOn } from "../http-worker/listeners.ts";
+import { shareNext } from "../http-worker/share-next.ts";
 import { serverEnvironment } from "../process-environment.ts";
 import { RunFailure, type RunnerDeps } from "../runner.ts";
 import { FifoStock } from "./fifo-stock.ts";
-import { areOpenIn, ipv4ListenersOn, listenersOn, programWith } from "./listeners.ts";
 import type { RunningList } from "./running-list.ts";
-import { shareNext } from "./share-next.ts";
 import { rotateLogs, type WorkerLogs, workerLogs } from "./worker-logs.ts";
 import type { WorkerSpec } from "./worker-spec.ts";
 
@@ -39,6 +40,8 @@ type Look = { kind: "ready" } | { kind: "busy" | "lost"; problem: string };
 /** Loading a large model takes a while. A job that cannot wait this long has a timeout of its own. */
 const readyMs = 120_000;
 const nameCharsMax = 80;
+/** In the folder of the process, which nobody else sees. */
+const socketName = "worker.sock";
 
 /**
  * One process that serves jobs over HTTP, from its start to its end. Its files are where those of a job would be, under
@@ -56,6 +59,7 @@ export class WorkerProcess {
   readonly #deps: WorkerDeps;
   readonly #dir: string;
   readonly #workDir: string;
+  readonly #socketFile: string;
   readonly #predecessor: Promise<unknown>;
   readonly #gone = Promise.withResolvers<ProcessEnd>();
   readonly #starting = new AbortController();
@@ -73,10 +77,14 @@ export class WorkerProcess {
     this.id = deps.newId();
     this.spec = spec;
     this.who = nameOf(spec);
-    this.client = new HttpWorkerClient(deps.clock, spec.port, this.who);
     this.logs = workerLogs(deps.logDir, spec);
     this.#dir = join(deps.workDir, "jobs", this.id);
     this.#workDir = join(this.#dir, "work");
+    this.#socketFile = join(this.#workDir, socketName);
+    const pids = async () => (await this.#running?.pids()) ?? [];
+    const pidInside = () => (this.#hasOwnNetwork ? this.#running?.pid : undefined);
+    const address = { port: spec.port, socketFile: this.#socketFile, pids, pidInside };
+    this.client = new HttpWorkerClient(deps.clock, workerConnections(deps.clock, address), this.who);
     this.fifos = new FifoStock(join(this.#dir, "pipes"));
   }
 
@@ -131,17 +139,26 @@ export class WorkerProcess {
   }
 
   async #look(): Promise<Look> {
-    const { port } = this.spec;
     if (this.#isOver || this.#running === undefined)
       return { kind: "lost", problem: `${this.who} has ended` };
-    const ipv4 = ipv4ListenersOn(port);
-    this.client.isIpv4Only = ipv4.length > 0;
-    const listeners = this.client.isIpv4Only ? ipv4 : listenersOn(port);
-    if (listeners.length === 0) return { kind: "lost", problem: `${this.who} does not listen there` };
-    if (!areOpenIn(listeners, await this.#running.pids()))
-      return { kind: "lost", problem: portInUse(port, listeners) };
-    const problem = await this.client.findProblem();
-    return problem === null ? { kind: "ready" } : { kind: "busy", problem };
+    try {
+      const problem = await this.client.findProblem();
+      if (problem === null) return { kind: "ready" };
+      if (!this.#isListening) return { kind: "lost", problem: `${this.who} does not listen there` };
+      return { kind: "busy", problem };
+    } catch (error) {
+      if (!(error instanceof RunFailure)) throw error;
+      return { kind: "lost", problem: error.message };
+    }
+  }
+
+  get #hasOwnNetwork(): boolean {
+    return this.#running?.isolation.applied.includes("network") ?? false;
+  }
+
+  /** As far as that can be seen: what listens in a network of its own cannot be. */
+  get #isListening(): boolean {
+    return this.#hasOwnNetwork || existsSync(this.#socketFile) || listenersOn(this.spec.port).length > 0;
   }
 
   async #start(): Promise<void> {
@@ -156,15 +173,20 @@ export class WorkerProcess {
       if (this.#running === undefined) this.#end(undefined);
       else await this.#terminator?.stop("not ready", { graceMs: 0 });
       await this.gone;
-      throw this.#stoppedBecause === undefined ? error : new ProcessEnded();
+      throw this.#stoppedBecause === undefined ? this.#startFailure(error) : new ProcessEnded();
     }
+  }
+
+  /** Most programs that find their port taken only end. */
+  #startFailure(error: unknown): unknown {
+    if (!(error instanceof ProcessEnded) || this.#hasOwnNetwork) return error;
+    const { port } = this.spec;
+    const listeners = listenersOn(port);
+    return listeners.length === 0 ? error : notReady(portInUse(port, listeners));
   }
 
   async #launch(signal: AbortSignal): Promise<RunningProcess> {
     const { sandbox, clock } = this.#deps;
-    const { port } = this.spec;
-    const listeners = listenersOn(port);
-    if (listeners.length > 0) throw notReady(portInUse(port, listeners));
     const jobsDir = join(this.#workDir, "jobs");
     await mkdir(jobsDir, { recursive: true, mode: 0o700 });
     this.#shared = await open(jobsDir, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -185,7 +207,7 @@ export class WorkerProcess {
       { worker: this.id, tenant: tenantId, port, pid, log },
       "a worker process has started",
     );
-    const started = { tenant_id: tenantId, port, command: [...command], pid };
+    const started = { tenant_id: tenantId, port, command: [...command], pid, socket: this.#socketFile };
     this.#deps.list.add(this.id, { ...started, started_at: this.#deps.clock.nowMs(), log });
   }
 
@@ -195,7 +217,7 @@ export class WorkerProcess {
       jobId: this.id,
       attempt: 1,
       argv: [...spec.command],
-      env: serverEnvironment(spec.port, spec.secrets),
+      env: serverEnvironment({ ...spec, socketFile: this.#socketFileInside() }),
       cwd: this.#deps.sandbox.workDirInside(this.#workDir),
       stdoutFile: logs.out,
       stderrFile: logs.err,
@@ -204,6 +226,12 @@ export class WorkerProcess {
       ...spec.asked,
       workDir: this.#workDir,
     };
+  }
+
+  /** The path of a socket has at most 107 bytes; without a cage it may be longer, and the process starts in its folder. */
+  #socketFileInside(): string {
+    const file = join(this.#deps.sandbox.workDirInside(this.#workDir), socketName);
+    return Buffer.byteLength(file) <= socketPathBytesMax ? file : socketName;
   }
 
   #end(exit: ProcessExit | undefined): void {
@@ -228,10 +256,4 @@ function nameOf({ command, port }: WorkerSpec): string {
   const words = command.join(" ");
   const name = words.length > nameCharsMax ? `${words.slice(0, nameCharsMax)}…` : words;
   return `the worker ${JSON.stringify(name)} on port ${port}`;
-}
-
-/** The program is named if it may be: see `programWith`. */
-export function portInUse(port: number, listeners: readonly string[] = []): string {
-  const owner = programWith(listeners) ?? "another program on this machine";
-  return `port ${port} is used by ${owner}, which this worker did not start for you; use another port, or end that program`;
 }

@@ -1,7 +1,7 @@
 import type { AskedLimits } from "../../sandbox/sandbox.ts";
 import { effectiveLimits } from "../effective-limits.ts";
 import { readSecrets } from "../read-secrets.ts";
-import { type RunContext, RunFailure, type RunnerSettings } from "../runner.ts";
+import type { RunContext, RunnerSettings } from "../runner.ts";
 
 /** Everything that decides about a process which serves jobs over HTTP. */
 export type WorkerSpec = {
@@ -23,10 +23,6 @@ export async function workerSpec(
   if (run.kind !== "persistent_http")
     throw new Error(`the persistent_http runner was given a job of kind ${run.kind}`);
   const asked = effectiveLimits(limits ?? {}, settings, lease.limits_defaulted);
-  if (asked.limits.network === "none") {
-    const reason = "persistent_http needs network: host, and this job or this worker allows none";
-    throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
-  }
   const secrets = await readSecrets(settings.secrets, run.secrets ?? [], tenantId);
   const { worker_command: command, port } = run;
   return { tenantId, command, port, secrets, masks: given.add(secrets), asked };

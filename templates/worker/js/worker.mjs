@@ -18,6 +18,6 @@ const handlers = {
   },
 };
 
-// Writ starts the program with its port in PORT. By hand: PORT=8101 node worker.mjs
+// Started by Writ, it listens on a socket that nobody else can reach. By hand: PORT=8101 node worker.mjs
 const { port } = await serveJobs(handlers, { port: Number(process.env.PORT ?? 8101) });
-console.log(`ready on port ${port}`);
+console.log(`ready as the worker on port ${port}`);

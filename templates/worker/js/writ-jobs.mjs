@@ -170,6 +170,11 @@ function errorOf(error) {
   };
 }
 
+// src/jobs/socket-of-writ.ts
+function socketOfWrit() {
+  return process.env["WRIT_SOCKET"] || void 0;
+}
+
 // src/jobs/schema.ts
 async function checkInput(schema, value) {
   const outcome = await schema["~standard"].validate(value);
@@ -218,12 +223,13 @@ var stopSignals = ["SIGTERM", "SIGINT"];
 var bodyBytesMax = 16 * 1024 * 1024;
 var readMs = 2e3;
 async function serveJobs(handlers, options) {
-  const { port, host = "127.0.0.1", concurrency = 100, rememberMax = 1e3 } = options;
+  const { port, host, concurrency = 100, rememberMax = 1e3 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65535)
     throw new RangeError(`port: ${port} is not a port; use a whole number from 0 to 65535`);
   const service = new JobService(handlers, new JobTable({ handlers, concurrency, rememberMax }));
   const server = createServer((request, response) => void service.answer(request, response));
-  await listen(server, port, host);
+  const path = host === void 0 ? socketOfWrit() : void 0;
+  await listen(server, path === void 0 ? { port, host: host ?? "127.0.0.1" } : { path });
   let stopped;
   const stop = () => {
     for (const name of stopSignals) process.off(name, onSignal);
@@ -232,7 +238,7 @@ async function serveJobs(handlers, options) {
   };
   const onSignal = () => void stop();
   for (const name of stopSignals) process.on(name, onSignal);
-  return { port: server.address().port, stop };
+  return { port: path === void 0 ? server.address().port : port, stop };
 }
 var JobService = class {
   #handlers;
@@ -305,10 +311,10 @@ async function readBody(request) {
   }
   return bytes <= bodyBytesMax ? Buffer.concat(chunks).toString("utf8") : void 0;
 }
-function listen(server, port, host) {
+function listen(server, address) {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, () => {
+    server.listen(address, () => {
       server.off("error", reject);
       resolve();
     });

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -67,5 +68,15 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-# Writ starts the program with its port in PORT. By hand: PORT=8101 python3 worker.py
-ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "8101"))), Handler).serve_forever()
+class SocketServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+# Writ starts the program with the path of a socket that nobody else can reach. By hand: PORT=8101 python3 worker.py
+socket = os.environ.get("WRIT_SOCKET")
+if socket:
+    server = SocketServer(socket, Handler)
+else:
+    server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "8101"))), Handler)
+server.serve_forever()

@@ -12,16 +12,7 @@ const tableBytesMax = 16 * 1024 * 1024;
 
 /** The sockets that listen on a port of this machine, as the kernel numbers them. */
 export function listenersOn(port: number): string[] {
-  return [...ipv4ListenersOn(port), ...inodesOn(port, "/proc/net/tcp6")];
-}
-
-/**
- * Those of IPv4 alone: when there is one, it gets every connection to 127.0.0.1, and the others are of no interest to who
- * makes no connection to ::1. To list those of IPv6 takes the kernel milliseconds where there are few, because it walks
- * through the whole table of connections.
- */
-export function ipv4ListenersOn(port: number): string[] {
-  return inodesOn(port, "/proc/net/tcp");
+  return [...inodesOn(port, "/proc/net/tcp"), ...inodesOn(port, "/proc/net/tcp6")];
 }
 
 function inodesOn(port: number, file: string): string[] {
