@@ -96,9 +96,16 @@ export const fileRoutes = {
       "Content-Range": { description: "Which bytes of the file the body has, such as `bytes 100-199/200`" },
     },
     answers: {
-      201: { description: "The file is complete", shape: shapes.uploadAnswer, headers: uploadHeaders },
+      201: {
+        description: "The file is complete, with these bytes",
+        shape: shapes.uploadAnswer,
+        headers: uploadHeaders,
+      },
       202: { description: "More is to come", shape: shapes.uploadAnswer, headers: uploadHeaders },
-      409: { description: "UPLOAD_OFFSET with the number of bytes that have arrived, LEASE_LOST, or used" },
+      409: {
+        description:
+          "UPLOAD_OFFSET with the number of bytes that have arrived, LEASE_LOST, or other bytes than the URL has completed",
+      },
     },
   }),
   getObject: route({

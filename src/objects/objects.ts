@@ -7,6 +7,8 @@
  *
  * - **A place is used once.** Its id is new for each upload and is never used again, so the bytes of a file that is
  *   complete never change, whatever is put later under the same key.
+ * - **What arrives at a place is kept apart.** Each request that brings bytes has a name of its own there, and no other
+ *   changes what is under it. Which of them is the file is decided by the row, which has that name from then on.
  * - **What was complete survives a power failure.** The hub records a file only after the driver has confirmed it.
  * - **No place is outside its tenant.** Whatever a driver makes of it begins with the tenant and the folder.
  *
@@ -20,6 +22,8 @@ export type Objects = {
   has(place: ObjectPlace, size: number): Promise<boolean>;
   /** Removes what a place has, complete or not. A place that has nothing is not an error. */
   remove(place: ObjectPlace): Promise<void>;
+  /** Removes what a place has beside its file. What is still arriving there stays. */
+  tidy(place: ObjectPlace): Promise<void>;
   /** Ends what is still arriving, and releases resources. */
   close(): Promise<void>;
 } & (HubServed | StoreServed);
@@ -32,26 +36,33 @@ export type ObjectPlace = {
   objectKey: string;
   /** The store's own name for an upload in parts, as `uploadUrls` has returned it. */
   storeUpload: string | null;
+  /** The name of the bytes at the place; null while they arrive, and for a file of version 0.1, which was alone there. */
+  storedAs: string | null;
 };
 
 /** Bytes go through the hub: it signs URLs of its own, and passes on what they bring and ask for. */
 export type HubServed = {
   servedBy: "hub";
-  /** How many bytes the place has; 0 if there is none. */
-  sizeOf(place: ObjectPlace): Promise<number>;
+  /** How many bytes of an upload have arrived and can be continued. */
+  arrivedBytes(place: ObjectPlace): Promise<number>;
   /**
    * Takes bytes from `offset` on. Offset 0 begins again; any other must be what has arrived, or UPLOAD_OFFSET says
-   * where to continue. Bytes that have arrived before a connection breaks stay. A newer call for the same place ends an
-   * older one: a sender that tries again has given up its earlier connection. The hash is null as long as bytes are missing.
+   * where to continue. Bytes that have arrived before a connection breaks stay. A sender that continues has given up its
+   * earlier connections, so they end; one that begins again may do so beside one other. The hash is null as long as bytes
+   * are missing. Bytes with another hash than announced are CHECKSUM_MISMATCH, and nothing of them stays.
    */
-  receive(place: ObjectPlace, upload: ArrivingBytes): Promise<{ size: number; sha256: string | null }>;
+  receive(place: ObjectPlace, upload: ArrivingBytes): Promise<ReceivedBytes>;
   /** Yields exactly the bytes from `start` to before `end`; fails if there are fewer. */
   read(place: ObjectPlace, range: { start: number; end: number }): AsyncGenerator<Buffer>;
 };
 
+export type ReceivedBytes = { storedAs: string; size: number; sha256: string | null };
+
 export type ArrivingBytes = {
   offset: number;
   total: number;
+  /** Null if the sender has not announced it. */
+  sha256: string | null;
   /** Called once. The bytes end with an error when the signal is aborted, even while the sender is silent. */
   bytes: (signal: AbortSignal) => AsyncIterable<Uint8Array>;
 };
@@ -63,9 +74,11 @@ export type StoreServed = {
   uploadUrls(place: ObjectPlace, upload: SignedUpload): Promise<UploadUrls>;
   /**
    * Checks that exactly these bytes were put, and moves them to where no URL that was given out can change them.
-   * CHECKSUM_MISMATCH if they are others, NOT_FOUND if there are none.
+   * CHECKSUM_MISMATCH if they are others, NOT_FOUND if there are none. Returns the name of the bytes at the place.
    */
-  complete(place: ObjectPlace, upload: PutUpload): Promise<void>;
+  complete(place: ObjectPlace, upload: PutUpload): Promise<string>;
+  /** Removes the parts of `storeUpload`, which nobody will join. */
+  giveUpParts(place: ObjectPlace): Promise<void>;
   /** As a download; with a type, as a picture. */
   downloadUrl(
     place: ObjectPlace,

@@ -99,7 +99,7 @@ export const copyParts: readonly CopyPart[] = [
   part(
     "objects",
     "id",
-    "tenant_id user_id folder_id object_key job_id attempt state size sha256 created_at expires_at store_upload",
+    "tenant_id user_id folder_id object_key job_id attempt state size sha256 created_at expires_at store_upload stored_as",
   ),
   part("object_usage", "tenant_id", "bytes"),
   part("receipt_signatures", "id", "text signature worker_id public_key created_at"),

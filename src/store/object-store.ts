@@ -6,20 +6,36 @@ export type ObjectStore = {
    * continues under its old id. Returns the ids in the order of the uploads.
    */
   openUploads(input: { uploads: NewUpload[]; nowMs: number; expiresAt: number }): Promise<UploadOutcome>;
-  /** Sets the size of an upload that was announced without one, under the same condition. */
-  reserveUpload(input: { id: string; size: number; expiresAt: number }): Promise<UploadOutcome>;
-  /** Keeps the object store's own name for an upload in parts; null for one that begins again. */
-  noteStoreUpload(input: { id: string; storeUpload: string | null }): Promise<void>;
   /**
-   * Everything has arrived, and has this hash. A user's file can be read from now on, for as long as given, and
-   * replaces the user's earlier upload with the same key; a job's file waits for the end of its attempt. Null if the
-   * upload no longer exists or had ended before.
+   * Reserves room for an upload that was announced without a size, under the same condition. Of several that arrive under it
+   * the largest counts, until one of them is the file. "unknown" if the upload has ended or no longer exists.
+   */
+  reserveUpload(input: {
+    id: string;
+    size: number;
+    nowMs: number;
+    expiresAt: number;
+  }): Promise<UploadOutcome>;
+  /**
+   * Exchanges the object store's own name for an upload in parts, if it is still `was`; null for one that begins again.
+   * Returns the name that holds from now on.
+   */
+  noteStoreUpload(input: {
+    id: string;
+    was: string | null;
+    storeUpload: string | null;
+  }): Promise<string | null>;
+  /**
+   * Everything has arrived, with this size and hash and under this name. The first call makes it the file; it never changes
+   * after that. A user's file can be read from now on, for as long as given, and replaces the user's earlier upload
+   * with the same key; a job's file waits for the end of its attempt. Returns the file, which is another one's if that
+   * came first. Null if the upload no longer exists.
    */
   arriveObject(input: ArrivedObject): Promise<StoredObject | null>;
 
   /** Null if it does not exist, or no longer. */
   getObject(input: { id: string; nowMs: number }): Promise<StoredObject | null>;
-  /** The newest file under this key that can be read; of one user, or of anybody in the tenant. */
+  /** The file under this key that was the last to arrive; of one user, or of anybody in the tenant. */
   findObject(input: ObjectKey & { userId: string | null; nowMs: number }): Promise<StoredObject | null>;
   /** Uploads of one user under this key that have not ended, newest first. */
   listUploads(input: ObjectKey & { userId: string; nowMs: number }): Promise<StoredObject[]>;
@@ -31,8 +47,8 @@ export type ObjectStore = {
   /** Ends the existence of one. */
   dropObject(input: { id: string; nowMs: number }): Promise<void>;
   /**
-   * Some of those that no longer exist and whose bytes can be removed. What an attempt has stored that still holds its
-   * lease stays for another while.
+   * Some of those that no longer exist and whose bytes can be removed: nothing brings them back from now on. What an
+   * attempt has stored that still holds its lease stays for another while.
    */
   listExpired(input: { nowMs: number; holdUntil: number; limit: number }): Promise<StoredObject[]>;
   /** Their bytes are gone. */
@@ -57,12 +73,21 @@ export type NewUpload = ObjectKey & {
 export type StoredObject = NewUpload & {
   /** The object store's own name for an upload in parts. */
   storeUpload: string | null;
+  /** The name of the bytes at their place, as their driver gave it. */
+  storedAs: string | null;
   state: "arriving" | "arrived" | "kept";
   createdAt: number;
   expiresAt: number | null;
 };
 
-export type ArrivedObject = { id: string; sha256: string; nowMs: number; keptUntil: number };
+export type ArrivedObject = {
+  id: string;
+  size: number;
+  sha256: string;
+  storedAs: string;
+  nowMs: number;
+  keptUntil: number;
+};
 
 export type UploadOutcome =
   | { kind: "opened"; ids: string[] }

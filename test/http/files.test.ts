@@ -129,11 +129,12 @@ describe("M-04: a URL is refused", () => {
     expect(await put(hub, url, text)).toMatchObject({ status: 201 });
   });
 
-  test("when it has been used", async () => {
+  test("for other bytes, when it has been used", async () => {
     const key = fresh();
     const url = await urlFor("PUT", key, tokens.alice, facts);
     expect(await put(hub, url, text)).toMatchObject({ status: 201 });
-    expect(await put(hub, url, text)).toMatchObject({ status: 409, code: "STATE_CONFLICT" });
+    const other = await put(hub, url, Buffer.from("forty-one"));
+    expect(other).toMatchObject({ status: 409, code: "STATE_CONFLICT" });
     const head = await hub.call("HEAD", pathOf(url));
     expect(head.headers).toMatchObject({ "upload-offset": "9", "upload-complete": "?1" });
   });

@@ -73,6 +73,25 @@ describe("an upload that is cut off", () => {
     expect(sha256Hex((await hub.call("GET", pathOf(get!))).bytes)).toBe(facts.sha256);
   });
 
+  test("O-01: leaves nothing beside its file after the hub was killed, and was sent again from the start", async () => {
+    const failpoint = (name: string): void => {
+      if (name === "upload.beforePublish") throw new Error("killed");
+    };
+    hub = await startTestHub(stillEnv, { failpoint });
+    const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
+    expect(await put(hub, url!, large)).toMatchObject({ status: 500 });
+    const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
+    await eventually("a mebibyte has arrived", async () => (await arrived(url!)) === MiB);
+    socket.destroy();
+    await restart();
+    expect(storedCount()).toBe(2);
+    const [fresh] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
+    expect(await put(hub, fresh!, large)).toMatchObject({ status: 201 });
+    expect(storedCount()).toBe(1);
+    const [get] = await presign(hub, hub.admin, { ...key, method: "GET" });
+    expect(sha256Hex((await hub.call("GET", pathOf(get!))).bytes)).toBe(facts.sha256);
+  });
+
   test("does not keep its sender's next try waiting, although the connection looks alive", async () => {
     hub = await startTestHub(stillEnv);
     const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });

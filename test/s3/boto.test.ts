@@ -25,6 +25,7 @@ const place: ObjectPlace = {
   folderId: "results",
   objectKey: "runs/1/a+b=c@d.txt",
   storeUpload: null,
+  storedAs: null,
 };
 
 type Report = { presigned: string[]; sent: { status: number; text: string }[]; client: string[] };
@@ -97,11 +98,12 @@ describe.skipIf(!hasBoto)(`boto3 and Writ sign alike${capable}`, () => {
       send: [{ ...wrong, headers: { ...upload.headers, "content-length": "10" } }, put],
     });
     expect(sent.map(({ status }) => status)).toEqual([403, 200]);
-    await objects.complete(place, { ...whole, parts: [] });
-    const get = { method: "GET", url: await objects.downloadUrl(place, { expiresInSec: 60 }), headers: {} };
+    const storedAs = await objects.complete(place, { ...whole, parts: [] });
+    const url = await objects.downloadUrl({ ...place, storedAs }, { expiresInSec: 60 });
+    const get = { method: "GET", url, headers: {} };
     expect((await boto({ send: [get] })).sent).toEqual([{ status: 200, text }]);
 
-    const key = `acme/results/${place.id}/${place.objectKey}`;
+    const key = `acme/results/${place.id}/${storedAs}/${place.objectKey}`;
     const [theirs] = (await boto({ client: [{ call: "get_object", key, expires: 60 }] })).client;
     expect(await (await fetch(theirs!)).text()).toBe(text);
   });

@@ -25,7 +25,7 @@ function objects(options: S3Options = {}, aheadMs = 0): S3Objects {
 
 function newPlace(objectKey = "runs/1/a b+c=@.txt".replace(" ", "_")): ObjectPlace {
   const id = `0198c0de-0000-7000-8000-${String(++made).padStart(12, "0")}`;
-  return { id, tenantId: "acme", folderId: "results", objectKey, storeUpload: null };
+  return { id, tenantId: "acme", folderId: "results", objectKey, storeUpload: null, storedAs: null };
 }
 
 function send(url: string, body: Uint8Array, headers: Record<string, string> = {}, method = "PUT") {
@@ -40,8 +40,13 @@ function urlsFor(place: ObjectPlace, facts = whole, at = objects()): Promise<Upl
 async function stored(place = newPlace()): Promise<ObjectPlace> {
   const { url, headers } = await urlsFor(place);
   expect((await send(url, text, headers)).status).toBe(200);
-  await objects().complete(place, { ...whole, parts: [] });
-  return place;
+  const storedAs = await objects().complete(place, { ...whole, parts: [] });
+  await objects().tidy({ ...place, storedAs });
+  return { ...place, storedAs };
+}
+
+function keysOf({ id }: ObjectPlace): string[] {
+  return s3.keys().filter((key) => key.includes(id));
 }
 
 async function read(place: ObjectPlace): Promise<string> {
@@ -61,7 +66,8 @@ test("a store that can be used passes the check, and one with another key does n
 test("a file is put, checked, copied to a place of its own, read and removed", async () => {
   const place = await stored();
   expect(await read(place)).toBe("forty-two");
-  expect(s3.keys()).toEqual([`acme/results/${place.id}/${place.objectKey}`]);
+  expect(s3.keys()).toEqual([`acme/results/${place.id}/${place.storedAs}/${place.objectKey}`]);
+  expect(await objects().has(place, text.length)).toBe(true);
   await objects().remove(place);
   expect(s3.keys()).toEqual([]);
   await objects().remove(place);
@@ -103,16 +109,74 @@ describe("M-04: a URL is refused by the store", () => {
 });
 
 test("M-04: a URL that is used again after the end changes nothing that anybody reads", async () => {
-  const place = newPlace();
-  const { url, headers } = await urlsFor(place);
+  const begun = newPlace();
+  const { url, headers } = await urlsFor(begun);
   await send(url, text, headers);
-  await objects().complete(place, { ...whole, parts: [] });
+  const place = { ...begun, storedAs: await objects().complete(begun, { ...whole, parts: [] }) };
   // The same bytes: the signature allows no others.
   expect((await send(url, text, headers)).status).toBe(200);
   expect(await read(place)).toBe("forty-two");
-  await objects().complete(place, { ...whole, parts: [] });
+  await objects().complete(begun, { ...whole, parts: [] });
   await objects().remove(place);
-  expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+  expect(keysOf(place)).toEqual([]);
+});
+
+describe("O-01: of two hubs that complete the same upload", () => {
+  /** Puts other bytes where the copy is made from, as nobody can with the URL that he was given. */
+  async function putOther(place: ObjectPlace): Promise<void> {
+    const other = Buffer.from("forty-one");
+    const forged = await urlsFor(place, { size: 9, sha256: sha256Hex(other) });
+    expect((await send(forged.url, other, forged.headers)).status).toBe(200);
+  }
+
+  test("each has a copy of its own, and a wrong one takes nothing from the other", async () => {
+    const place = newPlace();
+    const { url, headers } = await urlsFor(place);
+    await send(url, text, headers);
+    const [looked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // The second hub has looked, and its copy waits until the first one has ended.
+    let isFirst = true;
+    s3.proxy.fault = (method, path) => {
+      if (!isFirst || method !== "PUT" || !path.includes(`/${place.id}/`)) return undefined;
+      isFirst = false;
+      looked.resolve();
+      return { kind: "status", status: 503, code: "SlowDown" };
+    };
+    const waiting = { ...systemClock, sleep: () => go.promise };
+    const second = new S3Objects(s3.settings, waiting).complete(place, { ...whole, parts: [] });
+    const refused = expect(second).rejects.toMatchObject({ code: "CHECKSUM_MISMATCH" });
+    await looked.promise;
+    const file = { ...place, storedAs: await objects().complete(place, { ...whole, parts: [] }) };
+    await putOther(place);
+    go.resolve();
+    await refused;
+    expect(await read(file)).toBe("forty-two");
+    expect(keysOf(place)).toEqual([`acme/results/${place.id}/${file.storedAs}/${place.objectKey}`]);
+  });
+
+  test("a copy of one that was killed before its row had the name is removed by the other", async () => {
+    const place = newPlace();
+    const { url, headers } = await urlsFor(place);
+    await send(url, text, headers);
+    await objects().complete(place, { ...whole, parts: [] });
+    const file = { ...place, storedAs: await objects().complete(place, { ...whole, parts: [] }) };
+    expect(keysOf(place)).toHaveLength(3);
+    await objects().tidy(file);
+    expect(keysOf(place)).toEqual([`acme/results/${place.id}/${file.storedAs}/${place.objectKey}`]);
+    expect(await read(file)).toBe("forty-two");
+  });
+});
+
+test("a file of version 0.1 is where that version put it", async () => {
+  const place = await stored(newPlace("a.txt"));
+  const old = { ...place, id: `${place.id.slice(0, -4)}0001`, storedAs: null };
+  const from = `acme/results/${place.id}/${place.storedAs}/a.txt`;
+  const copy = { bucket: s3.settings.bucket, from, size: 9, to: `acme/results/${old.id}/a.txt` };
+  await copyObject(new S3Calls(s3.settings, systemClock), copy);
+  expect(await objects().has(old, 9)).toBe(true);
+  expect(await read(old)).toBe("forty-two");
+  await objects().remove(old);
+  expect(keysOf(old)).toEqual([]);
 });
 
 test("two calls that complete the same file at the same time copy and check it once", async () => {
@@ -140,7 +204,7 @@ describe("what was put is not accepted", () => {
     await send(url, text, headers);
     const call = objects().complete(place, { ...announced, parts: [] });
     await expect(call).rejects.toMatchObject({ code: "CHECKSUM_MISMATCH" });
-    expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+    expect(keysOf(place)).toEqual([]);
   });
 
   test("when it is replaced before it is copied, however late", async () => {
@@ -165,12 +229,15 @@ describe("what was put is not accepted", () => {
     isHeld = false;
     replaced.resolve();
     await refused;
-    expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+    expect(keysOf(place)).toEqual([]);
   });
 });
 
 describe("F-50: the store", () => {
-  const complete = (place: ObjectPlace) => objects().complete(place, { ...whole, parts: [] });
+  const complete = async (place: ObjectPlace): Promise<ObjectPlace> => ({
+    ...place,
+    storedAs: await objects().complete(place, { ...whole, parts: [] }),
+  });
   async function put(): Promise<ObjectPlace> {
     const place = newPlace();
     const { url, headers } = await urlsFor(place);
@@ -183,8 +250,7 @@ describe("F-50: the store", () => {
     const place = await put();
     let left = 2;
     s3.proxy.fault = () => (left-- > 0 ? { kind: "status", status: 500, code: "InternalError" } : undefined);
-    await complete(place);
-    expect(await read(place)).toBe("forty-two");
+    expect(await read(await complete(place))).toBe("forty-two");
     const other = await put();
     s3.proxy.fault = () => ({ kind: "status", status: 500, code: "InternalError" });
     await expect(complete(other)).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
@@ -208,15 +274,13 @@ describe("F-50: the store", () => {
     s3.proxy.fault = (method) => (method === "GET" ? { kind: "cut answer", afterBytes: 4 } : undefined);
     await expect(complete(place)).rejects.toMatchObject({ code: "FILES_UNAVAILABLE" });
     s3.proxy.fault = undefined;
-    await complete(place);
-    expect(await read(place)).toBe("forty-two");
+    expect(await read(await complete(place))).toBe("forty-two");
   });
 
   test("that answers byte by byte is waited for", async () => {
     const place = await put();
     s3.proxy.fault = () => ({ kind: "slow answer" });
-    await complete(place);
-    expect(await read(place)).toBe("forty-two");
+    expect(await read(await complete(place))).toBe("forty-two");
   });
 
   test("that redirects is not followed", async () => {
@@ -293,8 +357,8 @@ describe("a large file is put in parts", () => {
     expect(fresh.parts!.map(({ etag }) => etag)).toEqual([first[0]!.etag, undefined, undefined]);
     const rest = await putParts(fresh, [2, 3]);
     const upload = { ...facts, parts: [...rest, ...first] };
-    await objects(inParts).complete(place, upload);
-    const answer = await fetch(await objects().downloadUrl(place, { expiresInSec: 60 }));
+    const storedAs = await objects(inParts).complete(place, upload);
+    const answer = await fetch(await objects().downloadUrl({ ...place, storedAs }, { expiresInSec: 60 }));
     expect(sha256Hex(Buffer.from(await answer.arrayBuffer()))).toBe(facts.sha256);
     // Once more, after a lost answer.
     await objects(inParts).complete(place, upload);
@@ -326,8 +390,10 @@ describe("a large file is put in parts", () => {
     s3.proxy.fault = undefined;
     const joined = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
     expect(joined).toMatchObject({ parts: [], storeUpload: place.storeUpload });
-    await objects(inParts).complete(place, { ...facts, parts: [] });
-    const done = await objects(inParts).uploadUrls(place, { ...facts, expiresInSec: 900 });
+    const storedAs = await objects(inParts).complete(place, { ...facts, parts: [] });
+    const file = { ...place, storedAs };
+    await objects().tidy(file);
+    const done = await objects(inParts).uploadUrls(file, { ...facts, expiresInSec: 900 });
     expect(done.parts).toEqual([]);
   });
 
@@ -355,17 +421,17 @@ describe("a large file is put in parts", () => {
     const parts = await putParts(urls, [1, 3]);
     const call = objects(inParts).complete(place, { ...facts, parts });
     await expect(call).rejects.toMatchObject({ code: "CHECKSUM_MISMATCH" });
-    expect(s3.keys().filter((key) => key.includes(place.id))).toEqual([]);
+    expect(keysOf(place)).toEqual([]);
     await objects(inParts).remove(place);
   });
 });
 
 test("what is too large to be copied at once is copied in parts", async () => {
   const place = await stored(newPlace("a.txt"));
-  const from = `acme/results/${place.id}/${place.objectKey}`;
+  const from = `acme/results/${place.id}/${place.storedAs}/${place.objectKey}`;
   const calls = new S3Calls(s3.settings, systemClock);
   const copy = { ...place, id: `${place.id.slice(0, -4)}copy` };
-  const to = `acme/results/${copy.id}/${copy.objectKey}`;
+  const to = `acme/results/${copy.id}/${copy.storedAs}/${copy.objectKey}`;
   await copyObject(
     calls,
     { bucket: s3.settings.bucket, from, size: 9, to },
@@ -392,7 +458,7 @@ test.each([
   };
   const copy = {
     bucket: s3.settings.bucket,
-    from: `acme/results/${place.id}/${place.objectKey}`,
+    from: `acme/results/${place.id}/${place.storedAs}/${place.objectKey}`,
     size: 9,
     to,
   };

@@ -62,6 +62,28 @@ describe("a user's file", () => {
     expect((await hub.call("HEAD", pathOf(head!))).headers).toMatchObject({ "content-length": "9" });
   });
 
+  test("O-01: is completed once, by however many calls at the same time and later, and keeps its bytes", async () => {
+    const file = { folderId: "inputs", objectKey: "data/once.csv" };
+    const [url] = await presign(hub, tokens.alice, { ...file, method: "PUT", ...facts });
+    await put(url!);
+    const answers = await Promise.all([1, 2, 3].map(() => complete(url!)));
+    for (const answer of answers) expect(answer.json()).toEqual(facts);
+    // This store does not compare the checksum in the URL with the bytes.
+    expect((await put(url!, Buffer.from("forty-one"))).status).toBe(200);
+    expect((await complete(url!)).json()).toEqual(facts);
+    expect(await (await download(tokens.alice, file)).text()).toBe("forty-two");
+    const kept = s3.keys().filter((one) => one.endsWith("data/once.csv") || one.includes("/.uploads/"));
+    expect(kept).toHaveLength(1);
+  });
+
+  test("O-01: in parts is one upload, however many ask for its URLs at the same time", async () => {
+    const file = { folderId: "inputs", objectKey: "data/large.bin", size: 65 * 1024 ** 2 };
+    const ask = { ...file, method: "PUT", sha256: "a".repeat(64) };
+    const asked = await Promise.all([1, 2, 3].map(() => presign(hub, tokens.alice, ask)));
+    const uploads = asked.map(([one]) => new URL(one!.parts![0]!.url).searchParams.get("uploadId"));
+    expect(new Set(uploads).size).toBe(1);
+  });
+
   test("is found although its sender did not say that it is complete", async () => {
     const file = { folderId: "inputs", objectKey: "data/b.csv" };
     const [url] = await presign(hub, tokens.alice, { ...file, method: "PUT", ...facts });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  type ArrivedObject,
   type NewUpload,
   type StoredObject,
   type UploadOutcome,
@@ -30,10 +31,12 @@ export function describeObjects(create: () => StoreUnderTest): void {
       const { nowMs } = scene();
       return scene().store.openUploads({ uploads, nowMs, expiresAt: nowMs + hourMs });
     };
-    const arrive = (id: string, hash = sha256): Promise<StoredObject | null> => {
+    const arrive = (id: string, wish: Partial<ArrivedObject> = {}): Promise<StoredObject | null> => {
       const { nowMs } = scene();
-      return scene().store.arriveObject({ id, sha256: hash, nowMs, keptUntil: nowMs + 10 * hourMs });
+      const arrived = { id, size: 10, sha256, storedAs: "one", nowMs, keptUntil: nowMs + 10 * hourMs };
+      return scene().store.arriveObject({ ...arrived, ...wish });
     };
+    const get = (id: string) => scene().store.getObject({ id, nowMs: scene().nowMs });
     const stored = async (wish: Partial<NewUpload> = {}): Promise<string> => {
       const one = upload(wish);
       await open(one);
@@ -46,6 +49,10 @@ export function describeObjects(create: () => StoreUnderTest): void {
       const { nowMs } = scene();
       const due = await scene().store.listExpired({ nowMs, holdUntil: nowMs + hourMs, limit: 10 });
       return due.map(({ id }) => id);
+    };
+    const reserve = (id: string, size: number) => {
+      const { nowMs } = scene();
+      return scene().store.reserveUpload({ id, size, nowMs, expiresAt: nowMs + hourMs });
     };
     const used = async () => (await scene().store.listObjectUsage()).map(({ bytes }) => bytes);
     const limit = (bytes: number) => {
@@ -68,12 +75,11 @@ export function describeObjects(create: () => StoreUnderTest): void {
       });
       const late = upload({ objectKey: "late", size: null });
       await open(late);
-      const reserve = (size: number) =>
-        scene().store.reserveUpload({ id: late.id, size, expiresAt: scene().nowMs + hourMs });
-      expect(await reserve(16)).toEqual(refused);
-      expect(await reserve(15)).toEqual({ kind: "opened", ids: [late.id] });
-      expect(await reserve(1)).toMatchObject({ kind: "opened" });
-      expect((await used()).sort()).toEqual([100, 11]);
+      expect(await reserve(late.id, 16)).toEqual(refused);
+      expect(await reserve(late.id, 15)).toEqual({ kind: "opened", ids: [late.id] });
+      expect(await reserve(late.id, 1)).toMatchObject({ kind: "opened" });
+      expect((await used()).sort(), "the larger of two that may be arriving").toEqual([100, 25]);
+      await arrive(late.id, { size: 1 });
       await scene().reopen();
       expect((await used()).sort()).toEqual([100, 11]);
     });
@@ -106,7 +112,6 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect(await find()).toBeNull();
       expect(await scene().store.listUploads({ ...key, userId: "u1", nowMs: scene().nowMs })).toHaveLength(1);
       expect(await arrive(first.id)).toMatchObject({ state: "kept", sha256 });
-      expect(await arrive(first.id), "a second time").toBeNull();
       expect(await find()).toMatchObject({ id: first.id });
       expect(await find("u2")).toBeNull();
       const second = await stored();
@@ -114,6 +119,66 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect(await find()).toMatchObject({ id: second });
       expect(await find(null)).toMatchObject({ id: others });
       expect(await expired(), "what was replaced").toEqual([first.id]);
+    });
+
+    it("O-01: never change once they have arrived: whoever comes later is given the first", async () => {
+      const one = upload({ size: null, sha256: null });
+      await open(one);
+      await reserve(one.id, 20);
+      const arrivals = [
+        { size: 10, sha256: "a".repeat(64), storedAs: "one" },
+        { size: 20, sha256: "b".repeat(64), storedAs: "two" },
+      ];
+      const [first, second] = await Promise.all(arrivals.map((arrived) => arrive(one.id, arrived)));
+      expect(second).toEqual(first);
+      expect(first).toMatchObject(arrivals.find(({ storedAs }) => storedAs === first?.storedAs) ?? {});
+      expect(await arrive(one.id, { size: 30, storedAs: "three" })).toEqual(first);
+      expect(await get(one.id)).toEqual(first);
+      expect(await reserve(one.id, 40)).toEqual({ kind: "unknown" });
+      expect(await used()).toEqual([first?.size]);
+    });
+
+    it("O-01: are those that were the last to arrive, also if they were announced before", async () => {
+      const [early, late] = [upload(), upload({ sha256: "b".repeat(64) })];
+      await open(early, late);
+      await arrive(late.id, { sha256: "b".repeat(64) });
+      scene().nowMs += 1;
+      const ofJob = await scene().submitAndStart();
+      const output = await stored({ jobId: ofJob.job.id, attempt: 1 });
+      const output_file = { folder_id: "f", object_key: key.objectKey, sha256, size: 10 };
+      await scene().change(ofJob, { ...resultOf("1"), outputFiles: JSON.stringify([output_file]) });
+      expect(await find(null)).toMatchObject({ id: output });
+      scene().nowMs += 1;
+      await arrive(early.id);
+      expect(await find()).toMatchObject({ id: early.id });
+      expect(await find(null)).toMatchObject({ id: early.id });
+      expect(await expired(), "what was replaced").toEqual([late.id]);
+    });
+
+    it("O-01: are not brought back once their bytes are being removed", async () => {
+      const [open1, late] = [upload({ objectKey: "x" }), upload({ objectKey: "y" })];
+      await open(open1, late);
+      const before = scene().nowMs;
+      scene().nowMs += hourMs;
+      expect((await expired()).sort()).toEqual([open1.id, late.id].sort());
+      // A request that has looked before that, or a hub whose clock is behind.
+      scene().nowMs = before;
+      expect(await reserve(open1.id, 10)).toEqual({ kind: "unknown" });
+      expect(await arrive(late.id)).toBeNull();
+      expect(await open(upload({ objectKey: "x" }))).not.toMatchObject({ ids: [open1.id] });
+    });
+
+    it("O-01: in parts have the store's name that was noted first", async () => {
+      const one = upload();
+      await open(one);
+      const note = (was: string | null, storeUpload: string | null) =>
+        scene().store.noteStoreUpload({ id: one.id, was, storeUpload });
+      expect(await note(null, "first")).toBe("first");
+      expect(await note(null, "second")).toBe("first");
+      expect(await note("second", null)).toBe("first");
+      expect(await note("first", null)).toBeNull();
+      expect(await note(null, "third")).toBe("third");
+      expect(await get(one.id)).toMatchObject({ storeUpload: "third" });
     });
 
     it("do not exist any longer once they are dropped or expired, and count until their bytes are gone", async () => {

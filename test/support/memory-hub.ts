@@ -9,6 +9,7 @@ import { OpenStreams } from "../../src/hub/http/open-streams.ts";
 import { openDeps } from "../../src/hub/open-deps.ts";
 import { loadHubSettings } from "../../src/hub/settings.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
+import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { startAll, stopAll } from "../../src/runtime/service.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -29,12 +30,12 @@ export type MemoryHub = TestHub & {
  */
 export async function startMemoryHub(
   env: Record<string, string> = {},
-  { logger = silentLogger, clock }: { logger?: Logger; clock?: Clock } = {},
+  { logger = silentLogger, clock, failpoint }: { logger?: Logger; clock?: Clock; failpoint?: Failpoint } = {},
 ): Promise<MemoryHub> {
   const home = mkdtempSync(join(memoryDir(), "writ-http-"));
   await prepareHome(home);
   const settings = await loadHubSettings({ home, flags: {}, env: { ...(await databaseEnv(home)), ...env } });
-  const deps = await openDeps({ home, version: "0.0.0-test", settings, logger, clock });
+  const deps = await openDeps({ home, version: "0.0.0-test", settings, logger, clock, failpoint });
   await applyQuotas(deps, settings.quotas);
   await ensureAdminToken(deps, { secret: settings.adminToken, osUser: "root" });
   const streams = new OpenStreams(deps.clock, (error) => {

@@ -1,21 +1,21 @@
 import { constants } from "node:fs";
-import { access, rm, stat } from "node:fs/promises";
+import { access, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode } from "../../core/errors.ts";
-import type { ArrivingBytes, HubServed, ObjectPlace } from "../objects.ts";
+import type { ArrivingBytes, HubServed, ObjectPlace, ReceivedBytes } from "../objects.ts";
+import { Arrivals } from "./arrivals.ts";
 import { asObjectError } from "./object-error.ts";
 import { readBytes } from "./read-bytes.ts";
 import { receiveFile } from "./receive-file.ts";
+import { largestPart, listArrived, listParts, removeUpload, sizeOf } from "./upload-folder.ts";
 
 /**
- * Keeps files in a folder of this machine: `<tenant>/<folder>/<two digits>/<id>`. The key is not a path here: keys such
- * as `a` and `a/b` can both exist, and no key can lead anywhere.
+ * Keeps files in a folder of this machine: `<tenant>/<folder>/<two digits>/<id>/<name of the arrival>`. The key is not a
+ * path here: keys such as `a` and `a/b` can both exist, and no key can lead anywhere.
  */
 export class FolderObjects implements HubServed {
   readonly servedBy = "hub";
   readonly #root: string;
-  /** What is arriving, by id. */
-  readonly #arriving = new Map<string, { abort: AbortController; over: Promise<unknown> }>();
+  readonly #arrivals = new Arrivals();
 
   constructor(root: string) {
     this.#root = root;
@@ -27,64 +27,62 @@ export class FolderObjects implements HubServed {
     });
   }
 
-  async has(place: ObjectPlace, size: number): Promise<boolean> {
-    const path = this.#pathOf(place);
-    try {
-      return (await stat(path)).size >= size;
-    } catch (error) {
-      if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
-      throw asObjectError(error, path);
-    }
+  has(place: ObjectPlace, size: number): Promise<boolean> {
+    const path = this.#fileOf(place);
+    return tried(path, async () => ((await sizeOf(path)) ?? -1) >= size);
   }
 
-  async sizeOf(place: ObjectPlace): Promise<number> {
-    const path = this.#pathOf(place);
-    try {
-      return (await stat(path)).size;
-    } catch (error) {
-      if (hasCode(error, "ENOENT", "ENOTDIR")) return 0;
-      throw asObjectError(error, path);
-    }
+  arrivedBytes(place: ObjectPlace): Promise<number> {
+    const folder = this.#folderOf(place);
+    return tried(folder, async () => largestPart(await listParts(folder)));
   }
 
-  async receive(place: ObjectPlace, upload: ArrivingBytes): Promise<{ size: number; sha256: string | null }> {
-    // More than one may be waiting for the same older one.
-    for (let older = this.#arriving.get(place.id); older; older = this.#arriving.get(place.id)) {
-      older.abort.abort();
-      await older.over;
-    }
-    const abort = new AbortController();
-    const received = receiveFile(this.#pathOf(place), upload, abort.signal);
-    const over = received.catch(() => {});
-    this.#arriving.set(place.id, { abort, over });
-    try {
-      return await received;
-    } finally {
-      this.#arriving.delete(place.id);
-    }
+  receive(place: ObjectPlace, upload: ArrivingBytes): Promise<ReceivedBytes> {
+    const folder = this.#folderOf(place);
+    const isTaken = (name: string): boolean => this.#arrivals.isRunning(place.id, name);
+    return this.#arrivals.run(place.id, { isAlone: upload.offset > 0 }, (arrival) =>
+      receiveFile({ folder, arrival, isTaken }, upload),
+    );
   }
 
   read(place: ObjectPlace, range: { start: number; end: number }): AsyncGenerator<Buffer> {
-    return readBytes(this.#pathOf(place), range);
+    return readBytes(this.#fileOf(place), range);
   }
 
-  async remove(place: ObjectPlace): Promise<void> {
-    const arriving = this.#arriving.get(place.id);
-    arriving?.abort.abort();
-    await arriving?.over;
-    const path = this.#pathOf(place);
-    await rm(path, { force: true }).catch((error) => {
-      if (!hasCode(error, "ENOTDIR")) throw asObjectError(error, path);
+  tidy(place: ObjectPlace): Promise<void> {
+    const folder = this.#folderOf(place);
+    return tried(folder, async () => {
+      for (const { entry, name } of await listArrived(folder)) {
+        const isNeeded = entry === place.storedAs || this.#arrivals.isRunning(place.id, name);
+        if (!isNeeded) await rm(join(folder, entry), { force: true });
+      }
     });
   }
 
-  async close(): Promise<void> {
-    for (const { abort } of this.#arriving.values()) abort.abort();
-    await Promise.all(Array.from(this.#arriving.values(), ({ over }) => over));
+  async remove(place: ObjectPlace): Promise<void> {
+    await this.#arrivals.end(place.id);
+    const folder = this.#folderOf(place);
+    await tried(folder, () => removeUpload(folder));
   }
 
-  #pathOf({ id, tenantId, folderId }: ObjectPlace): string {
+  close(): Promise<void> {
+    return this.#arrivals.close();
+  }
+
+  #folderOf({ id, tenantId, folderId }: ObjectPlace): string {
     // The end of an id is random; its start is the time.
     return join(this.#root, tenantId, folderId, id.slice(-2), id);
+  }
+
+  #fileOf(place: ObjectPlace): string {
+    return join(this.#folderOf(place), place.storedAs ?? "");
+  }
+}
+
+async function tried<T>(path: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw asObjectError(error, path);
   }
 }

@@ -1,59 +1,91 @@
 import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { hasCode, WritError } from "../../core/errors.ts";
-import type { ArrivingBytes } from "../objects.ts";
+import type { ArrivingBytes, ReceivedBytes } from "../objects.ts";
+import type { Arrival } from "./arrivals.ts";
 import { asObjectError } from "./object-error.ts";
 import { readBytes } from "./read-bytes.ts";
 import { syncDir } from "./sync-dir.ts";
+import { largestPart, listParts, makeUploadFolder, partName } from "./upload-folder.ts";
+
+/** Where bytes arrive: the folder of the upload, the name of this arrival, and whether a part is another one's. */
+type ArrivalPlace = { folder: string; arrival: Arrival; isTaken: (name: string) => boolean };
 
 /**
- * Writes bytes to a file from an offset on. When the last one has arrived, the file is synced and its hash returned.
- * What had arrived before the sender broke off stays; a full disk gets its room back.
+ * Writes bytes to a part of their own, or to one that an earlier request has left. When the last byte has arrived and the
+ * hash is right, the file is synced and loses the ending of a part. What had arrived before the sender broke off stays; a
+ * full disk gets its room back.
  */
-export async function receiveFile(
-  path: string,
-  upload: ArrivingBytes,
-  signal: AbortSignal,
-): Promise<{ size: number; sha256: string | null }> {
+export async function receiveFile(place: ArrivalPlace, upload: ArrivingBytes): Promise<ReceivedBytes> {
+  const path = join(place.folder, partName(place.arrival.name));
   try {
-    const handle = await openForWriting(path);
+    const handle = upload.offset === 0 ? await beginPart(place, path) : await takePart(place, path, upload);
     try {
-      return await receive({ path, handle }, upload, signal);
+      return await receive({ place, path, handle }, upload);
     } finally {
       await handle.close();
     }
   } catch (error) {
-    if (hasCode(error, "ENOSPC", "EDQUOT")) await rm(path, { force: true }).catch(() => {});
+    const isWorthless = hasCode(error, "ENOSPC", "EDQUOT", "CHECKSUM_MISMATCH", "INVALID_ARGUMENT");
+    if (isWorthless) await rm(path, { force: true }).catch(() => {});
     throw asObjectError(error, path);
   }
 }
 
-type OpenFile = { path: string; handle: FileHandle };
-
-async function receive(
-  { path, handle }: OpenFile,
-  { offset, total, bytes }: ArrivingBytes,
-  signal: AbortSignal,
-): Promise<{ size: number; sha256: string | null }> {
-  await goTo(handle, offset);
-  // A hash cannot be continued in another request: a file that came in several is read once more at its end.
-  const hash = offset === 0 ? createHash("sha256") : null;
-  const size = await writeAll(handle, { offset, total, bytes, hash }, signal);
-  if (size < total) return { size, sha256: null };
-  await handle.sync();
-  await syncDir(dirname(path));
-  return { size, sha256: hash?.digest("hex") ?? (await hashOf(path, total)) };
+/** What earlier requests have left is given up, so that an upload that always breaks does not fill the disk. */
+async function beginPart({ folder, isTaken }: ArrivalPlace, path: string): Promise<FileHandle> {
+  await makeUploadFolder(folder);
+  for (const { name } of await listParts(folder))
+    if (!isTaken(name)) await rm(join(folder, partName(name)), { force: true });
+  return open(path, writing | constants.O_CREAT | constants.O_EXCL, 0o600);
 }
 
-async function goTo(handle: FileHandle, offset: number): Promise<void> {
-  const { size } = await handle.stat();
-  if (offset === 0) return handle.truncate(0);
-  if (offset === size) return;
-  throw new WritError("UPLOAD_OFFSET", `${size} bytes have arrived; continue there, not at ${offset}`, {
-    size,
-  });
+/** Renaming decides who has it, should somebody else want it too or remove it. */
+async function takePart(
+  { folder, isTaken }: ArrivalPlace,
+  path: string,
+  { offset }: ArrivingBytes,
+): Promise<FileHandle> {
+  const parts = await listParts(folder);
+  const part = parts.find(({ name, size }) => size === offset && !isTaken(name));
+  if (part === undefined) throw otherOffset(largestPart(parts), offset);
+  try {
+    await rename(join(folder, partName(part.name)), path);
+  } catch (error) {
+    throw hasCode(error, "ENOENT") ? otherOffset(largestPart(await listParts(folder)), offset) : error;
+  }
+  return open(path, writing);
+}
+
+const writing = constants.O_WRONLY | constants.O_NOFOLLOW;
+
+function otherOffset(size: number, offset: number): WritError {
+  const message = `${size} bytes have arrived; continue there, not at ${offset}`;
+  return new WritError("UPLOAD_OFFSET", message, { size });
+}
+
+type OpenPart = { place: ArrivalPlace; path: string; handle: FileHandle };
+
+async function receive({ place, path, handle }: OpenPart, upload: ArrivingBytes): Promise<ReceivedBytes> {
+  const { folder, arrival } = place;
+  const storedAs = arrival.name;
+  // A hash cannot be continued in another request: a file that came in several is read once more at its end.
+  const hash = upload.offset === 0 ? createHash("sha256") : null;
+  const size = await writeAll(handle, { ...upload, hash }, arrival.signal);
+  if (size < upload.total) return { storedAs, size, sha256: null };
+  await handle.sync();
+  const sha256 = hash?.digest("hex") ?? (await hashOf(path, size));
+  if (upload.sha256 !== null && upload.sha256 !== sha256) {
+    throw new WritError(
+      "CHECKSUM_MISMATCH",
+      `the bytes have the SHA-256 ${sha256}, not ${upload.sha256}; nothing of them was kept, send them again`,
+    );
+  }
+  await rename(path, join(folder, storedAs));
+  await syncDir(folder);
+  return { storedAs, size, sha256 };
 }
 
 /** The next piece is asked for only when the last one is written, so that a slow disk slows the sender down. */
@@ -74,20 +106,6 @@ async function writeAll(
     }
   }
   return at;
-}
-
-async function openForWriting(path: string): Promise<FileHandle> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
-  try {
-    return await open(path, flags, 0o600);
-  } catch (error) {
-    if (!hasCode(error, "ENOENT")) throw error;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // The folders above it: those of the storage folder, the tenant, and the root.
-    for (let dir = dirname(dirname(path)), level = 0; level < 3; dir = dirname(dir), level++)
-      await syncDir(dir);
-    return open(path, flags, 0o600);
-  }
 }
 
 async function hashOf(path: string, size: number): Promise<string> {

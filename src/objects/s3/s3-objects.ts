@@ -1,8 +1,9 @@
-import { createHash } from "node:crypto";
-import { invalidArgument, WritError } from "../../core/errors.ts";
+import { createHash, randomBytes } from "node:crypto";
+import { hasCode, invalidArgument, WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { ObjectPlace, PutUpload, SignedUpload, StoreServed, UploadUrls } from "../objects.ts";
 import { copyObject } from "./copy-object.ts";
+import { listKeys } from "./list-keys.ts";
 import { S3Calls, unavailable } from "./s3-calls.ts";
 import { objectUrl, type S3Settings } from "./s3-settings.ts";
 import { beginParts, joinParts, listParts } from "./upload-parts.ts";
@@ -19,8 +20,8 @@ export type S3Options = { wholeBytesMax?: number; partBytesMin?: number };
 
 /**
  * Keeps files in a bucket. A file is put to `<tenant>/<folder>/.uploads/<id>`, copied to
- * `<tenant>/<folder>/<id>/<key>` and checked there. For that place no URL to put is ever made: what was put later, with a
- * URL that was still valid, changes nothing that anybody reads.
+ * `<tenant>/<folder>/<id>/<name of the copy>/<key>` and checked there. Every call that completes makes a copy of its own,
+ * and no URL to put one is ever made: what is put or completed later changes nothing that anybody reads.
  */
 export class S3Objects implements StoreServed {
   readonly servedBy = "store";
@@ -28,7 +29,7 @@ export class S3Objects implements StoreServed {
   readonly #calls: S3Calls;
   readonly #bucket: string;
   readonly #options: Required<S3Options>;
-  readonly #completing = new Map<string, Promise<void>>();
+  readonly #completing = new Map<string, Promise<string>>();
 
   constructor(settings: S3Settings, clock: Clock, options: S3Options = {}) {
     this.#calls = new S3Calls(settings, clock);
@@ -49,7 +50,7 @@ export class S3Objects implements StoreServed {
 
   async uploadUrls(place: ObjectPlace, { size, sha256, expiresInSec }: SignedUpload): Promise<UploadUrls> {
     const key = uploadKey(place);
-    if (fileKey(place).length > keyBytesMax) {
+    if (fileKey({ ...place, storedAs: newName() }).length > keyBytesMax) {
       const message = `is too long for the object store, together with its folder and tenant`;
       throw invalidArgument({ path: "objectKey", message });
     }
@@ -90,12 +91,12 @@ export class S3Objects implements StoreServed {
 
   /** Whether an earlier call has joined the parts already, and its answer was lost or is still to come. */
   async #isJoined(place: ObjectPlace, size: number): Promise<boolean> {
-    const joined = (await this.#look(uploadKey(place))) ?? (await this.#look(fileKey(place)));
-    return joined?.size === size;
+    if (place.storedAs !== null) return true;
+    return (await this.#look(uploadKey(place)))?.size === size;
   }
 
   /** A second call, by a sender that has waited long enough, waits for the first: a large file is not read twice. */
-  complete(place: ObjectPlace, upload: PutUpload): Promise<void> {
+  complete(place: ObjectPlace, upload: PutUpload): Promise<string> {
     const running = this.#completing.get(place.id);
     if (running !== undefined) return running;
     const completed = this.#complete(place, upload).finally(() => this.#completing.delete(place.id));
@@ -103,27 +104,41 @@ export class S3Objects implements StoreServed {
     return completed;
   }
 
-  /**
-   * The copy is what is checked: nobody has a URL that could change it. Putting something else meanwhile, where the
-   * copy is made from, has no effect on what is read.
-   */
-  async #complete(place: ObjectPlace, upload: PutUpload): Promise<void> {
-    const [from, to] = [uploadKey(place), fileKey(place)];
-    // There already, if the answer to an earlier call was lost.
-    let copy = await this.#look(to);
-    if (copy === null) {
-      if (place.storeUpload !== null && upload.parts.length > 0) {
-        await joinParts(this.#calls, { key: from, uploadId: place.storeUpload, parts: upload.parts });
+  async #complete(place: ObjectPlace, upload: PutUpload): Promise<string> {
+    try {
+      return await this.#copyAndCheck(place, upload);
+    } catch (error) {
+      // Parts that were wrong, or wrong together, are of no use: whoever asks for URLs again begins with the first.
+      if (hasCode(error, "CHECKSUM_MISMATCH")) {
+        await this.giveUpParts(place);
+        await this.#delete(uploadKey(place));
       }
-      const put = await this.#look(from);
-      if (put === null) throw new WritError("NOT_FOUND", "nothing was put; put the file first");
-      await copyObject(this.#calls, { bucket: this.#bucket, from, size: put.size, to });
-      copy = await this.#look(to);
+      throw error;
     }
-    const isRight = copy !== null && (await this.#isFile(to, copy, upload));
-    await this.#calls.call({ method: "DELETE", key: from });
-    if (isRight) return;
-    await this.#calls.call({ method: "DELETE", key: to });
+  }
+
+  /**
+   * The copy is what is checked: nobody has a URL that could change it, and no other call has its name. Putting something
+   * else meanwhile, where the copy is made from, has no effect on what is read. What was put stays until the row
+   * names a copy of it, so that this can be done again if the hub is killed before.
+   */
+  async #copyAndCheck(place: ObjectPlace, upload: PutUpload): Promise<string> {
+    const storedAs = newName();
+    const [from, to] = [uploadKey(place), fileKey({ ...place, storedAs })];
+    if (place.storeUpload !== null && upload.parts.length > 0) {
+      await joinParts(this.#calls, { key: from, uploadId: place.storeUpload, parts: upload.parts });
+    }
+    const put = await this.#look(from);
+    if (put === null) throw new WritError("NOT_FOUND", "nothing was put; put the file first");
+    await copyObject(this.#calls, { bucket: this.#bucket, from, size: put.size, to });
+    try {
+      if (await this.#isFile(to, upload)) return storedAs;
+    } catch (error) {
+      // Nobody knows of the copy. Why it cannot be checked is more important than why it cannot be removed.
+      await this.#delete(to).catch(() => undefined);
+      throw error;
+    }
+    await this.#delete(to);
     throw new WritError(
       "CHECKSUM_MISMATCH",
       `what was put is not the file of ${upload.size} bytes that was announced; nothing of it was kept, put it again`,
@@ -145,12 +160,10 @@ export class S3Objects implements StoreServed {
   }
 
   /** By the store's own hash, or, if it has made none, by that of the bytes themselves. */
-  async #isFile(
-    key: string,
-    found: { size: number; sha256: string | null },
-    { size, sha256 }: PutUpload,
-  ): Promise<boolean> {
-    return found.size === size && (found.sha256 ?? (await this.#hashOf(key))) === sha256;
+  async #isFile(key: string, { size, sha256 }: PutUpload): Promise<boolean> {
+    const found = await this.#look(key);
+    if (found?.size !== size) return false;
+    return (found.sha256 ?? (await this.#hashOf(key))) === sha256;
   }
 
   async #hashOf(key: string): Promise<string> {
@@ -176,17 +189,31 @@ export class S3Objects implements StoreServed {
     return this.#calls.presign({ method: "GET", key: fileKey(place), query }, expiresInSec);
   }
 
+  /** A store that no longer knows the upload has nothing to remove. */
+  async giveUpParts(place: ObjectPlace): Promise<void> {
+    if (place.storeUpload === null) return;
+    const query = { uploadId: place.storeUpload };
+    await this.#calls.call({ method: "DELETE", key: uploadKey(place), query });
+  }
+
+  async tidy(place: ObjectPlace): Promise<void> {
+    await this.#delete(uploadKey(place));
+    const file = fileKey(place);
+    for (const key of await listKeys(this.#calls, copiesPrefix(place))) {
+      if (key !== file) await this.#delete(key);
+    }
+  }
+
   async remove(place: ObjectPlace): Promise<void> {
-    const { storeUpload } = place;
-    if (storeUpload !== null) {
-      // Parts of an upload that nobody has joined; a store that no longer knows it has nothing to remove.
-      await this.#calls.call({ method: "DELETE", key: uploadKey(place), query: { uploadId: storeUpload } });
-    }
-    for (const key of [uploadKey(place), fileKey(place)]) {
-      const answer = await this.#calls.call({ method: "DELETE", key });
-      if (!answer.ok && answer.status !== 404)
-        throw unavailable({ method: "DELETE", key }, String(answer.status));
-    }
+    await this.giveUpParts(place);
+    const copies = await listKeys(this.#calls, copiesPrefix(place));
+    for (const key of new Set([uploadKey(place), fileKey(place), ...copies])) await this.#delete(key);
+  }
+
+  async #delete(key: string): Promise<void> {
+    const answer = await this.#calls.call({ method: "DELETE", key });
+    if (!answer.ok && answer.status !== 404)
+      throw unavailable({ method: "DELETE", key }, String(answer.status));
   }
 
   async close(): Promise<void> {}
@@ -196,6 +223,16 @@ function uploadKey({ tenantId, folderId, id }: ObjectPlace): string {
   return `${tenantId}/${folderId}/.uploads/${id}`;
 }
 
-function fileKey({ tenantId, folderId, id, objectKey }: ObjectPlace): string {
-  return `${tenantId}/${folderId}/${id}/${objectKey}`;
+/** A file of version 0.1 has no name of its own below its id. */
+function fileKey(place: ObjectPlace): string {
+  const name = place.storedAs === null ? "" : `${place.storedAs}/`;
+  return `${copiesPrefix(place)}${name}${place.objectKey}`;
+}
+
+function copiesPrefix({ tenantId, folderId, id }: ObjectPlace): string {
+  return `${tenantId}/${folderId}/${id}/`;
+}
+
+function newName(): string {
+  return randomBytes(8).toString("hex");
 }

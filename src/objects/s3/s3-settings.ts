@@ -10,12 +10,13 @@ export type S3Settings = {
   pathStyle: boolean;
 };
 
-/** The URL of an object, without a signature. Every character of a key that is not plain is escaped. */
+/** The URL of an object, or of the bucket itself, without a signature. Every character that is not plain is escaped. */
 export function objectUrl({ endpoint, bucket, pathStyle }: S3Settings, key: string): URL {
   const url = new URL(endpoint);
   const path = key.split("/").map(encodeURIComponent).join("/");
   const base = url.pathname.replace(/\/$/, "");
-  if (pathStyle) url.pathname = `${base}/${bucket}/${path}`;
+  // Not all stores sign the slash after a bucket alike.
+  if (pathStyle) url.pathname = path === "" ? `${base}/${bucket}` : `${base}/${bucket}/${path}`;
   else {
     url.hostname = `${bucket}.${url.hostname}`;
     url.pathname = `${base}/${path}`;

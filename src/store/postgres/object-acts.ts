@@ -9,7 +9,7 @@ import {
   unfinishedMax,
 } from "../object-store.ts";
 import { RefusedAct } from "./answers.ts";
-import { columns, lives, objectById, unfinishedOf } from "./object-row.ts";
+import { columns, lives, lockObject, unfinishedOf } from "./object-row.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** A tenant's sum is locked until the end: two uploads at once must not both find the last free bytes. */
@@ -78,33 +78,47 @@ async function openUpload(
 
 export async function reserveUpload(
   tx: Transaction,
-  { id, size, expiresAt }: { id: string; size: number; expiresAt: number },
+  { id, size, nowMs, expiresAt }: { id: string; size: number; nowMs: number; expiresAt: number },
 ): Promise<UploadOutcome> {
-  const upload = await objectById(tx.sql, id, "FOR UPDATE");
-  if (upload === null || upload.state !== "arriving") return { kind: "unknown" };
-  await charge(tx, upload.tenantId, size - (upload.size ?? 0));
-  tx.send("UPDATE objects SET size = $1, expires_at = $2 WHERE id = $3", size, expiresAt, id);
+  const upload = await lockObject(tx.sql, { id, nowMs });
+  if (upload?.state !== "arriving") return { kind: "unknown" };
+  const reserved = Math.max(size, upload.size ?? 0);
+  await charge(tx, upload.tenantId, reserved - (upload.size ?? 0));
+  tx.send("UPDATE objects SET size = $1, expires_at = $2 WHERE id = $3", reserved, expiresAt, id);
   return { kind: "opened", ids: [id] };
 }
 
 export async function noteStoreUpload(
   { sql }: Transaction,
-  { id, storeUpload }: { id: string; storeUpload: string | null },
-): Promise<void> {
-  await sql.run("UPDATE objects SET store_upload = $1 WHERE id = $2", storeUpload, id);
+  { id, was, storeUpload }: { id: string; was: string | null; storeUpload: string | null },
+): Promise<string | null> {
+  await sql.run(
+    "UPDATE objects SET store_upload = $1 WHERE id = $2 AND store_upload IS NOT DISTINCT FROM $3",
+    storeUpload,
+    id,
+    was,
+  );
+  const row = await sql.first<{ name: string | null }>(
+    "SELECT store_upload AS name FROM objects WHERE id = $1",
+    id,
+  );
+  return row?.name ?? null;
 }
 
 export async function arriveObject(tx: Transaction, arrived: ArrivedObject): Promise<StoredObject | null> {
-  const { id, sha256, nowMs, keptUntil } = arrived;
-  const upload = await objectById(tx.sql, id, "FOR UPDATE");
-  if (upload === null || upload.state !== "arriving") return null;
+  const { id, size, sha256, storedAs, nowMs, keptUntil } = arrived;
+  const upload = await lockObject(tx.sql, { id, nowMs });
+  if (upload?.state !== "arriving") return upload;
   const isOfJob = upload.jobId !== null;
   if (!isOfJob) expireReplaced(tx, upload, nowMs);
+  await charge(tx, upload.tenantId, size - (upload.size ?? 0));
   return tx.sql.first<StoredObject>(
-    `UPDATE objects SET state = $1, sha256 = $2, created_at = $3, expires_at = $4 WHERE id = $5
-      RETURNING ${columns}`,
+    `UPDATE objects SET state = $1, size = $2, sha256 = $3, stored_as = $4, created_at = $5, expires_at = $6
+      WHERE id = $7 RETURNING ${columns}`,
     isOfJob ? "arrived" : "kept",
+    size,
     sha256,
+    storedAs,
     nowMs,
     isOfJob ? upload.expiresAt : keptUntil,
     id,
@@ -164,7 +178,12 @@ export async function listExpired(
     holdUntil,
   );
   const heldIds = new Set(held.map(({ id }) => id));
-  return due.filter(({ id }) => !heldIds.has(id));
+  const gone = due.filter(({ id }) => !heldIds.has(id)).map(({ id }) => id);
+  return sql.all<StoredObject>(
+    `UPDATE objects SET expires_at = 0 WHERE id = ANY ($1) AND expires_at <= $2 RETURNING ${columns}`,
+    gone,
+    nowMs,
+  );
 }
 
 export async function forgetObjects(tx: Transaction, { ids }: { ids: string[] }): Promise<void> {

@@ -3,27 +3,25 @@ import type { Connection } from "./connection.ts";
 
 export const columns = `id, tenant_id AS "tenantId", user_id AS "userId", folder_id AS "folderId",
   object_key AS "objectKey", job_id AS "jobId", attempt, state, size, sha256, created_at AS "createdAt",
-  expires_at AS "expiresAt", store_upload AS "storeUpload"`;
+  expires_at AS "expiresAt", store_upload AS "storeUpload", stored_as AS "storedAs"`;
 
 export const lives = (now: string): string => `(expires_at IS NULL OR expires_at > ${now})`;
 
-export function objectById(
-  sql: Connection,
-  id: string,
-  lock: "" | "FOR UPDATE" = "",
-): Promise<StoredObject | null> {
-  return sql.first<StoredObject>(`SELECT ${columns} FROM objects WHERE id = $1 ${lock}`, id);
-}
+const objectText = `SELECT ${columns} FROM objects WHERE id = $1 AND ${lives("$2")}`;
 
 export function getObject(
   sql: Connection,
   { id, nowMs }: { id: string; nowMs: number },
 ): Promise<StoredObject | null> {
-  return sql.first<StoredObject>(
-    `SELECT ${columns} FROM objects WHERE id = $1 AND ${lives("$2")}`,
-    id,
-    nowMs,
-  );
+  return sql.first<StoredObject>(objectText, id, nowMs);
+}
+
+/** The same, for a transaction that changes it. */
+export function lockObject(
+  sql: Connection,
+  { id, nowMs }: { id: string; nowMs: number },
+): Promise<StoredObject | null> {
+  return sql.first<StoredObject>(`${objectText} FOR UPDATE`, id, nowMs);
 }
 
 export function findObject(
@@ -32,7 +30,7 @@ export function findObject(
 ): Promise<StoredObject | null> {
   return sql.first<StoredObject>(
     `SELECT ${columns} FROM objects WHERE tenant_id = $1 AND folder_id = $2 AND object_key = $3 AND state = 'kept'
-        AND user_id = coalesce($4, user_id) AND ${lives("$5")} ORDER BY id DESC LIMIT 1`,
+        AND user_id = coalesce($4, user_id) AND ${lives("$5")} ORDER BY created_at DESC, id DESC LIMIT 1`,
     tenantId,
     folderId,
     objectKey,

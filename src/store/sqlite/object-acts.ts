@@ -13,7 +13,7 @@ import type { ReadContext } from "./read-context.ts";
 
 const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,
   job_id AS jobId, attempt, state, size, sha256, created_at AS createdAt, expires_at AS expiresAt,
-  store_upload AS storeUpload`;
+  store_upload AS storeUpload, stored_as AS storedAs`;
 
 const lives = "(expires_at IS NULL OR expires_at > ?)";
 
@@ -67,20 +67,23 @@ function openUpload(
 
 export function reserveUpload(
   context: Context,
-  { id, size, expiresAt }: { id: string; size: number; expiresAt: number },
+  { id, size, nowMs, expiresAt }: { id: string; size: number; nowMs: number; expiresAt: number },
 ): UploadOutcome {
-  const upload = objectById(context, id);
-  if (upload === null || upload.state !== "arriving") return { kind: "unknown" };
-  charge(context, upload.tenantId, size - (upload.size ?? 0));
-  context.sql.run("UPDATE objects SET size = ?, expires_at = ? WHERE id = ?", size, expiresAt, id);
+  const upload = getObject(context, { id, nowMs });
+  if (upload?.state !== "arriving") return { kind: "unknown" };
+  const reserved = Math.max(size, upload.size ?? 0);
+  charge(context, upload.tenantId, reserved - (upload.size ?? 0));
+  context.sql.run("UPDATE objects SET size = ?, expires_at = ? WHERE id = ?", reserved, expiresAt, id);
   return { kind: "opened", ids: [id] };
 }
 
 export function noteStoreUpload(
   { sql }: Context,
-  { id, storeUpload }: { id: string; storeUpload: string | null },
-): void {
-  sql.run("UPDATE objects SET store_upload = ? WHERE id = ?", storeUpload, id);
+  { id, was, storeUpload }: { id: string; was: string | null; storeUpload: string | null },
+): string | null {
+  sql.run("UPDATE objects SET store_upload = ? WHERE id = ? AND store_upload IS ?", storeUpload, id, was);
+  const row = sql.first<{ name: string | null }>("SELECT store_upload AS name FROM objects WHERE id = ?", id);
+  return row?.name ?? null;
 }
 
 /** Counts bytes of a tenant; more than its quota allows undoes the whole act. */
@@ -98,15 +101,19 @@ function charge({ sql, book }: Context, tenantId: string, bytes: number): void {
 }
 
 export function arriveObject(context: Context, arrived: ArrivedObject): StoredObject | null {
-  const { id, sha256, nowMs, keptUntil } = arrived;
-  const upload = objectById(context, id);
-  if (upload === null || upload.state !== "arriving") return null;
+  const { id, size, sha256, storedAs, nowMs, keptUntil } = arrived;
+  const upload = getObject(context, { id, nowMs });
+  if (upload?.state !== "arriving") return upload;
   const isOfJob = upload.jobId !== null;
   if (!isOfJob) expireReplaced(context, upload, nowMs);
+  charge(context, upload.tenantId, size - (upload.size ?? 0));
   context.sql.run(
-    "UPDATE objects SET state = ?, sha256 = ?, created_at = ?, expires_at = ? WHERE id = ?",
+    `UPDATE objects SET state = ?, size = ?, sha256 = ?, stored_as = ?, created_at = ?, expires_at = ?
+        WHERE id = ?`,
     isOfJob ? "arrived" : "kept",
+    size,
     sha256,
+    storedAs,
     nowMs,
     isOfJob ? upload.expiresAt : keptUntil,
     id,
@@ -143,7 +150,7 @@ export function findObject(
 ): StoredObject | null {
   return context.sql.first<StoredObject>(
     `SELECT ${columns} FROM objects WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND state = 'kept'
-        AND user_id = coalesce(?, user_id) AND ${lives} ORDER BY id DESC LIMIT 1`,
+        AND user_id = coalesce(?, user_id) AND ${lives} ORDER BY created_at DESC, id DESC LIMIT 1`,
     tenantId,
     folderId,
     objectKey,
@@ -205,7 +212,9 @@ export function listExpired(
     nowMs,
     limit,
   );
-  return due.filter((object) => !hold(context, object, holdUntil));
+  const gone = due.filter((object) => !hold(context, object, holdUntil));
+  for (const { id } of gone) context.sql.run("UPDATE objects SET expires_at = 0 WHERE id = ?", id);
+  return gone;
 }
 
 /** An attempt may run for days after it has put a file. */

@@ -3,6 +3,7 @@ import type { HubDeps } from "../../deps.ts";
 import type { FileTicket } from "./file-ticket.ts";
 import { finishUpload } from "./finish-upload.ts";
 import { openUpload } from "./open-upload.ts";
+import { tidyEnded } from "./publish-upload.ts";
 
 /** The sender has put everything. Asked again, after a lost answer, it answers the same. */
 export async function completeUpload(
@@ -11,6 +12,9 @@ export async function completeUpload(
   parts: PutUpload["parts"],
 ): Promise<{ size: number; sha256: string | null }> {
   const known = await deps.store.getObject({ id: ticket.id ?? "", nowMs: deps.clock.nowMs() });
-  if (known !== null && known.state !== "arriving") return { size: known.size ?? 0, sha256: known.sha256 };
-  return finishUpload(deps, await openUpload(deps, ticket), parts);
+  if (known === null || known.state === "arriving")
+    return finishUpload(deps, await openUpload(deps, ticket), parts);
+  // What was put again, before it was asked again, is not needed.
+  await tidyEnded(deps, known);
+  return { size: known.size ?? 0, sha256: known.sha256 };
 }

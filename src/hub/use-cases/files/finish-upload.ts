@@ -2,26 +2,12 @@ import { hasCode, WritError } from "../../../core/errors.ts";
 import type { PutUpload } from "../../../objects/objects.ts";
 import type { ObjectKey, StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { uploadOver } from "./over-quota.ts";
+import { publishUpload, tidyEnded } from "./publish-upload.ts";
 
-const dayMs = 86_400_000;
-
-/** Records that everything has arrived. */
-export async function noteArrived(
-  deps: HubDeps,
-  upload: StoredObject,
-  arrived: { size: number; sha256: string },
-): Promise<void> {
-  const nowMs = deps.clock.nowMs();
-  const keptUntil = nowMs + deps.settings.fileRetentionDays * dayMs;
-  const { sha256 } = arrived;
-  if ((await deps.store.arriveObject({ id: upload.id, sha256, nowMs, keptUntil })) === null)
-    throw uploadOver();
-  deps.metrics.uploads.inc({ by: upload.jobId === null ? "user" : "job" });
-  deps.metrics.uploadedBytes.inc(arrived.size);
-}
-
-/** Has a store that takes files directly check what was put, and records that it has arrived. */
+/**
+ * Has a store that takes files directly check what was put, and makes it the file. If another call was faster, the file is
+ * the one that was announced too.
+ */
 export async function finishUpload(
   deps: HubDeps,
   upload: StoredObject,
@@ -33,19 +19,15 @@ export async function finishUpload(
   }
   const whole = { size: upload.size, sha256: upload.sha256 };
   try {
-    await objects.complete(upload, { ...whole, parts });
+    const storedAs = await objects.complete(upload, { ...whole, parts });
+    return await publishUpload(deps, upload, { ...whole, storedAs });
   } catch (error) {
-    if (hasCode(error, "CHECKSUM_MISMATCH")) await beginAgain(deps, upload);
+    if ((await tidyEnded(deps, upload)) !== null) return whole;
+    if (hasCode(error, "CHECKSUM_MISMATCH") && upload.storeUpload !== null) {
+      await deps.store.noteStoreUpload({ id: upload.id, was: upload.storeUpload, storeUpload: null });
+    }
     throw error;
   }
-  await noteArrived(deps, upload, whole);
-  return whole;
-}
-
-/** Parts that were wrong, or wrong together, are of no use: whoever asks for URLs again begins with the first. */
-async function beginAgain({ objects, store }: HubDeps, upload: StoredObject): Promise<void> {
-  await objects.remove(upload);
-  if (upload.storeUpload !== null) await store.noteStoreUpload({ id: upload.id, storeUpload: null });
 }
 
 /** Finishes uploads under this key whose sender has put everything and not told the hub. True if there was one. */

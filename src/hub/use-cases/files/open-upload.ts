@@ -3,13 +3,13 @@ import { WritError } from "../../../core/errors.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import type { FileTicket } from "./file-ticket.ts";
-import { uploadOver } from "./over-quota.ts";
+import { uploadGone } from "./upload-ended.ts";
 
-/** The upload that a URL is for, if it is still open. One of a job ends with its attempt. */
+/** The upload that a URL is for, complete or not, if it still exists. One of a job ends with its attempt. */
 export async function openUpload(deps: HubDeps, ticket: FileTicket): Promise<StoredObject> {
   await checkAttempt(deps, ticket);
   const upload = await deps.store.getObject({ id: ticket.id ?? "", nowMs: deps.clock.nowMs() });
-  if (upload === null || upload.state !== "arriving") throw uploadOver();
+  if (upload === null) throw uploadGone();
   return upload;
 }
 

@@ -4,6 +4,7 @@ import type { Identity } from "../../../core/identity.ts";
 import type { UploadOutcome } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { callerOf } from "../access/caller-of.ts";
+import { uploadGone } from "./upload-ended.ts";
 
 type Asked = { identity: Identity; origin: Origin; owner: { tenantId: string; jobId: string | null } };
 
@@ -14,7 +15,7 @@ export async function checkOutcome(
   outcome: UploadOutcome,
 ): Promise<string[]> {
   if (outcome.kind === "opened") return outcome.ids;
-  if (outcome.kind === "unknown") throw uploadOver();
+  if (outcome.kind === "unknown") throw uploadGone();
   const { message, details } = refusalOf(outcome);
   await deps.refusals.record({
     event: "QUOTA_EXCEEDED",
@@ -40,8 +41,4 @@ function refusalOf(outcome: OverQuota): { message: string; details: Record<strin
     message: `the files of the tenant have ${usedBytes} of ${maxBytes} allowed bytes; delete some, or ask for a higher max_artifact_bytes`,
     details: { used_bytes: usedBytes, max_artifact_bytes: maxBytes },
   };
-}
-
-export function uploadOver(): WritError {
-  return new WritError("STATE_CONFLICT", "this URL has been used: its upload has ended; ask for a new one");
 }

@@ -3,6 +3,7 @@ import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { defaultTenant } from "../../../core/identity.ts";
+import type { StoreServed, UploadUrls } from "../../../objects/objects.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { bytesGone, hasBytes } from "./bytes-present.ts";
@@ -115,18 +116,31 @@ async function putUrl(deps: HubDeps, call: PresignCall, upload: Upload): Promise
   const shown = { folderId, objectKey, method: "PUT" as const };
   if (objects.servedBy === "hub")
     return { ...shown, url: ticketUrl(deps, call.hubUrl, { ...upload, method: "PUT" }) };
-  const signed = { size: size!, sha256: sha256!, expiresInSec: urlSec };
-  const known = await deps.store.getObject({ id: upload.id, nowMs: deps.clock.nowMs() });
-  const place = { ...upload, storeUpload: known?.storeUpload ?? null };
-  const { storeUpload, ...urls } = await objects.uploadUrls(place, signed);
-  if (storeUpload !== undefined && storeUpload !== place.storeUpload) {
-    await deps.store.noteStoreUpload({ id: upload.id, storeUpload });
-  }
+  const urls = await storeUrls({ ...deps, objects }, upload, { size: size!, sha256: sha256! });
   return {
     ...shown,
     ...urls,
     complete_url: ticketUrl(deps, call.hubUrl, { ...upload, method: "POST" }),
   };
+}
+
+/** URLs of the store itself. Of several calls that begin an upload in parts at the same time, all use the first one's. */
+async function storeUrls(
+  { objects, store, clock }: HubDeps & { objects: StoreServed },
+  upload: Upload,
+  facts: { size: number; sha256: string },
+): Promise<Omit<UploadUrls, "storeUpload">> {
+  const signed = { ...facts, expiresInSec: urlSec };
+  const known = await store.getObject({ id: upload.id, nowMs: clock.nowMs() });
+  const [was, storedAs] = [known?.storeUpload ?? null, known?.storedAs ?? null];
+  const place = { ...upload, storeUpload: was, storedAs };
+  const { storeUpload = was, ...urls } = await objects.uploadUrls(place, signed);
+  if (storeUpload === was) return urls;
+  const first = await store.noteStoreUpload({ id: upload.id, was, storeUpload });
+  if (first === storeUpload) return urls;
+  await objects.giveUpParts({ ...place, storeUpload });
+  const { storeUpload: _, ...firstUrls } = await objects.uploadUrls({ ...place, storeUpload: first }, signed);
+  return firstUrls;
 }
 
 async function readUrl(

@@ -1,14 +1,16 @@
-import { invalidArgument, WritError } from "../../../core/errors.ts";
+import { hasCode, invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { ArrivingBytes } from "../../../objects/objects.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { compareWithFile } from "./compare-with-file.ts";
 import type { FileTicket } from "./file-ticket.ts";
-import { noteArrived } from "./finish-upload.ts";
 import { openUpload } from "./open-upload.ts";
 import { checkOutcome } from "./over-quota.ts";
 import { uploadRestMs } from "./presign-files.ts";
+import { publishUpload, tidyEnded } from "./publish-upload.ts";
+import { otherBytes } from "./upload-ended.ts";
 
 type ReceiveCall = {
   ticket: FileTicket;
@@ -22,23 +24,26 @@ type ReceiveCall = {
 
 type Arrived = { size: number; sha256: string | null };
 
-/** Takes bytes of a file from a signed URL. The file exists when the last one has arrived and the hash is right. */
+/**
+ * Takes bytes of a file from a signed URL. The file exists when the last one has arrived and the hash is right, and never
+ * changes after that: the same bytes again, after a lost answer, are answered like the first, others are refused.
+ */
 export async function receiveUpload(deps: HubDeps, call: ReceiveCall): Promise<Arrived> {
-  const { ticket, offset, bytes } = call;
-  const upload = await openUpload(deps, ticket);
-  const total = await reserve(deps, call, upload);
-  if (deps.objects.servedBy !== "hub") throw notHere();
-  const arrived = await deps.objects.receive(upload, { offset, total, bytes });
-  if (arrived.sha256 === null) return checkEnd(call, arrived, total);
-  if (upload.sha256 !== null && upload.sha256 !== arrived.sha256) {
-    await deps.objects.remove(upload);
-    throw new WritError(
-      "CHECKSUM_MISMATCH",
-      `the bytes have the SHA-256 ${arrived.sha256}, not ${upload.sha256}; nothing of them was kept, send them again`,
-    );
+  const { objects } = deps;
+  if (objects.servedBy !== "hub") throw notHere();
+  const upload = await openUpload(deps, call.ticket);
+  const total = upload.state === "arriving" ? await reserve(deps, call, upload) : null;
+  // It may have ended since it was looked at.
+  if (total === null) return compareWithFile({ ...deps, objects }, call, await openUpload(deps, call.ticket));
+  const { offset, bytes } = call;
+  try {
+    const arrived = await objects.receive(upload, { offset, total, sha256: upload.sha256, bytes });
+    if (arrived.sha256 === null) return checkEnd(call, arrived, total);
+    return await publishUpload(deps, upload, { ...arrived, sha256: arrived.sha256 });
+  } catch (error) {
+    const file = await tidyEnded(deps, upload);
+    throw file !== null && hasCode(error, "CHECKSUM_MISMATCH") ? otherBytes(file) : error;
   }
-  await noteArrived(deps, upload, { size: arrived.size, sha256: arrived.sha256 });
-  return arrived;
 }
 
 /** How far an upload has come, for somebody who wants to continue it. */
@@ -50,31 +55,34 @@ export async function uploadProgress(
   const upload = await deps.store.getObject({ id: ticket.id ?? "", nowMs: deps.clock.nowMs() });
   if (upload === null) throw new WritError("NOT_FOUND", "there is no such upload; ask for a new URL");
   if (upload.state !== "arriving") return { size: upload.size ?? 0, isComplete: true };
-  return { size: await deps.objects.sizeOf(upload), isComplete: false };
+  return { size: await deps.objects.arrivedBytes(upload), isComplete: false };
 }
 
-/** The size of the whole file, counted against the quota before its first byte arrives. */
-async function reserve(deps: HubDeps, call: ReceiveCall, upload: StoredObject): Promise<number> {
-  const total = call.total ?? upload.size;
+/** The size of the whole file, counted against the quota before its first byte arrives. Null if the upload has ended. */
+async function reserve(deps: HubDeps, call: ReceiveCall, upload: StoredObject): Promise<number | null> {
+  const { size } = call.ticket;
+  const total = call.total ?? size;
   if (total === null) {
     throw invalidArgument({
       path: "Content-Length",
       message: "is required, because the URL contains no size",
     });
   }
-  if (upload.size !== null && upload.size !== total && call.ticket.size !== null) {
-    const message = `the file has ${total} bytes, but the URL is for one of ${upload.size}`;
+  if (size !== null && size !== total) {
+    const message = `the file has ${total} bytes, but the URL is for one of ${size}`;
     throw new WritError("INVALID_ARGUMENT", message);
   }
-  const expiresAt = deps.clock.nowMs() + uploadRestMs;
-  const outcome = await deps.store.reserveUpload({ id: upload.id, size: total, expiresAt });
+  const nowMs = deps.clock.nowMs();
+  const expiresAt = nowMs + uploadRestMs;
+  const outcome = await deps.store.reserveUpload({ id: upload.id, size: total, nowMs, expiresAt });
+  if (outcome.kind === "unknown") return null;
   await checkOutcome(deps, { ...call, owner: upload }, outcome);
   return total;
 }
 
 /** A part that says where it ends may end there; anything else that ends early was cut off. */
 function checkEnd({ end }: ReceiveCall, arrived: Arrived, total: number): Arrived {
-  if (end === arrived.size) return arrived;
+  if (end === arrived.size) return { size: arrived.size, sha256: null };
   throw new WritError(
     "INVALID_ARGUMENT",
     `only ${arrived.size} of ${total} bytes have arrived; send the rest`,
