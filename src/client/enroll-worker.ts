@@ -14,6 +14,8 @@ export type EnrollOptions = {
   file: string;
   /** A token that the worker already has; by default a new one is issued. */
   token?: string | undefined;
+  /** Where repositories for coding agents may be, for a file that does not exist yet. */
+  repoRoots?: readonly string[] | undefined;
 };
 
 export type EnrolledWorker = { workerId: string; file: string };
@@ -53,7 +55,8 @@ async function trustedKeys(writ: Writ): Promise<string[]> {
 
 type Agents = Omit<EnrollOptions, "token" | "file"> & { token: string; keys: string[] };
 
-async function agentsYaml(older: string, { name, hubUrls, caPem, token, keys }: Agents): Promise<string> {
+async function agentsYaml(older: string, agents: Agents): Promise<string> {
+  const { name, hubUrls, caPem, token, keys, repoRoots } = agents;
   // Few clients enroll workers, and it is a fifth of what they would load.
   const { parseDocument } = await import("yaml");
   const document = parseDocument(older);
@@ -70,5 +73,6 @@ async function agentsYaml(older: string, { name, hubUrls, caPem, token, keys }: 
   else document.setIn(["server", "ca"], caPem);
   document.setIn(["security", "job_signing_public_keys"], keys);
   document.deleteIn(["security", "job_signing_public_key"]);
+  if (older === "" && repoRoots !== undefined) document.setIn(["security", "repo_roots"], repoRoots);
   return document.toString({ lineWidth: 0 });
 }

@@ -1,7 +1,16 @@
-import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect } from "vitest";
-import { cageTest } from "../sandbox/cage-stage.ts";
+import { cageTest, rootTest } from "../sandbox/cage-stage.ts";
 import { readEvents } from "../support/database.ts";
 import { contentOf, delegateStage, git, giveTree, makeRepo, owner } from "./delegate-stage.ts";
 
@@ -172,3 +181,68 @@ cageTest("O-04: a hard link in a path that may change does not change the file e
   const { uid, gid } = statSync(join(repo, "src/new"));
   expect({ uid, gid }).toEqual(owner);
 });
+
+/** The home of a hub, of the same owner as the repository that it is in. */
+function makeHome(dir: string): void {
+  mkdirSync(join(dir, "keys"), { recursive: true, mode: 0o700 });
+  for (const name of ["admin.token", "keys/ring.json", "keys/signing-0123456789abcdef.pem"])
+    writeFileSync(join(dir, name), "sesame\n", { mode: 0o600 });
+  giveTree(dir);
+}
+
+const reads = `find . -name admin.token; cat lib/hub/admin.token src/deep/hub/admin.token src/token
+  mv src/deep src/moved && cat src/moved/hub/admin.token; cp -r src/deep/hub src/copied; cp src/token src/token2; true`;
+
+cageTest("O-02: an agent sees no home, key or token of Writ below its repository", async () => {
+  for (const mode of ["patch", "in-place"]) {
+    const repo = stage.makeRepo();
+    for (const at of ["lib/hub", "src/deep/hub"]) makeHome(join(repo, at));
+    writeFileSync(join(repo, "src/token"), `sk_admin_${"sesame".repeat(6)}`, { mode: 0o600 });
+    giveTree(repo);
+    await stage.startAgents({ mallory: reads });
+    const job = await stage.delegated(repo, { run: { mode } });
+    expect([mode, await stage.output(job.id)]).toEqual([mode, expect.not.stringContaining("sesame")]);
+    const diff = await stage.artifact(job, `${job.id}/changes.diff`).catch(() => "");
+    expect([mode, diff]).toEqual([mode, expect.not.stringContaining("sesame")]);
+    for (const at of ["lib/hub", "src/deep/hub"])
+      expect(contentOf(join(repo, at))).toHaveProperty(["admin.token"], "sesame\n");
+  }
+});
+
+cageTest(
+  "O-02: a repository that holds the hub's own home can be worked on, and the home looks empty",
+  async () => {
+    for (const mode of ["patch", "in-place"]) {
+      const repo = stage.makeRepo();
+      const home = join(repo, ".writ");
+      makeHome(home);
+      mkdirSync(join(home, "worker"), { mode: 0o700 });
+      const forbiddenPaths = [join(home, "worker"), home];
+      await stage.startAgents({ scribe: "ls -A .writ; echo mended >> src/main.txt" }, { forbiddenPaths });
+      const job = await stage.delegated(repo, { run: { mode } });
+      expect([mode, job.status, await stage.output(job.id)]).toEqual([mode, "completed", ""]);
+      expect(job.result).toMatchObject({ changed: [{ path: "src/main.txt" }] });
+    }
+  },
+);
+
+rootTest(
+  "O-02: what only its owner may read stays closed outside of allowed paths, and is named",
+  async () => {
+    const repo = stage.makeRepo();
+    for (const path of [".env", "src/.env"]) writeFileSync(join(repo, path), `${path}\n`, { mode: 0o600 });
+    giveTree(repo);
+    await stage.startAgents({ reader: "cat src/.env README.md && cat .env" });
+    for (const mode of ["patch", "in-place"]) {
+      const job = await stage.delegated(repo, { run: { mode } });
+      expect(await stage.output(job.id)).toBe("src/.env\nread me\n");
+      expect(job).toMatchObject({ status: "failed", fail_code: "EXECUTION_ERROR" });
+      const why = 'the agent could not read these, because only their owner may: ".env"';
+      expect(job.fail_history!.at(-1)!.reason).toContain(why);
+    }
+    chmodSync(repo, 0o700);
+    const refused = await stage.delegated(repo);
+    expect(refused).toMatchObject({ fail_code: "INVALID_JOB", fail_detail: "JOB_NOT_ACCEPTED" });
+    expect(refused.fail_history!.at(-1)!.reason).toContain(`cannot read ${repo} (mode 0700)`);
+  },
+);

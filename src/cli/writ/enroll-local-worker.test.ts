@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -33,9 +33,9 @@ async function open() {
     await hub[Symbol.asyncDispose]();
     await rm(home, { recursive: true });
   });
-  const enroll = (changes: { name?: string; hubUrl?: string } = {}) =>
-    enrollLocalWorker(writ, { name: "host", home, hubUrl: hub.url, file, ...changes });
-  return { hub, tokens, keys, enroll, made: () => made, text: () => readFile(file, "utf8") };
+  const enroll = (changes: { name?: string; hubUrl?: string; cwd?: string } = {}) =>
+    enrollLocalWorker(writ, { name: "host", home, hubUrl: hub.url, file, cwd: home, ...changes });
+  return { home, hub, tokens, keys, enroll, made: () => made, text: () => readFile(file, "utf8") };
 }
 
 test("a token that the hub no longer knows is replaced", async () => {
@@ -70,4 +70,21 @@ test("a new address and new keys are written down, and the token is kept", async
   expect(await text()).toContain("PEM two");
   expect(await text()).toContain("http://localhost");
   expect(made()).toBe(1);
+});
+
+test("O-02: a new worker takes repositories from the checkout in which it was started, until somebody changes that", async () => {
+  const { home, enroll, keys, text } = await open();
+  await mkdir(join(home, "project/.git"), { recursive: true });
+  await mkdir(join(home, "project/src"));
+  await enroll({ cwd: join(home, "project/src") });
+  expect(await text()).toContain(`repo_roots:\n    - ${join(home, "project")}\n`);
+  keys.push("PEM two");
+  await enroll();
+  expect(await text()).toContain(`repo_roots:\n    - ${join(home, "project")}\n`);
+});
+
+test("O-02: outside of a checkout a new worker names no place for repositories", async () => {
+  const { enroll, text } = await open();
+  await enroll({ cwd: "/" });
+  expect(await text()).not.toContain("repo_roots");
 });

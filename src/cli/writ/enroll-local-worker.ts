@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { findAuthority } from "../../client/find-authority.ts";
 import { enrollWorker, Writ } from "../../client/index.ts";
@@ -6,7 +7,14 @@ import { hasCode } from "../../core/errors.ts";
 import { isTrustedState } from "../../core/key-times.ts";
 import { loadYamlFile } from "../../runtime/yaml-file.ts";
 
-type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string };
+type LocalEnrolment = {
+  name: string;
+  home: string;
+  hubUrl: string;
+  file: string;
+  /** Where the hub was started. */
+  cwd: string;
+};
 
 /**
  * Makes sure that the local worker's file is up to date. A token that the hub still accepts is kept, so that restarts
@@ -14,7 +22,7 @@ type LocalEnrolment = { name: string; home: string; hubUrl: string; file: string
  */
 export async function enrollLocalWorker(
   writ: Writ,
-  { name, home, hubUrl, file }: LocalEnrolment,
+  { name, home, hubUrl, file, cwd }: LocalEnrolment,
 ): Promise<void> {
   const caPem = hubUrl.startsWith("https:") ? await findAuthority({ home }) : undefined;
   const present = existsSync(file) ? await readPresent(file) : undefined;
@@ -26,7 +34,15 @@ export async function enrollLocalWorker(
       .map((key) => key.public_key);
     if (present.url === hubUrl && isDeepStrictEqual(present.keys, keys)) return;
   }
-  await enrollWorker(writ, { name, hubUrls: [hubUrl], caPem, file, token });
+  const checkout = checkoutOf(cwd);
+  const repoRoots = checkout === undefined ? undefined : [checkout];
+  await enrollWorker(writ, { name, hubUrls: [hubUrl], caPem, file, token, repoRoots });
+}
+
+/** Whoever may submit jobs names the repository, so a new worker begins with the one that its owner works in. */
+function checkoutOf(cwd: string): string | undefined {
+  for (let dir = cwd; dir !== dirname(dir); dir = dirname(dir)) if (existsSync(join(dir, ".git"))) return dir;
+  return undefined;
 }
 
 type Present = { url: unknown; token: unknown; keys: unknown };

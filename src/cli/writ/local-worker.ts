@@ -71,6 +71,7 @@ export class LocalWorker {
         home: this.#home,
         hubUrl: this.#hubUrl,
         file: this.#configFile,
+        cwd: this.#context.cwd,
       });
     } finally {
       writ.close();

@@ -1,13 +1,13 @@
 import { type FileHandle, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { JobDocument } from "../../contract/document.ts";
 import { codeOf, hasCode } from "../../core/errors.ts";
 import { absolutePathProblem, changeablePathProblem, isPathIn, plainPath } from "../../core/path-rules.ts";
-import { isHubHome } from "../../runtime/home.ts";
 import { openBase, openBeneath } from "../../runtime/open-beneath.ts";
 import { PathRefused } from "../../runtime/path-refused.ts";
 import { RunFailure } from "../runner.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
+import { findOwnFiles, ownFolderAbove } from "./find-own-files.ts";
 
 export type Owner = { uid: number; gid: number };
 
@@ -43,7 +43,7 @@ export async function checkPaths(
   refuseForbidden(forbidden, named);
   const root = await realRoot(named);
   refuseForbidden(forbidden, root);
-  refuseHubHome(root);
+  refuseOwnFolder(root);
   await refuseOtherRoots(settings.repoRoots, root);
   const base = await openBase(root);
   try {
@@ -53,8 +53,8 @@ export async function checkPaths(
       allowed.push({ path, found: await look(base, path) });
     }
     const { uid, gid } = await base.stat();
-    const inside = [...forbidden, ...hubHomesIn(root)].filter((path) => isPathIn(path, root));
-    return { root, owner: { uid, gid }, allowed, hidden: inside.map((path) => path.slice(root.length + 1)) };
+    const hidden = await hiddenIn(root, { forbidden, allowed: allowed.map(({ path }) => path) });
+    return { root, owner: { uid, gid }, allowed, hidden };
   } finally {
     await base.close();
   }
@@ -84,16 +84,23 @@ function refuseForbidden(forbidden: readonly string[], path: string): void {
   if (found !== undefined) throw traversal(`${path} is in ${found}, which is forbidden on this worker`);
 }
 
-/** Also one that nobody told the worker about: it holds the keys that sign for every tenant. */
-function refuseHubHome(root: string): void {
-  for (let dir = root; dir !== "/"; dir = dirname(dir))
-    if (isHubHome(dir)) throw traversal(`${root} is in ${dir}, the home of a hub`);
+/** Also one that nobody told the worker about: it may hold the keys that sign for every tenant. */
+function refuseOwnFolder(root: string): void {
+  const found = ownFolderAbove(root);
+  if (found !== undefined)
+    throw traversal(`${root} is in ${found}, a home or a folder with keys of a hub or worker`);
 }
 
-/** In a checkout of Writ the home is beside the sources. */
-function hubHomesIn(root: string): string[] {
-  const home = join(root, ".writ");
-  return isHubHome(home) ? [home] : [];
+type Inside = { forbidden: readonly string[]; allowed: readonly string[] };
+
+/** What an agent does not see of a repository, such as the hub's own home in a checkout of Writ. */
+async function hiddenIn(root: string, { forbidden, allowed }: Inside): Promise<string[]> {
+  const forbiddenHere = forbidden.filter((path) => isPathIn(path, root));
+  const own = await findOwnFiles(root, allowed);
+  const refused = allowed.find((path) => own.some((dir) => isPathIn(path, dir)));
+  if (refused !== undefined)
+    throw traversal(`allowed_paths: ${JSON.stringify(refused)} belongs to a hub or a worker`);
+  return outermost([...forbiddenHere.map((path) => path.slice(root.length + 1)), ...own]);
 }
 
 async function refuseOtherRoots(repoRoots: PathSettings["repoRoots"], root: string): Promise<void> {

@@ -8,7 +8,8 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runner.ts";
-import { type Changes, findChanges, listOf } from "./find-changes.ts";
+import { type Changes, findChanges, listOf, shown } from "./find-changes.ts";
+import { lookAgain } from "./find-own-files.ts";
 import { keepChanges } from "./keep-changes.ts";
 import { putBack } from "./put-back.ts";
 import { readTree, type Tree } from "./read-tree.ts";
@@ -22,8 +23,12 @@ type Work = { delegation: Delegation; workspace: Workspace; outcome: EndedOutcom
 /** What an agent's work comes to: what changed is compared, checked and kept, or put back. */
 export async function collectWork(deps: RunnerDeps, context: RunContext, work: Work): Promise<RunOutcome> {
   const { delegation, workspace, outcome } = work;
-  const after = await readTree(workspace.dir, workspace.look);
+  const { look, moved } = isLive(workspace)
+    ? await lookAgain(workspace)
+    : { look: workspace.look, moved: [] };
+  const after = await readTree(workspace.dir, look);
   const changes = findChanges(workspace.before, after, workspace.allowed);
+  changes.offences.push(...moved.map((path) => `${shown(path)} belongs to a hub or a worker`));
   if (changes.offences.length > 0) return violation(workspace, outcome, changes);
   // Nothing of it would be kept any more, and a job must not be completed without its changes.
   if (context.signal.aborted)

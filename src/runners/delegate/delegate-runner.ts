@@ -15,6 +15,7 @@ import {
 import { runChat } from "./chat/run-chat.ts";
 import { type CheckedPaths, checkPaths } from "./check-paths.ts";
 import { chooseAgent } from "./choose-agent.ts";
+import { closedFilesNote, refuseClosed } from "./closed-files.ts";
 import { collectWork } from "./collect-work.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
 import { ModelSlots } from "./model-slots.ts";
@@ -90,24 +91,36 @@ async function delegate(
     return runOutsideAgent(deps, context, { delegation, paths, hasJail, isRoot }).finally(free);
   }
   const open = () => openWorkspace(deps, context, { delegation, paths, hasJail, isRoot });
-  if (paths === null || modeOf(context) !== "in-place")
-    return carryOut(deps, context, { delegation, workspace: await open() });
-  return repositories.use(paths.root, context.signal, async () => {
-    const workspace = await open();
-    if (!isLive(workspace)) return carryOut(deps, context, { delegation, workspace });
-    const kept = await keepUndo(deps.clock, context.attemptDir, workspace);
-    try {
-      return await carryOut(deps, context, { delegation, workspace });
-    } finally {
-      await kept.forget();
-    }
-  });
+  if (paths === null) return carryOut(deps, context, { delegation, workspace: await open() });
+  // Without root an agent reads as the worker's user.
+  const isOther = isRoot && hasJail;
+  if (isOther) await refuseClosed(paths);
+  const outcome =
+    modeOf(context) === "in-place"
+      ? await repositories.use(paths.root, context.signal, async () =>
+          carryOutInPlace(deps, context, { delegation, workspace: await open() }),
+        )
+      : await carryOut(deps, context, { delegation, workspace: await open() });
+  if (!isOther || outcome.kind !== "failed" || outcome.code !== "EXECUTION_ERROR") return outcome;
+  return { ...outcome, reason: `${outcome.reason}${await closedFilesNote(paths)}` };
+}
+
+type Opened = { delegation: Delegation; workspace: Workspace };
+
+async function carryOutInPlace(deps: RunnerDeps, context: RunContext, opened: Opened): Promise<RunOutcome> {
+  if (!isLive(opened.workspace)) return carryOut(deps, context, opened);
+  const kept = await keepUndo(deps.clock, context.attemptDir, opened.workspace);
+  try {
+    return await carryOut(deps, context, opened);
+  } finally {
+    await kept.forget();
+  }
 }
 
 async function carryOut(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, workspace }: { delegation: Delegation; workspace: Workspace },
+  { delegation, workspace }: Opened,
 ): Promise<RunOutcome> {
   const { outcome, isStarted } = await runAgent(deps, context, { delegation, workspace });
   if (!isStarted) return outcome;

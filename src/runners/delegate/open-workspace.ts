@@ -102,12 +102,12 @@ export async function openLive(paths: CheckedPaths, place: Place, seen?: Tree): 
   const gitPaths = [...before.gitPaths.keys()];
   const spareDir = join(attemptDir, "spare");
   const shown = { paths, isMapped: place.isMapped, gitPaths, covered: paths.hidden, spareDir };
-  const mounts = isCaged ? await showRepository({ ...shown, writable }) : [];
+  const mounts = place.hasJail ? await showRepository({ ...shown, writable }) : [];
   return {
     kind: "in-place",
     cwd: paths.root,
-    mounts,
-    readOnlyMounts: place.hasJail ? await showRepository({ ...shown, gitPaths: [], writable: [] }) : [],
+    mounts: isCaged ? mounts : [],
+    readOnlyMounts: mounts.map(readOnly),
     dir: paths.root,
     beforeDir,
     before,

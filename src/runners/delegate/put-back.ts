@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { type Change, type Changes, findChanges, hasChangedElsewhere } from "./find-changes.ts";
+import { lookAgain } from "./find-own-files.ts";
 import { readTree, type TreeFile } from "./read-tree.ts";
 import {
   makeDirs,
@@ -46,8 +47,7 @@ export async function putBack(undo: Undo, changes: Changes): Promise<string[]> {
 
 /** The same for an agent that ended some time ago. What changed after `untilMs` is somebody else's work and stays. */
 export async function putBackLater(undo: Undo, untilMs: number): Promise<string[]> {
-  const after = await readTree(undo.dir, undo.look);
-  const changes = findChanges(undo.before, after, undo.allowed);
+  const changes = await changesIn(undo);
   const isAgents = (now: Pick<TreeFile, "ctimeMs"> | undefined): boolean =>
     now === undefined || now.ctimeMs <= untilMs;
   const changed = changes.changed.filter(({ after: now }) => isAgents(now));
@@ -57,14 +57,18 @@ export async function putBackLater(undo: Undo, untilMs: number): Promise<string[
 }
 
 /** The paths that are not as they were before the agent came. */
-export async function changedIn({ dir, look, before, allowed }: Undo): Promise<string[]> {
-  return findChanges(before, await readTree(dir, look), allowed).changed.map(({ path }) => path);
+export async function changedIn(undo: Undo): Promise<string[]> {
+  return (await changesIn(undo)).changed.map(({ path }) => path);
 }
 
 /** Undoes what an agent did whose attempt does not count. Returns the paths that are still changed. */
 export async function undoWork(undo: Undo): Promise<string[]> {
-  const after = await readTree(undo.dir, undo.look);
-  return putBack(undo, findChanges(undo.before, after, undo.allowed));
+  return putBack(undo, await changesIn(undo));
+}
+
+async function changesIn(undo: Undo): Promise<Changes> {
+  const { look } = await lookAgain(undo);
+  return findChanges(undo.before, await readTree(undo.dir, look), undo.allowed);
 }
 
 type Putting = { undo: Undo; base: FileHandle; owner: { uid: number; gid: number } };

@@ -10,7 +10,7 @@ import { makePlace } from "./copy-tree.ts";
 
 type Shown = {
   paths: CheckedPaths;
-  /** Whether the kernel maps owners; without, an agent reads what everybody may read. */
+  /** Whether the kernel maps owners. */
   isMapped: boolean;
   /** Sources of what may change, by path; the repository itself in place. */
   writable: readonly { path: string; mount: JobMount }[];
@@ -27,7 +27,7 @@ const rebuiltEntriesMax = 90;
 
 /**
  * The mounts by which an agent sees a repository at its own path: all of it read-only, forbidden paths covered, and what
- * may change on top. The repository is not touched: where it lacks a directory that may be written, the directory above
+ * may change on top. Owners are mapped only there: of the rest the kernel shows an agent what everybody may read. The repository is not touched: where it lacks a directory that may be written, the directory above
  * is rebuilt from mounts of what is in it.
  */
 export async function showRepository(shown: Shown): Promise<JobMount[]> {
@@ -35,11 +35,11 @@ export async function showRepository(shown: Shown): Promise<JobMount[]> {
   const { root } = shown.paths;
   const writablePaths = writable.map(({ path }) => path);
   const rebuilt = await rebuiltDirs(root, writablePaths);
-  const mounts = rebuilt.has("") ? [] : [await readOnlyMount(shown, "")];
+  const mounts = rebuilt.has("") ? [] : [readOnlyMount(shown, "")];
   for (const dir of rebuilt)
     mounts.push(...(await rebuild(shown, { dir, covered: [...rebuilt, ...writablePaths] })));
-  mounts.push(...writable.map(({ mount }) => mount));
-  for (const path of gitPaths) mounts.push(await readOnlyMount(shown, path));
+  for (const { path, mount } of writable) mounts.push(mount, ...(await pinned(shown, { path, mount })));
+  for (const path of gitPaths) mounts.push(await gitMount(shown, path));
   for (const path of shown.covered) mounts.push(...(await cover(shown, path)));
   // A mount comes after the one that it is in.
   const ordered = mounts.toSorted((left, right) => depth(left.target) - depth(right.target));
@@ -76,7 +76,7 @@ async function rebuild(
     if (entry.isSymbolicLink()) await symlink(await readlink(join(root, path)), join(spare, entry.name));
     if (!entry.isDirectory() && !entry.isFile()) continue;
     await makePlace(join(spare, entry.name), entry.isFile() ? "file" : "directory");
-    if (![...covered, ...shown.covered].includes(path)) mounts.push(await readOnlyMount(shown, path));
+    if (![...covered, ...shown.covered].includes(path)) mounts.push(readOnlyMount(shown, path));
   }
   for (const path of covered.filter((other) => other !== dir && (dir === "" || isPathIn(other, dir))))
     await makePlace(join(spare, path.slice(dir === "" ? 0 : dir.length + 1)), "directory").catch(unlessThere);
@@ -85,10 +85,45 @@ async function rebuild(
   throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
 }
 
-async function readOnlyMount({ paths, isMapped }: Shown, path: string): Promise<JobMount> {
+function readOnlyMount({ paths }: Shown, path: string): JobMount {
   const source = join(paths.root, path);
-  const { uid, gid } = await lstat(source);
-  return { source, target: source, access: "read-only", ...(isMapped ? { idmapped: { uid, gid } } : {}) };
+  return { source, target: source, access: "read-only" };
+}
+
+/** What git keeps inside of a path that may change is part of that path. */
+async function gitMount(shown: Shown, path: string): Promise<JobMount> {
+  const mount = readOnlyMount(shown, path);
+  const { uid, gid } = await lstat(mount.source);
+  return shown.isMapped ? { ...mount, idmapped: { uid, gid } } : mount;
+}
+
+/**
+ * The directories that lead to a covered path inside of one that may change. Each is mounted on itself, because a mount point
+ * cannot be renamed: with another name, what is covered would be in the open.
+ */
+async function pinned(
+  { covered, isMapped }: Shown,
+  { path, mount }: Shown["writable"][number],
+): Promise<JobMount[]> {
+  const names = covered.filter((other) => other !== path && isPathIn(other, path));
+  const mounts: JobMount[] = [];
+  for (const dir of new Set(names.flatMap((other) => dirsBetween(path, other)))) {
+    const [source, target] = [join(mount.source, dir), join(mount.target, dir)];
+    const found = await lstat(source).catch(() => null);
+    if (!found?.isDirectory()) continue;
+    const idmapped = isMapped ? { idmapped: { uid: found.uid, gid: found.gid } } : {};
+    mounts.push({ source, target, access: mount.access, ...idmapped });
+  }
+  return mounts;
+}
+
+/** Relative to the upper one of the two, neither of which is part of it. */
+function dirsBetween(upper: string, lower: string): string[] {
+  const names = lower
+    .slice(upper.length + 1)
+    .split("/")
+    .slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
 /** A forbidden path inside the repository looks empty. */

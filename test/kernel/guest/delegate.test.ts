@@ -29,7 +29,7 @@ async function delegated(script: string, mode: "patch" | "in-place"): Promise<De
   const files = { "README.md": "read me\n", "src/main.txt": "one\n", ".git/config": "[core]\n" };
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(repo, path)), { recursive: true });
-    writeFileSync(join(repo, path), text, { mode: 0o600 });
+    writeFileSync(join(repo, path), text, { mode: path === "README.md" ? 0o644 : 0o600 });
   }
   for (const path of ["", "src", ".git", ...Object.keys(files)])
     chownSync(join(repo, path), owner.uid, owner.gid);
@@ -105,15 +105,18 @@ test("an agent in place writes as the owner of the repository, and only where it
   remove();
 });
 
-test("an agent on a copy reads what only the owner may read, and changes nothing", { skip }, async () => {
+test("an agent on a copy reads what only the owner may read where it may change it, and changes nothing", {
+  skip,
+}, async () => {
   const { outcome, repo, attemptDir, remove } = await delegated(
-    "cat README.md >> src/main.txt; echo x > new/file",
+    "cat .git/config README.md >> src/main.txt; echo x > new/file",
     "patch",
   );
   assert.equal(outcome.kind, "succeeded", JSON.stringify(outcome));
   assert.equal(readFileSync(join(repo, "src/main.txt"), "utf8"), "one\n");
   assert.equal(existsSync(join(repo, "new")), false);
-  assert.match(readFileSync(join(attemptDir, "changes/changes.diff"), "utf8"), /^\+read me$/m);
+  const diff = readFileSync(join(attemptDir, "changes/changes.diff"), "utf8");
+  assert.match(diff, /^ one\n\+read me$/m);
   remove();
 });
 
