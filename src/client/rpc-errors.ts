@@ -60,9 +60,9 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
   const where = `${host}:${port}${expectedOf === undefined ? "" : `, the expected gRPC address of ${expectedOf}`}`;
   const found = nodeCodes(error);
   const problem = validityProblem(target.cert);
-  const wasRefused = found.find((code) => /^ERR_SSL_.*ALERT/.test(code));
-  if (problem !== undefined || wasRefused !== undefined) {
-    const why = problem ?? `(${wasRefused})`;
+  const alert = found.map((code) => /^ERR_SSL_.*_ALERT_(\w+)$/.exec(code)?.[1]).find((name) => name);
+  if (problem !== undefined || alert !== undefined) {
+    const why = problem ?? alertText[alert!] ?? `(${alert})`;
     return new WritError("UNAUTHENTICATED", `the hub at ${where} refused the certificate: ${why}`, {
       advice: certificateAdvice,
     });
@@ -85,6 +85,14 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
   });
 }
 
+/** What the hub means by an alert of TLS. */
+const alertText: Record<string, string> = {
+  CERTIFICATE_REVOKED: "it is revoked",
+  UNKNOWN_CA: "it is not from an authority that the hub accepts",
+  UNSUPPORTED_CERTIFICATE: "it is not made for clients",
+  ACCESS_DENIED: "too many connections are open with it",
+};
+
 const distrusted = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|ERR_SSL_|ERR_TLS_/;
 const causesMax = 8;
 
@@ -98,7 +106,7 @@ function nodeCodes(error: unknown): string[] {
   return found;
 }
 
-/** Node's server hangs up on a certificate without a reason, so the client checks its own. */
+/** The client knows the dates; a hub of an earlier version hangs up without a reason. */
 function validityProblem(pem: string): string | undefined {
   try {
     // Loaded only here, because it takes a while and most calls succeed.

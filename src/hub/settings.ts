@@ -118,6 +118,16 @@ const declarations = {
     parse: integer({ min: 1, max: 100_000 }),
     default: 256,
   },
+  connectionsPerAddress: {
+    name: "WRIT_CONNECTIONS_PER_ADDRESS",
+    parse: integer({ min: 1, max: 10_000 }),
+    default: 2_000,
+  },
+  connectionsPerCertificate: {
+    name: "WRIT_CONNECTIONS_PER_CERTIFICATE",
+    parse: integer({ min: 1, max: 10_000 }),
+    default: 500,
+  },
   deadLetterDays: { name: "WRIT_DEAD_LETTER_DAYS", parse: dayCount, default: 7 },
   auditHotDays: { name: "WRIT_AUDIT_HOT_DAYS", parse: dayCount, default: 7 },
   auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },

@@ -19,6 +19,7 @@ import { createWatchListReader } from "./alerts/watch-list.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
+import { noteAddressLimit } from "./connections/note-address-limit.ts";
 import { checkHistory, readHistory, refuseOtherKeys } from "./database-history.ts";
 import { DatabaseOutage } from "./database-outage.ts";
 import type { HubDeps } from "./deps.ts";
@@ -176,7 +177,9 @@ function openPorts(
     deps.logger.error({ err: error }, "an unfinished body could not be checked"),
   );
   const isDiskFull = () => outage.isDiskFull;
-  const http = new HttpServer(createListener({ ...deps, streams, bodies, isDiskFull }), deps, given ?? own);
+  const listener = createListener({ ...deps, streams, bodies, isDiskFull });
+  const onAddressLimit = noteAddressLimit(deps, "HTTP");
+  const http = new HttpServer(listener, { ...deps, onAddressLimit }, given ?? own);
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
   return { http, rpc, streams, bodies };
 }

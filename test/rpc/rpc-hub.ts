@@ -43,11 +43,11 @@ export async function issueTo(
   user: string,
   tenant: string,
   isAdmin = false,
-): Promise<Pair & { serial: string }> {
+): Promise<Pair & { serial: string; folder: string }> {
   const out = join(hub.home, `issued-${user}-${tenant}-${isAdmin}-${crypto.randomUUID()}`);
   const call = { home: hub.home, env: {}, osUser: "root", nowMs: Date.now() };
   const { serial } = await issueHomeCert({ ...call, user, tenant, isAdmin, out });
-  return { ...certificateOf(out), serial };
+  return { ...certificateOf(out), serial, folder: out };
 }
 
 type Message = Record<string, unknown>;

@@ -33,7 +33,12 @@ export class RevocationList {
   }
 
   has(serial: string): boolean {
-    return this.#file.read().has(serialText(serial));
+    return this.current().has(serialText(serial));
+  }
+
+  /** All of them, for whoever checks many at once. */
+  current(): ReadonlySet<string> {
+    return this.#file.read();
   }
 }
 

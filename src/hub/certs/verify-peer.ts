@@ -7,14 +7,14 @@ import { type RevocationList, serialText } from "./revocations.ts";
 
 const clientAuth = "1.3.6.1.5.5.7.3.2";
 
+/** What decides whether a certificate is valid. */
+export type CertificateValidity = { serial: string; validFromMs: number; validToMs: number };
+
 /** What a certificate says. */
-export type CertificateFacts = {
-  serial: string;
+export type CertificateFacts = CertificateValidity & {
   /** SHA-256 of the whole certificate, in hex. */
   fingerprint: string;
   subject: CertificateSubject;
-  validFromMs: number;
-  validToMs: number;
 };
 
 export type Peer = CertificateFacts & {
@@ -23,12 +23,15 @@ export type Peer = CertificateFacts & {
 };
 
 /** Who is let in now. */
-export type CertificateRules = {
-  nowMs: number;
-  revoked: RevocationList;
+export type CertificateRules = ValidityRules & {
   homeAdmins: HomeAdmins;
   users: readonly string[] | null;
 };
+
+type ValidityRules = { nowMs: number; revoked: Pick<RevocationList, "has"> };
+
+/** Why a certificate is not valid now. */
+type CertificateProblem = "not valid yet" | "expired" | "revoked";
 
 /** What can be checked once. TLS has already verified the chain. */
 export function readPeer(certificate: X509Certificate | undefined, isBelieved: Peer["isBelieved"]): Peer {
@@ -43,13 +46,35 @@ export function readPeer(certificate: X509Certificate | undefined, isBelieved: P
 
 function factsOf(certificate: X509Certificate): CertificateFacts {
   return {
-    serial: serialText(certificate.serialNumber),
+    ...validityOf(certificate),
     fingerprint: fingerprintOf(certificate),
     subject: readSubject(certificate.raw),
+  };
+}
+
+export function validityOf(certificate: X509Certificate): CertificateValidity {
+  return {
+    serial: serialText(certificate.serialNumber),
     validFromMs: certificate.validFromDate.getTime(),
     validToMs: certificate.validToDate.getTime(),
   };
 }
+
+/** Checked at the handshake, at each call, and while a connection is open. */
+export function problemWith(
+  { serial, validFromMs, validToMs }: CertificateValidity,
+  { nowMs, revoked }: ValidityRules,
+): CertificateProblem | null {
+  if (nowMs < validFromMs) return "not valid yet";
+  if (nowMs > validToMs) return "expired";
+  return revoked.has(serial) ? "revoked" : null;
+}
+
+const problemText: Record<CertificateProblem, string> = {
+  "not valid yet": "the certificate is not valid yet",
+  expired: "the certificate has expired",
+  revoked: "the certificate is revoked",
+};
 
 /** What must be checked at each call, because a connection may outlive the right to use it. */
 export function checkPeer(peer: Peer, rules: CertificateRules): Identity {
@@ -59,10 +84,9 @@ export function checkPeer(peer: Peer, rules: CertificateRules): Identity {
 
 /** The person whom a certificate identifies, or why it is refused now. */
 export function identityOfCertificate(facts: CertificateFacts, rules: CertificateRules): Identity {
-  const { serial, fingerprint, subject, validFromMs, validToMs } = facts;
-  if (rules.nowMs < validFromMs) throw refused("the certificate is not valid yet");
-  if (rules.nowMs > validToMs) throw refused("the certificate has expired");
-  if (rules.revoked.has(serial)) throw refused("the certificate is revoked");
+  const { serial, fingerprint, subject } = facts;
+  const problem = problemWith(facts, rules);
+  if (problem !== null) throw refused(problemText[problem]);
   if (rules.users !== null && !rules.users.includes(subject.user)) {
     throw refused(`user ${subject.user} is not on the hub's list of users`);
   }

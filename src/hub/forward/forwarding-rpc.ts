@@ -2,15 +2,17 @@ import {
   createSecureServer,
   type Http2SecureServer,
   type IncomingHttpHeaders,
-  type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Code } from "@connectrpc/connect";
+import type { Clock } from "../../runtime/clock.ts";
 import { movedToHeader } from "../../runtime/moved-hub.ts";
 import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
+import { Http2Connections } from "../connections/http2-connections.ts";
+import { limitAddresses } from "../connections/limit-addresses.ts";
 import { listenForRpc } from "../rpc/server.ts";
 import { statusMessage } from "../rpc/status-message.ts";
 import type { HubSettings } from "../settings.ts";
@@ -31,9 +33,12 @@ export class ForwardingRpc implements Service {
   readonly name = "gRPC server";
   readonly #settings: HubSettings;
   readonly #server: Http2SecureServer;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #open: Http2Connections;
 
-  constructor(settings: HubSettings, { pair, to, toGrpc, onCall }: Moved) {
+  constructor(
+    { settings, clock }: { settings: HubSettings; clock: Clock },
+    { pair, to, toGrpc, onCall }: Moved,
+  ) {
     const moved = movedError(to);
     const headers = {
       ":status": 200,
@@ -46,11 +51,7 @@ export class ForwardingRpc implements Service {
     this.#settings = settings;
     this.#server = createSecureServer({ ...tlsContext(pair), allowHTTP1: false, ALPNProtocols: ["h2"] });
     this.#server.maxConnections = connectionsMax;
-    this.#server.on("session", (session) => {
-      this.#sessions.add(session);
-      session.on("error", () => {});
-      session.once("close", () => this.#sessions.delete(session));
-    });
+    this.#server.on("session", (session) => session.on("error", () => {}));
     this.#server.on("stream", (stream: ServerHttp2Stream, called: IncomingHttpHeaders) => {
       onCall(called);
       stream.on("error", () => {});
@@ -58,17 +59,20 @@ export class ForwardingRpc implements Service {
       // The message of the call is of no use to anybody.
       stream.resume();
     });
+    this.#open = new Http2Connections(this.#server, { clock, onError: () => {} });
+    limitAddresses(this.#server, settings, () => {});
   }
 
-  start(): Promise<void> {
-    return listenForRpc(this.#server, this.#settings);
+  async start(): Promise<void> {
+    await listenForRpc(this.#server, this.#settings);
+    await this.#open.start();
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      for (const session of this.#sessions) session.destroy();
-    });
+  async stop(): Promise<void> {
+    await this.#open.stop();
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#open.destroyAll();
+    await closed;
   }
 
   /** Once it has started. */

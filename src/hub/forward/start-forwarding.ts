@@ -66,11 +66,11 @@ export async function startForwarding(call: ForwardingCall): Promise<Forwarding>
     return tell(incoming, outgoing);
   };
   const shown = tls.given ?? tls.own;
-  const http = new HttpServer(listener, { settings, clock }, shown);
+  const http = new HttpServer(listener, { settings, clock, onAddressLimit: () => {} }, shown);
   const onCall = (headers: IncomingHttpHeaders): void => {
     if (headers[questionHeader] === question) itself ??= "--to-grpc";
   };
-  const rpc = new ForwardingRpc(settings, { pair: tls.own, to, toGrpc, onCall });
+  const rpc = new ForwardingRpc({ settings, clock }, { pair: tls.own, to, toGrpc, onCall });
   const ports = [together("ports", [http, rpc])];
   await startAll(ports);
   const grpcCa = readFileSync(certPaths(home).caCert, "utf8");

@@ -7,6 +7,7 @@ import { isLoopback } from "../../runtime/hub-address.ts";
 import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
+import { limitAddresses } from "../connections/limit-addresses.ts";
 import type { HubSettings } from "../settings.ts";
 import { LateRequests } from "./late-requests.ts";
 import type { Listener } from "./listener.ts";
@@ -21,6 +22,15 @@ const connectionsMax = 10_000;
 const keepAliveMs = 75_000;
 /** How long open calls may take to end when the hub stops. */
 const stopGraceMs = 3_000;
+/** After this time of silence the kernel asks whether the other side is still there. */
+const silenceMs = 60_000;
+
+type HttpServerDeps = {
+  settings: HubSettings;
+  clock: Clock;
+  /** Called when an address already has all the connections that it may have. */
+  onAddressLimit(address: string): void;
+};
 
 /**
  * The HTTP port. It uses TLS 1.3 if other machines can reach it, unless WRIT_PLAINTEXT says that a proxy is in front.
@@ -33,7 +43,7 @@ export class HttpServer implements Service {
   /** The same server, if it uses TLS. */
   readonly #tlsServer: TlsServer | null;
 
-  constructor(answer: Listener, { settings, clock }: { settings: HubSettings; clock: Clock }, pair: KeyPair) {
+  constructor(answer: Listener, { settings, clock, onAddressLimit }: HttpServerDeps, pair: KeyPair) {
     this.#late = new LateRequests(clock);
     const listener: Listener = (incoming, outgoing) => {
       // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
@@ -46,6 +56,8 @@ export class HttpServer implements Service {
       headersTimeout: headersTimeoutMs,
       keepAliveTimeout: keepAliveMs,
       connectionsCheckingInterval: lateCheckMs,
+      keepAlive: true,
+      keepAliveInitialDelay: silenceMs,
     };
     this.#settings = settings;
     this.#tlsServer = speaksTls(settings)
@@ -53,6 +65,7 @@ export class HttpServer implements Service {
       : null;
     this.#server = this.#tlsServer ?? createServer(options, listener);
     this.#server.maxConnections = connectionsMax;
+    limitAddresses(this.#server, settings, onAddressLimit);
   }
 
   start(): Promise<void> {

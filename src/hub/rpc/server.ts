@@ -9,15 +9,21 @@ import { WritError } from "../../core/errors.ts";
 import type { Service } from "../../runtime/service.ts";
 import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
+import { gateListeners } from "../connections/gate-listeners.ts";
+import { Http2Connections } from "../connections/http2-connections.ts";
+import { limitAddresses } from "../connections/limit-addresses.ts";
+import { noteAddressLimit } from "../connections/note-address-limit.ts";
 import type { HubDeps } from "../deps.ts";
 import type { RpcDeps } from "./call.ts";
 import { Connections } from "./connections.ts";
+import { HandshakeGate } from "./handshake-gate.ts";
 import { jobService, methodPath } from "./job-service.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { reflection } from "./reflection.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
 import { type Serve, unknownMethod } from "./serve-unary.ts";
 import { streamOutput } from "./stream-output.ts";
+import { TlsAlerts } from "./tls-alert.ts";
 
 type RpcTrust = {
   pair: KeyPair;
@@ -39,6 +45,7 @@ export class RpcServer implements Service {
   readonly #hub: HubDeps;
   readonly #calls: OpenCalls;
   readonly #connections: Connections;
+  readonly #open: Http2Connections;
   readonly #server: Http2SecureServer;
   #trust: RpcTrust;
 
@@ -53,21 +60,31 @@ export class RpcServer implements Service {
     this.#connections = new Connections(deps);
     this.#server = createServer(trust, answerer(deps, this.#connections));
     this.#server.maxConnections = connectionsMax;
-    this.#server.on("connection", this.#connections.hearSocket);
-    this.#server.on("session", this.#connections.hearSession);
-    this.#server.on("tlsClientError", this.#connections.hearTlsError);
+    this.#server.on("connection", this.#connections.onConnection);
+    this.#server.on("session", this.#connections.onSession);
+    this.#open = new Http2Connections(this.#server, {
+      clock: hub.clock,
+      onError: (error) => hub.logger.error({ err: error }, "open gRPC connections could not be checked"),
+      rightsNow: this.#connections.rightsNow,
+    });
+    const gate = new HandshakeGate(deps, this.#connections, new TlsAlerts(this.#server, hub.clock));
+    this.#server.on("tlsClientError", gate.onTlsError);
+    gateListeners(this.#server, "secureConnection", gate.admits);
+    limitAddresses(this.#server, hub.settings, noteAddressLimit(hub, "gRPC"));
   }
 
   async start(): Promise<void> {
     await listenForRpc(this.#server, this.#hub.settings);
     await this.#calls.start();
+    await this.#open.start();
   }
 
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    await this.#open.stop();
     await this.#calls.stop();
-    this.#connections.closeAll();
-    const giveUp = this.#hub.clock.setTimer(() => this.#connections.destroyAll(), stopGraceMs);
+    this.#open.closeAll();
+    const giveUp = this.#hub.clock.setTimer(() => this.#open.destroyAll(), stopGraceMs);
     await closed;
     giveUp.cancel();
   }
@@ -83,9 +100,9 @@ export class RpcServer implements Service {
   }
 
   /** The client authorities have changed. Open connections continue, unless theirs was removed. */
-  believe(clientAuthorities: string[]): void {
+  setClientAuthorities(clientAuthorities: string[]): void {
     this.#change({ ...this.#trust, clientAuthorities });
-    this.#connections.believe(clientAuthorities);
+    this.#connections.setClientAuthorities(clientAuthorities);
   }
 
   #change(trust: RpcTrust): void {
@@ -101,7 +118,8 @@ function createServer(trust: RpcTrust, answer: Answer): Http2SecureServer {
     {
       ...contextFor(trust),
       requestCert: true,
-      rejectUnauthorized: true,
+      // The gate refuses them: if Node did, clients would not be told why.
+      rejectUnauthorized: false,
       allowHTTP1: false,
       ALPNProtocols: ["h2"],
       settings: {

@@ -22,7 +22,7 @@ const renewAgainMs = 3_600_000;
 type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
   osUser: string;
   http: Pick<HttpServer, "showPair">;
-  rpc: Pick<RpcServer, "showPair" | "believe">;
+  rpc: Pick<RpcServer, "showPair" | "setClientAuthorities">;
 };
 
 /**
@@ -114,7 +114,7 @@ function followAuthorities(deps: CertWatchDeps, tls: HubTls): () => Promise<void
     async take() {
       const clientAuthorities = await readClientAuthorities(path);
       if (isDeepStrictEqual(clientAuthorities, tls.clientAuthorities)) return;
-      rpc.believe(clientAuthorities);
+      rpc.setClientAuthorities(clientAuthorities);
       tls.clientAuthorities = clientAuthorities;
       logger.info({ file: path, count: clientAuthorities.length }, "the client authorities have changed");
     },

@@ -13,8 +13,9 @@ export type RateHit = {
     | "event streams"
     | "output streams"
     | "command streams"
-    | "waiting claims";
-  /** Who is counted: an address, a tenant, a worker or a token. */
+    | "waiting claims"
+    | "connections";
+  /** Who is counted: an address, a tenant, a worker, a token or a certificate. */
   subject: string;
   origin: Origin;
   tenantId?: string | null;
@@ -24,10 +25,12 @@ export type RateHit = {
 /** The flood must not fill the log: one record a minute for each limit and each caller is enough. */
 const notesPerSecond = 1 / 60;
 
+/** False if this minute already has its record. */
 export async function noteRateLimit(
   deps: Pick<HubDeps, "store" | "clock" | "limits">,
   { limit, subject, origin, tenantId = null, details = {} }: RateHit,
-): Promise<void> {
-  if (deps.limits.take(`note of ${limit} ${subject}`, notesPerSecond) > 0) return;
+): Promise<boolean> {
+  if (deps.limits.take(`note of ${limit} ${subject}`, notesPerSecond) > 0) return false;
   await recordEvent(deps, { event: "RATE_LIMIT_HIT", tenantId, origin, details: { limit, ...details } });
+  return true;
 }

@@ -1,0 +1,49 @@
+import { isIPv6, type Server, type Socket } from "node:net";
+import { ConnectionLimit } from "./connection-limit.ts";
+import { gateListeners } from "./gate-listeners.ts";
+
+type AddressLimit = {
+  /** How many connections one address may have open on one port. */
+  connectionsPerAddress: number;
+  /** Addresses with commas. Behind such a proxy are many clients, which it has to limit itself. */
+  trustedProxies: string | null;
+};
+
+/**
+ * Hangs up on an address that has too many connections to this server, before anything is read from it. Listeners that
+ * are added later still see every connection, so this comes last.
+ */
+export function limitAddresses(
+  server: Server,
+  { connectionsPerAddress, trustedProxies }: AddressLimit,
+  onRefused: (address: string) => void,
+): void {
+  const limit = new ConnectionLimit(connectionsPerAddress);
+  const unlimited = new Set(trustedProxies?.split(",").map((address) => address.trim()));
+  gateListeners(server, "connection", (socket: Socket) => {
+    const address = plainAddress(socket.remoteAddress) ?? "unknown";
+    if (unlimited.has(address) || limit.admits(holderOf(address), socket)) return true;
+    socket.destroy();
+    onRefused(address);
+    return false;
+  });
+}
+
+/** An IPv4 address is not written as an IPv6 one, whichever the port listens on. */
+export function plainAddress(address: string | undefined): string | null {
+  return address?.replace(/^::ffff:/, "") ?? null;
+}
+
+/** The holder of one IPv6 address usually has all that share its first half, and a machine has all of loopback. */
+function holderOf(address: string): string {
+  if (/^127\./.test(address) || address === "::1") return "loopback";
+  return isIPv6(address) ? firstHalf(address) : address;
+}
+
+function firstHalf(address: string): string {
+  const [head = "", tail] = address.replace(/%.*$/, "").split("::");
+  const groups = (text: string) => (text === "" ? [] : text.split(":"));
+  const [before, after] = [groups(head), groups(tail ?? "")];
+  const omitted = tail === undefined ? 0 : 8 - before.length - after.length;
+  return [...before, ...Array(Math.max(0, omitted)).fill("0"), ...after].slice(0, 4).join(":");
+}
