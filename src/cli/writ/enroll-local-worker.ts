@@ -39,7 +39,7 @@ export async function enrollLocalWorker(
   await enrollWorker(writ, { name, hubUrls: [hubUrl], caPem, file, token, repoRoots });
 }
 
-/** Whoever may submit jobs names the repository, so a new worker begins with the one that its owner works in. */
+/** A caller who may submit jobs names the repository, so a new worker begins with the one that its owner works in. */
 function checkoutOf(cwd: string): string | undefined {
   for (let dir = cwd; dir !== dirname(dir); dir = dirname(dir)) if (existsSync(join(dir, ".git"))) return dir;
   return undefined;
