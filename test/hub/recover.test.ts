@@ -119,8 +119,11 @@ test("B1: a worker that has not come back one lease after the ports listen is in
   await eventually("the worker is inactive", async () => {
     return (await workerOf(hub, job.fence.worker_id)).status === "inactive";
   });
+  await eventually("the job is lost with its lease", async () => {
+    return (await jobOf(hub, job.id)).status === "pending";
+  });
   const failures = [{ code: "WORKER_DISCONNECTED", attempt: 1 }];
-  expect(await jobOf(hub, job.id)).toMatchObject({ status: "pending", fail_history: failures });
+  expect(await jobOf(hub, job.id)).toMatchObject({ fail_history: failures });
 });
 
 test("half a line at the end of the signed heads is gone, and the next head has a line of its own", async () => {

@@ -51,7 +51,7 @@ test("O-12: a worker whose heartbeats are stored costs nothing more", async () =
   const { clock, written, worker, signs } = await callingWorker();
   for (let second = 0; second < 300; second += 10) {
     worker.lastHeartbeat = clock.nowMs();
-    signs.stored("w1");
+    signs.forget("w1");
     for (let call = 0; call < 5; call++) signs.note(worker);
     await clock.pass(10_000);
   }

@@ -58,8 +58,8 @@ export class SignsOfLife implements Service {
     this.#signs.set(id, { heardAt: this.#deps.clock.monotonicMs(), storedMs: lastHeartbeat });
   }
 
-  /** A heartbeat has stored that the worker is alive. */
-  stored(workerId: string): void {
+  /** A heartbeat has stored that the worker is alive, or the worker was removed. */
+  forget(workerId: string): void {
     this.#signs.delete(workerId);
   }
 

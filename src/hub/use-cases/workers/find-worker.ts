@@ -39,7 +39,7 @@ export function notYours({ tenantId }: Identity, workerId: string): WritError {
   return new WritError("PERMISSION_DENIED", `worker ${workerId} does not belong to tenant ${tenantId}`);
 }
 
-/** The registered worker that makes this call, unless it is blocked. Either way it is alive. */
+/** The registered worker that makes this call, unless it is blocked. The call is a sign of life. */
 export async function findActingWorker(deps: HubDeps, input: Acting): Promise<WorkerRecord> {
   const worker = await checkActsAs(deps, input);
   if (worker === null) {
@@ -48,11 +48,11 @@ export async function findActingWorker(deps: HubDeps, input: Acting): Promise<Wo
       `worker ${input.workerId} is not registered; call POST /workers/register first`,
     );
   }
-  deps.signsOfLife.note(worker);
   if (worker.blocked)
     throw new WritError(
       "WORKER_BLOCKED",
       `worker ${input.workerId} is blocked; an administrator can unblock it`,
     );
+  deps.signsOfLife.note(worker);
   return worker;
 }

@@ -84,7 +84,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     rules: rulesNow(deps),
   });
   const answer = await deps.renewals.watch(renewal);
-  deps.signsOfLife.stored(call.workerId);
+  deps.signsOfLife.forget(call.workerId);
   if (answer === null) {
     throw new WritError(
       "WORKER_UNKNOWN",
@@ -151,6 +151,8 @@ export async function removeWorker(
     rules: rulesNow(deps),
     origin: call.origin,
   });
+  // A blocked worker stays known and is inactive now; a call from before must not make it active again.
+  deps.signsOfLife.forget(call.workerId);
   deps.workers.forget(call.workerId);
   if (!removed) throw unknownWorker(call.workerId);
 }
