@@ -71,9 +71,9 @@ test("files go in and out by way of the store, and only the copies are left ther
   const job = await run({}, { inputs: [input], argv: ["sh", "-c", "cp inputs/a $JOB_OUTPUT_DIR/b"] });
   expect(job).toMatchObject({ status: "completed", output_files: [{ sha256: input.sha256 }] });
   const made = s3.keys().filter((key) => !before.has(key));
-  expect(made.map((key) => key.replace(/[0-9a-f-]{36}/, "ID")).sort()).toEqual([
-    `default/jobs/ID/${job.id}/b`,
-    `default/uploads/ID/${input.sha256}`,
+  expect(made.map((key) => key.replace(/[0-9a-f-]{36}\/[0-9a-f]{16}/, "ID/COPY")).sort()).toEqual([
+    `default/jobs/ID/COPY/${job.id}/b`,
+    `default/uploads/ID/COPY/${input.sha256}`,
   ]);
   expect((await writ.files.hashArtifact(job.id, (await writ.files.artifacts(job.id))[0]!)).sha256).toBe(
     input.sha256,
