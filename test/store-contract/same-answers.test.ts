@@ -156,7 +156,7 @@ function plain({ status, headers, text }: Answer): string {
   if (!/json|text/.test(headers["content-type"] ?? "")) return `${status}`;
   const known = new Map<string, number>();
   const numbered = (name: string) => {
-    if (/^\d{13}|T\d\d:/.test(name)) return "TIME";
+    if (/^\d{13}(\.\d+)?$|T\d\d:/.test(name)) return "TIME";
     if (!known.has(name)) known.set(name, known.size);
     return `NAME${known.get(name)}`;
   };
