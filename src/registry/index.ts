@@ -4,7 +4,7 @@ export type { Broker, RegistryJob, RegistryStatus } from "./job-record.ts";
 export { nextSeq } from "./next-seq.ts";
 export { pick } from "./pick.ts";
 export { type Publication, type Published, publish } from "./publish.ts";
-export { get, list } from "./read-jobs.ts";
+export { get, list, macKey } from "./read-jobs.ts";
 export { type HistoryLine, type LoggedJob, listLogs, readLog } from "./read-log.ts";
 export { register } from "./register.ts";
 export type { RegistryPlace } from "./registry-place.ts";

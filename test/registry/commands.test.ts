@@ -78,6 +78,29 @@ test("a job is registered, listed, picked, ended and read back", async () => {
   expect((await run("logs", "--list")).stdout).toContain(`${id}  completed`);
 });
 
+test("O-19: a job's MAC key is printed by `key` and nowhere else", async () => {
+  const { run, add, cwd } = inDirectory();
+  const id = await add("--auth");
+  const printed = await run("key", "--job", id);
+  expect([printed.exitCode, printed.stdout]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}\n$/)]);
+  const key = printed.stdout.trim();
+  expect(JSON.parse((await run("key", "--job", id, "--json")).stdout)).toEqual({ job_id: id, key });
+  for (const words of [
+    ["get", "--job", id],
+    ["list", "--json"],
+    ["logs", id, "--json"],
+  ])
+    expect((await run(...words)).stdout).not.toContain(key);
+  expect(readFileSync(join(cwd, ".writ/job_logs", id, "meta.json"), "utf8")).not.toContain(key);
+  const without = await add();
+  expect(await run("key", "--job", without)).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: `jobctl: job ${without} has no MAC key; \`jobctl registry register --auth\` gives a job one\n`,
+  });
+  expect((await run("key", "--job", "0badcafe")).exitCode).toBe(1);
+});
+
 test("another directory is another registry", async () => {
   const { run, cwd } = inDirectory();
   const elsewhere = ["--registry-dir", "team/jobs"];

@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { list, readLog, register } from "../../src/registry/index.ts";
+import { list, publish, readLog, register } from "../../src/registry/index.ts";
 import { readBlock, readTable, readText, root } from "../docs/page.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
@@ -71,6 +71,22 @@ test.skipIf(noMosquitto !== undefined)("the messages of docs/registry.md arrive"
     { seq: 1, event: "tests_passed", status: "pending", data: { count: 12 }, auth },
     { seq: 2, event: "done", status: "completed", auth },
   ]);
+});
+
+test("O-19: the check of docs/registry.md tells an event with the right MAC from a forged one", async () => {
+  const cwd = emptyDirectory();
+  const job = { prompt: "p", agent: "a", agentSession: "s", broker: "mqtt://127.0.0.1:1", auth: true };
+  const { job_id: id } = await register({ cwd }, job);
+  const { message } = await publish({ cwd }, id, { event: "step", data: { of: 2.5, name: "é\x7f" } });
+  const check = (sent: object) =>
+    execFileSync("python3", ["-c", codeIn("check")], {
+      env: keyed,
+      input: JSON.stringify(sent),
+      encoding: "utf8",
+    });
+  const keyed = { ...env, MAC_KEY: (await runScript(cwd, `jobctl registry key --job ${id}`)).trim() };
+  expect(check(message)).toBe("authentic\n");
+  expect(check({ ...message, status: "completed" })).toBe("forged\n");
 });
 
 test("docs/registry.md lists every field of the record, and every function", async () => {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { invalidArgument } from "../../core/errors.ts";
 import { isRegistryStatus, type RegistryJob, registryStatuses } from "../../registry/job-record.ts";
 import { pick } from "../../registry/pick.ts";
-import { get, list } from "../../registry/read-jobs.ts";
+import { get, list, macKey } from "../../registry/read-jobs.ts";
 import { type LoggedJob, listLogs, readLog } from "../../registry/read-log.ts";
 import { register } from "../../registry/register.ts";
 import { setStatus } from "../../registry/set-status.ts";
@@ -27,6 +27,7 @@ export function define(command: Command, context: CliContext): void {
   definePick(command.command("pick"), context);
   definePublish(command.command("publish"), context);
   defineSubscribe(command.command("subscribe"), context);
+  defineKey(command.command("key"), context);
   defineLogs(command.command("logs"), context);
 }
 
@@ -146,6 +147,18 @@ function definePick(command: Command, context: CliContext): void {
         const job = await pick(placeOf(context, command), flags);
         if (job === null) context.exitCode = nothingToPick;
         else print(context, command, { job_id: job.job_id }, ({ job_id }) => `${job_id}\n`);
+      }),
+    );
+}
+
+function defineKey(command: Command, context: CliContext): void {
+  addPlaceOptions(command)
+    .description("print the secret key of a job's MACs, for another program that checks its events")
+    .requiredOption(...jobOption)
+    .action(({ job }: { job: string }) =>
+      withRegistry(context, async () => {
+        const key = await macKey(placeOf(context, command), job);
+        print(context, command, { job_id: job, key }, () => `${key}\n`);
       }),
     );
 }
