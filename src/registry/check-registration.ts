@@ -9,7 +9,7 @@ export type Registration = {
   agentSession: string;
   /** How long it may run after it was picked. By default 600 seconds. */
   timeoutSec?: number | undefined;
-  /** How long it may run without a change of status or an event. By default 120 seconds. */
+  /** How long `subscribe` waits for another change of status or event. By default 120 seconds. */
   idleTimeoutSec?: number | undefined;
   /** Files that the job is to leave, relative to where the agent works. */
   expectedArtifacts?: readonly string[] | undefined;
@@ -22,7 +22,7 @@ export type Registration = {
   auth?: boolean | undefined;
 };
 
-type Checked = Required<Omit<Registration, "broker" | "passwordEnv" | "topicPrefix">> & {
+type CheckedRegistration = Required<Omit<Registration, "broker" | "passwordEnv" | "topicPrefix">> & {
   broker: Broker | null;
   topicPrefix: string | null;
 };
@@ -33,7 +33,7 @@ const secondsMax = 604_800;
 const artifactsMax = 100;
 
 /** The registration with its defaults. Throws INVALID_ARGUMENT with the field at fault. */
-export function checkRegistration(input: Registration): Checked {
+export function checkRegistration(input: Registration): CheckedRegistration {
   const { expectedArtifacts = [], broker, passwordEnv } = input;
   if (expectedArtifacts.length > artifactsMax)
     throw refused("expected-artifact", `give at most ${artifactsMax}`);

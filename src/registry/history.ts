@@ -9,15 +9,14 @@ import { isoTime } from "./job-row.ts";
 import { readStatusFile } from "./read-log.ts";
 import { keepOutOfGit } from "./registry-database.ts";
 import { findLogsDir, type RegistryPlace } from "./registry-place.ts";
-import type { TimeLimit } from "./time-limits.ts";
 
 export type StatusChange = {
   jobId: string;
   from: RegistryStatus;
   to: RegistryStatus;
   atMs: number;
-  /** The limit that a job has passed, if that ended it. */
-  reason?: TimeLimit;
+  /** Set if the time limit of the job ended it. */
+  reason?: "timeout";
 };
 
 /**

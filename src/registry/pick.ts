@@ -7,7 +7,7 @@ import { type JobRow, recordOf } from "./job-row.ts";
 import { changeRegistry } from "./registry-database.ts";
 import type { RegistryPlace } from "./registry-place.ts";
 import { moveTo } from "./set-status.ts";
-import { overdue } from "./time-limits.ts";
+import { isTimeOver } from "./time-limits.ts";
 
 type Picked = { job: JobRow | null; changes: StatusChange[] };
 
@@ -46,10 +46,10 @@ function oldestPending(sql: Connection, agentSession: string): string | null {
 
 function endOverdue(sql: Connection, nowMs: number): StatusChange[] {
   const running = sql.all<JobRow>("SELECT * FROM jobs WHERE status = 'running' ORDER BY number");
-  return running.flatMap((row) => {
-    const reason = overdue(row, nowMs);
-    if (reason === null) return [];
-    const { changes } = moveTo(sql, { jobId: row.job_id, status: "error", nowMs });
-    return changes.map((change) => ({ ...change, reason }));
-  });
+  return running
+    .filter((row) => isTimeOver(row, nowMs))
+    .flatMap(({ job_id: jobId }) => {
+      const { changes } = moveTo(sql, { jobId, status: "error", nowMs });
+      return changes.map((change) => ({ ...change, reason: "timeout" as const }));
+    });
 }

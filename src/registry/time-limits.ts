@@ -1,13 +1,10 @@
 import type { JobRow } from "./job-row.ts";
 
-export type TimeLimit = "timeout" | "idle_timeout";
 type Times = Pick<JobRow, "picked_at" | "active_at" | "timeout_sec" | "idle_timeout_sec">;
 
-/** Which of its two limits a running job has passed; null if neither. */
-export function overdue(job: Times, nowMs: number): TimeLimit | null {
-  const { timeoutAt, idleAt } = limitsOf(job, job.picked_at ?? job.active_at);
-  if (nowMs >= timeoutAt) return "timeout";
-  return nowMs >= idleAt ? "idle_timeout" : null;
+/** Whether a running job has run longer than it may. Silence ends no job: a coding agent at work is often silent. */
+export function isTimeOver(job: Times, nowMs: number): boolean {
+  return nowMs >= limitsOf(job, job.picked_at ?? job.active_at).timeoutAt;
 }
 
 /** When a job that was picked at this time runs out of time: of all of it, or without another event. */

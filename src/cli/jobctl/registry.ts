@@ -56,7 +56,7 @@ function defineRegister(command: Command, context: CliContext): void {
     .requiredOption("--agent <name>", "the agent that is to do it, such as claude-code")
     .requiredOption("--agent-session <name>", "the session whose agent picks it, such as tmux:claude")
     .option("--timeout <seconds>", "how long it may run after it was picked", seconds, 600)
-    .option("--idle-timeout <seconds>", "how long it may run without an event", seconds, 120)
+    .option("--idle-timeout <seconds>", "how long subscribe waits for another event", seconds, 120)
     .option("--expected-artifact <path>", "a file that it is to leave; may be repeated", collect)
     .option("--broker <url>", "where its events go: mqtt://[user@]host[:port], or mqtts:// for TLS")
     .option("--password-env <name>", "the variable that holds the broker's password")
