@@ -22,7 +22,7 @@ export type Registration = {
   auth?: boolean | undefined;
 };
 
-type CheckedRegistration = Required<Omit<Registration, "broker" | "passwordEnv" | "topicPrefix">> & {
+export type CheckedRegistration = Required<Omit<Registration, "broker" | "passwordEnv" | "topicPrefix">> & {
   broker: Broker | null;
   topicPrefix: string | null;
 };

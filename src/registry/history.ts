@@ -1,7 +1,6 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { systemClock } from "../runtime/clock.ts";
 import { createBeneath, makeDirectoryBeneath } from "../runtime/create-beneath.ts";
 import { openBase, pathOf } from "../runtime/open-beneath.ts";
 import type { RegistryJob, RegistryStatus } from "./job-record.ts";
@@ -39,7 +38,7 @@ export async function writeStatusChanges(
     await bestEffort(place, jobId, async (dir) => {
       const ts = isoTime(atMs);
       await appendLine(dir, { ts, event: "status_changed", from, to, ...(reason && { reason }) });
-      // Another process may have been faster with a later change.
+      // A process that did not get the lock may have been faster with a later change.
       const known = await readStatusFile(dir);
       if (known === null || known.updated_at <= ts)
         await replaceFile(dir, "status.json", { status: to, updated_at: ts });
@@ -47,13 +46,15 @@ export async function writeStatusChanges(
   }
 }
 
-export function writeMessage(
+/** `published`: the broker has it. `received`: a subscriber has it. */
+export function writeMessages(
   place: RegistryPlace,
   jobId: string,
-  { event, payload }: { event: "published" | "received"; payload: unknown },
+  { event, payloads, atMs }: { event: "published" | "received"; payloads: readonly unknown[]; atMs: number },
 ): Promise<void> {
-  const ts = isoTime((place.clock ?? systemClock).nowMs());
-  return bestEffort(place, jobId, (dir) => appendLine(dir, { ts, event, payload }));
+  return bestEffort(place, jobId, async (dir) => {
+    for (const payload of payloads) await appendLine(dir, { ts: isoTime(atMs), event, payload });
+  });
 }
 
 async function bestEffort(

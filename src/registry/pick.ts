@@ -1,7 +1,7 @@
-import { systemClock } from "../runtime/clock.ts";
 import type { Connection } from "../store/sqlite/connection.ts";
 import { checkSession } from "./check-registration.ts";
 import { type StatusChange, writeStatusChanges } from "./history.ts";
+import { inTurn } from "./in-turn.ts";
 import type { RegistryJob } from "./job-record.ts";
 import { type JobRow, recordOf } from "./job-row.ts";
 import { changeRegistry } from "./registry-database.ts";
@@ -20,20 +20,24 @@ export async function pick(
   { agentSession }: { agentSession: string },
 ): Promise<RegistryJob | null> {
   checkSession(agentSession);
-  const nowMs = (place.clock ?? systemClock).nowMs();
-  const { job, changes } = await changeRegistry<Picked>(
-    place,
-    () => ({ job: null, changes: [] }),
-    (sql) => {
-      const ended = endOverdue(sql, nowMs);
-      const jobId = oldestPending(sql, agentSession);
-      if (jobId === null) return { job: null, changes: ended };
-      const { row, changes: picked } = moveTo(sql, { jobId, status: "running", nowMs });
-      return { job: row, changes: [...ended, ...picked] };
-    },
-  );
-  await writeStatusChanges(place, changes);
+  const job = await inTurn(place, async (nowMs) => {
+    const picked = await changeRegistry<Picked>(
+      place,
+      () => ({ job: null, changes: [] }),
+      (sql) => pickOldest(sql, agentSession, nowMs),
+    );
+    await writeStatusChanges(place, picked.changes);
+    return picked.job;
+  });
   return job === null ? null : recordOf(job);
+}
+
+function pickOldest(sql: Connection, agentSession: string, nowMs: number): Picked {
+  const ended = endOverdue(sql, nowMs);
+  const jobId = oldestPending(sql, agentSession);
+  if (jobId === null) return { job: null, changes: ended };
+  const { row, changes } = moveTo(sql, { jobId, status: "running", nowMs });
+  return { job: row, changes: [...ended, ...changes] };
 }
 
 function oldestPending(sql: Connection, agentSession: string): string | null {

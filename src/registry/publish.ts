@@ -1,12 +1,12 @@
 import { invalidArgument, WritError } from "../core/errors.ts";
 import { type JsonValue, jsonExceeds } from "../core/json-value.ts";
-import { systemClock } from "../runtime/clock.ts";
 import { MqttFailure } from "../runtime/mqtt/connect-mqtt.ts";
 import { buildMessage, type JobMessage } from "../signing/job-message.ts";
 import { parseJson } from "../signing/parse-json.ts";
 import type { Connection } from "../store/sqlite/connection.ts";
 import { brokerOptions } from "./broker.ts";
-import { type StatusChange, writeMessage, writeStatusChanges } from "./history.ts";
+import { type StatusChange, writeStatusChanges } from "./history.ts";
+import { inTurn } from "./in-turn.ts";
 import { findRow, isoTime, recordOf, refuseUnknown } from "./job-row.ts";
 import { takeSeq } from "./next-seq.ts";
 import { getRow } from "./read-jobs.ts";
@@ -42,16 +42,16 @@ export async function publish(place: RegistryPlace, jobId: string, input: Public
   const data = checkEvent(input);
   // Before anything is changed: without a broker there is nothing to do. A password may still come.
   await brokerOptions(recordOf(await getRow(place, jobId)).broker, place.env).catch(unlessFailure);
-  const nowMs = (place.clock ?? systemClock).nowMs();
-  const { text, changes } = await changeRegistry(
-    place,
-    () => refuseUnknown(jobId),
-    (sql) => storeEvent(sql, { ...input, jobId, data, nowMs }),
-  );
-  const message = JSON.parse(text) as JobMessage;
-  await writeStatusChanges(place, changes);
-  await writeMessage(place, jobId, { event: "published", payload: message });
-  return { message, waits: await sendWaiting(place, jobId) };
+  const text = await inTurn(place, async (nowMs) => {
+    const stored = await changeRegistry(
+      place,
+      () => refuseUnknown(jobId),
+      (sql) => storeEvent(sql, { ...input, jobId, data, nowMs }),
+    );
+    await writeStatusChanges(place, stored.changes);
+    return stored.text;
+  });
+  return { message: JSON.parse(text) as JobMessage, waits: await sendWaiting(place, jobId) };
 }
 
 function unlessFailure(error: unknown): void {

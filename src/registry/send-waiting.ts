@@ -3,6 +3,8 @@ import { systemClock } from "../runtime/clock.ts";
 import { lockFile } from "../runtime/file-lock.ts";
 import { connectMqtt, MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
 import { brokerOptions } from "./broker.ts";
+import { writeMessages } from "./history.ts";
+import { inTurn } from "./in-turn.ts";
 import { type JobRow, recordOf } from "./job-row.ts";
 import { getRow } from "./read-jobs.ts";
 import { changeRegistry, readRegistry } from "./registry-database.ts";
@@ -49,9 +51,9 @@ async function sendAll(place: RegistryPlace, job: JobRow, options: MqttOptions):
       for (const { message } of page) {
         await connection.publish({ topic: `${job.topic_prefix}/events`, payload: message, retain: false });
       }
-      const { seq, message } = page.at(-1)!;
+      const { message } = page.at(-1)!;
       await connection.publish({ topic: `${job.topic_prefix}/status`, payload: message, retain: true });
-      await forget(place, job, seq);
+      await recordSent(place, job, page);
       page = await readPage(place, job);
     }
   } finally {
@@ -59,14 +61,16 @@ async function sendAll(place: RegistryPlace, job: JobRow, options: MqttOptions):
   }
 }
 
-function readPage(place: RegistryPlace, { job_id: jobId }: JobRow): Promise<Waiting[]> {
+/** The oldest events of a job that wait for the broker, after this number. */
+export function readPage(place: RegistryPlace, { job_id: jobId }: JobRow, afterSeq = 0): Promise<Waiting[]> {
   return readRegistry(
     place,
     () => [],
     (sql) =>
       sql.all<Waiting>(
-        "SELECT seq, message FROM outbox WHERE job_id = ? ORDER BY seq LIMIT ?",
+        "SELECT seq, message FROM outbox WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?",
         jobId,
+        afterSeq,
         pageEvents,
       ),
   );
@@ -84,6 +88,16 @@ export async function lastSent(
       sql.first<{ seq: number | null }>("SELECT min(seq) AS seq FROM outbox WHERE job_id = ?", jobId)!.seq,
   );
   return first === null ? lastSeq : first - 1;
+}
+
+/** Called when the broker has confirmed them: not before that does the history call them published. */
+function recordSent(place: RegistryPlace, job: JobRow, sent: readonly Waiting[]): Promise<void> {
+  return inTurn(place, async (atMs) => {
+    const payloads = sent.map(({ message }) => JSON.parse(message));
+    await writeMessages(place, job.job_id, { event: "published", payloads, atMs });
+    // Last, so that a kill loses no event: the next process sends them again, and readers drop what they have.
+    await forget(place, job, sent.at(-1)!.seq);
+  });
 }
 
 async function forget(place: RegistryPlace, { job_id: jobId }: JobRow, throughSeq: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { WritError } from "../core/errors.ts";
-import { systemClock } from "../runtime/clock.ts";
 import type { Connection } from "../store/sqlite/connection.ts";
 import { type StatusChange, writeStatusChanges } from "./history.ts";
+import { inTurn } from "./in-turn.ts";
 import { isFinal, isRegistryStatus, type RegistryJob, registryStatuses } from "./job-record.ts";
 import { findRow, type JobRow, recordOf, refuseUnknown } from "./job-row.ts";
 import { changeRegistry } from "./registry-database.ts";
@@ -9,14 +9,15 @@ import type { RegistryPlace } from "./registry-place.ts";
 
 /** Sets a job's status. Throws NOT_FOUND, or STATE_CONFLICT for a job that has ended; its own status is no change. */
 export async function setStatus(place: RegistryPlace, jobId: string, status: string): Promise<RegistryJob> {
-  const nowMs = (place.clock ?? systemClock).nowMs();
-  const { row, changes } = await changeRegistry(
-    place,
-    () => refuseUnknown(jobId),
-    (sql) => moveTo(sql, { jobId, status, nowMs }),
-  );
-  await writeStatusChanges(place, changes);
-  return recordOf(row);
+  return inTurn(place, async (nowMs) => {
+    const { row, changes } = await changeRegistry(
+      place,
+      () => refuseUnknown(jobId),
+      (sql) => moveTo(sql, { jobId, status, nowMs }),
+    );
+    await writeStatusChanges(place, changes);
+    return recordOf(row);
+  });
 }
 
 type Move = { jobId: string; status: string; nowMs: number };

@@ -3,12 +3,14 @@ import { systemClock } from "../runtime/clock.ts";
 import { connectMqtt, MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
 import { type JobMessage, readMessage } from "../signing/job-message.ts";
 import { brokerOptions } from "./broker.ts";
-import { writeMessage } from "./history.ts";
+import { writeMessages } from "./history.ts";
+import { inTurn } from "./in-turn.ts";
 import { isFinal, isRegistryStatus, type RegistryStatus } from "./job-record.ts";
 import { type JobRow, recordOf } from "./job-row.ts";
 import { getRow } from "./read-jobs.ts";
+import { readLog } from "./read-log.ts";
 import type { RegistryPlace } from "./registry-place.ts";
-import { lastSent } from "./send-waiting.ts";
+import { lastSent, readPage } from "./send-waiting.ts";
 import { limitsOf } from "./time-limits.ts";
 
 export type { JobMessage };
@@ -42,7 +44,9 @@ export async function subscribe(
   const over = new AbortController();
   const signal =
     subscription.signal === undefined ? over.signal : AbortSignal.any([over.signal, subscription.signal]);
-  const follower = new Follower(place, { job, lastSeq: await lastSent(place, job) }, subscription);
+  // The last event that was sent is shown too: the broker keeps it, and it may be the one that the caller waits for.
+  const lastSeq = Math.max(0, (await lastSent(place, job)) - 1);
+  const follower = new Follower(place, { job, lastSeq }, subscription);
   const connecting = follower.stayConnected(options, signal);
   const watching = follower.watchLimits(signal);
   try {
@@ -93,7 +97,10 @@ class Follower {
       try {
         const connection = await connectMqtt(options, signal);
         try {
-          await connection.subscribe(`${this.#job.topic_prefix}/events`, (payload) => this.#take(payload));
+          const { topic_prefix: topic } = this.#job;
+          await connection.subscribe(`${topic}/events`, (payload) => this.#take(payload));
+          // The broker keeps the last event there, which may have been sent before we listened or while we were away.
+          await connection.subscribe(`${topic}/status`, (payload) => this.#take(payload));
           failures = 0;
           const aborted = new Promise<null>((resolve) =>
             signal.addEventListener("abort", () => resolve(null)),
@@ -119,7 +126,11 @@ class Follower {
       const nowMs = this.#clock.nowMs();
       if (isFinal(job.status)) {
         endedAt ??= nowMs;
-        if (this.#lastSeq >= job.last_seq || nowMs - endedAt >= lastMessagesMs) return job.status;
+        if (this.#lastSeq >= job.last_seq) return job.status;
+        if (nowMs - endedAt >= lastMessagesMs) {
+          await inTurn(this.#place, () => this.#showMissed());
+          return job.status;
+        }
       } else {
         const activeAt = Math.max(this.#lastAt, job.active_at);
         const limits = limitsOf({ ...job, active_at: activeAt }, job.picked_at ?? this.#startedAt);
@@ -130,21 +141,41 @@ class Follower {
     }
   }
 
+  /**
+   * What the broker did not bring is on this machine: in the history what was sent, in the registry what waits. It is read in
+   * turn, so that no event moves from one to the other meanwhile.
+   */
+  async #showMissed(): Promise<void> {
+    const lines = await readLog(this.#place, this.#job.job_id).catch(() => []);
+    for (const { event, payload } of lines) if (event === "published") this.#show(payload as JobMessage);
+    let page = await readPage(this.#place, this.#job, this.#lastSeq);
+    while (page.length > 0) {
+      for (const { message } of page) this.#show(JSON.parse(message) as JobMessage);
+      page = await readPage(this.#place, this.#job, this.#lastSeq);
+    }
+  }
+
   #take(payload: Buffer): void {
     const { job_id: jobId, auth_token: token } = this.#job;
     const read = readMessage(payload.toString("utf8"), token);
     if (read === null || read.message.job_id !== jobId)
       return void this.#notice("something that is no message about this job was ignored");
     if (!read.isAuthentic) return void this.#notice("a message without the right MAC was ignored");
-    const { message } = read;
+    this.#show(read.message);
+  }
+
+  #show(message: JobMessage): void {
     // It was sent twice, because its sender could not know that it had arrived.
     if (message.seq <= this.#lastSeq) return;
     if (message.seq > this.#lastSeq + 1) this.#notice("messages may be missing here");
     this.#lastSeq = message.seq;
     this.#lastAt = this.#clock.nowMs();
     this.#subscription.onMessage(message);
-    const line = { event: "received", payload: message } as const;
-    this.written = this.written.then(() => writeMessage(this.#place, jobId, line));
+    this.written = this.written.then(() =>
+      inTurn(this.#place, (atMs) =>
+        writeMessages(this.#place, message.job_id, { event: "received", payloads: [message], atMs }),
+      ),
+    );
     const { status } = message;
     if (status !== null && isRegistryStatus(status) && isFinal(status)) this.#end.resolve(status);
   }
