@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -87,6 +87,15 @@ test("O-19: the check of docs/registry.md tells an event with the right MAC from
   const keyed = { ...env, MAC_KEY: (await runScript(cwd, `jobctl registry key --job ${id}`)).trim() };
   expect(check(message)).toBe("authentic\n");
   expect(check({ ...message, status: "completed" })).toBe("forged\n");
+});
+
+test("O-19: a directory of prompts becomes jobs in the order of their names", async () => {
+  const cwd = emptyDirectory();
+  mkdirSync(join(cwd, ".hermes/jobs"), { recursive: true });
+  for (const name of ["02-second", "01-first"])
+    writeFileSync(join(cwd, `.hermes/jobs/${name}.md`), `${name}\n`);
+  await runScript(cwd, codeIn("import"));
+  expect((await list({ cwd })).map(({ prompt }) => prompt.trim())).toEqual(["01-first", "02-second"]);
 });
 
 test("docs/registry.md lists every field of the record, and every function", async () => {
