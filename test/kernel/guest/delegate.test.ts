@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { AttemptSecrets } from "../../../src/runners/attempt-secrets.ts";
 import { delegateRunner } from "../../../src/runners/delegate/delegate-runner.ts";
 import type { DelegateSettings } from "../../../src/runners/delegate/delegate-settings.ts";
 import type { RunContext, RunOutcome } from "../../../src/runners/runner.ts";
@@ -81,6 +82,7 @@ async function delegated(script: string, mode: "patch" | "in-place"): Promise<De
     hurry: never,
     onStarted: async () => {},
     onProcess: () => {},
+    secrets: new AttemptSecrets(),
   } as unknown as RunContext;
   const runner = delegateRunner({ settings, sandbox, clock: systemClock, logger: silentLogger }, delegate);
   try {
