@@ -7,7 +7,7 @@ const otherwiseSec = 1;
 
 const times = JSON.parse(readFileSync(file, "utf8")) as Record<string, number>;
 
-/** How long a test file took in a project when `npm test -- --save-times` last ran, in seconds of a quiet machine. */
+/** How long a test file took in a project when `npm test -- --save-times` last ran, in seconds. */
 export function expectedSec({ project, path }: { project: string; path: string }): number {
   return times[nameOfRun({ project, path })] ?? otherwiseSec;
 }

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { inject } from "vitest";
 
 const lookMs = 100;
+/** Far longer than anything here takes on a busy machine; a maker that was killed never ends. */
+const patienceMs = 600_000;
 
 /**
  * A file that many test files of a run need and that takes long to make. The first caller makes it, in a folder of its own,
@@ -11,8 +13,10 @@ const lookMs = 100;
 export function onceForRun(name: string, make: (dir: string) => string): string {
   const dir = join(inject("runFolder"), name);
   const made = join(dir, "made");
+  const giveUpMs = performance.now() + patienceMs;
   while (!existsSync(made)) {
     if (!takeTurn(dir)) {
+      if (performance.now() > giveUpMs) throw new Error(`nobody has made ${dir} in ${patienceMs / 1000} s`);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookMs);
       continue;
     }
@@ -31,7 +35,8 @@ function takeTurn(dir: string): boolean {
   try {
     mkdirSync(dir);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
   }
 }
