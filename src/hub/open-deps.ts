@@ -7,6 +7,7 @@ import { openTelemetry } from "../runtime/telemetry/telemetry.ts";
 import { openKeyRing } from "../signing/key-ring.ts";
 import type { DatabaseInUse } from "../store/database-in-use.ts";
 import { type HubSeat, onlySeat } from "../store/hub-seat.ts";
+import type { Store } from "../store/store.ts";
 import { WatchList } from "./alerts/watch-list.ts";
 import { AuditCheck } from "./audit/audit-check.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
@@ -43,6 +44,8 @@ type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
   onNotice?: ((line: string) => void) | undefined;
   seat?: HubSeat | undefined;
   inUse?: DatabaseInUse | undefined;
+  /** Opens another store than the one of the settings, for simulations. */
+  openStore?: ((macKey: Buffer) => Promise<Store>) | undefined;
 };
 
 /** Opens keys, database and outputs, and builds what the use cases depend on. Nothing runs yet. */
@@ -55,7 +58,9 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     nowMs: clock.nowMs(),
     givenPrivateKeyPem: settings.signingKeyPem ?? undefined,
   });
-  const store = await openStore(database, { macKey: keys.macKey, term: () => leadership.term, inUse });
+  const { macKey } = keys;
+  const store = await (sources.openStore?.(macKey) ??
+    openStore(database, { macKey, term: () => leadership.term, inUse }));
   const outputs = new KeptOutputs(await openOutputs({ home, settings, clock, failpoint, inUse }), store);
   const objects = await openObjects(home, settings, clock);
   const dispatcher = new Dispatcher(store);

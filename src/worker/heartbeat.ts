@@ -31,11 +31,15 @@ export type HeartbeatOrder =
   | { kind: "status"; status: WorkerStatus }
   | { kind: "stop" };
 
-type HeartbeatOptions = Omit<HeartbeatThreadData, "status" | "messages"> & {
+export type HeartbeatOptions = Omit<HeartbeatThreadData, "status" | "messages"> & {
   clock: Clock;
   logger: Logger;
   onMessage(message: KeeperMessage): void;
 };
+
+/** What the rest of a worker needs of whatever renews its leases. */
+export type WorkerHeartbeat = Service &
+  Pick<Heartbeat, "hold" | "drop" | "setProcess" | "catchUp" | "mayStart" | "setStatus">;
 
 /** A lease lasts at least a second, so a thread that learns of it this late has enough time. */
 const flushMs = 50;

@@ -13,7 +13,7 @@ import { type SigningKey, signText } from "../signing/ed25519.ts";
 import { receiptListText } from "../signing/receipt.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { Drain } from "./drain.ts";
-import { Heartbeat } from "./heartbeat.ts";
+import { Heartbeat, type HeartbeatOptions, type WorkerHeartbeat } from "./heartbeat.ts";
 import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { createHubCalls, type HubCalls } from "./hub-calls.ts";
 import { HubLink } from "./hub-link.ts";
@@ -51,6 +51,8 @@ type EngineParts = {
   key: SigningKey;
   keys: TrustedKeys;
   onKeysLost: (() => void) | undefined;
+  /** Renews leases in another way than by a thread, for simulations. */
+  createHeartbeat?: ((options: HeartbeatOptions) => WorkerHeartbeat) | undefined;
 };
 
 /** After trouble of its own, a worker leaves the work to others for this long. */
@@ -61,7 +63,7 @@ export class WorkerEngine {
   readonly #parts: EngineParts;
   /** What everything that calls the hub needs. */
   readonly #hub: RetryDeps & { calls: HubCalls; logger: Logger };
-  readonly #heartbeat: Heartbeat;
+  readonly #heartbeat: WorkerHeartbeat;
   readonly #held: HeldJobs;
   readonly #drain: Drain;
   readonly #link: HubLink;
@@ -92,7 +94,8 @@ export class WorkerEngine {
       presence: new HubPresence(logger, clock, () => client.moves),
       calls,
     };
-    this.#heartbeat = new Heartbeat({
+    const { createHeartbeat = (options) => new Heartbeat(options) } = parts;
+    this.#heartbeat = createHeartbeat({
       ...parts,
       workerId,
       heartbeatMs,

@@ -1,0 +1,110 @@
+import { DatabaseSync } from "node:sqlite";
+import { type ActName, isRead } from "../src/store/act-names.ts";
+import type { Database } from "../src/store/sqlite/database.ts";
+import { commitGroup } from "../src/store/sqlite/group-commit.ts";
+import { Reader } from "../src/store/sqlite/reader.ts";
+import { StoreProxy } from "../src/store/sqlite/store-proxy.ts";
+import type { Batch, ReadAnswer, Request, ToThread } from "../src/store/sqlite/wire.ts";
+import type { Store } from "../src/store/store.ts";
+import { type Disk, openDatabase } from "./disk.ts";
+import type { Life, World } from "./world.ts";
+
+export type SimStore = {
+  store: Store;
+  /** From now on calls take time, and a crash can come before a commit or between a commit and its answers. */
+  begin(): void;
+  /** How many transactions were committed. */
+  readonly commits: number;
+  /** Asks the database at once, beside everything that waits. */
+  ask<T>(act: ActName, input: unknown): T;
+  /** Changes a row behind the store's back. */
+  edit(statement: string, ...values: string[]): void;
+  /** The process is gone, and with it what was not committed. */
+  crash(): void;
+};
+
+/** How long a group waits for the database, and then for the sync and its way back. */
+const groupMs = { from: 0, to: 2 };
+const answerMs = { from: 0, to: 3 };
+
+/** The hub's real store. Only the two threads behind it are replaced, by events of the world. */
+export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
+  const database = openDatabase(disk);
+  const readerSettings = {
+    path: disk.database,
+    macKey: disk.macKey,
+    busyTimeoutMs: 0,
+    failpointModule: null,
+  };
+  const reader = new Reader({ ...readerSettings, file: database.file }, () => {});
+  let isTimed = false;
+  let commits = 0;
+  const thread = (answer: (requests: Request[]) => Parameters<StoreProxy["receive"]>[0][]) => {
+    let waiting: Request[] = [];
+    const later = (ms: { from: number; to: number }, run: () => void): void => {
+      if (isTimed) world.after(world.random.between(ms.from, ms.to), life, run);
+      else if (!life.isOver) run();
+    };
+    const work = (): void => {
+      const messages = answer(waiting.splice(0)).map((message) => structuredClone(message));
+      later(answerMs, () => {
+        for (const message of messages) proxy.receive(message);
+      });
+    };
+    const post = (message: ToThread): void => {
+      if (message.kind === "close") return;
+      const isFirst = waiting.length === 0;
+      waiting = [...waiting, ...structuredClone(message.requests)];
+      if (isFirst) later(groupMs, work);
+    };
+    const proxy = new StoreProxy((message) => queueMicrotask(() => post(message)));
+    proxy.receive({ kind: "opened", file: database.file });
+    return proxy;
+  };
+  const writes = thread((requests) => {
+    commits++;
+    return allGroups(database, requests);
+  });
+  const reads = thread((requests) =>
+    requests.map((request) => ({ kind: "read" as const, answer: reader.answer(request) })),
+  );
+  return {
+    store: writes.store(reads),
+    begin: () => {
+      isTimed = true;
+    },
+    get commits() {
+      return commits;
+    },
+    ask: (act, input) => {
+      const request = { id: 1, act, input };
+      return readValue(
+        isRead(act) ? reader.answer(request) : commitGroup(database, [request]).batch.answers[0]!,
+      );
+    },
+    edit: (statement, ...values) => {
+      const file = new DatabaseSync(disk.database);
+      file.prepare(statement).run(...values);
+      file.close();
+    },
+    crash: () => {
+      database.close();
+      reader.close();
+    },
+  };
+}
+
+function allGroups(database: Database, requests: Request[]): ({ kind: "batch" } & Batch)[] {
+  const batches: ({ kind: "batch" } & Batch)[] = [];
+  for (let next = 0; next < requests.length; ) {
+    const { batch, taken } = commitGroup(database, requests.slice(next));
+    batches.push({ kind: "batch", ...batch });
+    next += taken;
+  }
+  return batches;
+}
+
+function readValue<T>(answer: ReadAnswer): T {
+  if ("error" in answer) throw new Error(`the database cannot be inspected: ${answer.error.message}`);
+  return ("json" in answer ? JSON.parse(answer.json) : answer.value) as T;
+}
