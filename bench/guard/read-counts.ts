@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { hasCode } from "../../src/core/errors.ts";
 import { type Counts, snapshot } from "./count.ts";
 
 const settleMs = 5;
@@ -61,9 +62,17 @@ function sum(all: readonly Counts[]): Counts {
   return total;
 }
 
+/** A process that has just started has its socket before it listens there; one that has ended may leave it behind. */
 async function ask(path: string): Promise<Counts[]> {
-  const chunks: Buffer[] = [];
-  const socket = connect(path);
-  for await (const chunk of socket) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString());
+  for (let look = 0; look < looksMax; look++) {
+    try {
+      const chunks: Buffer[] = [];
+      for await (const chunk of connect(path)) chunks.push(chunk as Buffer);
+      return JSON.parse(Buffer.concat(chunks).toString());
+    } catch (error) {
+      if (!hasCode(error, "ECONNREFUSED") && !hasCode(error, "ENOENT")) throw error;
+      await new Promise((resolve) => setTimeout(resolve, settleMs));
+    }
+  }
+  return [];
 }
