@@ -9,6 +9,7 @@ import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { completedJob, failedJob, runningJob } from "../support/jobs.ts";
 import { type MailServer, startMailServer } from "../support/mail-server.ts";
 import { noonClock } from "../support/noon-clock.ts";
+import { issueToken } from "../support/tokens.ts";
 
 const botToken = "123456:bot-token-of-the-test";
 const webhookSecret = "the secret of the webhook";
@@ -99,14 +100,44 @@ describe("a HIGH event", () => {
     expect(headers["writ-delivery"]).toBe(String(JSON.parse(body).id));
   });
 
-  test("is one message however many follow it in a storm", async () => {
+  test("O-17 is told for each job, with user and address, ten times a minute for a tenant; equal ones once", async () => {
     hub = await startTestHub({ ...stillEnv, ...telegram() });
-    for (let count = 0; count < 8; count++) await securityViolation();
-    await failedJob(hub, { code: "SECURITY_VIOLATION" });
-    await eventually("the last one is told", () =>
-      bot.heard.some(({ body }) => body.includes("SECURITY_VIOLATION")),
-    );
-    expect(bot.heard.filter(({ body }) => body.includes("PATH_TRAVERSAL_ATTEMPT"))).toHaveLength(1);
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "mallory" });
+    const body = { type: "t", repo_root: "/../etc" };
+    for (let count = 0; count < 3; count++) {
+      expect((await hub.call("POST", "/jobs", { token, body })).status).toBe(400);
+    }
+    const jobs: string[] = [];
+    for (let count = 0; count < 12; count++) {
+      jobs.push((await failedJob(hub, { token, code: "PATH_TRAVERSAL_ATTEMPT" })).id);
+    }
+    const other = await failedJob(hub, { code: "SECURITY_VIOLATION" });
+    const texts = () => bot.heard.map(({ body }) => String(JSON.parse(body).text));
+    await eventually("the last one is told", () => texts().some((text) => text.includes(other.id)));
+    const traversals = texts().filter((text) => text.includes("PATH_TRAVERSAL_ATTEMPT"));
+    expect(traversals).toHaveLength(10);
+    expect(traversals[0]).toMatch(/tenant: acme\nuser: mallory\naddress: 127\.0\.0\.1\n/);
+    for (const [index, text] of traversals.slice(1).entries()) {
+      expect(text).toMatch(/user: mallory\naddress: 127\.0\.0\.1\n/);
+      expect(text).toContain(`job: ${jobs[index]}`);
+    }
+  });
+
+  test("O-17 that comes after ten others is in the summary of the minute", async () => {
+    const clock = noonClock();
+    let passedMs = 0;
+    const late = { ...clock, nowMs: () => clock.nowMs() + passedMs };
+    hub = await startTestHub({ ...stillEnv, ...webhook() }, { clock: late });
+    for (let count = 0; count < 13; count++) await securityViolation();
+    await eventually("ten are told", () => hook.heard.length === 10);
+    passedMs = 60_000;
+    const summary = await eventually("the summary is told", () => hook.heard[10]);
+    expect(JSON.parse(summary.body)).toMatchObject({
+      ...{ level: "HIGH", event: "SUMMARY", count: 3, tenant_id: "default" },
+      events: { PATH_TRAVERSAL_ATTEMPT: 3 },
+      subject: expect.stringContaining("3 more security events"),
+    });
+    expect(hook.heard).toHaveLength(11);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { EventKind } from "../../core/events.ts";
 import type { NewMessage } from "../../store/response-store.ts";
+import type { AlertSummary } from "./alert-budget.ts";
 import type { Alert } from "./hold-down.ts";
 
 /** Facts that help people and contain no secret. A reason written by a worker stays in the log. */
@@ -26,18 +27,17 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
   const facts: [string, unknown][] = [
     ["time", new Date(alert.ts).toISOString()],
     ["tenant", alert.tenantId],
+    ["user", alert.userId],
+    ["address", alert.ipAddress],
     ["job", alert.jobId],
     ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
     ["why", hubReasons.includes(alert.event) ? alert.details["reason"] : null],
     ["hub", hubUrl],
   ];
-  const lines = facts
-    .filter(([, value]) => typeof value === "string" && value !== "")
-    .map(([name, value]) => `${name}: ${value}`);
   const search = `jobctl audit --event ${alert.event} shows the records (seq ${alert.firstSeq} to ${alert.lastSeq}).`;
   return {
     subject: `[${alert.level}] ${alert.event}${times}`,
-    body: `${lines.join("\n")}\n\n${search}`,
+    body: `${linesOf(facts)}\n\n${search}`,
     data: JSON.stringify({
       level: alert.level,
       event: alert.event,
@@ -47,7 +47,42 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
       ts: alert.ts,
       tenant_id: alert.tenantId,
       job_id: alert.jobId,
+      user_id: alert.userId,
+      ip_address: alert.ipAddress,
       worker_id: alert.details["worker_id"] ?? null,
     }),
   };
+}
+
+/** What a tenant has caused in a minute beyond the alerts that were sent one by one. */
+export function summaryText(summary: AlertSummary, hubUrl: string | null): Omit<NewMessage, "channel"> {
+  const { count, firstSeq, lastSeq, ts, tenantId, events } = summary;
+  const facts: [string, unknown][] = [
+    ["time", new Date(ts).toISOString()],
+    ["tenant", tenantId],
+    ...Object.entries(events).map(([event, times]): [string, unknown] => [event, String(times)]),
+    ["hub", hubUrl],
+  ];
+  const search = `jobctl audit --severity HIGH shows the records (seq ${firstSeq} to ${lastSeq}).`;
+  return {
+    subject: `[HIGH] ${count} more security events`,
+    body: `${linesOf(facts)}\n\n${search}`,
+    data: JSON.stringify({
+      level: "HIGH",
+      event: "SUMMARY",
+      count,
+      first_seq: firstSeq,
+      last_seq: lastSeq,
+      ts,
+      tenant_id: tenantId,
+      events,
+    }),
+  };
+}
+
+function linesOf(facts: [string, unknown][]): string {
+  return facts
+    .filter(([, value]) => typeof value === "string" && value !== "")
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
 }

@@ -25,7 +25,14 @@ test("the first is told at once, the rest together when the time is over", () =>
 
 test("another subject is another alert, but there is an end to how many are kept apart", () => {
   const held: HeldAlerts = {};
-  for (let key = 0; key < 400; key++) take(held, key, 0, `key ${key}`);
-  expect(Object.keys(held).length).toBeLessThanOrEqual(257);
-  expect(takeDue(held, 10 * minuteMs)).toMatchObject([{ count: 400 - 257 }]);
+  for (let key = 0; key < 1_200; key++) take(held, key, 0, `key ${key}`);
+  expect(Object.keys(held).length).toBeLessThanOrEqual(1_001);
+  expect(takeDue(held, 10 * minuteMs)).toMatchObject([{ count: 1_200 - 1_001 }]);
+});
+
+test("one that may not be sent is not remembered", () => {
+  const held: HeldAlerts = {};
+  const refused = { key: "a", level: "HIGH" as const, nowMs: 0, maySend: () => false };
+  expect(holdDown(held, event(1), refused)).toBeNull();
+  expect(held).toEqual({});
 });

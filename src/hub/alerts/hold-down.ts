@@ -1,6 +1,6 @@
 import type { LoggedEvent, Severity } from "../../core/events.ts";
 
-/** Events of one kind about one subject, reported together. */
+/** Equal events, reported together. */
 export type Alert = {
   level: Severity;
   event: string;
@@ -10,6 +10,9 @@ export type Alert = {
   ts: number;
   tenantId: string | null;
   jobId: string | null;
+  /** The user whose job it is, or else who called. */
+  userId: string | null;
+  ipAddress: string | null;
   details: Record<string, unknown>;
 };
 
@@ -21,20 +24,26 @@ export type HeldAlerts = Record<string, Held>;
  * messages.
  */
 const holdMs = 600_000;
-const keysMax = 256;
+const keysMax = 1_000;
 
-/** Adds an event and returns the alert to send now, or null while similar ones are held back. */
-export function holdDown(
-  held: HeldAlerts,
-  event: LoggedEvent,
-  given: { key: string; level: Severity; nowMs: number },
-): Alert | null {
+type Given = {
+  key: string;
+  level: Severity;
+  nowMs: number;
+  /** Asked before the first of its kind is sent; if it may not be, nothing is remembered of it here. */
+  maySend?: (alert: Alert) => boolean;
+};
+
+/** Adds an event and returns the alert to send now, or null while equal ones are held back. */
+export function holdDown(held: HeldAlerts, event: LoggedEvent, given: Given): Alert | null {
   const isFull = Object.keys(held).length >= keysMax;
   const key = isFull && held[given.key] === undefined ? event.event : given.key;
   const known = held[key];
   if (known === undefined) {
+    const alert = alertOf(event, given.level);
+    if (given.maySend?.(alert) === false) return null;
     held[key] = { until: given.nowMs + holdMs, alert: null };
-    return alertOf(event, given.level);
+    return alert;
   }
   const before = known.alert;
   known.alert =
@@ -59,6 +68,8 @@ export function takeDue(held: HeldAlerts, nowMs: number): Alert[] {
 }
 
 function alertOf(event: LoggedEvent, level: Severity): Alert {
-  const { seq, ts, tenantId, jobId, details } = event;
-  return { level, event: event.event, count: 1, firstSeq: seq, lastSeq: seq, ts, tenantId, jobId, details };
+  const { seq, ts, tenantId, jobId, ownerId, origin, details } = event;
+  const userId = ownerId ?? origin?.userId ?? null;
+  const who = { tenantId, jobId, userId, ipAddress: origin?.ipAddress ?? null };
+  return { level, event: event.event, count: 1, firstSeq: seq, lastSeq: seq, ts, ...who, details };
 }

@@ -3,9 +3,10 @@ import { repeat, type Service } from "../../runtime/service.ts";
 import type { WorkerOwner } from "../../store/worker-owner.ts";
 import type { HubDeps } from "../deps.ts";
 import { lockDown, lockTenant } from "../use-cases/access/lockdown.ts";
-import { alertText } from "./alert-text.ts";
+import { type AlertBudgets, type AlertSummary, maySend, takeSummaries } from "./alert-budget.ts";
+import { alertText, summaryText } from "./alert-text.ts";
 import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
-import { answeredKinds, blockReason, responseTo, workerOf } from "./response-rules.ts";
+import { answeredKinds, blockReason, isLimited, responseTo, workerOf } from "./response-rules.ts";
 import { waitingMax } from "./sender.ts";
 import { addFailure, type Failure } from "./signature-storm.ts";
 
@@ -13,7 +14,7 @@ const roundMs = 500;
 const eventsPerTurn = 500;
 const watchMs = 24 * 3_600_000;
 
-type Memory = { failures: Failure[]; held: HeldAlerts };
+type Memory = { failures: Failure[]; held: HeldAlerts; budgets: AlertBudgets };
 type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
 
 /**
@@ -34,7 +35,7 @@ export function createResponder(deps: ResponderDeps): Service {
     await recordRaised();
     while (!signal.aborted) {
       const lastSeq = deps.feed.lastSeq;
-      const overdue = Object.values(position.memory.held).some(({ until }) => until <= clock.nowMs());
+      const overdue = isOverdue(position.memory, clock.nowMs());
       if (lastSeq <= position.seq && !overdue) return;
       const events = await readNew(deps, position.seq);
       const readSeq = events.at(-1)?.seq ?? position.seq;
@@ -64,11 +65,17 @@ async function readPosition(deps: ResponderDeps): Promise<LogPosition> {
   const { store } = deps;
   await deps.watched.load(store);
   const { seq, memory: text } = await store.getLogReader({ name: "responder" });
-  const memory: Memory = text === "" ? { failures: [], held: {} } : JSON.parse(text);
+  // A hub of an earlier version has kept no budgets.
+  const memory: Memory = { failures: [], held: {}, budgets: {}, ...(text === "" ? {} : JSON.parse(text)) };
   if (text === "") {
-    await advance(deps, { seq, memory, alerts: [], watch: new Set(), nowMs: deps.clock.nowMs() });
+    const nothing = { alerts: [], summaries: [], watch: new Set<string>() };
+    await advance(deps, { seq, memory, ...nothing, nowMs: deps.clock.nowMs() });
   }
   return { seq, memory };
+}
+
+function isOverdue({ held, budgets }: Memory, nowMs: number): boolean {
+  return [...Object.values(held), ...Object.values(budgets)].some(({ until }) => until <= nowMs);
 }
 
 function readNew(deps: ResponderDeps, afterSeq: number): Promise<LoggedEvent[]> {
@@ -85,14 +92,17 @@ async function answer(
   { events, seq, memory }: Turn,
 ): Promise<{ memory: Memory; watch: Watched[] }> {
   const nowMs = deps.clock.nowMs();
-  const held = structuredClone(memory.held);
+  const { held, budgets } = structuredClone({ held: memory.held, budgets: memory.budgets });
   let { failures } = memory;
+  // First, so that a new minute begins with a whole budget.
+  const summaries = takeSummaries(budgets, nowMs);
   const alerts: Alert[] = [];
+  const mayBeSent = (alert: Alert): boolean => !isLimited(alert) || maySend(budgets, alert, nowMs);
   const watch = new Set<string>();
   for (const event of events) {
     const response = responseTo(event);
     if (response.alert !== null) {
-      const alert = holdDown(held, event, { ...response.alert, nowMs });
+      const alert = holdDown(held, event, { ...response.alert, nowMs, maySend: mayBeSent });
       if (alert !== null) alerts.push(alert);
     }
     if (response.watch !== null) watch.add(response.watch);
@@ -103,9 +113,10 @@ async function answer(
     failures = counted.failures;
     if (counted.alarm !== null) await lock(deps, counted.alarm);
   }
-  alerts.push(...takeDue(held, nowMs));
-  const next = { failures, held };
-  return { memory: next, watch: await advance(deps, { seq, memory: next, alerts, watch, nowMs }) };
+  alerts.push(...takeDue(held, nowMs).filter(mayBeSent));
+  const next = { failures, held, budgets };
+  const turn = { seq, memory: next, alerts, summaries, watch, nowMs };
+  return { memory: next, watch: await advance(deps, turn) };
 }
 
 async function ownerOfReporter(deps: ResponderDeps, event: LoggedEvent): Promise<WorkerOwner | null> {
@@ -128,13 +139,23 @@ async function block(deps: ResponderDeps, workerId: string, evidence: LoggedEven
   if (isNew) deps.logger.warn({ worker: workerId }, "a worker was blocked because of evidence against it");
 }
 
-async function advance(
-  deps: ResponderDeps,
-  turn: { seq: number; memory: Memory; alerts: Alert[]; watch: Set<string>; nowMs: number },
-): Promise<Watched[]> {
+type Answered = {
+  seq: number;
+  memory: Memory;
+  alerts: Alert[];
+  summaries: AlertSummary[];
+  watch: Set<string>;
+  nowMs: number;
+};
+
+async function advance(deps: ResponderDeps, turn: Answered): Promise<Watched[]> {
   const { nowMs } = turn;
+  const { publicUrl } = deps.settings;
   const watch = [...turn.watch].map((subject) => ({ subject, until: nowMs + watchMs }));
-  const texts = turn.alerts.map((alert) => alertText(alert, deps.settings.publicUrl));
+  const texts = [
+    ...turn.summaries.map((summary) => summaryText(summary, publicUrl)),
+    ...turn.alerts.map((alert) => alertText(alert, publicUrl)),
+  ];
   const messages = deps.channels.flatMap(({ name: channel }) => texts.map((text) => ({ ...text, channel })));
   const { dropped } = await deps.store.advanceLogReader({
     name: "responder",

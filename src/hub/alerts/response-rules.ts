@@ -24,6 +24,18 @@ const notices: readonly string[] = [
   "KEY_ROTATION_DUE",
 ];
 
+/** HIGH events of which a tenant may cause any number: so many alerts a minute are sent, and the rest is summed up. */
+const limitedKinds: readonly string[] = [
+  "INVALID_SIGNATURE",
+  "PATH_TRAVERSAL_ATTEMPT",
+  "SECURITY_VIOLATION",
+  "STORE_CORRUPT",
+] satisfies EventKind[];
+
+export function isLimited({ event }: { event: string }): boolean {
+  return limitedKinds.includes(event);
+}
+
 const allKinds = Object.keys(eventTable) as EventKind[];
 const isGrave = (kind: EventKind): boolean => ["HIGH", "CRITICAL"].includes(eventTable[kind].severity);
 
@@ -60,9 +72,18 @@ export function blockReason({ seq, event, details }: LoggedEvent): { reason: str
   return { reason: error === null ? event : `${event}: ${error}`, evidence: seq };
 }
 
+/**
+ * What is HIGH is reported for each subject, that is, who and which job; only equal events are reported together. Of
+ * anything else, all events of a tenant are equal.
+ */
 function alertOf(event: LoggedEvent): Response["alert"] {
-  const about = event.tenantId ?? workerOf(event) ?? "";
-  return { level: eventTable[event.event].severity, key: `${event.event} ${about}` };
+  const level = eventTable[event.event].severity;
+  const { tenantId, jobId, ownerId, origin, details } = event;
+  const about = tenantId ?? workerOf(event) ?? "";
+  if (level !== "HIGH") return { level, key: `${event.event} ${about}` };
+  const who = [ownerId, origin?.userId, origin?.ipAddress, workerOf(event)];
+  const what = [jobId, textOf(details["violation_type"])];
+  return { level, key: `${event.event} ${JSON.stringify([about, ...who, ...what])}` };
 }
 
 /** The worker against which there is evidence, else the tenant whose job it was, else the worker that ran it. */

@@ -1,0 +1,53 @@
+import type { Alert } from "./hold-down.ts";
+
+/** What a tenant has caused in the running minute: how many alerts were sent, and what came after them. */
+type Spent = { until: number; sent: number; more: AlertSummary | null };
+export type AlertBudgets = Record<string, Spent>;
+
+/** Alerts that were not sent one by one, because the tenant had its share of the minute. */
+export type AlertSummary = {
+  count: number;
+  firstSeq: number;
+  lastSeq: number;
+  ts: number;
+  tenantId: string | null;
+  /** How many of each event. */
+  events: Record<string, number>;
+};
+
+const windowMs = 60_000;
+/** More messages than this in a minute are not read one by one. */
+const alertsMax = 10;
+/** Tenants beyond this number share one budget, so that nobody can fill the memory with names. */
+const tenantsMax = 1_000;
+
+/** Whether this alert may be sent by itself. If not, it is counted for the summary at the end of the minute. */
+export function maySend(budgets: AlertBudgets, alert: Alert, nowMs: number): boolean {
+  // With a word before it, no name of a tenant is one that every object has.
+  const own = `tenant ${alert.tenantId ?? ""}`;
+  const isFull = budgets[own] === undefined && Object.keys(budgets).length >= tenantsMax;
+  const key = isFull ? "others" : own;
+  budgets[key] ??= { until: nowMs + windowMs, sent: 0, more: null };
+  const spent = budgets[key];
+  if (spent.sent < alertsMax) {
+    spent.sent++;
+    return true;
+  }
+  spent.more = added(spent.more, { ...alert, tenantId: isFull ? null : alert.tenantId });
+  return false;
+}
+
+/** The summaries of minutes that are over. A tenant without one is forgotten. */
+export function takeSummaries(budgets: AlertBudgets, nowMs: number): AlertSummary[] {
+  const over = Object.entries(budgets).filter(([, { until }]) => until <= nowMs);
+  for (const [key] of over) delete budgets[key];
+  return over.flatMap(([, { more }]) => more ?? []);
+}
+
+function added(before: AlertSummary | null, alert: Alert): AlertSummary {
+  const { count, firstSeq, lastSeq, ts, tenantId } = alert;
+  const events = { ...before?.events };
+  events[alert.event] = (events[alert.event] ?? 0) + count;
+  if (before === null) return { count, firstSeq, lastSeq, ts, tenantId, events };
+  return { ...before, count: before.count + count, lastSeq: Math.max(before.lastSeq, lastSeq), ts, events };
+}
