@@ -4,7 +4,7 @@ import { Decimal } from "../core/json-value.ts";
 import {
   absolutePathProblem,
   changeablePathProblem,
-  goesUp,
+  reachesOutside,
   relativePathProblem,
 } from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
@@ -94,7 +94,7 @@ export const queryFlag = z
 
 export const relativePath = pathText(relativePathProblem);
 export const changeablePath = pathText(changeablePathProblem);
-export const absolutePath = pathText(absolutePathProblem);
+export const absolutePath = pathText(absolutePathProblem, { absolute: true });
 export const storagePrefix = pathText(storagePrefixProblem);
 export const objectKey = pathText(objectKeyProblem);
 
@@ -115,10 +115,15 @@ export function pattern(regex: RegExp, allowed: string) {
   return z.string(`must be text: ${allowed}`).regex(regex, `must be ${allowed}`);
 }
 
-function pathText(problemOf: (path: string) => string | null) {
+/** The error of a path that tried to reach something outside says so: it is recorded in the audit trail. */
+export function pathText(problemOf: (path: string) => string | null, root = { absolute: false }) {
   return z.string().superRefine((path, context) => {
     const problem = problemOf(path);
     if (problem === null) return;
-    context.addIssue({ code: "custom", message: problem, params: { isTraversal: goesUp(path) } });
+    context.addIssue({
+      code: "custom",
+      message: problem,
+      params: { isTraversal: reachesOutside(path, root) },
+    });
   });
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { folderId, objectKey, relativePath, sha256Digits } from "./fields.ts";
+import { folderId, objectKey, pathText, relativePath, sha256Digits } from "./fields.ts";
 
 /** The shapes of files that a job reads and of those that are kept of it. */
 
@@ -41,19 +41,15 @@ export const inputs = z
 
 /** Patterns of files below JOB_OUTPUT_DIR that are kept when the job has ended. */
 export const collect = z
-  .array(
-    z
-      .string()
-      .min(1)
-      .max(512)
-      .refine((pattern) => !pattern.includes("\0"), "must not contain a NUL")
-      .refine(
-        (pattern) => !pattern.startsWith("/") && !pattern.split("/").includes(".."),
-        "must be relative to the job's output directory, without ..",
-      ),
-  )
+  .array(pathText(patternProblem).min(1).max(512))
   .min(1, "must name a pattern, such as **; leave it out instead")
   .max(patternsMax, `must have at most ${patternsMax} patterns`);
+
+function patternProblem(pattern: string): string | null {
+  if (pattern.includes("\0")) return "must not contain a NUL";
+  const isBelow = !pattern.startsWith("/") && !pattern.split("/").includes("..");
+  return isBelow ? null : "must be relative to the job's output directory, without ..";
+}
 
 /** A file cannot stand where a directory of another file has to be. */
 function placeProblem(path: string, paths: ReadonlySet<string>): string | null {

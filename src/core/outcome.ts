@@ -77,6 +77,7 @@ export function attemptFailed(
     fail_code: failed.code,
     fail_detail: failed.detail ?? null,
     reason: failed.reason,
+    error: failed.reason,
     run_at: runAt,
   };
   return moved(patch, [{ event: "JOB_RETRYING", details }]);
@@ -89,13 +90,13 @@ export function ended(
   patch: Partial<JobRecord> = {},
   status: "failed" | "quarantined" = "failed",
 ): Outcome {
-  const details = { fail_code: failure.code, fail_detail: failure.detail ?? null, reason: failure.reason };
+  const { code, detail = null, reason } = failure;
+  // What somebody has cancelled is no error.
+  const error = code === "CANCELLED" ? {} : { error: reason };
+  const details = { fail_code: code, fail_detail: detail, reason, ...error };
   const events: Happening[] = [{ event: status === "failed" ? "JOB_FAILED" : "JOB_QUARANTINED", details }];
-  if (failure.code === "SECURITY_VIOLATION") {
-    events.push({
-      event: securityEvent(failure.detail ?? null),
-      details: { violation_type: failure.detail ?? null },
-    });
+  if (code === "SECURITY_VIOLATION") {
+    events.push({ event: securityEvent(detail), details: { violation_type: detail, ...error } });
   }
   return moved(
     {
@@ -105,9 +106,9 @@ export function ended(
       leaseTokenHash: null,
       leaseExpiresAt: null,
       deadlineAt: null,
-      failReason: failure.failReason ?? failure.code,
-      failCode: failure.code,
-      failDetail: failure.detail ?? null,
+      failReason: failure.failReason ?? code,
+      failCode: code,
+      failDetail: detail,
       failHistory: [...job.failHistory, historyEntry(job, rules, failure)],
     },
     events,

@@ -38,9 +38,15 @@ export function changeablePathProblem(path: string): string | null {
   return isGitPath(path) ? "must not be inside .git" : null;
 }
 
-/** Whether a path goes up, in any way that a careless reader might decode. Every such path is refused; this says why it matters. */
-export function goesUp(path: string): boolean {
-  return components(decoded(path).replaceAll("\\", "/")).includes("..");
+/**
+ * Whether a path that was refused tried to reach what is outside its root, in any way that a careless reader might decode: it
+ * goes up, begins at the root or at a home directory, or ends early at a NUL. `absolute` is for a path that must begin at the
+ * root.
+ */
+export function reachesOutside(path: string, { absolute = false } = {}): boolean {
+  const read = decoded(path).replaceAll("\\", "/");
+  if (read.includes("\0") || read.startsWith("~") || components(read).includes("..")) return true;
+  return !absolute && read.startsWith("/");
 }
 
 /** Whether the path is, or is inside, a directory that git keeps for itself; some disks do not tell case apart. */

@@ -12,7 +12,11 @@ import { movedToHeader } from "./moved-hub.ts";
 
 export type { HttpStream } from "./http-response.ts";
 
-export type HttpClientOptions = HubPoolOptions & { token?: string | undefined };
+export type HttpClientOptions = HubPoolOptions & {
+  token?: string | undefined;
+  /** The program that calls, for the hub's audit trail. */
+  userAgent?: string | undefined;
+};
 
 type HttpRequest = {
   method: string;
@@ -52,12 +56,13 @@ const responseBytesMaxDefault = 32 * 1024 * 1024;
 const streamOpenMsMax = 30_000;
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { token, clock = systemClock } = options;
+  const { clock = systemClock } = options;
+  const headers = { ...authorization(options.token), ...program(options.userAgent) };
   const hubs = new HubPool(options);
   return {
     request: (request) =>
       hubs.try({
-        attempt: (hub) => requestFrom(hub, { token, clock }, request),
+        attempt: (hub) => requestFrom(hub, { headers, clock }, request),
         ...judge,
         mayRepeat: request.mayRepeat ?? true,
         what: `${request.method} ${request.path}`,
@@ -65,7 +70,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       }),
     openStream: (request) =>
       hubs.try({
-        attempt: (hub) => openStreamFrom(hub, { token, clock }, request),
+        attempt: (hub) => openStreamFrom(hub, { headers, clock }, request),
         ...judge,
         mayRepeat: true,
         what: `GET ${request.path}`,
@@ -101,7 +106,8 @@ function isUnknown({ status }: { status: number }): boolean {
 /** What an answer says of the hub that gave it. */
 const judge = { isAway, movedTo, isUnknown };
 
-type CallDeps = { token: string | undefined; clock: Clock };
+/** The headers are those of every call. */
+type CallDeps = { headers: Record<string, string>; clock: Clock };
 
 async function requestFrom(hub: PooledHub, deps: CallDeps, request: HttpRequest): Promise<HttpResponse> {
   const { method, signal, timeoutMs, responseBytesMax = responseBytesMaxDefault } = request;
@@ -115,7 +121,7 @@ async function requestFrom(hub: PooledHub, deps: CallDeps, request: HttpRequest)
     .call({
       method,
       path: joinPath(hub.url, request.path),
-      headers: { ...authorization(deps.token), ...request.headers },
+      headers: { ...deps.headers, ...request.headers },
       body,
       signal,
       clock: deps.clock,
@@ -143,13 +149,13 @@ async function openStreamFrom(
   { path, headers, signal, idleTimeoutMs }: HttpStreamRequest,
 ): Promise<HttpStream> {
   const timeoutMs = Math.min(idleTimeoutMs ?? streamOpenMsMax, streamOpenMsMax);
-  const { clock, token } = deps;
+  const { clock } = deps;
   const { pulse, url, failed: onBroken } = hub;
   const message = await exchange({
     method: "GET",
     hub: url,
     path: joinPath(url, path),
-    headers: { ...authorization(token), ...headers },
+    headers: { ...deps.headers, ...headers },
     body: undefined,
     agent: hub.streamAgent,
     signal,
@@ -175,6 +181,10 @@ function watchOf({ pulse }: PooledHub) {
 
 function authorization(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
+function program(userAgent: string | undefined): Record<string, string> {
+  return userAgent === undefined ? {} : { "user-agent": userAgent };
 }
 
 function headOf({ statusCode = 0, headers }: IncomingMessage): Pick<HttpResponse, "status" | "header"> {

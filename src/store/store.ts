@@ -193,6 +193,8 @@ export type ClaimInput = {
    */
   parkAs?: string | undefined;
   rules: ChangeRules;
+  /** The call that claims; the events of the jobs that it is given name it, also if it is given them later. */
+  origin?: Origin | null;
 };
 
 export type RecallInput = {

@@ -17,7 +17,7 @@ import { machineMonotonicMs } from "./machine-clock.ts";
 type WorkerStatus = "active" | "draining";
 
 export type HeartbeatThreadData = {
-  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
+  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure" | "userAgent">;
   workerId: string;
   heartbeatMs: number;
   hubAwayMs: number;

@@ -63,7 +63,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const hurry = new AbortController();
   const resources = await openResources(options, clock, hurry.signal);
   const { settings, warnings } = withinSandbox(options, resources);
-  const { connection, client } = connect(settings, logger);
+  const { connection, client } = connect(settings, options.version, logger);
   const engine = new WorkerEngine({
     settings,
     connection,
@@ -237,8 +237,9 @@ function warningsOf({ sandbox, hostWarnings }: WorkerResources): string[] {
     : [`process jobs are not claimed: ${sandboxUnavailable}: ${obstacle}`];
 }
 
-function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings, logger: Logger) {
-  const connection = { baseUrls: hubUrls, token, ca, allowInsecure };
+function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings, version: string, logger: Logger) {
+  const userAgent = `writ-worker/${version}`;
+  const connection = { baseUrls: hubUrls, token, ca, allowInsecure, userAgent };
   const client = createHttpClient({
     ...connection,
     onMove: ({ to, why, isNewAddress }) =>

@@ -78,7 +78,7 @@ test("P-01: a path that goes up, however it is written, is refused by the hub an
     ]);
 });
 
-test("P-01: the audit trail has who asked for such a path, once for many, and nobody is blocked", async () => {
+test("P-01: the audit trail has who asked for each such path, and nobody is blocked", async () => {
   const { token, id } = await issueToken(stage.hub, { role: "user", tenant_id: "climbers" });
   const asked = {
     token,
@@ -95,22 +95,21 @@ test("P-01: the audit trail has who asked for such a path, once for many, and no
   );
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400));
   const isNamed = answers.map(({ text }) => text.includes("PATH_TRAVERSAL_ATTEMPT"));
-  // An absolute path is wrong, but does not go up.
-  expect(isNamed).toEqual([...traversals.map(() => true), false, true]);
+  expect(isNamed).toEqual(isNamed.map(() => true));
 
   const events = readEvents(stage.hub.home, before);
-  expect(events.filter(({ event }) => event === "PATH_TRAVERSAL_ATTEMPT")).toMatchObject([
-    {
-      tenant_id: "climbers",
-      job_id: null,
-      origin: { endpoint: "/jobs", method: "POST" },
-      details: {
-        token_id: id,
-        role: "user",
-        error: expect.stringContaining("allowed_paths[0]: must not contain .."),
-      },
+  const recorded = events.filter(({ event }) => event === "PATH_TRAVERSAL_ATTEMPT");
+  expect(recorded).toHaveLength(answers.length);
+  expect(recorded[0]).toMatchObject({
+    tenant_id: "climbers",
+    job_id: null,
+    origin: { endpoint: "/jobs", method: "POST" },
+    details: {
+      token_id: id,
+      role: "user",
+      error: expect.stringContaining("allowed_paths[0]: must not contain .."),
     },
-  ]);
+  });
   expect(events.filter(({ details }) => "evidence_against" in details)).toEqual([]);
   expect(eventTable.PATH_TRAVERSAL_ATTEMPT.severity).toBe("HIGH");
 });

@@ -44,6 +44,22 @@ export function describeHandOver(create: () => StoreUnderTest): void {
       });
     }
 
+    it("O-17 leaves its call in the events of the jobs that it is given, at once or later", async () => {
+      const call = { ...origin, userId: "fleet", userAgent: "worker/1", endpoint: "/jobs/claim" };
+      await scene().register({ id: "w1" });
+      const claim = (parkAs: string) => ({ ...scene().claimInput(1), origin: call, parkAs });
+      const first = await scene().submit();
+      expect((await scene().store.claimJobs(claim("c1"))).claimed).toHaveLength(1);
+      expect((await scene().store.claimJobs(claim("c2"))).claimed).toEqual([]);
+      const second = await scene().submit();
+      expect(lastNotice()).toEqual({ jobs: [["c2", [second]]], left: 0 });
+      const events = await scene().store.readEvents({ afterSeq: 0, kinds: ["JOB_ASSIGNED"], limit: 9 });
+      expect(events).toMatchObject([
+        { jobId: first, origin: call },
+        { jobId: second, origin: call },
+      ]);
+    });
+
     const nowMs = () => scene().nowMs;
     const holds: [string, () => Promise<unknown>][] = [
       [

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { answerRow, type Route } from "../../contract/route.ts";
 import { type AnyAnswer, JsonText, written } from "./call.ts";
+import { keepAliveHeaders } from "./keep-alive.ts";
 
 /** What goes back to the caller; the body is null if there is none, or `written` if the handler has sent it. */
 export type Reply = {
@@ -32,8 +33,9 @@ export function responseOf({ status, headers, body }: Reply): Response {
 }
 
 /** For calls that did not: no `Response` is made, which would cost more than a small call. */
-export function sendReply(outgoing: ServerResponse, { status, headers, body }: Reply): void {
+export function sendReply(outgoing: ServerResponse, { status, headers: own, body }: Reply): void {
   if (body === written || outgoing.destroyed) return;
+  const headers = { ...own, ...keepAliveHeaders(outgoing) };
   if (body === null) {
     outgoing.writeHead(status, headers).end();
     return;

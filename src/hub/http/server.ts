@@ -9,6 +9,7 @@ import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import { limitAddresses } from "../connections/limit-addresses.ts";
 import type { HubSettings } from "../settings.ts";
+import { keepAliveMs } from "./keep-alive.ts";
 import { LateRequests } from "./late-requests.ts";
 import type { Listener } from "./listener.ts";
 
@@ -18,8 +19,6 @@ const headersTimeoutMs = 10_000;
 const lateCheckMs = 5_000;
 /** As on the gRPC port. */
 const connectionsMax = 10_000;
-/** Longer than the keep-alive of common proxies, so that they and not we close idle connections. */
-const keepAliveMs = 75_000;
 /** How long open calls may take to end when the hub stops. */
 const stopGraceMs = 3_000;
 /** After this time of silence the kernel asks whether the other side is still there. */

@@ -52,7 +52,7 @@ export class ReceiptChecker implements Service {
         subject: job.id,
         tenantId: job.tenantId,
         jobId: job.id,
-        origin: null,
+        origin: batch.origin,
         details: {
           violation_type: "RECEIPT",
           evidence_against: workerId,

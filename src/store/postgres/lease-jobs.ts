@@ -170,7 +170,7 @@ function deal(
 ): ClaimOutcome {
   const { book } = shared;
   const locked = shared.refuseInLockdown(claim.worker.tenantId);
-  const how = { rules: claim.rules, origin: null };
+  const how = { rules: claim.rules, origin: claim.origin ?? null };
   const notice = new NoticeBuilder();
   return dealJobs(
     {

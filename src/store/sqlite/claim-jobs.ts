@@ -25,7 +25,7 @@ export function leaseJobs(
   onLeased: (job: JobRecord) => void = () => {},
 ): ClaimOutcome {
   const { sql, book, tallies, macKey } = context;
-  const { rules, max } = input;
+  const { rules, max, origin = null } = input;
   const locked = refuseInLockdown(context, input.worker.tenantId);
   promoteDue(context, rules.nowMs, promotedMax);
   return dealJobs(
@@ -35,7 +35,7 @@ export function leaseJobs(
       isLocked: (tenantId) => locked.has(tenantId),
       jobsOf: (place) => tenantJobs(context, place, max),
       change: (job, change) => {
-        const answer = writeJob(context, job, change, { rules, origin: null });
+        const answer = writeJob(context, job, change, { rules, origin });
         if (answer.kind !== "moved") return null;
         if (change.act === "claim") onLeased(answer.job);
         return answer.job;

@@ -3,7 +3,7 @@ import { type FieldIssue, invalidArgument, WritError } from "../../../core/error
 import { Decimal } from "../../../core/json-value.ts";
 import { plainIssue } from "./plain-issue.ts";
 
-/** The `violation_type` of an error about a path that goes up. */
+/** The `violation_type` of an error about a path that tried to leave its root. */
 export const traversalAttempt = "PATH_TRAVERSAL_ATTEMPT";
 
 /** More would not help the reader, and a hostile body could cause many. */
@@ -11,7 +11,7 @@ const issuesMax = 20;
 
 /**
  * Parses outside data by its shape, or throws INVALID_ARGUMENT with every wrong field and what is allowed. The error of a
- * path that goes up says so in `violation_type`.
+ * path that tried to leave its root says so in `violation_type`, and has such paths in `paths`.
  */
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
   const parsed = shape.safeParse(value, { error: plainIssue });
@@ -19,8 +19,22 @@ export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.inf
   const issues = parsed.error.issues.slice(0, issuesMax);
   const [first, ...others] = issues.flatMap((issue) => issuesOf(issue, value));
   const error = invalidArgument(first!, ...others);
-  if (!parsed.error.issues.some(isTraversal)) throw error;
-  throw new WritError(error.code, error.message, { ...error.details, violation_type: traversalAttempt });
+  const attempts = parsed.error.issues.filter(isTraversal).slice(0, issuesMax);
+  const paths = attempts.map((issue) => shownPath(valueAt(issue.path, value)));
+  if (paths.length === 0) throw error;
+  throw new WritError(error.code, error.message, {
+    ...error.details,
+    violation_type: traversalAttempt,
+    paths,
+  });
+}
+
+/** Enough to tell what was tried. */
+const pathCharsMax = 200;
+
+/** Without characters that would end it early wherever it is read. */
+function shownPath(path: unknown): string {
+  return String(path).slice(0, pathCharsMax).replaceAll("\0", "\\0");
 }
 
 function isTraversal(issue: z.core.$ZodIssue): boolean {
@@ -45,15 +59,19 @@ const shownCharsMax = 40;
 /** The value that was refused, if it is short and plain. */
 function foundAt(path: readonly PropertyKey[], value: unknown): string {
   if (path.some((step) => unshown.test(String(step)))) return "";
-  const found = path.reduce(
-    (at: unknown, step) =>
-      typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[step] : undefined,
-    value,
-  );
+  const found = valueAt(path, value);
   const plain = found instanceof Decimal ? Number(found) : found;
   if (plain === null || plain === undefined || typeof plain === "object") return "";
   const shown = JSON.stringify(plain) ?? "";
   return shown === "" || shown.length > shownCharsMax ? "" : `; found ${shown}`;
+}
+
+function valueAt(path: readonly PropertyKey[], value: unknown): unknown {
+  return path.reduce(
+    (at: unknown, step) =>
+      typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[step] : undefined,
+    value,
+  );
 }
 
 /** `jobs[3].limits.cpu`, as a person would write it. */

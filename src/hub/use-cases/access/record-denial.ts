@@ -13,7 +13,7 @@ type Caller = { identity: Identity; origin: Origin };
 const denialsPerMinute = 100;
 
 /**
- * Records every denial in the audit trail once, and every path that tried to go up: a transport calls this where errors
+ * Records every denial in the audit trail once, and every path that tried to leave its root: a transport calls this where errors
  * pass. Returns the error to answer with, which is RATE_LIMITED once this caller has been denied too often.
  */
 export async function recordDenial(deps: Deps, call: Caller, error: unknown): Promise<unknown> {
@@ -25,21 +25,23 @@ export async function recordDenial(deps: Deps, call: Caller, error: unknown): Pr
   } catch (limited) {
     return limited;
   }
-  await (isTraversal ? recordTraversal(deps, call, error.message) : write(deps, call, error));
+  await (isTraversal ? recordTraversal(deps, call, error) : write(deps, call, error));
   return error;
 }
 
 /**
- * The caller is named and nobody is blocked: a path that goes up may be a slip of a person, and there was no job yet that
- * a worker could have done anything with. All of one caller in a minute are one subject, however many paths it tries.
+ * The caller is named and nobody is blocked: such a path may be a slip of a person, and there was no job yet that a worker
+ * could have done anything with. Each path that is tried is a subject of its own, so the first few in a minute are recorded
+ * whole and the rest is counted.
  */
-async function recordTraversal(deps: Deps, call: Caller, error: string): Promise<void> {
+async function recordTraversal(deps: Deps, call: Caller, error: WritError): Promise<void> {
   const { role, tokenId } = call.identity;
+  const paths = error.details?.["paths"];
   await deps.refusals.record({
     event: traversalAttempt,
-    ...whose(call, []),
+    ...whose(call, [JSON.stringify(paths)]),
     jobId: null,
-    details: { violation_type: traversalAttempt, role, token_id: tokenId, error },
+    details: { violation_type: traversalAttempt, role, token_id: tokenId, error: error.message, paths },
   });
 }
 

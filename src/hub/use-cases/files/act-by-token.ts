@@ -19,7 +19,7 @@ export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void
   const { fence } = await findTokenJob(deps, call);
   const change = { act: "start" as const, isolation: null, fence, keepsLease: true as const };
   const changes = [{ jobId: call.jobId, change }];
-  const [answer] = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
+  const [answer] = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: call.origin });
   await settled(deps, { ...call, change }, answer!);
 }
 

@@ -35,7 +35,8 @@ export async function findTokenJob(
   if (stored === null) throw await unknownJob(deps, call);
   const { job, damaged } = stored;
   // An edited policy must not be used.
-  if (damaged.includes("document")) throw await brokenSeal(deps, job, "document");
+  if (damaged.includes("document"))
+    throw await brokenSeal(deps, job, { what: "document", origin: call.origin });
   const document = JSON.parse(stored.document) as JobDocument;
   const policy = storagePolicyOf(document) ?? [];
   if (jobToken !== null) {

@@ -1,4 +1,5 @@
 import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
 import type { JobRecord } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 
@@ -6,7 +7,7 @@ import type { HubDeps } from "../../deps.ts";
 export async function brokenSeal(
   deps: HubDeps,
   job: Pick<JobRecord, "id" | "tenantId">,
-  what: "document" | "receipt",
+  { what, origin }: { what: "document" | "receipt"; origin: Origin },
 ): Promise<WritError> {
   // A caller that reads it again and again must not fill the trail.
   await deps.refusals.record({
@@ -14,7 +15,7 @@ export async function brokenSeal(
     caller: `job ${job.id}`,
     tenantId: job.tenantId,
     jobId: job.id,
-    origin: null,
+    origin,
     details: {
       violation_type: "SEAL",
       job_id: job.id,

@@ -28,7 +28,7 @@ export async function exportBundle(
   if (job.receipt === null) throw noReceipt(job);
   const kept = await findReceipt(deps, job.receipt);
   if (kept === null) throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt was deleted`);
-  await checkSeals(deps, job, kept);
+  await checkSeals(deps, job, { kept, origin: call.origin });
 
   const { attempt, worker_id } = parseReceipt(kept.text);
   const key = deps.keys.signing;
@@ -100,8 +100,12 @@ async function findProven(
   };
 }
 
-async function checkSeals(deps: HubDeps, job: Proven, kept: FoundReceipt): Promise<void> {
+async function checkSeals(
+  deps: HubDeps,
+  job: Proven,
+  { kept, origin }: { kept: FoundReceipt; origin: Origin },
+): Promise<void> {
   const isReceiptSealed = kept.isSealed && parseReceipt(kept.text).job_id === job.id;
   if (isReceiptSealed && job.isSealed) return;
-  throw await brokenSeal(deps, job, isReceiptSealed ? "document" : "receipt");
+  throw await brokenSeal(deps, job, { what: isReceiptSealed ? "document" : "receipt", origin });
 }

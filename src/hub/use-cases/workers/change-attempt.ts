@@ -69,7 +69,7 @@ async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct):
   const change = deps.store.changeJobs({
     changes: [{ jobId: call.jobId, change: { ...act, fence } }],
     rules: rulesNow(deps),
-    origin: null,
+    origin: call.origin,
   });
   const [answer] = await deps.renewals.watch(change);
   return settled(deps, { ...call, change: { ...act, fence } }, answer!);
@@ -148,7 +148,7 @@ async function noteViolation(deps: HubDeps, asked: Asked, job: JobBrief): Promis
 
 function record(
   { refusals }: HubDeps,
-  { identity, jobId }: Asked,
+  { identity, jobId, origin }: Asked,
   { tenantId }: JobBrief,
   what: Pick<Refusal, "event" | "details">,
 ): Promise<void> {
@@ -158,6 +158,6 @@ function record(
     subject: jobId,
     tenantId,
     jobId,
-    origin: null,
+    origin,
   });
 }

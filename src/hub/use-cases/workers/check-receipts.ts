@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
 import type { OutputStream } from "../../../core/output-stream.ts";
 import type { SmallOutput } from "../../../core/small-output.ts";
 import type { OutputName } from "../../../output/outputs.ts";
@@ -19,6 +20,8 @@ export type ReceiptBatch = {
   signed: string;
   signature: string;
   receipts: ReportedReceipt[];
+  /** The call that brought them. */
+  origin: Origin;
 };
 
 /** A receipt beside what the worker reported in the same call; `outputFiles` is a canonical text. */

@@ -85,13 +85,18 @@ async function claimOrWait(deps: HubDeps, request: Claiming, parked: ParkedClaim
   try {
     claimed = await lookUntilFound(deps, request, parked);
   } catch (error) {
-    await giveBack(deps, await leave(deps, request, parked), "the claim was refused in the same moment");
+    await giveBack(
+      deps,
+      request,
+      await leave(deps, request, parked),
+      "the claim was refused in the same moment",
+    );
     throw error;
   }
   // The store parks only a claim that found nothing, and tells of a hand-over before it answers the next look.
   const given = claimed.length === 0 ? await leave(deps, request, parked) : parked.takeGiven();
   const fitting = howManyFit(request, claimed, given);
-  await giveBack(deps, given.slice(fitting), "the worker was given others in the same moment");
+  await giveBack(deps, request, given.slice(fitting), "the worker was given others in the same moment");
   return [...claimed, ...(await keep(deps, request, given.slice(0, fitting)))];
 }
 
@@ -152,6 +157,7 @@ async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): 
     leaseTokens: Array.from({ length: request.max }, () => deps.ids.leaseToken()),
     parkAs: request.waitMs > 0 ? parked.id : undefined,
     rules: rulesNow(deps),
+    origin: request.origin,
   });
   await deps.failpoint("claim.afterCommit");
   return keep(deps, request, claimed);
@@ -162,8 +168,10 @@ async function keep(deps: HubDeps, request: Claiming, claimed: ClaimedJob[]): Pr
   deps.metrics.claimed.inc(claimed.length);
   for (const { job } of claimed) deps.metrics.jobTimes.claimed(job);
   traceWaits(deps, claimed);
-  if (request.signal.aborted) await giveBack(deps, claimed, "the worker hung up before it was answered");
-  else if (!maySign(deps, claimed)) await giveBack(deps, claimed, "the key was revoked at the same moment");
+  if (request.signal.aborted)
+    await giveBack(deps, request, claimed, "the worker hung up before it was answered");
+  else if (!maySign(deps, claimed))
+    await giveBack(deps, request, claimed, "the key was revoked at the same moment");
   else return claimed;
   return [];
 }
@@ -174,10 +182,15 @@ function maySign(deps: HubDeps, claimed: ClaimedJob[]): boolean {
 }
 
 /** Nobody will use these leases, so they need not wait to expire. */
-async function giveBack(deps: HubDeps, claimed: ClaimedJob[], reason: string): Promise<void> {
+async function giveBack(
+  deps: HubDeps,
+  { origin }: Claiming,
+  claimed: ClaimedJob[],
+  reason: string,
+): Promise<void> {
   const changes = claimed.map(({ job, leaseToken }) => {
     const fence = { workerId: job.workerId!, attempt: job.attempt, tokenHash: sha256Hex(leaseToken) };
     return { jobId: job.id, change: { act: "release" as const, fence, reason } };
   });
-  if (changes.length > 0) await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: null });
+  if (changes.length > 0) await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin });
 }

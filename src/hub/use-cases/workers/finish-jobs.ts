@@ -85,7 +85,7 @@ export async function finishJobs(
   const signed = signedList(worker, receipts, call.receiptSignature);
   const asked = await Promise.all(read.map((one) => durably(deps, call, one)));
   const endings = asked.filter((one): one is Ending => !(one instanceof WritError));
-  const answers = endings.length === 0 ? [] : await apply(deps, endings, signed);
+  const answers = endings.length === 0 ? [] : await apply(deps, endings, { origin: call.origin, signed });
   const items: ItemAnswer[] = [];
   let next = 0;
   for (const [index, one] of asked.entries()) {
@@ -187,12 +187,16 @@ export async function finishAttempt(
   ending: Ending,
 ): Promise<{ job: JobBrief; duplicate: boolean }> {
   await secureOutput(deps, identity, ending);
-  const [answer] = await apply(deps, [ending], signed);
+  const [answer] = await apply(deps, [ending], { origin, signed });
   const job = await settle(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };
 }
 
-async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): Promise<ChangeAnswer[]> {
+async function apply(
+  deps: HubDeps,
+  endings: Ending[],
+  { origin, signed }: { origin: Origin; signed: Signed | null },
+): Promise<ChangeAnswer[]> {
   await deps.failpoint("result.beforeCommit");
   const rules = rulesNow(deps);
   const keep = signed && receiptKeeper(deps, signed);
@@ -203,12 +207,12 @@ async function apply(deps: HubDeps, endings: Ending[], signed: Signed | null): P
   const receiptSignature = signed && { ...signed.kept, createdAt: rules.nowMs };
   // In the same group of writes, and before the result makes the row large. If it fails, it is recorded later.
   const noted = deps.outputTally.noteJobs(changes.map(({ jobId }) => jobId)).catch(() => {});
-  const answers = await deps.store.changeJobs({ changes, rules, origin: null, receiptSignature });
+  const answers = await deps.store.changeJobs({ changes, rules, origin, receiptSignature });
   await noted;
   await deps.failpoint("result.afterCommit");
   if (signed !== null) {
     const receipts = endings.flatMap((ending, index) => toCheck(ending, answers[index]!));
-    await deps.receipts.add({ ...signed.kept, signed: signed.text, receipts });
+    await deps.receipts.add({ ...signed.kept, signed: signed.text, receipts, origin });
   }
   return answers;
 }

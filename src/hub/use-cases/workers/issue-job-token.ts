@@ -14,7 +14,9 @@ type IssuedJobToken = { token: string; expiresAt: number };
 export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<IssuedJobToken> {
   const held = await findHeldJob(deps, call);
   // An edited policy must not be signed.
-  if (held.damaged.includes("document")) throw await brokenSeal(deps, held.job, "document");
+  if (held.damaged.includes("document")) {
+    throw await brokenSeal(deps, held.job, { what: "document", origin: call.origin });
+  }
   const issued = jobTokenFor(deps, held);
   if (issued === null) {
     throw new WritError(
