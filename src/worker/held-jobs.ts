@@ -17,6 +17,8 @@ export type HeldJob = {
   /** Reports about this attempt are no longer accepted: sending and reporting end. */
   readonly gone: AbortController;
   phase: "waiting" | "running" | "ending";
+  /** When this worker received it. */
+  readonly claimedAtMs: number;
 };
 
 export function heldKey(jobId: string, attempt: number): string {
@@ -37,7 +39,7 @@ export class HeldJobs {
     return this.#jobs.size;
   }
 
-  add(claim: AcceptedClaim): HeldJob {
+  add(claim: AcceptedClaim, claimedAtMs: number): HeldJob {
     const { lease } = claim;
     const key = heldKey(lease.job_id, lease.attempt);
     const held: HeldJob = {
@@ -48,6 +50,7 @@ export class HeldJobs {
       hurry: new AbortController(),
       gone: new AbortController(),
       phase: "waiting",
+      claimedAtMs,
     };
     this.#jobs.set(key, held);
     this.#heartbeat.hold(key, lease, onDisconnectOf(claim.document));

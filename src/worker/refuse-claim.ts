@@ -19,7 +19,7 @@ export function refuseReplay(deps: RefuseDeps & { held: Pick<HeldJobs, "get"> },
   const { job_id, attempt } = lease;
   // This is the very attempt that runs here now; reporting it as failed would fail the right one.
   if (deps.held.get(heldKey(job_id, attempt)) !== undefined) {
-    deps.logger.error(
+    deps.logger.warn(
       { job_id, attempt, detail: "REPLAY" },
       "a claim of a job that is running here was ignored",
     );
@@ -35,7 +35,7 @@ export function refuseClaim(
   violation: { detail: RunFailure["detail"]; reason: string },
 ): void {
   const { job_id, attempt } = lease;
-  deps.logger.error({ job_id, attempt, ...violation }, "a claim was refused");
+  deps.logger.warn({ job_id, attempt, ...violation }, "a claim was refused");
   const item = reportItem(lease, { kind: "failed", code: "SECURITY_VIOLATION", ...violation });
   void deps.reporter.report(item, deps.quit);
 }

@@ -30,32 +30,34 @@ const shipAgainMax = 3;
 
 /**
  * Reports to the hub how an attempt has ended, with a receipt. Resolves when the hub has answered, or when the outcome
- * no longer matters.
+ * no longer matters, with what became of it.
  */
 export async function reportOutcome(
   deps: OutcomeDeps,
   held: HeldJob,
   outcome: RunOutcome,
   facts: EndFacts,
-): Promise<void> {
+): Promise<Reported["kind"] | "released"> {
   const { lease, gone } = held;
-  if (gone.signal.aborted) return;
+  if (gone.signal.aborted) return "lost";
   if (outcome.kind === "released") {
     if (outcome.isHostDown) deps.onSandboxDown(outcome.reason);
-    return releaseLease(deps, lease, outcome.reason, gone.signal);
+    await releaseLease(deps, lease, outcome.reason, gone.signal);
+    return "released";
   }
 
   const reported = await reportEnd(deps, held, outcome, facts);
-  if (reported.kind !== "refused") return;
+  if (reported.kind !== "refused") return reported.kind;
   const { code, message } = reported;
-  deps.logger.error(
+  deps.logger.warn(
     { job_id: lease.job_id, attempt: lease.attempt, code, message },
     "the hub refused a report",
   );
-  if (outcome.kind === "failed") return;
+  if (outcome.kind === "failed") return "refused";
   const reason = `the hub refused the result: ${code}: ${message}`;
   const detail = code === "FILES_INCOMPLETE" ? { detail: "UPLOAD_FAILED" as const } : {};
   await reportEnd(deps, held, { kind: "failed", code: "EXECUTION_ERROR", ...detail, reason }, facts);
+  return "refused";
 }
 
 /**

@@ -42,6 +42,7 @@ import { ProgressReporter } from "./report-progress.ts";
 import type { ResultReporter } from "./report-results.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { verifyClaims } from "./verify-claims.ts";
+import type { WorkLog } from "./work-log.ts";
 
 export type RunDeps = RetryDeps & {
   calls: HubCalls;
@@ -54,6 +55,7 @@ export type RunDeps = RetryDeps & {
   trusted(): VerifyingKey[];
   /** Counts the cost of checking claims. */
   tally: { verifications: number };
+  workLog: Pick<WorkLog, "claimed" | "ended">;
   ledger: Ledger;
   telemetry: Telemetry;
   /** Names this process: a lease that is bound to another one is not for us. */
@@ -78,19 +80,25 @@ export type RunDeps = RetryDeps & {
 export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
   const { workerId } = deps.settings;
   const { tally } = deps;
-  const verifier = { trusted: deps.trusted(), workerId, nowMs: deps.clock.nowMs(), tally };
+  const nowMs = deps.clock.nowMs();
+  const verifier = { trusted: deps.trusted(), workerId, nowMs, tally };
+  const sinceMs = deps.clock.monotonicMs();
   const verified = verifyClaims(verifier, batch);
+  const verifyMs = deps.clock.monotonicMs() - sinceMs;
   for (const { lease, detail, reason } of verified.refused) refuseClaim(deps, lease, { detail, reason });
   for (const { lease, reason } of verified.returned) void releaseLease(deps, lease, reason, deps.quit);
   if (verified.unreadable > 0) {
-    deps.logger.error({ count: verified.unreadable }, "claims with an unreadable lease were skipped");
+    deps.logger.warn({ count: verified.unreadable }, "claims with an unreadable lease were skipped");
   }
   const accepted = verified.accepted.filter(({ lease }) => isForThisProcess(deps, lease));
   const { isNew, saved } = deps.ledger.admit(accepted.map(ledgerEntry));
   const fresh = accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
   // Held before it is on disk, because the heartbeat must not wait for a slow disk.
-  const held = fresh.map((claim) => deps.held.add(claim));
+  const held = fresh.map((claim) => deps.held.add(claim, nowMs));
   for (const { lease } of held) loseOlderAttempts(deps.held, lease);
+  const returned = verified.returned.length;
+  const refused = batch.jobs.length - held.length - returned;
+  deps.workLog.claimed({ accepted: held, refused, returned, verifyMs });
   try {
     await saved;
     return held;
@@ -112,9 +120,9 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   try {
     held.phase = "running";
     const place = { dir, output, secrets, announcement, trace, isHomeRemoved: false };
-    const { outcome: end, isInProcess, startedAtMs } = await carryOut(deps, held, place);
+    const { outcome: carried, isInProcess, startedAtMs } = await carryOut(deps, held, place);
     // Before anything is hashed, signed or told, and whichever part of the worker the outcome comes from.
-    const outcome = secrets.maskOutcome(end);
+    const outcome = secrets.maskOutcome(carried);
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
     held.phase = "ending";
@@ -130,7 +138,9 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
       await announcement.make().catch(() => {});
     await deps.failpoint("worker.beforeReport");
     const isUnannounced = !isInProcess && !announcement.isAccepted;
-    await reportOutcome(deps, held, outcome, { startedAtMs, endedAtMs, output, isUnannounced });
+    const end = { startedAtMs, endedAtMs, output, isUnannounced };
+    const report = await reportOutcome(deps, held, outcome, end);
+    deps.workLog.ended(held, { outcome, startedAtMs, endedAtMs, report });
     trace.end(lease.attempt, { outcome, startedAtMs, endedAtMs, reportedAtMs: deps.clock.nowMs() });
     if (output.hasFiles || !(isInProcess || place.isHomeRemoved)) await removeAttemptDir(deps.discards, dir);
   } catch (error) {

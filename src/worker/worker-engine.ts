@@ -29,6 +29,7 @@ import { SandboxWatch } from "./sandbox-watch.ts";
 import type { WorkerSettings } from "./settings.ts";
 import { Slots } from "./slots.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
+import { WorkLog } from "./work-log.ts";
 
 type EngineParts = {
   settings: WorkerSettings;
@@ -212,6 +213,7 @@ export class WorkerEngine {
       transfer: { ca: connection.ca, clock, random },
       trusted: () => keys.trusted(),
       tally: this.#tally,
+      workLog: new WorkLog(this.#parts),
       held: this.#held,
       heartbeat: this.#heartbeat,
       reporter: new ResultReporter({ ...this.#hub, signReceipts }, quit),

@@ -91,7 +91,7 @@ test("what is not gRPC gets a status of HTTP", async () => {
   expect(await raw({ headers: { ":method": "PUT" } })).toMatchObject({ error: "HTTP 405" });
 });
 
-test("every call leaves one line in the log, without what was sent", async () => {
+test("O-18 every call leaves one line in the log, with the job that it is about or has made, without what was sent", async () => {
   const home = hub.home;
   await hub.stop({ keepHome: true });
   hub = await startRpcHub({ WRIT_LOG_LEVEL: "info" }, { home });
@@ -108,7 +108,7 @@ test("every call leaves one line in the log, without what was sent", async () =>
     .filter((line) => line.includes("gRPC"))
     .map((line) => JSON.parse(line));
   expect(calls).toMatchObject([
-    { route: "writ.v1.JobService/StartJob", status: "OK", user: "root", tenant: null },
+    { route: "writ.v1.JobService/StartJob", status: "OK", user: "root", tenant: null, job: job_id },
     { route: "writ.v1.JobService/GetStatus", status: "NOT_FOUND", request_id: expect.any(String) },
   ]);
   expect(log).not.toContain("hunter2");

@@ -15,10 +15,12 @@ export type Exchange = {
   identity: Identity | null;
   /** Null if nothing was refused. */
   requestId: string | null;
+  /** The jobs that the call has made. */
+  jobIds: readonly string[];
 };
 
 export function openExchange(incoming: IncomingMessage, outgoing: ServerResponse, path: string): Exchange {
-  return { incoming, outgoing, path, route: null, identity: null, requestId: null };
+  return { incoming, outgoing, path, route: null, identity: null, requestId: null, jobIds: [] };
 }
 
 /** Every value of a header, in order: where only one may be given, a second one must not be overlooked. */

@@ -23,18 +23,21 @@ const pageEvents = 200;
 export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   async submitJob({ deps, exchange, identity, origin, body }) {
     const [job] = await submitJobs(deps, { identity, submissions: [inTrace(exchange, body)], origin });
+    exchange.jobIds = [job!.id];
     return { status: job!.existed ? 200 : 201, body: { id: job!.id, status: job!.status } };
   },
 
   async startCommand({ deps, exchange, identity, origin, body }) {
     const start = inTrace(exchange, body);
     const { id, status, existed } = await startCommand(deps, { identity, origin, start });
+    exchange.jobIds = [id];
     return { status: existed ? 200 : 201, body: { id, status } };
   },
 
   async submitJobs({ deps, exchange, identity, origin, body }) {
     const submissions = body.jobs.map((job) => inTrace(exchange, job));
     const jobs = await submitJobs(deps, { identity, submissions, origin });
+    exchange.jobIds = jobs.map(({ id }) => id);
     return { status: 201, body: { jobs: jobs.map(({ id, status }) => ({ id, status })) } };
   },
 

@@ -17,11 +17,21 @@ export function logCall(deps: HttpDeps, exchange: Exchange, status: number): voi
       status,
       user: identity?.userId,
       tenant: identity?.tenantId,
-      job: route === null ? undefined : jobIn(path),
+      ...(route === null ? {} : jobsOf(exchange)),
       request_id: exchange.requestId ?? undefined,
     },
     "call",
   );
+}
+
+/** More ids than this in one line would make the log grow faster than the database. */
+const idsMax = 100;
+
+/** The job that the call is about, or those that it has made: each of them, or the first and the last of a large batch. */
+function jobsOf({ path, jobIds }: Exchange): Record<string, unknown> {
+  if (jobIds.length <= 1) return { job: jobIds[0] ?? jobIn(path) };
+  if (jobIds.length <= idsMax) return { jobs: jobIds };
+  return { first_job: jobIds[0], last_job: jobIds.at(-1), job_count: jobIds.length };
 }
 
 function jobIn(path: string): string | undefined {

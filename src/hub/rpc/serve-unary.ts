@@ -35,7 +35,9 @@ export function unary<I extends DescMessage, O extends DescMessage>(
       const answer = await serveCall(deps, asked, async (call) => {
         const message = parseMessage(method.input, await grpc.readMessage());
         if ("jobId" in message) asked.jobId = shownId(message.jobId);
-        const bytes = toBinary(method.output, create(method.output, await act(call, message)));
+        const reply = create(method.output, await act(call, message));
+        if ("jobId" in reply) asked.jobId ??= shownId(reply.jobId);
+        const bytes = toBinary(method.output, reply);
         if (bytes.length > messageBytesMax) throw tooLarge(bytes.length);
         return frameMessage(bytes);
       });
