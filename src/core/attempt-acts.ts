@@ -1,4 +1,5 @@
 import type { AttemptReport, Change } from "./change.ts";
+import { usageWithRunTime } from "./execution-time.ts";
 import { isHubCode, notStarted, sandboxUnavailable } from "./failure.ts";
 import type { JobRecord } from "./job.ts";
 import {
@@ -92,11 +93,23 @@ export function release(job: JobRecord, change: { reason: string }, rules: Chang
       patch: {},
     });
   }
-  const runAt = rules.nowMs + Math.round(releaseDelayMs * rules.backoffScale);
-  return moved(
-    { ...unleased, status: "pending", attempts: job.attempts - 1, releases: job.releases + 1, runAt },
-    [{ event: "JOB_RELEASED", details: { reason: change.reason, run_at: runAt } }],
-  );
+  const { reason } = change;
+  return givenBack(job, { reason }, { runAt: runAgainAt(rules), releases: job.releases + 1 });
+}
+
+function runAgainAt({ nowMs, backoffScale }: ChangeRules): number {
+  return nowMs + Math.round(releaseDelayMs * backoffScale);
+}
+
+/** The attempt is not charged. */
+function givenBack(
+  job: JobRecord,
+  details: { reason: string; by?: "hub" },
+  patch: { runAt: number; releases?: number },
+): Outcome {
+  return moved({ ...unleased, status: "pending", attempts: job.attempts - 1, ...patch }, [
+    { event: "JOB_RELEASED", details: { ...details, run_at: patch.runAt } },
+  ]);
 }
 
 /** The only attempt that the job is allowed has begun: a second one would repeat what the first has done. */
@@ -121,10 +134,7 @@ function spent(job: JobRecord, reason: string, rules: ChangeRules): Outcome {
 export function recall(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
   if (isSpent(job, change.reason)) return spent(job, change.reason, rules);
-  const runAt = rules.nowMs + Math.round(releaseDelayMs * rules.backoffScale);
-  return moved({ ...unleased, status: "pending", attempts: job.attempts - 1, runAt }, [
-    { event: "JOB_RELEASED", details: { reason: change.reason, by: "hub", run_at: runAt } },
-  ]);
+  return givenBack(job, { reason: change.reason, by: "hub" }, { runAt: runAgainAt(rules) });
 }
 
 /**
@@ -137,12 +147,24 @@ export function endAttempt(
   rules: ChangeRules,
 ): Outcome {
   const end = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
-  if (end.kind !== "moved" || job.status !== "assigned" || change.startedAt === undefined) return end;
+  if (end.kind !== "moved") return end;
+  if (job.status !== "assigned" || change.startedAt === undefined) return withRunTime(job, end, change.ranMs);
   // The two clocks may differ, but it cannot have started before it was claimed, or after its end.
   const startedAt = Math.min(rules.nowMs, Math.max(job.claimedAt ?? rules.nowMs, change.startedAt));
   const details = { status: "running", worker_id: job.workerId };
   const begun = { event: "JOB_STARTED", ts: startedAt, details } as const;
-  return moved({ startedAt, queueTtlSec: null, ...end.patch }, [begun, ...end.events]);
+  const patch = { startedAt, queueTtlSec: null, ...end.patch };
+  return withRunTime(job, { ...end, patch, events: [begun, ...end.events] }, change.ranMs);
+}
+
+/** The hub cannot know how long an attempt ran that started or ended while it was away. */
+function withRunTime(
+  job: JobRecord,
+  end: Extract<Outcome, { kind: "moved" }>,
+  ranMs: number | undefined,
+): Outcome {
+  if (ranMs === undefined || end.patch.completedAt == null) return end;
+  return { ...end, patch: { ...end.patch, usage: usageWithRunTime({ ...job, ...end.patch }, ranMs) } };
 }
 
 function result(job: JobRecord, change: Extract<Change, { act: "result" }>, rules: ChangeRules): Outcome {

@@ -21,6 +21,8 @@ type AttemptEnd = AttemptReport & {
   fence: Fence;
   /** When it started by its worker's clock, for an attempt whose start may not have been announced. */
   startedAt?: number;
+  /** How long it ran, by the same clock. */
+  ranMs?: number;
 };
 
 /** Every change that can be made to a job in the store. JSON is passed as canonical text. */

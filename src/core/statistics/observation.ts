@@ -1,4 +1,5 @@
 import type { CountChanges } from "../effects.ts";
+import { executionTimeMs } from "../execution-time.ts";
 import type { JobRecord } from "../job.ts";
 
 /** Why a job failed, as failures are counted. */
@@ -21,7 +22,7 @@ export function observationOf(after: JobRecord, { from, to }: CountChanges): Obs
   if (from === null) return { tenantId, type, kind: "submitted", count: 1 };
   if (to === "assigned")
     return { tenantId, type, kind: "claimed", waitMs: since(after.runAt, after.claimedAt) ?? 0 };
-  const runMs = since(after.startedAt ?? after.claimedAt, after.completedAt);
+  const runMs = executionTimeMs(after);
   if (to === "completed") return { tenantId, type, kind: "completed", runMs };
   if (to !== "failed" && to !== "quarantined") return null;
   if (after.failCode === "CANCELLED") return { tenantId, type, kind: "cancelled", runMs };

@@ -2,6 +2,7 @@ import type { JobDocument } from "../../contract/document.ts";
 import { type DocumentFacts, documentFacts } from "../../contract/document-summary.ts";
 import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
+import { executionTimeMs, shownUsage } from "../../core/execution-time.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
 import type { Outputs } from "../../output/outputs.ts";
@@ -91,7 +92,7 @@ export function jobFields(
     solver_url: facts.solver_url,
     solver_checksum: facts.solver_checksum,
     isolation: isolationOf(job, parts),
-    usage: parts.json("usage", job.usage),
+    usage: parts.json("usage", shownUsage(job.usage)),
     output_files: parts.json("output_files", job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
@@ -115,12 +116,6 @@ function withoutHidden(run: RunSpec): NonNullable<JobView["run"]> {
 function masked(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return "***";
   return Object.fromEntries(Object.keys(value).map((name) => [name, "***"]));
-}
-
-/** From the start, or from the claim if the attempt ended before it reported its start. */
-function executionTimeMs(job: JobRecord): number | null {
-  const from = job.startedAt ?? job.claimedAt;
-  return from === null || job.completedAt === null ? null : job.completedAt - from;
 }
 
 /** How much the latest attempt has written, whether or not it still exists. */

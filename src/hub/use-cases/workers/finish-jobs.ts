@@ -157,6 +157,8 @@ function readItem(call: { identity: Identity; workerId: string }, raw: unknown):
       "reason" in body
         ? failChange(identity, body)
         : resultChange(identity, body, body.idempotency_key ?? null);
+    const { receipt_parts: parts } = item;
+    if (parts?.started_at !== undefined) change.ranMs = parts.ended_at - parts.started_at;
     const resultSha256 = resultHashOf(change);
     const receipt = readReceipt(item, { workerId, resultSha256, outputFiles: change.outputFiles });
     return endingOf({ jobId: item.job_id, body: item }, change, receipt);
