@@ -16,6 +16,8 @@ import {
 const timeoutGraceMs = 6_000;
 const releaseDelayMs = 5_000;
 const releasesMax = 10;
+/** A job whose first moments kill every worker must not cost ten of them before it is charged. */
+const lostUnstartedMax = 3;
 
 export function claim(
   job: JobRecord,
@@ -209,8 +211,17 @@ function reportOf(job: JobRecord, report: AttemptReport): AttemptReport {
   return { exitCode, isolation: isolation ?? job.isolation, usage, outputFiles, receipt };
 }
 
+/**
+ * The worker is lost. An attempt that it had not started, because it held the job ahead, is given back and not charged. That it
+ * had not is only likely: a short attempt is not announced. So a job that loses worker after worker is charged in the end, and
+ * one that is allowed a single attempt at once.
+ */
 export function disconnect(job: JobRecord, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
+  if (job.status === "assigned" && job.maxAttempts > 1 && job.releases < lostUnstartedMax) {
+    const reason = `worker ${job.workerId} was lost before it started the job`;
+    return givenBack(job, { reason, by: "hub" }, { runAt: runAgainAt(rules), releases: job.releases + 1 });
+  }
   const reason = `worker ${job.workerId} did not renew its lease in time`;
   return attemptFailed(job, rules, { code: "WORKER_DISCONNECTED", detail: null, reason, patch: {} });
 }

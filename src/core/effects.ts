@@ -135,7 +135,8 @@ function workerCounts(
 ): CountChanges["worker"] {
   if (active > 0) return { id: after.workerId!, active, completed: 0, failed: 0 };
   if (active === 0) return null;
-  const isGivenBack = change.act === "release" || change.act === "recall";
+  const isUncharged = after.attempts < before.attempts;
+  const isGivenBack = change.act === "release" || change.act === "recall" || isUncharged;
   const isStopped = after.status === "failed" && after.failCode === "CANCELLED";
   const isCompleted = after.status === "completed";
   return {

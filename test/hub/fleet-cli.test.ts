@@ -160,7 +160,7 @@ test("C6: a worker without jobs is removed; one with jobs only after a yes", asy
   expect(await writ("workers", "remove", busy)).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringMatching(/holds 1 job, and each loses an attempt.*give --yes/),
+    stderr: expect.stringMatching(/holds 1 job, and each that has started loses an attempt.*give --yes/),
   });
   const asked = (typed: string) =>
     runCli("writ", ["workers", "remove", busy], { env: { WRIT_HOME: hub.home }, typed });

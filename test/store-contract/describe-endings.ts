@@ -141,8 +141,35 @@ export function describeEndings(create: () => StoreUnderTest): void {
       expect(await scene().reap()).toBe(0);
     });
 
+    it("O-48 gives back a job that a silent worker had not started, and charges the fourth time", async () => {
+      const id = await scene().submit();
+      for (let lost = 1; lost <= 3; lost++) {
+        await scene().claim();
+        scene().nowMs += leaseMs;
+        expect(await scene().reap()).toBe(1);
+        expect(await scene().job(id)).toMatchObject({
+          ...{ status: "pending", attempts: 0, attempt: lost, failHistory: [] },
+          runAt: scene().nowMs + 5_000,
+        });
+        scene().nowMs += 5_000;
+      }
+      await scene().claim();
+      scene().nowMs += leaseMs;
+      await scene().reap();
+      expect(await scene().job(id)).toMatchObject({
+        ...{ attempts: 1, failHistory: [{ code: "WORKER_DISCONNECTED" }] },
+      });
+    });
+
+    it("O-48 charges a job that is allowed one attempt, because nobody knows that it had not begun", async () => {
+      const { job } = await scene().submitAndClaim({ maxAttempts: 1 });
+      scene().nowMs += leaseMs;
+      await scene().reap();
+      expect(await scene().job(job.id)).toMatchObject({ status: "failed", failCode: "WORKER_DISCONNECTED" });
+    });
+
     it("takes a job from a worker that is silent and tells it", async () => {
-      const claimed = await scene().submitAndClaim();
+      const claimed = await scene().submitAndStart();
       scene().notices = [];
       scene().nowMs += leaseMs;
       expect(await scene().reap()).toBe(1);

@@ -16,7 +16,7 @@ export function defineList(command: Command, context: CliContext): void {
   command.description("list the workers: what they do, accept and have done").action(() =>
     withWrit(context, command, async (writ) => {
       const columns = workerColumns(Date.now());
-      const none = "no workers; `writ workers add NAME` enrols one";
+      const none = "no workers; add one with `writ workers add NAME`";
       await printRows(context, command, { rows: await writ.workers(), columns, none });
     }),
   );
@@ -94,7 +94,7 @@ type Removal = { context: CliContext; command: Command; id: string; yes: boolean
 async function remove(writ: Writ, { context, command, id, yes }: Removal): Promise<void> {
   const { status, current_jobs: jobs } = await writ.fleet.worker(id);
   const name = neutraliseLine(id);
-  const question = `${name} holds ${jobsText(jobs)}, and each loses an attempt. Remove it?`;
+  const question = `${name} holds ${jobsText(jobs)}, and each that has started loses an attempt. Remove it?`;
   if (jobs > 0 && !(await confirm(context, { question, yes }))) return;
   await writ.fleet.removeWorker(id);
   print(context, command, { id, removed: status !== "blocked" }, ({ removed }) =>
