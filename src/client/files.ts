@@ -226,7 +226,7 @@ async function openFile(path: string): Promise<FileHandle> {
     const status = await handle.stat();
     if (status.isFile()) return handle;
     const what = status.isDirectory()
-      ? "is a directory; pack it into an archive, such as one of tar"
+      ? "is a directory; pack it into an archive first, for example with tar"
       : "is not a plain file";
     throw new WritError("INVALID_ARGUMENT", `${path} ${what}`);
   } catch (error) {

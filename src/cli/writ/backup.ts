@@ -31,7 +31,7 @@ export function define(command: Command, context: CliContext): void {
         command,
         made,
         ({ bytes, files }) =>
-          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; keep the passphrase, it cannot be opened without\n${made.unchecked.map(notChecked).join("")}${dumpAdvice(made.dump_command)}`,
+          `${neutraliseLine(made.file)} holds ${files} files in ${bytes} bytes; keep the passphrase: without it the file cannot be opened\n${made.unchecked.map(notChecked).join("")}${dumpAdvice(made.dump_command)}`,
       );
       if (made.faults.length === 0) return;
       const list = made.faults.map((fault) => `  ${neutraliseLine(fault)}\n`);

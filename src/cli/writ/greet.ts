@@ -23,7 +23,7 @@ export function greet(context: CliContext, greeting: Greeting): void {
     "",
     `  hub     ${paint.cyan(url)}`,
     `  grpc    ${paint.cyan(`${URL.parse(url)?.hostname}:${grpcPort}`)}`,
-    `  worker  ${workerId === undefined ? paint.dim("none; `writ workers add NAME` enrols one") : neutraliseLine(workerId)}`,
+    `  worker  ${workerId === undefined ? paint.dim("none; add one with `writ workers add NAME`") : neutraliseLine(workerId)}`,
     `  home    ${neutraliseLine(home)}`,
     "",
     ...(loginUrl === undefined

@@ -7,7 +7,7 @@ const channels = [
   { name: "webhook", label: "Webhook, signed", setting: "WRIT_WEBHOOK_URL" },
 ];
 
-/** Who is told when something serious happens. */
+/** The channels that are notified when something serious happens. */
 export function AlertsPanel() {
   const data = useLockdown()?.alert_channels;
   const isSet = (name: string) => data?.some((channel) => channel.toLowerCase().includes(name)) ?? false;
@@ -15,7 +15,7 @@ export function AlertsPanel() {
     <section className="panel people">
       <header>
         <h2>Alerts</h2>
-        <span className="grow">who is told when it is HIGH</span>
+        <span className="grow">notified on HIGH-severity events</span>
         {data !== undefined && data.length === 0 ? (
           <span className="state" data-state="assigned">
             <Icon name="warning" />
