@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .connection import Connection
 from .errors import JobError, WritError
+from .failure import ending_of, text_of, trace_of
 
 if TYPE_CHECKING:
     from .job import Job
@@ -24,7 +25,6 @@ else:
 Handler = Callable[..., Any]
 seen_max = 10_000
 result_bytes_max = 2 * 1024 * 1024
-reason_chars_max = 4000
 # What is wrong with a report that the hub answers so will be wrong the next time too.
 refused_statuses = (400, 413)
 
@@ -107,40 +107,54 @@ class Attempts:
         self._tell("POST", f"/jobs/{answer.get('id')}/fail", {**body, "code": refused.detail, "reason": refused.reason})
 
     def _run(self, job: Job) -> None:
+        failure: Optional[BaseException] = None
         try:
             path, report = "result", self._result_of(job)
         except BaseException as error:  # also SystemExit: what a handler raises is the end of its job, not of its slot
+            failure = error
+            self._leave_trace(job, error)
             path, report = "fail", self._failure_of(job, error)
         if not job.is_lost:
-            self._report(job, path, report)
+            self._report(job, path, report, failure)
+
+    def _leave_trace(self, job: Job, error: BaseException) -> None:
+        """What a handler raises after it was told to stop is its way to obey, and leaves no trace."""
+        if job.cancelled.is_set() or isinstance(error, _Refusal):
+            return
+        trace = trace_of(error)
+        last = trace.rstrip().rsplit("\n", 1)[-1]
+        self._log(f"warning: the handler of {job.type} failed in job {job.id}, attempt {job.attempt}: {last}")
+        try:
+            job.leave_trace(trace)
+        except WritError as problem:
+            self._log(f"the trace of job {job.id} was not accepted: {problem}")
 
     def _result_of(self, job: Job) -> dict[str, Any]:
         handler = self._handlers.get(job.type)
         if handler is None or job.document["run"].get("kind") != "handler":
-            raise JobError(f"this worker does not handle {job.type}", "JOB_NOT_ACCEPTED")
+            raise _Refusal(f"this worker does not handle {job.type}", "JOB_NOT_ACCEPTED")
         report = job.report({"result": handler(job.params, job)}, self._key.sign)
         if len(json.dumps(report)) > result_bytes_max:
-            raise JobError(f"the result is larger than {result_bytes_max} bytes")
+            raise _Refusal(f"the result is larger than {result_bytes_max} bytes")
         return report
 
     def _failure_of(self, job: Job, error: BaseException) -> dict[str, Any]:
         try:
-            ending = {"reason": _text_of(f"{type(error).__name__}: {error}"), "code": "EXECUTION_ERROR"}
-            if isinstance(error, JobError):
-                ending = {"reason": _text_of(error.reason) or "failed", "code": str(error.code)}
-                if error.partial_result is not None:
-                    ending["partial_result"] = error.partial_result
-            return job.report(ending, self._key.sign)
+            return job.report(ending_of(error), self._key.sign)
         except Exception as problem:  # such as a partial result that is not JSON
             return self._plain_failure(job, f"{type(error).__name__}, which cannot be reported: {problem}")
 
     def _plain_failure(self, job: Job, reason: str) -> dict[str, Any]:
-        return job.report({"reason": _text_of(reason), "code": "EXECUTION_ERROR"}, self._key.sign)
+        return job.report({"reason": text_of(reason), "code": "EXECUTION_ERROR"}, self._key.sign)
 
-    def _report(self, job: Job, path: str, report: dict[str, Any]) -> None:
+    def _report(self, job: Job, path: str, report: dict[str, Any], failure: Optional[BaseException]) -> None:
         try:
             self._send(job, path, report)
         except WritError as error:
+            if error.status in refused_statuses and failure is not None and job.drop_trace():
+                # The tenant may be allowed less output than the trace has.
+                self._report(job, path, self._failure_of(job, failure), failure)
+                return
             self._log(f"the end of job {job.id} was not accepted: {error}")
             if error.status in refused_statuses:
                 self._report_refusal(job, error)
@@ -156,6 +170,5 @@ class Attempts:
         self._hub.call("POST", f"/jobs/{job.id}/{path}", report, retry_sec=self._hub_away_sec, until=self._over)
 
 
-def _text_of(reason: object) -> str:
-    """What the hub takes as a reason: half of a character is none."""
-    return str(reason).encode("utf8", "replace").decode()[:reason_chars_max]
+class _Refusal(JobError):
+    """Raised here and not by a handler: the reason explains it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import threading
 import time
@@ -13,6 +14,8 @@ from .errors import WritError
 from .trust import Claim
 
 output_bytes_max = 4 * 1024 * 1024
+# What the hub takes with the report of the end.
+small_output_bytes_max = 32 * 1024
 
 
 class Job:
@@ -36,6 +39,8 @@ class Job:
         self._lock = threading.Lock()
         self._hashes = {"stdout": hashlib.sha256(), "stderr": hashlib.sha256()}
         self._sizes = {"stdout": 0, "stderr": 0}
+        # What goes to stderr with the report of the end.
+        self._trace = b""
 
     @property
     def params(self) -> Any:
@@ -65,6 +70,18 @@ class Job:
             for begin in range(0, len(content), output_bytes_max):
                 self._append(content[begin : begin + output_bytes_max], stream)
 
+    def leave_trace(self, text: str) -> None:
+        """The last lines of stderr. They travel with the report of the end if nothing else was written."""
+        if any(self._sizes.values()):
+            self.write(text, "stderr")
+        else:
+            self._trace = text.encode("utf8", "replace")[:small_output_bytes_max]
+
+    def drop_trace(self) -> bool:
+        """Whether there was one to be left out of the report."""
+        had_one, self._trace = bool(self._trace), b""
+        return had_one
+
     def _append(self, piece: bytes, stream: str) -> None:
         headers = {
             "X-Worker-Id": self._fence["worker_id"],
@@ -93,6 +110,7 @@ class Job:
         has_result = "result" in ending
         result = ending["result"] if has_result else ending.get("partial_result")
         isolation = {"level": "in-process", "applied": [], "missing": []}
+        stderr = self._hashes["stderr"].hexdigest() if not self._trace else hashlib.sha256(self._trace).hexdigest()
         receipt = canonical({
             "job_id": self.id,
             "attempt": self.attempt,
@@ -101,7 +119,7 @@ class Job:
             "exit_code": None,
             "result_sha256": sha256_hex(canonical(result)) if has_result or result is not None else None,
             "stdout_sha256": self._hashes["stdout"].hexdigest(),
-            "stderr_sha256": self._hashes["stderr"].hexdigest(),
+            "stderr_sha256": stderr,
             "output_files": [],
             "isolation": isolation,
             "usage": None,
@@ -114,6 +132,7 @@ class Job:
             **({} if self.is_announced else {"started_at": self._started_at_ms}),
             "isolation": isolation,
             "output": dict(self._sizes),
+            **({"small_output": {"stderr": base64.b64encode(self._trace).decode()}} if self._trace else {}),
             "receipt": {"text": receipt, "signature": sign(receipt)},
         }
 

@@ -138,7 +138,10 @@ export class JobTable {
       const value = await handle({ id, jobClass, input: input as never, outputDir }, context);
       return { result: JSON.stringify(value) ?? "null" };
     } catch (error) {
-      return { error: errorOf(error) };
+      const end = errorOf(error);
+      // One that obeys a cancel, or finds fault with its input, has explained itself.
+      if (!context.signal.aborted && end.code !== "INVALID_INPUT") context.logError(stackOf(error));
+      return { error: end };
     }
   }
 
@@ -168,6 +171,10 @@ const cancelled: JobError = { code: "JOB_EXECUTION_ERROR", message: "cancelled" 
 
 function hasEnded({ status }: Entry): boolean {
   return status === "completed" || status === "failed";
+}
+
+function stackOf(error: unknown): string {
+  return (error instanceof Error && error.stack) || String(error);
 }
 
 /** A handler that finds fault with its input throws an error whose `code` is INVALID_INPUT: then nobody tries again. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -230,4 +230,21 @@ test("a job whose input is still checked when the server stops is refused", asyn
   expect(await submitted).toMatchObject({ status: 503, body: { error: { code: "STOPPING" } } });
   await stopped;
   expect(calls).toBe(0);
+});
+
+test("O-21 an exception leaves its trace in the job's stderr; a refused input does not", async () => {
+  const fault = (code: string) => Object.assign(new Error("too wide"), { code });
+  await serve({
+    fail: ({ input }) => {
+      throw fault(String(input));
+    },
+  });
+  for (const code of ["INVALID_INPUT", "OTHER"]) {
+    const log = join(dir, `${code}.log`);
+    await submit({ job_id: code, job_class: "fail", job_input: code, job_log_err: log });
+    await ended(code);
+    const trace = existsSync(log) ? readFileSync(log, "utf8") : "";
+    if (code === "INVALID_INPUT") expect(trace).toBe("");
+    else expect(trace).toMatch(/^Error: too wide\n +at .*serve-jobs\.test/s);
+  }
 });

@@ -56,6 +56,7 @@ async function run(
     onProcess: () => {},
     reportProgress: () => {},
     writeOutput: () => {},
+    writeTrace: () => {},
     ...rest,
   });
   return secrets.maskOutcome(outcome);

@@ -1,5 +1,4 @@
 import type { JobDocument } from "../contract/document.ts";
-import { classify, type FailureClass, type FailureDetail, failureCodes, isHubCode } from "../core/failure.ts";
 import { toJson } from "../core/to-json.ts";
 import type { Timer } from "../runtime/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
@@ -14,6 +13,7 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "./runner.ts";
+import { readThrown } from "./thrown-error.ts";
 
 export type HandlerJob<Params = unknown> = {
   id: string;
@@ -43,7 +43,6 @@ export type HandlerFunction<Params = unknown, Returned = unknown> = (
 ) => Returned | Promise<Returned>;
 
 const inProcess: Isolation = { level: "in-process", applied: [], missing: [] };
-const reasonCharsMax = 2000;
 
 /** Runs `handler` jobs: the function of this program for the type, else the command configured for it. */
 export function handlerRunner(deps: RunnerDeps, functions: ReadonlyMap<string, HandlerFunction>): Runner {
@@ -77,7 +76,7 @@ async function runFunction(
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
   const stop = watchStop(deps, context);
   try {
-    const outcome = await Promise.race([callFunction(context, handle), stop.abandoned]);
+    const outcome = await Promise.race([callFunction(deps, context, handle), stop.abandoned]);
     if (!signal.aborted) return outcome;
     const reason = stopReasonOf(signal);
     // Work that was done in spite of a drain is done; after a cancel, the hub keeps it as a late result.
@@ -88,17 +87,37 @@ async function runFunction(
   }
 }
 
-async function callFunction(context: RunContext, handle: HandlerFunction): Promise<RunOutcome> {
+async function callFunction(
+  deps: RunnerDeps,
+  context: RunContext,
+  handle: HandlerFunction,
+): Promise<RunOutcome> {
+  let result: unknown;
   try {
-    const result = await handle(jobOf(context), {
+    result = await handle(jobOf(context), {
       signal: context.signal,
       progress: context.reportProgress,
       log: (text) => context.writeOutput(`${text}\n`),
     });
-    return succeeded(result);
   } catch (error) {
-    return thrownOutcome(error);
+    return thrownOutcome(deps, context, error);
   }
+  return succeeded(result);
+}
+
+/** What a handler throws after it was told to stop is its way to obey, and leaves no trace. */
+function thrownOutcome({ logger }: RunnerDeps, context: RunContext, error: unknown): RunOutcome {
+  const { trace, ...failure } = readThrown(error);
+  if (!context.signal.aborted) {
+    if (trace !== null) context.writeTrace(trace);
+    const { job_id, attempt } = context.lease;
+    const { type } = context.document;
+    const code = failure.ownCode ?? failure.detail ?? failure.code;
+    const sentence = `the handler of ${type} failed: ${failure.reason.replaceAll(/\s*\n\s*/g, " | ")}`;
+    const { secrets } = context;
+    logger.warn({ job_id, attempt, type, code: secrets.maskMessage(code) }, secrets.maskMessage(sentence));
+  }
+  return { kind: "failed", ...failure, isolation: inProcess };
 }
 
 function jobOf({ document, lease }: RunContext): HandlerJob {
@@ -116,26 +135,17 @@ function jobOf({ document, lease }: RunContext): HandlerJob {
 }
 
 function succeeded(result: unknown): RunOutcome {
-  // A handler that returns nothing has the result null.
-  const resultJson = result === undefined ? "null" : toJson(result, "result");
-  const problem = resultProblem(resultJson);
-  if (problem === null) return { kind: "succeeded", resultJson, isolation: inProcess };
-  return { kind: "failed", code: "EXECUTION_ERROR", reason: problem, isolation: inProcess };
-}
-
-/** An error may have a failure code of its own, such as INVALID_JOB if a retry cannot help. */
-function thrownOutcome(error: unknown): RunOutcome {
-  const { code, detail } = classify(failureCodeOf(error) ?? "EXECUTION_ERROR");
-  const message = error instanceof Error ? error.message : String(error);
-  const reason =
-    message.slice(0, reasonCharsMax).toWellFormed() || "the handler threw an error without a message";
-  const known = detail === null ? {} : { detail: detail as FailureDetail };
-  return { kind: "failed", code, ...known, reason, isolation: inProcess };
-}
-
-function failureCodeOf(error: unknown): FailureClass | FailureDetail | undefined {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return failureCodes.find((known) => known === code && !isHubCode(known));
+  const failed = (reason: string): RunOutcome => {
+    return { kind: "failed", code: "EXECUTION_ERROR", reason, isolation: inProcess };
+  };
+  try {
+    // A handler that returns nothing has the result null.
+    const resultJson = result === undefined ? "null" : toJson(result, "result");
+    const problem = resultProblem(resultJson);
+    return problem === null ? { kind: "succeeded", resultJson, isolation: inProcess } : failed(problem);
+  } catch (error) {
+    return failed((error as Error).message);
+  }
 }
 
 /** A function cannot be killed. One that ignores its signal is abandoned after the grace. */

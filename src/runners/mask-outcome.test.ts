@@ -28,3 +28,8 @@ test("O-07: a job that is given back names no secret in the reason either", () =
   const outcome = { kind: "released", reason: `cannot open ${secret}`, isHostDown: true } as const;
   expect(maskOutcome(outcome, masks)).toEqual({ ...outcome, reason: `cannot open ${"*".repeat(20)}` });
 });
+
+test("O-21 the code that a handler gives its error names no secret", () => {
+  const outcome = { kind: "failed", code: "EXECUTION_ERROR", ownCode: secret, reason: "no" } as const;
+  expect(maskOutcome(outcome, masks)).toEqual({ ...outcome, ownCode: "*".repeat(20) });
+});

@@ -10,8 +10,13 @@ export function maskOutcome(outcome: RunOutcome, masks: readonly string[]): RunO
   if (masks.length === 0) return outcome;
   if (outcome.kind === "succeeded") return { ...outcome, resultJson: maskJson(outcome.resultJson, masks) };
   const masked = { ...outcome, reason: maskMessage(outcome.reason, masks) };
-  if (masked.kind === "released" || masked.partialResultJson === undefined) return masked;
-  return { ...masked, partialResultJson: maskJson(masked.partialResultJson, masks) };
+  if (masked.kind === "released") return masked;
+  const { ownCode, partialResultJson } = masked;
+  return {
+    ...masked,
+    ...(ownCode === undefined ? {} : { ownCode: maskText(ownCode, masks) }),
+    ...(partialResultJson === undefined ? {} : { partialResultJson: maskJson(partialResultJson, masks) }),
+  };
 }
 
 /** Masks a sentence of the worker's own, in which it may have cut off what it quotes: also the beginning of a secret. */

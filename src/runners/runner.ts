@@ -76,6 +76,8 @@ export type RunContext = {
   reportProgress(percent: number, detail?: string): void;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
   writeOutput(text: string): void;
+  /** Adds where it has failed to the job's stderr, once, as its last lines. For the same jobs. */
+  writeTrace(text: string): void;
 };
 
 /**
@@ -144,6 +146,8 @@ export type RunOutcome =
       kind: "failed";
       code: FailureClass;
       detail?: FailureDetail;
+      /** The code that a function gave its error; the hub keeps it as the detail if there is no other. */
+      ownCode?: string;
       reason: string;
       /** The code that a worker program gave the failure itself; then `reason` begins with it and a colon. */
       workerCode?: string;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { OutputSizes } from "../contract/report-shapes.ts";
 import { hasCode } from "../core/errors.ts";
 import { type OutputStream, outputStreams } from "../core/output-stream.ts";
-import type { SmallOutput } from "../core/small-output.ts";
+import { type SmallOutput, smallOutputBytesMax } from "../core/small-output.ts";
 import type { AttemptSecrets } from "../runners/attempt-secrets.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { writeWhole } from "../runtime/write-whole.ts";
@@ -91,6 +91,27 @@ export class AttemptOutput {
     const bytes = Buffer.from(text);
     if (!this.#secrets.isEmpty) this.#masker ??= this.#secrets.newMasker();
     this.#append(this.#masker?.push(bytes) ?? bytes);
+  }
+
+  /**
+   * Adds the last lines of stderr, for a job that runs inside the worker. They go with the report of the end if the job
+   * has written nothing else. What is too long is cut: it must not change how the attempt has ended.
+   */
+  writeTrace(text: string): void {
+    if (this.#isOver) return;
+    const bytes = Buffer.from(this.#secrets.maskMessage(text)).subarray(0, this.#bytesMax);
+    if (!this.hasFiles && bytes.length <= smallOutputBytesMax) {
+      this.keepSmall({ stdout: Buffer.alloc(0), stderr: bytes });
+      return;
+    }
+    try {
+      mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
+      writeFileSync(this.#path("stderr"), bytes, { mode: 0o600 });
+      this.follow("stderr");
+    } catch (error) {
+      const { job_id, attempt } = this.#held.lease;
+      this.#deps.logger.error({ err: error, job_id, attempt }, "where a handler failed could not be written");
+    }
   }
 
   #append(bytes: Buffer): void {

@@ -16,7 +16,7 @@ export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): s
   const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;
   const common = { job_id, attempt, token, exit_code, usage, isolation, output_files, ...told };
   if (outcome.kind === "succeeded") return withJson(common, "result", outcome.resultJson);
-  const { code, detail, partialResultJson } = outcome;
+  const { code, detail = outcome.ownCode, partialResultJson } = outcome;
   const reason = outcome.reason.slice(0, reasonCharsMax).toWellFormed();
   return withJson({ ...common, code, detail, reason }, "partial_result", partialResultJson);
 }

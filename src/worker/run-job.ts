@@ -269,6 +269,7 @@ function contextOf(deps: RunDeps, held: HeldJob, { dir, output, secrets }: Attem
     secrets,
     onProcess: (pid, usage) => deps.heartbeat.setProcess(held.key, pid, usage),
     writeOutput: (text: string) => output.write(text),
+    writeTrace: (text: string) => output.writeTrace(text),
   } satisfies Partial<RunContext>;
 }
 

@@ -1,4 +1,5 @@
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
+import type { FailureClass } from "../core/failure.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import { RunFailure } from "../runners/runner.ts";
 
@@ -11,17 +12,18 @@ export function typedHandler<In, Out, Params, Returned>(
   handler: HandlerFunction<Params, Returned>,
 ): HandlerFunction {
   return async (job, context) => {
-    const checked = await checkParams(() => checkValue(params, job.params, "params"));
+    const checked = await failAs("INVALID_JOB", () => checkValue(params, job.params, "params"));
     const returned = await handler({ ...job, params: checked }, context);
-    await checkValue(result, returned, "result");
+    await failAs("EXECUTION_ERROR", () => checkValue(result, returned, "result"));
     return returned;
   };
 }
 
-async function checkParams<Params>(check: () => Promise<Params>): Promise<Params> {
+/** What the schema says is the reason; where in the schema it was found out helps nobody. */
+async function failAs<T>(code: FailureClass, check: () => Promise<T>): Promise<T> {
   try {
     return await check();
   } catch (error) {
-    throw new RunFailure("INVALID_JOB", undefined, error instanceof Error ? error.message : String(error));
+    throw new RunFailure(code, undefined, error instanceof Error ? error.message : String(error));
   }
 }

@@ -136,7 +136,9 @@ var JobTable = class {
       const value = await handle({ id, jobClass, input, outputDir }, context);
       return { result: JSON.stringify(value) ?? "null" };
     } catch (error) {
-      return { error: errorOf(error) };
+      const end = errorOf(error);
+      if (!context.signal.aborted && end.code !== "INVALID_INPUT") context.logError(stackOf(error));
+      return { error: end };
     }
   }
   #end(entry, end) {
@@ -160,6 +162,9 @@ var JobTable = class {
 var cancelled = { code: "JOB_EXECUTION_ERROR", message: "cancelled" };
 function hasEnded({ status }) {
   return status === "completed" || status === "failed";
+}
+function stackOf(error) {
+  return error instanceof Error && error.stack || String(error);
 }
 function errorOf(error) {
   const isInput = error instanceof Error && "code" in error && error.code === "INVALID_INPUT";

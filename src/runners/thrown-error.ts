@@ -1,0 +1,76 @@
+import { cutText } from "../core/cut-text.ts";
+import { classify, type FailureClass, type FailureDetail, failureCodes, isHubCode } from "../core/failure.ts";
+import { RunFailure } from "./runner.ts";
+
+/** What an exception of a handler says about its attempt. */
+type Thrown = {
+  code: FailureClass;
+  detail?: FailureDetail;
+  /** The handler's own code for the error, which the hub does not know. */
+  ownCode?: string;
+  reason: string;
+  /** For the attempt's stderr; null if the reason explains all, because Writ itself has found fault with the job. */
+  trace: string | null;
+};
+
+const reasonCharsMax = 2000;
+const traceCharsMax = 16_000;
+/** A chain of causes may have no end. */
+const causesMax = 8;
+/** What fits into a list, a label and a filter. Longer texts belong into the message. */
+const ownCodeForm = /^[\w.:/-]{1,100}$/;
+
+/** An error may have a failure code of Writ, such as INVALID_JOB if a retry cannot help, or one of its own. */
+export function readThrown(error: unknown): Thrown {
+  const given = codeOf(error);
+  const known = failureCodes.find((one) => one === given && !isHubCode(one));
+  const { code, detail } = classify(known ?? "EXECUTION_ERROR");
+  return {
+    code,
+    ...(detail === null ? {} : { detail: detail as FailureDetail }),
+    ...(known === undefined && isOwnCode(given) ? { ownCode: given } : {}),
+    reason: cutText(messageOf(error), reasonCharsMax) || "the handler threw an error without a message",
+    trace: error instanceof RunFailure ? null : cutText(`${traceOf(error)}\n`, traceCharsMax),
+  };
+}
+
+/** A job that the hub has not cancelled must not look cancelled. */
+function isOwnCode(code: unknown): code is string {
+  return typeof code === "string" && ownCodeForm.test(code) && !isHubCode(code as FailureClass);
+}
+
+/** The stack of an error, and of the errors that caused it. Other fields are left out: they may hold a whole request. */
+function traceOf(error: unknown): string {
+  const stacks: string[] = [];
+  for (let one = error, prefix = ""; stacks.length < causesMax; prefix = "caused by: ") {
+    stacks.push(prefix + stackOf(one));
+    if (!(one instanceof Error) || one.cause === undefined) break;
+    one = one.cause;
+  }
+  return stacks.join("\n");
+}
+
+function stackOf(error: unknown): string {
+  return orElse("", () => (error instanceof Error ? textOf(error.stack) : "")) || messageOf(error);
+}
+
+function messageOf(error: unknown): string {
+  return orElse("an error that cannot be read", () => textOf(error instanceof Error ? error.message : error));
+}
+
+function codeOf(error: unknown): unknown {
+  return orElse(undefined, () => (error instanceof Error && "code" in error ? error.code : undefined));
+}
+
+function textOf(value: unknown): string {
+  return value === undefined ? "undefined" : String(value);
+}
+
+/** Anything may be thrown, also what throws when it is read. That is still the job's failure, not the worker's. */
+function orElse<T>(fallback: T, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    return fallback;
+  }
+}
