@@ -2,7 +2,7 @@
 
 from .attempts import Job
 from .client import Writ
-from .errors import HubUnreachable, JobError, JobFailed, TimedOut, WritError
+from .errors import Final, HubUnreachable, JobError, JobFailed, TimedOut, WritError
 from .worker import Worker
 
-__all__ = ["HubUnreachable", "Job", "JobError", "JobFailed", "TimedOut", "Worker", "Writ", "WritError"]
+__all__ = ["Final", "HubUnreachable", "Job", "JobError", "JobFailed", "TimedOut", "Worker", "Writ", "WritError"]

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .connection import Connection
-from .errors import JobError, WritError
+from .errors import Final, JobError, WritError
 from .failure import ending_of, text_of, trace_of
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ class Attempts:
             self._report(job, path, report, failure)
 
     def _leave_trace(self, job: Job, error: BaseException) -> None:
-        """What a handler raises after it was told to stop is its way to obey, and leaves no trace."""
-        if job.cancelled.is_set() or isinstance(error, _Refusal):
+        """What a handler raises after it was told to stop is its way to obey, and leaves no trace; nor does an ordinary answer."""
+        if job.cancelled.is_set() or isinstance(error, (Final, _Refusal)):
             return
         trace = trace_of(error)
         last = trace.rstrip().rsplit("\n", 1)[-1]

@@ -59,6 +59,19 @@ class JobFailed(WritError):
         self.job = job
 
 
+class Final(Exception):
+    """
+    Raised by a handler: the work has failed for good, and that is an ordinary answer. The job ends as EXECUTION_ERROR, is not
+    tried again, and nobody is alerted. `code` is one of your own, such as CARD_DECLINED.
+    """
+
+    def __init__(self, reason: str, code: Optional[str] = None, partial_result: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+        self.partial_result = partial_result
+
+
 class JobError(Exception):
     """Raised by a handler: the attempt fails with this code, and is tried again if the code allows it."""
 

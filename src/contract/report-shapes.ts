@@ -142,6 +142,7 @@ const failFields = {
   reason: text(1, 4000),
   code: z.enum(failureCodes).optional(),
   detail: text(1, 2000).optional(),
+  final: z.boolean().optional().meta({ description: "True: the job is not tried again, whatever its code" }),
   partial_result: anyJson.optional(),
   ...attemptReport,
 };

@@ -304,3 +304,18 @@ describe("a retry by a person", () => {
     expect(decideChange(job, { act: "retry" }, rules)).toMatchObject({ code: "STATE_CONFLICT" });
   });
 });
+
+it("O-23 a final failure ends the job with its plain code, however many attempts are left", () => {
+  const job = aJob("running", { attempts: 1, maxAttempts: 5, attemptsChosen: true });
+  const outcome = decideChange(job, { ...failure, detail: "CARD_DECLINED", isFinal: true }, rules);
+  expect(outcome).toMatchObject({
+    kind: "moved",
+    patch: {
+      status: "failed",
+      failCode: "EXECUTION_ERROR",
+      failReason: "EXECUTION_ERROR",
+      failDetail: "CARD_DECLINED",
+    },
+    events: [{ event: "JOB_FAILED" }],
+  });
+});

@@ -48,6 +48,8 @@ export type Change =
       detail: string | null;
       reason: string;
       partialResult: string | null;
+      /** Another attempt cannot help: none is made, whatever the code allows. */
+      isFinal?: true;
     } & AttemptEnd)
   | { act: "disconnect" }
   | { act: "recall"; reason: string }

@@ -57,8 +57,9 @@ type Failure = { code: FailureClass; detail?: string | null; reason: string; fai
 export function attemptFailed(
   job: JobRecord,
   rules: ChangeRules,
-  failed: Failure & { patch: Partial<JobRecord> },
+  failed: Failure & { patch: Partial<JobRecord>; isFinal?: boolean | undefined },
 ): Outcome {
+  if (failed.isFinal) return ended(job, rules, failed, failed.patch);
   const decision = decideRetry(job, failed.code, rules.backoffScale);
   if (decision.kind !== "retry") {
     return ended(job, rules, { ...failed, failReason: decision.reason }, failed.patch, decision.kind);

@@ -105,10 +105,13 @@ async function callFunction(
   return succeeded(result);
 }
 
-/** What a handler throws after it was told to stop is its way to obey, and leaves no trace. */
+/**
+ * What a handler throws after it was told to stop is its way to obey, and leaves no trace. Nor does `Final`, which is an
+ * ordinary answer.
+ */
 function thrownOutcome({ logger }: RunnerDeps, context: RunContext, error: unknown): RunOutcome {
   const { trace, ...failure } = readThrown(error);
-  if (!context.signal.aborted) {
+  if (!context.signal.aborted && !failure.isFinal) {
     if (trace !== null) context.writeTrace(trace);
     const { job_id, attempt } = context.lease;
     const { type } = context.document;

@@ -148,6 +148,8 @@ export type RunOutcome =
       detail?: FailureDetail;
       /** The code that a function gave its error; the hub keeps it as the detail if there is no other. */
       ownCode?: string;
+      /** Another attempt cannot help. */
+      isFinal?: true;
       reason: string;
       /** The code that a worker program gave the failure itself; then `reason` begins with it and a colon. */
       workerCode?: string;

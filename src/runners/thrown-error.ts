@@ -1,5 +1,6 @@
 import { cutText } from "../core/cut-text.ts";
 import { classify, type FailureClass, type FailureDetail, failureCodes, isHubCode } from "../core/failure.ts";
+import { Final } from "./final.ts";
 import { RunFailure } from "./runner.ts";
 
 /** What an exception of a handler says about its attempt. */
@@ -9,7 +10,8 @@ type Thrown = {
   /** The handler's own code for the error, which the hub does not know. */
   ownCode?: string;
   reason: string;
-  /** For the attempt's stderr; null if the reason explains all, because Writ itself has found fault with the job. */
+  isFinal?: true;
+  /** For the attempt's stderr; null if the reason explains all: Writ found fault with the job, or the handler said `Final`. */
   trace: string | null;
 };
 
@@ -24,12 +26,16 @@ const ownCodeForm = /^[\w.:/-]{1,100}$/;
 export function readThrown(error: unknown): Thrown {
   const given = codeOf(error);
   const known = failureCodes.find((one) => one === given && !isHubCode(one));
+  const ownCode = known === undefined && isOwnCode(given) ? { ownCode: given } : {};
+  const reason = cutText(messageOf(error), reasonCharsMax) || "the handler threw an error without a message";
+  if (error instanceof Final)
+    return { code: "EXECUTION_ERROR", ...ownCode, reason, isFinal: true, trace: null };
   const { code, detail } = classify(known ?? "EXECUTION_ERROR");
   return {
     code,
     ...(detail === null ? {} : { detail: detail as FailureDetail }),
-    ...(known === undefined && isOwnCode(given) ? { ownCode: given } : {}),
-    reason: cutText(messageOf(error), reasonCharsMax) || "the handler threw an error without a message",
+    ...ownCode,
+    reason,
     trace: error instanceof RunFailure ? null : cutText(`${traceOf(error)}\n`, traceCharsMax),
   };
 }

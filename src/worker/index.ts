@@ -11,6 +11,7 @@ import { type RunningWorker, startWorker } from "./start.ts";
 import { typedHandler } from "./typed-handler.ts";
 
 export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
+export { Final } from "../runners/final.ts";
 export type { HandlerContext, HandlerFunction, HandlerJob } from "../runners/handler.ts";
 
 /** Where the hub is and how to trust it: the same names as in the options of `Writ`. */

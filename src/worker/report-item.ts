@@ -6,8 +6,16 @@ const reasonCharsMax = 4000;
 
 type Ended = Exclude<RunOutcome, { kind: "released" }>;
 
-/** What else the worker can tell of an attempt: how much output the hub has accepted, or all of it, and when it started. */
-export type Told = { output?: OutputSizes; small_output?: SmallOutputText; started_at?: number };
+/**
+ * What else the worker can tell of an attempt: how much output the hub has accepted, or all of it, when it started, and
+ * that another attempt cannot help.
+ */
+export type Told = {
+  output?: OutputSizes;
+  small_output?: SmallOutputText;
+  started_at?: number;
+  final?: true;
+};
 type Reported = Told & { receipt?: string; receipt_parts?: ReceiptParts };
 
 /** One outcome for the hub, as JSON text: results are included as they were written, to the byte. */

@@ -76,8 +76,8 @@ async function reportEnd(
   const leftOut = new Set<string>();
   // Each turn leaves out one more field, or sends the output once more.
   for (let shipped = 0; ; ) {
-    const told = without(toldOf(facts), leftOut);
     const end = output.isRefused ? outputLimited(outcome) : outcome;
+    const told = without(toldOf(facts, end), leftOut);
     const reported = await sendEnd(deps, held, end, { ...facts, told });
     if (reported.kind !== "refused") return reported;
     const refused = refusedFields(reported);
@@ -123,8 +123,9 @@ function without(told: Told, leftOut: ReadonlySet<string>): Told {
 }
 
 /** What may be left out of a report. */
-function toldOf({ output, startedAtMs, isUnannounced }: EndFacts): Told {
+function toldOf({ output, startedAtMs, isUnannounced }: EndFacts, outcome: Ended): Told {
   return {
+    ...(outcome.kind === "failed" && outcome.isFinal ? { final: true } : {}),
     ...(output.sizes === undefined ? {} : { output: output.sizes }),
     ...(output.small === undefined ? {} : { small_output: inBase64(output.small) }),
     ...(isUnannounced && startedAtMs !== null ? { started_at: startedAtMs } : {}),

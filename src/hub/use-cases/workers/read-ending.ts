@@ -51,6 +51,7 @@ export function failChange(identity: Identity, body: FailFields): FailChange {
     code,
     detail: detail ?? body.detail ?? null,
     reason: body.reason,
+    ...(body.final ? { isFinal: true } : {}),
     partialResult: body.partial_result === undefined ? null : canonicalize(body.partial_result as JsonValue),
     ...reportOf(body),
   };

@@ -1,0 +1,19 @@
+type FinalOptions = {
+  /** A code of your own, such as CARD_DECLINED; it becomes the job's `fail_detail`. */
+  code?: string | undefined;
+  cause?: unknown;
+};
+
+/**
+ * Thrown by a handler: the work has failed for good, and that is an ordinary answer. The job ends as EXECUTION_ERROR, is not
+ * tried again, and nobody is alerted.
+ */
+export class Final extends Error {
+  readonly code: string | undefined;
+
+  constructor(message: string, { code, cause }: FinalOptions = {}) {
+    super(message, cause === undefined ? {} : { cause });
+    this.name = "Final";
+    this.code = code;
+  }
+}
