@@ -18,9 +18,13 @@ export class DatabaseOutage {
   readonly logger: Logger;
   readonly #log: OutageLog;
   readonly #fullDisk: OutageLog;
+  /** When a write of output or of a file last found its disk full. */
+  #fullStorageAtMs = Number.NEGATIVE_INFINITY;
+  readonly #clock: Clock;
   #refused = 0;
 
   constructor(logger: Logger, clock: Clock, tell: (line: string) => void = () => {}) {
+    this.#clock = clock;
     this.#log = new OutageLog(clock, {
       begins: (error) => {
         const line = "the database is away; calls are refused until it is back";
@@ -53,6 +57,11 @@ export class DatabaseOutage {
   /** Whether a write has found the disk full a short time ago: small ones fit now and then, and prove nothing. */
   get isDiskFull(): boolean {
     return this.#fullDisk.isOn && this.#fullDisk.quietMs < roomMs;
+  }
+
+  /** The same for the disks of outputs and files, which need not be that of the database. */
+  get isStorageFull(): boolean {
+    return this.#clock.monotonicMs() - this.#fullStorageAtMs < roomMs;
   }
 
   get isOn(): boolean {
@@ -91,6 +100,7 @@ export class DatabaseOutage {
   /** Whether the line only says what the outage says: a failure because of it, or a call that was refused. */
   #replaces(fields: { err?: unknown; details?: unknown; status?: unknown }): boolean {
     if (says("full", fields.err) || says("full", fields)) this.#fullDisk.noticed(fields);
+    if (hasNoRoom(fields.err) || hasNoRoom(fields)) this.#fullStorageAtMs = this.#clock.monotonicMs();
     if (this.#log.isOn && fields.status === 503) {
       this.#refused++;
       return true;
@@ -104,6 +114,12 @@ export class DatabaseOutage {
 /** The drivers mark what says nothing but that the server cannot be used at present. */
 function isAway(error: unknown): boolean {
   return says("away", error);
+}
+
+/** The drivers of outputs and of files give the code of the failed write as the reason. */
+function hasNoRoom(error: unknown): boolean {
+  const details = (error as { details?: Record<string, unknown> } | null | undefined)?.details;
+  return ["ENOSPC", "EDQUOT"].includes(String(details?.["reason"]));
 }
 
 function says(mark: "away" | "full", error: unknown): boolean {

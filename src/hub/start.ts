@@ -13,8 +13,10 @@ import { DatabaseInUse } from "../store/database-in-use.ts";
 import type { HubSeat } from "../store/hub-seat.ts";
 import { openChannels } from "./alerts/channels.ts";
 import { createDigest } from "./alerts/digest.ts";
+import { createOutageWatch } from "./alerts/outage-watch.ts";
 import { createResponder } from "./alerts/responder.ts";
 import { createSender } from "./alerts/sender.ts";
+import { createTroubleWatch } from "./alerts/trouble-watch.ts";
 import { createWatchListReader } from "./alerts/watch-list.ts";
 import { createSealer } from "./audit/sealer.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
@@ -204,6 +206,7 @@ function hubServices(
     // Stops after everything that writes events, so that its last signed head covers them all.
     lead(createSealer(deps)),
     createStoreWatch(deps, { channels, outage }),
+    ...(channels.length === 0 ? [] : [createOutageWatch(deps, { channels, outage })]),
     createClockWatch(deps, clock),
     // Stops after everything that moves jobs, and writes what it has counted.
     deps.statistics,
@@ -234,6 +237,7 @@ function hubServices(
     // Workers can come back only now, and have one lease to do so.
     lead(createReaper(deps)),
     createLookAround(deps),
+    ...(channels.length === 0 ? [] : [lead(createTroubleWatch({ ...deps, channels }))]),
     // These end calls that would stay open for ever, so they stop before the ports wait for open calls.
     streams,
     deps.dispatcher,

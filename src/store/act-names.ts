@@ -89,6 +89,7 @@ const actKinds = {
   listQuotas: "ordered",
   listQueues: "read",
   surveyQueues: "read",
+  listWaitingQueues: "read",
   readEvents: "read",
   eventRange: "ordered",
   readSealed: "read",

@@ -11,6 +11,7 @@ import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { DamagedPart } from "./find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./job-list.ts";
+import type { WaitingQueue } from "./list-waiting-queues.ts";
 import type { ObjectStore } from "./object-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { ResponseStore } from "./response-store.ts";
@@ -132,6 +133,8 @@ export type Store = AccessStore &
     listQueues(): Promise<QueueSummary[]>;
     /** The busiest types of each tenant, and how long their oldest jobs wait. */
     surveyQueues(): Promise<QueueSurveyLine[]>;
+    /** The longest queues whose jobs could be claimed now: not paused, and at least one job is due. */
+    listWaitingQueues(): Promise<WaitingQueue[]>;
     setQueuePaused(input: {
       type: string;
       paused: boolean;

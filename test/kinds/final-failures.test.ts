@@ -9,7 +9,7 @@ import { warningLogger } from "../../src/runtime/logger.ts";
 import { Final, Worker } from "../../src/worker/index.ts";
 import { startBotServer, type TestServer } from "../support/bot-server.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTestHub, type TestHub } from "../support/hub.ts";
+import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { hasPython, pythonEnv, pythonNote } from "../support/python.ts";
 import { activeKey } from "../support/worker.ts";
 
@@ -20,7 +20,11 @@ let writ: Writ;
 
 beforeAll(async () => {
   hook = await startBotServer();
-  hub = await startTestHub({ WRIT_WEBHOOK_URL: hook.url, WRIT_WEBHOOK_SECRET: "0123456789abcdef" });
+  hub = await startTestHub({
+    WRIT_WEBHOOK_URL: hook.url,
+    WRIT_WEBHOOK_SECRET: "0123456789abcdef",
+    ...stillEnv,
+  });
   writ = new Writ({ url: hub.url, token: hub.admin });
   writeFileSync(join(dir, "keys.pem"), activeKey(hub).publicKeyPem);
 });

@@ -112,6 +112,26 @@ export function describeQueues(create: () => StoreUnderTest): void {
     });
   });
 
+  describe("waiting queues", () => {
+    const scene = useScene(create);
+
+    it("O-23 are those with a job that is due and not paused, the longest first", async () => {
+      const { store, nowMs } = scene();
+      await scene().submit({ type: "short" });
+      await scene().submit({ type: "long", facts: { tags: ["gpu"] } });
+      await scene().submit({ type: "long", facts: { tags: ["gpu"] } });
+      await scene().submit({ type: "later", runAt: nowMs + 60_000 });
+      await scene().submit({ type: "paused" });
+      await store.setQueuePaused({ type: "paused", paused: true, nowMs, origin });
+      await scene().submit({ type: "held" });
+      await scene().claimIds(1, { types: ["held"] });
+      expect(await store.listWaitingQueues()).toMatchObject([
+        { facts: { tenant_id: "acme", type: "long", tags: ["gpu"] }, pending: 2 },
+        { facts: { tenant_id: "acme", type: "short" }, pending: 1 },
+      ]);
+    });
+  });
+
   describe("a survey", () => {
     const scene = useScene(create);
 

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HubDeps } from "../../src/hub/deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "../../src/hub/first-start.ts";
 import { createListener } from "../../src/hub/http/listener.ts";
 import { OpenBodies } from "../../src/hub/http/open-bodies.ts";
@@ -22,6 +23,8 @@ export type MemoryHub = TestHub & {
   onRequest(listener: (incoming: IncomingMessage, outgoing: ServerResponse) => void): void;
   /** For what another hub on the same database does. */
   store: Store;
+  /** For a service that a test runs by its own clock. */
+  deps: HubDeps;
 };
 
 /**
@@ -60,7 +63,7 @@ export async function startMemoryHub(
       await deps.store.close();
     },
   });
-  return { ...hub, store: deps.store, onRequest: (listener) => void server.on("request", listener) };
+  return { ...hub, store: deps.store, deps, onRequest: (listener) => void server.on("request", listener) };
 }
 
 /** A disk would take most of the time of these tests, and what they test is not whether it keeps anything. */

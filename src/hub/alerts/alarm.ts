@@ -1,11 +1,12 @@
 import { backOffMs } from "../../runtime/back-off.ts";
+import type { NewMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { type Channel, trySend } from "./channel.ts";
 
 const triesMax = 5;
 const retryPause = { firstMs: 1_000, maxMs: 10_000 };
 
-type AlarmDeps = Pick<HubDeps, "clock" | "logger" | "settings">;
+type AlarmDeps = Pick<HubDeps, "clock" | "logger"> & { settings: Pick<HubDeps["settings"], "publicUrl"> };
 
 /** Tells people at once that the database is lost. The outbox is in the database, so this does not wait there. */
 export async function raiseAlarm(
@@ -16,8 +17,7 @@ export async function raiseAlarm(
   const nowMs = deps.clock.nowMs();
   const time = new Date(nowMs).toISOString();
   const event = "STORE_LOST";
-  const message = {
-    id: nowMs,
+  await sendAtOnce(deps, channels, signal, {
     subject: `[CRITICAL] ${event}`,
     body: [
       `time: ${time}`,
@@ -28,10 +28,18 @@ export async function raiseAlarm(
       "The database was removed or replaced under the running hub. Every call is refused. Put the right one back, or stop the hub and restore a backup.",
     ].join("\n"),
     data: JSON.stringify({ level: "CRITICAL", event, count: 1, ts: nowMs }),
-    createdAt: nowMs,
-    dueAt: nowMs,
-    tries: 0,
-  };
+  });
+}
+
+/** Sends a message by every channel without the outbox, for when that cannot be written. Resolves after a few tries. */
+export async function sendAtOnce(
+  deps: AlarmDeps,
+  channels: readonly Channel[],
+  signal: AbortSignal,
+  text: Omit<NewMessage, "channel">,
+): Promise<void> {
+  const nowMs = deps.clock.nowMs();
+  const message = { ...text, id: nowMs, createdAt: nowMs, dueAt: nowMs, tries: 0 };
   await Promise.all(
     channels.map((channel) => sendOften(deps, channel, { ...message, channel: channel.name }, signal)),
   );

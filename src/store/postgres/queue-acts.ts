@@ -3,6 +3,7 @@ import { type JobState, jobStates } from "../../core/job.ts";
 import type { Quota } from "../../core/quota.ts";
 import { queuePaused, quotaChanged } from "../act-events.ts";
 import { aheadMax } from "../job-list.ts";
+import { listWaitingQueues as listWaiting, type WaitingQueue } from "../list-waiting-queues.ts";
 import type { QueueBook } from "../queue-book.ts";
 import type { QueuePosition, QueueSummary, TenantUsage } from "../store.ts";
 import { summarizeQueues } from "../summarize-queues.ts";
@@ -60,6 +61,15 @@ export async function surveyQueues(sql: Connection): Promise<QueueSurveyLine[]> 
   const rows = await sql.all<{ id: number; at: number }>(oldestText);
   const oldest = new Map(rows.map(({ id, at }) => [id, at]));
   return survey(book, ({ id }) => oldest.get(id) ?? null);
+}
+
+export async function listWaitingQueues(sql: Connection): Promise<WaitingQueue[]> {
+  const book = await loadBook(sql);
+  const rows = await sql.all<{ id: number }>(
+    `SELECT q.id FROM queues q WHERE q.pending > 0 AND EXISTS (SELECT 1 FROM ready WHERE queue_id = q.id)`,
+  );
+  const claimable = new Set(rows.map(({ id }) => id));
+  return listWaiting(book, ({ id }) => claimable.has(id));
 }
 
 export async function setQueuePaused(

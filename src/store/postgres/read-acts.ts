@@ -10,7 +10,14 @@ import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
 import { getLockdown, listLockedTenants } from "./lockdown-acts.ts";
 import { findObject, getObject, listJobObjects, listObjectUsage, listUploads } from "./object-row.ts";
 import { getOutputNotes } from "./output-acts.ts";
-import { getQueuePosition, getQuota, listQueues, listQuotas, surveyQueues } from "./queue-acts.ts";
+import {
+  getQueuePosition,
+  getQuota,
+  listQueues,
+  listQuotas,
+  listWaitingQueues,
+  surveyQueues,
+} from "./queue-acts.ts";
 import type { ReadContext } from "./read-context.ts";
 import { getJob } from "./read-jobs.ts";
 import { getReceiptSignature } from "./receipt-signatures.ts";
@@ -63,6 +70,7 @@ const oneMoment = {
   countJobs,
   getQueuePosition,
   surveyQueues,
+  listWaitingQueues,
   searchAudit,
   findSession,
   getWorkerOwner,

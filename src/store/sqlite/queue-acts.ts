@@ -2,6 +2,7 @@ import type { Origin } from "../../core/events.ts";
 import { type JobState, jobStates } from "../../core/job.ts";
 import type { Quota } from "../../core/quota.ts";
 import { queuePaused, quotaChanged } from "../act-events.ts";
+import { listWaitingQueues as listWaiting, type WaitingQueue } from "../list-waiting-queues.ts";
 import type { QueueSummary, TenantUsage } from "../store.ts";
 import { summarizeQueues } from "../summarize-queues.ts";
 import { type QueueSurveyLine, surveyQueues as survey } from "../survey-queues.ts";
@@ -47,6 +48,11 @@ const oldestText = `WITH priorities (priority) AS (VALUES (1), (2), (3), (4), (5
 
 export function surveyQueues({ book, sql }: ReadContext): QueueSurveyLine[] {
   return survey(book, ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at);
+}
+
+export function listWaitingQueues({ book, sql }: ReadContext): WaitingQueue[] {
+  const found = "SELECT 1 AS found FROM jobs WHERE queue_id = ? AND ready = 1 LIMIT 1";
+  return listWaiting(book, ({ id }) => sql.first(found, id) !== null);
 }
 
 export function setQueuePaused(

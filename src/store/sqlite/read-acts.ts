@@ -5,7 +5,7 @@ import { readEvents } from "./event-log.ts";
 import { getForgottenJob } from "./kept-receipts.ts";
 import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
 import { listObjectUsage } from "./object-acts.ts";
-import { listQueues, surveyQueues } from "./queue-acts.ts";
+import { listQueues, listWaitingQueues, surveyQueues } from "./queue-acts.ts";
 import type { ReadContext } from "./read-context.ts";
 import { getQueuePosition } from "./read-jobs.ts";
 import { getReceiptSignature } from "./receipt-signatures.ts";
@@ -34,6 +34,7 @@ const readActs: ReadActs = {
   listTokens,
   listQueues,
   surveyQueues,
+  listWaitingQueues,
   readEvents,
   readSealed,
   searchAudit,

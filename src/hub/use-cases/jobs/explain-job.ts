@@ -96,7 +96,8 @@ async function judgeWorkers({ store, keys, clock }: HubDeps, job: JobRecord): Pr
   return judged.sort((a, b) => distance(a) - distance(b));
 }
 
-function unavailable(worker: WorkerRecord): string | null {
+/** Why a worker gets no jobs at all at present; null if it could. */
+export function unavailable(worker: WorkerRecord): string | null {
   if (worker.blocked) return "is blocked";
   if (worker.status === "inactive") return "is inactive";
   if (worker.draining) return "is draining";

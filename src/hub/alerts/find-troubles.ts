@@ -1,0 +1,29 @@
+import { fits } from "../../core/queue-key.ts";
+import type { WaitingQueue } from "../../store/list-waiting-queues.ts";
+import type { WorkerRecord } from "../../store/worker-store.ts";
+import type { Trouble } from "./troubles.ts";
+
+/** Workers that have fallen silent without leaving. */
+export function findSilentWorkers(workers: readonly WorkerRecord[]): Trouble[] {
+  return workers
+    .filter(({ status }) => status === "inactive")
+    .map(({ id, lastHeartbeat }) => ({
+      kind: "WORKER_SILENT" as const,
+      subject: id,
+      says: `worker ${id} is silent since ${new Date(lastHeartbeat).toISOString()}`,
+    }));
+}
+
+/** Types with jobs that no available worker may take, one for each tenant and type. */
+export function findStrandedTypes(
+  queues: readonly WaitingQueue[],
+  available: readonly WorkerRecord[],
+): Trouble[] {
+  const stranded = queues.filter(({ facts }) => !available.some((worker) => fits(facts, worker.facts)));
+  const byType = Map.groupBy(stranded, ({ facts }) => `${facts.type} (tenant ${facts.tenant_id})`);
+  return [...byType].map(([subject, group]) => {
+    const jobs = group.reduce((sum, { pending }) => sum + pending, 0);
+    const says = `${jobs} ${jobs === 1 ? "job waits" : "jobs wait"}, and no worker takes them: ${subject}`;
+    return { kind: "NO_WORKER" as const, subject, says };
+  });
+}

@@ -1,0 +1,55 @@
+import { repeat, type Service } from "../../runtime/service.ts";
+import type { DatabaseOutage } from "../database-outage.ts";
+import type { HubDeps } from "../deps.ts";
+import { sendAtOnce } from "./alarm.ts";
+import type { Channel } from "./channel.ts";
+import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";
+
+const roundMs = 1_000;
+/** A database that is started again, or a connection that is made anew, is no trouble. */
+const graceMs = 5_000;
+
+type WatchDeps = Pick<HubDeps, "clock" | "logger" | "home"> & {
+  settings: Pick<HubDeps["settings"], "publicUrl">;
+};
+
+/**
+ * Tells people when the database is away or a disk of the hub is full, once when it begins and once when it is over. The
+ * outbox is in that database, so these messages do not wait there; each hub tells what it has found itself.
+ */
+export function createOutageWatch(
+  deps: WatchDeps,
+  {
+    channels,
+    outage,
+  }: {
+    channels: readonly Channel[];
+    outage: Pick<DatabaseOutage, "isOn" | "isDiskFull" | "isStorageFull">;
+  },
+): Service {
+  const { clock, logger, settings, home } = deps;
+  const onError = (error: unknown) => logger.error({ err: error }, "people could not be told of an outage");
+  let told: ToldTroubles = {};
+  let awaySinceMs: number | null = null;
+  return repeat({ name: "outage watch", intervalMs: roundMs, clock, onError }, async (signal) => {
+    awaySinceMs = outage.isOn ? (awaySinceMs ?? clock.monotonicMs()) : null;
+    const isAway = awaySinceMs !== null && clock.monotonicMs() - awaySinceMs >= graceMs;
+    const found: Trouble[] = [
+      ...(isAway ? [trouble("DATABASE_AWAY", home, "the database is away")] : []),
+      ...(outage.isDiskFull ? [trouble("DISK_FULL", "database", "the disk of the database is full")] : []),
+      ...(outage.isStorageFull
+        ? [trouble("DISK_FULL", "outputs and files", "a disk for outputs or files is full")]
+        : []),
+    ];
+    const nowMs = clock.nowMs();
+    const compared = compareTroubles(told, found, { kinds: ["DATABASE_AWAY", "DISK_FULL"], nowMs });
+    // First: whatever becomes of the messages, they are not sent a second time.
+    told = compared.told;
+    for (const report of compared.reports)
+      await sendAtOnce(deps, channels, signal, troubleText(report, { nowMs, hubUrl: settings.publicUrl }));
+  });
+}
+
+function trouble(kind: Trouble["kind"], subject: string, says: string): Trouble {
+  return { kind, subject, says };
+}

@@ -1,0 +1,67 @@
+import { expect, onTestFinished, test } from "vitest";
+import { stillEnv } from "../../../test/support/hub.ts";
+import { registerWorker, submitJob } from "../../../test/support/jobs.ts";
+import { type MemoryHub, startMemoryHub } from "../../../test/support/memory-hub.ts";
+import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { createTroubleWatch } from "./trouble-watch.ts";
+
+/** A hub whose watch runs by a clock of its own, and what it has to say, one line for each message. */
+async function setUp() {
+  const hub = await startMemoryHub(stillEnv);
+  onTestFinished(() => hub.stop());
+  const hand = handClock();
+  // Keys are valid by the real time.
+  const clock = { ...hand, nowMs: () => Date.now() + hand.nowMs() };
+  const startWatch = async () => {
+    const watch = createTroubleWatch({ ...hub.deps, clock, channels: [{ name: "webhook" }] });
+    await watch.start();
+    onTestFinished(() => watch.stop());
+    return watch;
+  };
+  const lines: string[] = [];
+  const told = async () => {
+    await hand.pass(5_000);
+    for (let message = await next(hub); message !== null; message = await next(hub)) {
+      const { event, state, subjects } = JSON.parse(message.data) as Record<string, string>;
+      lines.push(`${event} ${state} ${subjects}`);
+      await hub.store.finishMessage({ id: message.id, retryAt: null });
+    }
+    return lines;
+  };
+  return { hub, told, startWatch };
+}
+
+const next = (hub: MemoryHub) => hub.store.nextMessage({ channel: "webhook" });
+const polled = { interval: 5, timeout: 30_000 };
+
+test("O-23 a worker that falls silent alerts once, also after a restart, and once when it is back", async () => {
+  const { hub, told, startWatch } = await setUp();
+  await registerWorker(hub, { worker_id: "long-gone" });
+  const retire = () => hub.store.retireSilentWorkers({ silentSince: Date.now() + 60_000, nowMs: Date.now() });
+  await retire();
+  // Who was silent before anybody watched is no news.
+  const first = await startWatch();
+  await expect
+    .poll(async () => (await hub.store.getLogReader({ name: "troubles" })).memory)
+    .toContain("long-gone");
+  await registerWorker(hub, { worker_id: "builder" });
+  await retire();
+  await expect.poll(told, polled).toEqual(["WORKER_SILENT begun builder"]);
+  await first.stop();
+  await startWatch();
+  await registerWorker(hub, { worker_id: "builder" });
+  await expect.poll(told, polled).toEqual(["WORKER_SILENT begun builder", "WORKER_SILENT over builder"]);
+});
+
+test("O-23 jobs that no worker takes alert once for their type, and once when a worker is there", async () => {
+  const { hub, told, startWatch } = await setUp();
+  await startWatch();
+  await registerWorker(hub, { worker_id: "other", types: ["else"] });
+  await submitJob(hub, { type: "image.resize" });
+  await submitJob(hub, { type: "image.resize" });
+  await submitJob(hub, { type: "else" });
+  const begun = "NO_WORKER begun image.resize (tenant default)";
+  await expect.poll(told, polled).toEqual([begun]);
+  await registerWorker(hub, { worker_id: "resizer", types: ["image.resize"] });
+  await expect.poll(told, polled).toEqual([begun, "NO_WORKER over image.resize (tenant default)"]);
+});

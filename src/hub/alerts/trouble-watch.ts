@@ -1,0 +1,79 @@
+import { repeat, type Service } from "../../runtime/service.ts";
+import type { HubDeps } from "../deps.ts";
+import { unavailable } from "../use-cases/jobs/explain-job.ts";
+import { findSilentWorkers, findStrandedTypes } from "./find-troubles.ts";
+import { waitingMax } from "./sender.ts";
+import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";
+
+const roundMs = 5_000;
+/** A worker that is started again, or whose first job is submitted before it is there, is no trouble. */
+const graceMs = 60_000;
+const readerName = "troubles";
+
+type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "keys"> & {
+  settings: Pick<HubDeps["settings"], "publicUrl">;
+  channels: readonly { name: string }[];
+};
+
+/**
+ * Tells people when a worker has fallen silent, or when jobs wait that no worker takes, once when it begins and once when
+ * it is over. What they were told is stored with the messages, so neither a restart nor another leader tells it again.
+ */
+export function createTroubleWatch(deps: WatchDeps): Service {
+  const { store, clock, logger, settings } = deps;
+  const onError = (error: unknown) =>
+    logger.error({ err: error }, "workers and queues could not be checked for troubles");
+  /** Since when a type waits, for as long as this hub leads. */
+  const waitsSince = new Map<string, number>();
+  return repeat({ name: "trouble watch", intervalMs: roundMs, clock, onError }, async () => {
+    // While the hub is locked nobody works, and everybody was told why.
+    if ((await store.getLockdown()) !== null) return;
+    const { memory } = await store.getLogReader({ name: readerName });
+    const nowMs = clock.nowMs();
+    const workers = await store.listWorkers();
+    const silent = findSilentWorkers(workers);
+    // Whoever fell silent before anybody watched is no news.
+    const before: ToldTroubles = memory === "" ? asTold(silent) : (JSON.parse(memory) as ToldTroubles);
+    const available = workers.filter(
+      (worker) => unavailable(worker) === null && deps.keys.signerFor(worker.keyIds, nowMs) !== null,
+    );
+    const stranded = lastingOf(findStrandedTypes(await store.listWaitingQueues(), available), {
+      since: waitsSince,
+      told: before,
+      nowMs: clock.monotonicMs(),
+    });
+    const kinds = ["WORKER_SILENT", "NO_WORKER"] as const;
+    const { told, reports } = compareTroubles(before, [...silent, ...stranded], { kinds, nowMs });
+    if (reports.length === 0 && memory !== "") return;
+    const texts = reports.map((report) => troubleText(report, { nowMs, hubUrl: settings.publicUrl }));
+    const { dropped } = await store.advanceLogReader({
+      name: readerName,
+      seq: deps.feed.lastSeq,
+      memory: JSON.stringify(told),
+      messages: deps.channels.flatMap(({ name: channel }) => texts.map((text) => ({ ...text, channel }))),
+      waitingMax,
+      watch: [],
+      nowMs,
+    });
+    if (dropped > 0) logger.error({ dropped }, "too many alerts are waiting; these will not be sent");
+  });
+}
+
+function asTold(silent: readonly Trouble[]): ToldTroubles {
+  const troubles = Object.fromEntries(silent.map(({ subject, says }) => [subject, says]));
+  return { WORKER_SILENT: { toldAtMs: 0, troubles } };
+}
+
+/** Those that have lasted long enough. One that people were told of needs no second grace after a restart. */
+function lastingOf(
+  troubles: readonly Trouble[],
+  { since, told, nowMs }: { since: Map<string, number>; told: ToldTroubles; nowMs: number },
+): Trouble[] {
+  const subjects = new Set(troubles.map(({ subject }) => subject));
+  for (const subject of since.keys()) if (!subjects.has(subject)) since.delete(subject);
+  for (const subject of subjects) if (!since.has(subject)) since.set(subject, nowMs);
+  const known = told.NO_WORKER?.troubles ?? {};
+  return troubles.filter(
+    ({ subject }) => nowMs - since.get(subject)! >= graceMs || Object.hasOwn(known, subject),
+  );
+}

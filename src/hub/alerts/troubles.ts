@@ -1,0 +1,97 @@
+import type { Severity } from "../../core/events.ts";
+import type { NewMessage } from "../../store/response-store.ts";
+
+/** What keeps jobs from running although nobody has done anything wrong. */
+type TroubleKind = "WORKER_SILENT" | "NO_WORKER" | "DATABASE_AWAY" | "DISK_FULL";
+
+/** One thing that is wrong now. `subject` tells it apart from others of its kind; `says` is a line for people. */
+export type Trouble = { kind: TroubleKind; subject: string; says: string };
+
+/** A change that people are told: troubles that have begun, or are over. */
+type TroubleReport = { kind: TroubleKind; state: "begun" | "over"; troubles: Omit<Trouble, "kind">[] };
+
+/** What people were told last, by kind. */
+export type ToldTroubles = Partial<
+  Record<TroubleKind, { toldAtMs: number; troubles: Record<string, string> }>
+>;
+
+/** A worker that comes and goes is told at most this often; what is over before that is not told at all. */
+const pauseMs = 60_000;
+/** No more than this are remembered, and told, for each kind. */
+const troublesMax = 500;
+const linesMax = 20;
+
+const levels: Record<TroubleKind, Severity> = {
+  WORKER_SILENT: "HIGH",
+  NO_WORKER: "HIGH",
+  DATABASE_AWAY: "CRITICAL",
+  DISK_FULL: "CRITICAL",
+};
+
+const advice: Record<TroubleKind, string> = {
+  WORKER_SILENT:
+    "Look at the worker's machine; `writ workers remove ID` forgets a worker that will not come back.",
+  NO_WORKER: "Start a worker that takes these jobs; `jobctl why ID` says what a waiting job needs.",
+  DATABASE_AWAY: "Calls are refused until the database answers; nothing that was accepted is lost.",
+  DISK_FULL:
+    "Make room on the hub's disk; calls that write are refused until then, and nothing that was accepted is lost.",
+};
+
+/** Compares what is wrong now with what people were told. Gives what to tell, and what they know then. */
+export function compareTroubles(
+  told: ToldTroubles,
+  found: readonly Trouble[],
+  { kinds, nowMs }: { kinds: readonly TroubleKind[]; nowMs: number },
+): { told: ToldTroubles; reports: TroubleReport[] } {
+  const next: ToldTroubles = { ...told };
+  const reports: TroubleReport[] = [];
+  for (const kind of kinds) {
+    const before = told[kind] ?? { toldAtMs: Number.NEGATIVE_INFINITY, troubles: {} };
+    if (nowMs - before.toldAtMs < pauseMs) continue;
+    const now = found.filter((trouble) => trouble.kind === kind).slice(0, troublesMax);
+    const subjects = new Set(now.map(({ subject }) => subject));
+    const begun = now.filter(({ subject }) => !Object.hasOwn(before.troubles, subject));
+    const over = Object.entries(before.troubles).filter(([subject]) => !subjects.has(subject));
+    if (begun.length + over.length === 0) continue;
+    if (begun.length > 0) reports.push({ kind, state: "begun", troubles: begun });
+    if (over.length > 0)
+      reports.push({ kind, state: "over", troubles: over.map(([subject, says]) => ({ subject, says })) });
+    next[kind] = {
+      toldAtMs: nowMs,
+      troubles: Object.fromEntries(
+        now.map(({ subject, says }) => [subject, before.troubles[subject] ?? says]),
+      ),
+    };
+  }
+  return { told: next, reports };
+}
+
+/** A report in a form for every channel. */
+export function troubleText(
+  { kind, state, troubles }: TroubleReport,
+  { nowMs, hubUrl }: { nowMs: number; hubUrl: string | null },
+): Omit<NewMessage, "channel"> {
+  const isOver = state === "over";
+  const level = isOver ? "LOW" : levels[kind];
+  const what = troubles.length === 1 ? troubles[0]!.subject : `${troubles.length} at once`;
+  const more = troubles.length - linesMax;
+  const lines = [
+    ...troubles.slice(0, linesMax).map(({ says }) => (isOver ? `over: ${says}` : says)),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    `time: ${new Date(nowMs).toISOString()}`,
+    ...(hubUrl === null ? [] : [`hub: ${hubUrl}`]),
+    ...(isOver ? [] : ["", advice[kind]]),
+  ];
+  return {
+    subject: `[${level}] ${kind}${isOver ? " is over" : ""}: ${what}`,
+    body: lines.join("\n"),
+    data: JSON.stringify({
+      level,
+      event: kind,
+      state,
+      count: troubles.length,
+      ts: nowMs,
+      subjects: troubles.slice(0, linesMax).map(({ subject }) => subject),
+    }),
+  };
+}
