@@ -1,8 +1,9 @@
 """Submit jobs to a Writ hub, and handle them. The client needs nothing but the standard library."""
 
+from .async_client import AsyncWrit
 from .attempts import Job
 from .client import Writ
 from .errors import Final, HubUnreachable, JobError, JobFailed, TimedOut, WritError
 from .worker import Worker
 
-__all__ = ["Final", "HubUnreachable", "Job", "JobError", "JobFailed", "TimedOut", "Worker", "Writ", "WritError"]
+__all__ = ["AsyncWrit", "Final", "HubUnreachable", "Job", "JobError", "JobFailed", "TimedOut", "Worker", "Writ", "WritError"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Optional
 
 from .connection import Connection
 from .errors import Final, JobError, WritError
@@ -60,7 +62,7 @@ class Attempts:
         with self._lock:
             return list(self._held.values())
 
-    def receive(self, answer: dict[str, Any]) -> None:
+    def receive(self, answer: dict[str, Any], slot: Any = None) -> None:
         """Nothing in a claim is used before its signatures were checked."""
         try:
             claim = self._verified(answer)
@@ -69,6 +71,7 @@ class Attempts:
             self._refuse(answer, refused)
             return
         job = Job(self._hub, self._worker_id, claim)
+        job.slot = slot
         key = (job.id, job.attempt)
         if self._over.is_set():
             self._tell("POST", f"/jobs/{job.id}/release", job.refusal())
@@ -106,16 +109,35 @@ class Attempts:
         body = {"worker_id": self._worker_id, "attempt": answer.get("attempt"), "token": answer.get("token")}
         self._tell("POST", f"/jobs/{answer.get('id')}/fail", {**body, "code": refused.detail, "reason": refused.reason})
 
+    def report_timeout(self, job: Job) -> None:
+        """For a job whose handler does not stop. The caller has taken its end."""
+        try:
+            if not job.is_lost:
+                self._report(job, "fail", self._timeout_of(job), None)
+        finally:
+            with self._lock:
+                self._held.pop((job.id, job.attempt), None)
+
     def _run(self, job: Job) -> None:
         failure: Optional[BaseException] = None
         try:
             path, report = "result", self._result_of(job)
         except BaseException as error:  # also SystemExit: what a handler raises is the end of its job, not of its slot
             failure = error
-            self._leave_trace(job, error)
-            path, report = "fail", self._failure_of(job, error)
+        is_late = job.timed_out or job.is_overdue
+        if not job.take_end():
+            self._log(f"the handler of {job.type} has ended job {job.id} after its time was over; what it returned is dropped")
+            return
+        if is_late:
+            path, report, failure = "fail", self._timeout_of(job), None
+        elif failure is not None:
+            self._leave_trace(job, failure)
+            path, report = "fail", self._failure_of(job, failure)
         if not job.is_lost:
             self._report(job, path, report, failure)
+
+    def _timeout_of(self, job: Job) -> dict[str, Any]:
+        return job.report({"reason": f"ran longer than {job.timeout_sec} s", "code": "TIMEOUT"}, self._key.sign)
 
     def _leave_trace(self, job: Job, error: BaseException) -> None:
         """What a handler raises after it was told to stop is its way to obey, and leaves no trace; nor does an ordinary answer."""
@@ -133,7 +155,10 @@ class Attempts:
         handler = self._handlers.get(job.type)
         if handler is None or job.document["run"].get("kind") != "handler":
             raise _Refusal(f"this worker does not handle {job.type}", "JOB_NOT_ACCEPTED")
-        report = job.report({"result": handler(job.params, job)}, self._key.sign)
+        result = handler(job.params, job)
+        if inspect.isawaitable(result):
+            result = asyncio.run(_awaited(result, job))
+        report = job.report({"result": result}, self._key.sign)
         if len(json.dumps(report)) > result_bytes_max:
             raise _Refusal(f"the result is larger than {result_bytes_max} bytes")
         return report
@@ -168,6 +193,25 @@ class Attempts:
 
     def _send(self, job: Job, path: str, report: dict[str, Any]) -> None:
         self._hub.call("POST", f"/jobs/{job.id}/{path}", report, retry_sec=self._hub_away_sec, until=self._over)
+
+
+async def _awaited(result: Awaitable[Any], job: Job) -> Any:
+    """A coroutine, other than a function, can be ended from outside: it is cancelled when the job is to stop."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(result)
+    job.on_stop = lambda: _cancel(loop, task)
+    try:
+        if job.cancelled.is_set():
+            task.cancel()
+        return await task
+    finally:
+        job.on_stop = None
+
+
+def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Future[Any]) -> None:
+    try:
+        loop.call_soon_threadsafe(task.cancel)
+    except RuntimeError:  # the loop has ended, and the task with it
+        pass
 
 
 class _Refusal(JobError):

@@ -20,7 +20,10 @@ active = ("assigned", "running")
 
 
 class Writ:
-    """A hub. `url` (one address or several) and `token` come from WRIT_HUB_URL and WRIT_TOKEN by default. Safe for many threads."""
+    """
+    A hub. `url` (one address or several) and `token` come from WRIT_HUB_URL and WRIT_TOKEN by default, and otherwise from the
+    hub's home: `home`, WRIT_HOME, or the `.writ` of the checkout or of the user. Safe for many threads.
+    """
 
     def __init__(
         self,
@@ -28,10 +31,11 @@ class Writ:
         token: Optional[str] = None,
         *,
         ca_file: Optional[str] = None,
+        home: Optional[str] = None,
         timeout_sec: float = 30.0,
         retry_sec: float = 30.0,
     ) -> None:
-        self._hub = Connection(url, token, ca_file=ca_file, timeout_sec=timeout_sec)
+        self._hub = Connection(url, token, ca_file=ca_file, home=home, timeout_sec=timeout_sec)
         self._retry_sec = retry_sec
 
     def submit(self, type: str, params: Any = None, **fields: Any) -> str:
@@ -93,9 +97,29 @@ class Writ:
             raise JobFailed(job)
         return job.get("result")
 
-    def cancel(self, job_id: str) -> None:
-        """Asks for the end of a job. One that has ended already is an error with the code STATE_CONFLICT."""
-        self._call("DELETE", f"/jobs/{quote(job_id, safe='')}")
+    def wait_all(self, job_ids: Iterable[str], timeout_sec: Optional[float] = None) -> list[dict[str, Any]]:
+        """The jobs when all have ended, however they did, in the order of the ids. `timeout_sec` is for all together."""
+        ids = list(job_ids)
+        give_up_at = None if timeout_sec is None else time.monotonic() + timeout_sec
+        found: dict[str, dict[str, Any]] = {}
+        for job_id in ids:
+            left_sec = None if give_up_at is None else max(0.0, give_up_at - time.monotonic())
+            try:
+                if job_id not in found:
+                    found[job_id] = self.wait(job_id, left_sec)
+            except TimedOut as error:
+                message = f"only {len(found)} of {len(set(ids))} jobs were seen to end within {timeout_sec} s"
+                raise TimedOut(f"{message} ({error.message})") from error
+        return [found[job_id] for job_id in ids]
+
+    def cancel(self, job_id: str) -> str:
+        """
+        Ends a job. "over": it will not run, or not any more. "asked": its worker has been told to stop it. One that has ended
+        already is an error with the code STATE_CONFLICT.
+        """
+        path = f"/jobs/{quote(job_id, safe='')}"
+        status, _ = self._hub.call_for_status("DELETE", path, retry_sec=self._retry_sec)
+        return "asked" if status == 202 else "over"
 
     def stream(self, job_id: str, stream: str = "stdout") -> Iterator[bytes]:
         """What the job writes, as it comes, until its latest attempt has ended. A broken connection is taken up again."""

@@ -12,6 +12,7 @@ import time
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from .errors import HubUnreachable, WritError
+from .home import find_hub
 from .hubs import Hub, Hubs
 
 # Less time than this is not worth another try.
@@ -35,26 +36,17 @@ class Connection:
         token: Optional[str] = None,
         *,
         ca_file: Optional[str] = None,
+        home: Optional[str] = None,
         timeout_sec: float = 30.0,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        # An empty list is a mistake: the token that was given with it must not go to another hub.
-        if url is None or url == "":
-            url = environment.get("WRIT_HUB_URL") or environment.get("HUB_URL")
-        # Nor is an empty token replaced by another one, which may be somebody else's.
-        if token is None:
-            token = environment.get("WRIT_TOKEN")
-        if url is None or url == "":
-            raise WritError("CONFIG_INVALID", "no hub: pass url, or set WRIT_HUB_URL")
-        if not token:
-            raise WritError("CONFIG_INVALID", "no token: pass token, or set WRIT_TOKEN")
+        url, token, self._ca_file = find_hub(url, token, ca_file=ca_file, home=home, environment=environment)
         # http.client would show all of it in its own error.
         if not token.isascii() or not token.isprintable() or " " in token:
             raise WritError("CONFIG_INVALID", "token: it has a space, a line break or another character that no token has")
         self._hubs = Hubs(url, may_be_plain=environment.get("WRIT_ALLOW_INSECURE") == "true")
         self.timeout_sec = timeout_sec
         self._token = token
-        self._ca_file = ca_file or environment.get("WRIT_CA_FILE")
         self._tls: Optional[ssl.SSLContext] = None
         if any(hub.is_tls for hub in self._hubs.all):
             self._tls = self._tls_context()
@@ -77,8 +69,24 @@ class Connection:
         until: Optional[threading.Event] = None,
         deadline: Optional[float] = None,
     ) -> Any:
+        """The answer's JSON, or None if it has no body; as `call_for_status` otherwise."""
+        options: dict[str, Any] = {"headers": headers, "timeout_sec": timeout_sec, "until": until, "deadline": deadline}
+        return self.call_for_status(method, path, body, retry_sec=retry_sec, **options)[1]
+
+    def call_for_status(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout_sec: Optional[float] = None,
+        retry_sec: float = 0.0,
+        until: Optional[threading.Event] = None,
+        deadline: Optional[float] = None,
+    ) -> tuple[int, Any]:
         """
-        The answer's JSON, or None if it has no body. Raises WritError. Repeats a call that may succeed later, for `retry_sec`
+        The answer's status and JSON, or None if it has no body. Raises WritError. Repeats a call that may succeed later, for `retry_sec`
         seconds and only until the event is set. `deadline` is when the caller's time is over, by time.monotonic(): no pause
         and no wait for an answer lasts longer.
         """
@@ -106,16 +114,16 @@ class Connection:
         headers: Mapping[str, str],
         timeout_sec: float,
         deadline: Optional[float],
-    ) -> Any:
+    ) -> tuple[int, Any]:
         is_raw = isinstance(body, bytes)
         content = body if is_raw or body is None else json.dumps(body, allow_nan=False).encode()
         kind = "application/octet-stream" if is_raw else "application/json"
         sent = {**self._headers(), **({} if content is None else {"Content-Type": kind}), **headers}
-        text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, _within(timeout_sec, deadline)))
+        status, text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, _within(timeout_sec, deadline)))
         if not text:
-            return None
+            return status, None
         try:
-            return json.loads(text)
+            return status, json.loads(text)
         except ValueError:
             raise WritError("HTTP_ERROR", f"{self.url} answered what is not JSON", status=502) from None
 
@@ -157,11 +165,11 @@ class Connection:
 
     def _answer(
         self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
-    ) -> bytes:
+    ) -> tuple[int, bytes]:
         response, text = self._exchange(hub, method, path, content, headers, timeout_sec)
         if response.status >= 300:
             raise _error_of(response, text)
-        return text
+        return response.status, text
 
     def _exchange(
         self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float

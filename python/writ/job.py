@@ -6,7 +6,7 @@ import base64
 import hashlib
 import threading
 import time
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from .canonical import canonical, sha256_hex
 from .connection import Connection
@@ -19,7 +19,7 @@ small_output_bytes_max = 32 * 1024
 
 
 class Job:
-    """Handed to a handler. `cancelled` is set when somebody wants the job to end, or its time is over."""
+    """Handed to a handler. `cancelled` is set when somebody wants the job to end, or its time is over. Safe for many threads."""
 
     def __init__(self, hub: Connection, worker_id: str, claim: Claim) -> None:
         lease = claim.lease
@@ -30,6 +30,15 @@ class Job:
         self.document = claim.document
         self.cancelled = threading.Event()
         self.is_lost = False
+        # Its time is over, whatever it still returns.
+        self.timed_out = False
+        # Ends the coroutine of a handler that has one.
+        self.on_stop: Optional[Callable[[], None]] = None
+        # The slot that runs it, for whoever gives it up.
+        self.slot: Any = None
+        self._has_ended = False
+        # Not the lock of the output, which is held during calls.
+        self._end_lock = threading.Lock()
         self.is_announced = False
         self._hub = hub
         self._claim = claim
@@ -50,6 +59,23 @@ class Job:
     @property
     def ran_sec(self) -> float:
         return time.monotonic() - self._began_at
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.timeout_sec > 0 and self.ran_sec > self.timeout_sec
+
+    def stop(self) -> None:
+        """Tells the handler that it is to end."""
+        self.cancelled.set()
+        on_stop = self.on_stop
+        if on_stop is not None:
+            on_stop()
+
+    def take_end(self) -> bool:
+        """Whether the caller is the one who reports the end: the first who asks."""
+        with self._end_lock:
+            is_first, self._has_ended = not self._has_ended, True
+        return is_first
 
     @property
     def current(self) -> dict[str, Any]:

@@ -18,12 +18,23 @@ from .stop import Stop
 
 slots_max = 64
 claim_wait_ms = 5_000
+# How exactly a time limit is kept.
+watch_sec = 0.1
+# Threads that do not stop stay until the process ends; more than this would be a leak of memory.
+given_up_max = 256
 announce_after_sec = 0.5
 # Somebody who starts a worker should not wonder for longer whether it does anything.
 slow_sec = 3.0
 # For what a worker that stops still has to tell the hub.
 goodbye_sec = 5.0
 fatal_codes = ("UNAUTHENTICATED", "PERMISSION_DENIED", "WORKER_BLOCKED", "WORKER_KEY_CONFLICT", "INVALID_ARGUMENT")
+
+
+class Slot:
+    """A thread that runs one job at a time, until it is left alone with a handler that does not stop."""
+
+    def __init__(self) -> None:
+        self.is_left = False
 
 
 class Worker:
@@ -41,14 +52,16 @@ class Worker:
         slots: int = 4,
         tags: Sequence[str] = (),
         ca_file: Optional[str] = None,
+        home: Optional[str] = None,
         drain_sec: float = 30.0,
+        stop_grace_sec: float = 5.0,
         hub_away_sec: float = 600.0,
         log: Callable[[str], None] = lambda line: print(f"writ: {line}", file=sys.stderr, flush=True),
     ) -> None:
         trust = _trust()
         if not 1 <= slots <= slots_max:
             raise WritError("CONFIG_INVALID", f"slots: {slots} is not allowed; use 1 to {slots_max}")
-        self._hub = Connection(url, token, ca_file=ca_file)
+        self._hub = Connection(url, token, ca_file=ca_file, home=home)
         self.worker_id = worker_id or os.environ.get("NODE_ID") or socket.gethostname()
         folder = state_dir or os.path.join(os.path.expanduser("~"), ".writ-python", _file_name(self.worker_id))
         self._key = trust.SigningKey(os.path.join(folder, "worker.key"))
@@ -77,6 +90,8 @@ class Worker:
             tell=self._quietly,
             log=log,
         )
+        self._stop_grace_sec = stop_grace_sec
+        self._given_up = 0
         self._busy = 0
         self._is_registered = self._has_left = False
         self._fatal: Optional[Exception] = None
@@ -137,8 +152,9 @@ class Worker:
         beat = threading.Thread(target=self._beat, daemon=True)
         if self._is_registered:
             beat.start()
+            threading.Thread(target=self._watch, daemon=True).start()
             for _ in range(self._slots):
-                self._begin(self._work)
+                self._begin_slot()
             self._stop.wait_until(self._stop.is_set)
         self._finish(beat)
 
@@ -156,6 +172,27 @@ class Worker:
         with self._lock:
             self._busy += 1
         threading.Thread(target=run, daemon=True).start()
+
+    def _begin_slot(self) -> None:
+        slot = Slot()
+
+        def run() -> None:
+            try:
+                self._work(slot)
+            finally:
+                self._leave_slot(slot)
+
+        with self._lock:
+            self._busy += 1
+        threading.Thread(target=run, daemon=True).start()
+
+    def _leave_slot(self, slot: Slot) -> None:
+        with self._lock:
+            if slot.is_left:
+                return
+            slot.is_left = True
+            self._busy -= 1
+        self._stop.look_again()
 
     def _register_at_start(self) -> None:
         """Tries until the hub has answered, however long that takes, or until a stop."""
@@ -222,10 +259,10 @@ class Worker:
         }
         self._hub.call("POST", "/workers/register", body)
 
-    def _work(self) -> None:
+    def _work(self, slot: Slot) -> None:
         """One slot: claims a job, runs it, and claims the next."""
         failures = 0
-        while not self._stop.is_set():
+        while not self._stop.is_set() and not slot.is_left:
             if self._drain.is_set():
                 self._stop.wait(1.0)
                 continue
@@ -239,7 +276,7 @@ class Worker:
                 self._stop.wait(error.retry_after_sec or pause_sec(failures))
                 continue
             if answer is not None:
-                self._attempts.receive(answer)
+                self._attempts.receive(answer, slot)
 
     def _claim(self) -> Any:
         body = {"worker_id": self.worker_id, "boot_id": self._boot_id, "wait_ms": claim_wait_ms}
@@ -277,9 +314,28 @@ class Worker:
                 lease_sec = self._send_beat() or lease_sec
                 next_at = time.monotonic() + min(10.0, lease_sec / 3)
 
+    def _watch(self) -> None:
+        """Ends what has run too long. In a thread of its own, because a heartbeat may wait long for its answer."""
+        while not self._over.wait(watch_sec):
+            for job in self._attempts.held():
+                if job.is_overdue and not job.timed_out:
+                    job.timed_out = True
+                    job.stop()
+                if job.timed_out and job.ran_sec > job.timeout_sec + self._stop_grace_sec and job.take_end():
+                    self._give_up(job)
+
+    def _give_up(self, job: Job) -> None:
+        """A thread cannot be killed. Its job ends, another thread takes its slot, and what it returns is dropped."""
+        self._begin(lambda: self._attempts.report_timeout(job))
+        self._given_up += 1
+        self._log(f"warning: the handler of {job.type} did not stop when it was told to; job {job.id} has ended without it")
+        self._leave_slot(job.slot)
+        if self._given_up > given_up_max:
+            self._log(f"{self._given_up} handlers did not stop; no thread takes the place of this one until the worker is started again")
+        elif not self._stop.is_set():
+            self._begin_slot()
+
     def _look_after(self, job: Job) -> None:
-        if job.timeout_sec and job.ran_sec > job.timeout_sec:
-            job.cancelled.set()
         if job.ran_sec < announce_after_sec or job.is_announced or job.is_lost:
             return
         try:
@@ -310,13 +366,13 @@ class Worker:
             if job.id in answer["lost"]:
                 self._lose(job)
             elif job.id in answer["cancel"]:
-                job.cancelled.set()
+                job.stop()
         (self._drain.set if answer["drain"] else self._drain.clear)()
         return float(answer["lease_ms"]) / 1000
 
     def _lose(self, job: Job) -> None:
         job.is_lost = True
-        job.cancelled.set()
+        job.stop()
 
     def _quietly(self, method: str, path: str, body: Any) -> None:
         try:

@@ -1,0 +1,90 @@
+"""The client for programs that use asyncio: the methods of `Writ`, to be awaited. No call holds up the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional
+
+from .client import Writ, ended
+from .connection import pause_sec
+from .errors import JobFailed, TimedOut
+
+# Each has a connection of its own to the hub. More calls than this wait for a thread.
+threads_max = 16
+
+
+class AsyncWrit:
+    """A hub, with the arguments of `Writ`. `async with AsyncWrit() as hub:` closes it in the end."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._writ = Writ(*arguments, **options)
+        self._threads = ThreadPoolExecutor(threads_max, thread_name_prefix="writ")
+
+    async def __aenter__(self) -> AsyncWrit:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Starts no more calls. Those that are under way end by themselves."""
+        self._threads.shutdown(wait=False)
+
+    async def submit(self, type: str, params: Any = None, **fields: Any) -> str:
+        return await self._call(self._writ.submit, type, params, **fields)
+
+    async def submit_many(self, jobs: Iterable[Mapping[str, Any]]) -> list[str]:
+        return await self._call(self._writ.submit_many, jobs)
+
+    async def get(self, job_id: str) -> dict[str, Any]:
+        return await self._call(self._writ.get, job_id)
+
+    async def list(self, **filters: Any) -> Any:
+        return await self._call(self._writ.list, **filters)
+
+    async def cancel(self, job_id: str) -> str:
+        return await self._call(self._writ.cancel, job_id)
+
+    async def wait(self, job_id: str, timeout_sec: Optional[float] = None) -> dict[str, Any]:
+        """As `Writ.wait`, and holds no thread between two looks. Cancelling the task ends the wait; the job goes on."""
+        give_up_at = None if timeout_sec is None else time.monotonic() + timeout_sec
+        for attempt in range(1_000_000_000):
+            # No time at all is one look.
+            job = await self._call(self._writ.get, job_id)
+            if job["status"] in ended:
+                return job
+            pause = min(pause_sec(attempt) / 2, 1.0)
+            if give_up_at is not None and time.monotonic() + pause > give_up_at:
+                raise TimedOut(f"job {job_id} is still {job['status']} after {timeout_sec} s")
+            await asyncio.sleep(pause)
+        raise TimedOut(f"job {job_id} was looked at too often")
+
+    async def wait_all(self, job_ids: Iterable[str], timeout_sec: Optional[float] = None) -> Any:
+        """The jobs when all have ended, in the order of the ids."""
+        waits = [asyncio.ensure_future(self.wait(job_id, timeout_sec)) for job_id in job_ids]
+        try:
+            return list(await asyncio.gather(*waits))
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def result(self, job_id: str, timeout_sec: Optional[float] = None) -> Any:
+        job = await self.wait(job_id, timeout_sec)
+        if job["status"] != "completed":
+            raise JobFailed(job)
+        return job.get("result")
+
+    async def stream(self, job_id: str, stream: str = "stdout") -> AsyncIterator[bytes]:
+        pieces = self._writ.stream(job_id, stream)
+        while True:
+            piece = await self._call(next, pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+    async def _call(self, act: Callable[..., Any], *arguments: Any, **fields: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(act, *arguments, **fields))
