@@ -21,8 +21,9 @@ import { licencesOf } from "./licences.mjs";
 import { packageManifest } from "./manifest.mjs";
 
 // Makes the tarball that npm installs. `npm run pack` runs this on the pinned Node, after set-up; docs/adr/0068 says why
-// the package is made this way. An argument is the folder to write to (default: dist).
-const outDir = process.argv[2] ?? join(root, "dist");
+// the package is made this way. Arguments are the folder to write to (default: dist), and another version number than that of
+// the checkout, for tests of an upgrade.
+const [, , outDir = join(root, "dist"), otherVersion] = process.argv;
 const copied = [
   "LICENSE",
   "README.md",
@@ -33,7 +34,8 @@ const copied = [
   "src/store/sqlite/migrations",
 ];
 const say = (line) => process.stderr.write(`writ: ${line}\n`);
-const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const ofCheckout = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const manifest = { ...ofCheckout, version: otherVersion ?? ofCheckout.version };
 
 const packageDir = mkdtempSync(join(tmpdir(), "writ-package-"));
 try {

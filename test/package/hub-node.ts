@@ -1,12 +1,26 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { writShape } from "../../src/cli/writ/program.ts";
 import { removeHome } from "../support/remove-home.ts";
-import { addNodeWithoutLibrary, hostNode, type InstalledPackage, pathWith } from "./installed-package.ts";
+import {
+  addNodeWithoutLibrary,
+  hostNode,
+  type InstalledPackage,
+  nodesFolder,
+  pathWith,
+} from "./installed-package.ts";
 
 const run = promisify(execFile);
 /** Nothing listens there, and npm does not ask twice. */
@@ -30,11 +44,12 @@ export function describeHubNode(theInstalled: () => InstalledPackage): void {
       return () => removeHome(home);
     });
     afterEach(() => {
-      for (const name of fetched()) rmSync(join(built(), name), { recursive: true });
+      removeFetched();
     });
 
-    const built = () => join(theInstalled().folder, "built");
-    const fetched = () => readdirSync(built()).filter((name) => /^(?:node-|fetching-)/.test(name));
+    const nodes = () => nodesFolder(theInstalled());
+    const removeFetched = () => rmSync(nodes(), { recursive: true, force: true });
+    const fetched = () => (existsSync(nodes()) ? readdirSync(nodes()).sort() : []);
     const factsFile = () => join(theInstalled().folder, "bin/hub-node.json");
     const readFacts = () => JSON.parse(readFileSync(factsFile(), "utf8")) as Facts;
     /** A command that needs that Node and nothing else. */
@@ -92,12 +107,15 @@ export function describeHubNode(theInstalled: () => InstalledPackage): void {
       const answer = await check().catch((error: { stderr: string }) => error);
       if (/npm could not fetch it/.test(answer.stderr)) return skip(`not capable: ${answer.stderr.trim()}`);
       expect(answer.stderr).toMatch(/^writ: fetching Node /);
-      expect(fetched()).toEqual([`node-${process.platform}-${process.arch}-${readFacts().version}`]);
+      const name = `node-${process.platform}-${process.arch}-${readFacts().version}`;
+      expect(fetched()).toEqual(["node", name]);
+      // Units start the link, whose name stays; the next version of the package replaces the package's folder.
+      expect(readlinkSync(join(nodes(), "node"))).toBe(`${name}/bin/node`);
       const again = await check(nowhere).catch((error: { stderr: string }) => error);
       expect(again.stderr).toBe(answer.stderr.replace(/^writ: fetching .*\n/, ""));
 
       const text = readFileSync(factsFile(), "utf8");
-      for (const name of fetched()) rmSync(join(built(), name), { recursive: true });
+      removeFetched();
       writeFileSync(factsFile(), text.replaceAll(/sha512-..../g, "sha512-AAAA"));
       try {
         const refused = check();

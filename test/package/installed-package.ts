@@ -85,11 +85,16 @@ export function addNodeWithoutLibrary(installed: InstalledPackage): string {
   return place;
 }
 
-function makeNodeFolder({ folder }: InstalledPackage): string {
+/** Where it keeps the Node that it has fetched: beside the package, which the next version replaces. */
+export function nodesFolder({ app }: Pick<InstalledPackage, "app">): string {
+  return join(app, "node_modules/.writ");
+}
+
+function makeNodeFolder({ app, folder }: InstalledPackage): string {
   const { version } = JSON.parse(readFileSync(join(folder, "bin/hub-node.json"), "utf8")) as {
     version: string;
   };
-  const place = join(folder, `built/node-${process.platform}-${process.arch}-${version}/bin`);
+  const place = join(nodesFolder({ app }), `node-${process.platform}-${process.arch}-${version}/bin`);
   mkdirSync(place, { recursive: true });
   return place;
 }

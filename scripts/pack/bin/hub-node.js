@@ -6,12 +6,14 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 // The Node that hub and worker run on where the one that npm uses is older. It is no dependency of the package: npm would
@@ -22,7 +24,7 @@ const { version, integrity, commands } = JSON.parse(
 export const hubNodeMajor = Number(version.split(".")[0]);
 const packageName = `node-${process.platform}-${process.arch}`;
 const folderName = `${packageName}-${version}`;
-const built = fileURLToPath(new URL("../built", import.meta.url));
+const packageFolder = realpathSync(fileURLToPath(new URL("..", import.meta.url)));
 
 /** Whether a program needs that Node for these arguments. The programs themselves say so of each command; options come first. */
 export function needsHubNode(program, args) {
@@ -35,9 +37,16 @@ export function needsHubNode(program, args) {
 
 /** One that is there: it was fetched before, or the person has one on the PATH. */
 export function findHubNode() {
-  const fetched = places().map((place) => join(place, folderName, "bin", "node"));
-  const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir || ".", "node"));
-  return fetched.find(existsSync) ?? onPath.find((file) => existsSync(file) && majorOf(file) >= hubNodeMajor);
+  const place = places().find((one) => existsSync(nodeIn(one)));
+  if (place !== undefined) return leadTo(place);
+  return nodesOnPath().find((file) => existsSync(file) && majorOf(file) >= hubNodeMajor);
+}
+
+/** One that an earlier version of the package has fetched and that this one can run on, for a machine that can fetch no other. */
+export function findEarlierHubNode() {
+  return places()
+    .map((place) => join(place, "node"))
+    .find((file) => existsSync(file) && majorOf(file) >= hubNodeMajor);
 }
 
 /**
@@ -61,7 +70,7 @@ export function fetchHubNode(say) {
     if (lock.packages[`node_modules/${packageName}`]?.integrity !== expected)
       return new Error(`npm fetched another ${packageName} ${version} than this package was made with`);
     putInPlace(join(folder, "node_modules", packageName), join(place, folderName));
-    return join(place, folderName, "bin", "node");
+    return leadTo(place);
   } catch (error) {
     return error;
   } finally {
@@ -69,10 +78,57 @@ export function fetchHubNode(say) {
   }
 }
 
-/** In the package, where everybody who can run it finds it, or else in the person's own cache. */
+/**
+ * Beside the package, where everybody who can run it finds it, or else in the person's own cache. Never in the package itself:
+ * `npm install` of another version removes its folder, and services are started by that Node (docs/adr/0103).
+ */
 function places() {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
-  return [built, join(cache, "writ")];
+  const modules = folderOfPackages();
+  return [...(modules === undefined ? [] : [join(modules, ".writ")]), join(cache, "writ")];
+}
+
+/** The outermost `node_modules` in which this package is: a package manager may keep it in a folder named after its version. */
+function folderOfPackages() {
+  let found;
+  for (let at = packageFolder; at !== dirname(at); at = dirname(at))
+    if (basename(at) === "node_modules" && isThisPackage(join(at, basename(packageFolder)))) found = at;
+  return found;
+}
+
+function isThisPackage(folder) {
+  try {
+    return realpathSync(folder) === packageFolder;
+  } catch {
+    return false;
+  }
+}
+
+function nodeIn(place) {
+  return join(place, folderName, "bin", "node");
+}
+
+/**
+ * Makes `node` in this place lead to the Node of this version, and returns that Node. Services start the link: its path is the
+ * same for every version. By rename, so that it is never missing.
+ */
+function leadTo(place) {
+  const node = nodeIn(place);
+  const link = join(place, "node");
+  const fresh = `${link}.${process.pid}`;
+  try {
+    if (existsSync(link) && realpathSync(link) === realpathSync(node)) return node;
+    symlinkSync(join(folderName, "bin", "node"), fresh);
+    renameSync(fresh, link);
+  } catch {
+    // Somebody who may only read here runs it all the same.
+    rmSync(fresh, { force: true });
+  }
+  return node;
+}
+
+function nodesOnPath() {
+  return (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir || ".", "node"));
 }
 
 function isWritable(place) {

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fetchHubNode, findHubNode, hubNodeMajor, needsHubNode } from "./hub-node.js";
+import { fetchHubNode, findEarlierHubNode, findHubNode, hubNodeMajor, needsHubNode } from "./hub-node.js";
 
 // Starts a program of the package. This file and those that import it run on any Node that knows ES modules, so that
 // one that is too old gets a sentence.
@@ -19,11 +19,12 @@ export async function startProgram(name) {
   // Elsewhere the program itself says what it needs.
   const isElsewhere = process.platform !== "linux";
   if (major >= hubNodeMajor || isElsewhere || !needsHubNode(name, args)) return runHere(name);
-  const node = findHubNode() ?? fetchHubNode((line) => process.stderr.write(`${name}: ${line}\n`));
-  if (node instanceof Error)
+  const found = findHubNode() ?? fetchHubNode((line) => process.stderr.write(`${name}: ${line}\n`));
+  const node = found instanceof Error ? findEarlierHubNode() : found;
+  if (node === undefined)
     return refuse(
       name,
-      `Node ${hubNodeMajor} is needed, and this is ${process.version}: ${node.message}; install it, or try again`,
+      `Node ${hubNodeMajor} is needed, and this is ${process.version}: ${found.message}; install it, or try again`,
     );
   startOn(node, name);
 }

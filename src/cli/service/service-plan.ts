@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { homeFlag } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
+import { stableProgram } from "./stable-program.ts";
 import {
   hubAccount,
   type ServicePlan,
@@ -31,14 +32,20 @@ export function planService(
   { role, isOfUser }: { role: ServiceRole; isOfUser: boolean },
 ): ServicePlan {
   const given = homeFlag(command);
-  const own = join(context.userHome, ".writ", ...(role === "worker" ? ["worker"] : []));
-  const usual = isOfUser ? own : stateFolders[role];
   return {
     role,
     isOfUser,
-    home: given === undefined ? usual : resolve(context.cwd, given),
-    program: [context.execPath, context.programFile],
+    home: given === undefined ? usualHome({ role, isOfUser }, context.userHome) : resolve(context.cwd, given),
+    program: stableProgram(context),
   };
+}
+
+/** The home of a service for which nobody has named another one. */
+export function usualHome(
+  { role, isOfUser }: Pick<ServicePlan, "role" | "isOfUser">,
+  userHome: string,
+): string {
+  return isOfUser ? join(userHome, ".writ", ...(role === "worker" ? ["worker"] : [])) : stateFolders[role];
 }
 
 export function installSteps(plan: ServicePlan, userHome: string): ServiceSteps {
@@ -89,7 +96,10 @@ function homeCommands(plan: ServicePlan): string[][] {
   return [["install", "-d", "-o", "writ", "-g", "writ", "-m", "0700", plan.home]];
 }
 
-function unitPath({ role, isOfUser }: Pick<ServicePlan, "role" | "isOfUser">, userHome: string): string {
+export function unitPath(
+  { role, isOfUser }: Pick<ServicePlan, "role" | "isOfUser">,
+  userHome: string,
+): string {
   const folder = isOfUser ? join(userHome, ".config/systemd/user") : "/etc/systemd/system";
   return join(folder, serviceNames[role]);
 }

@@ -11,6 +11,7 @@ import { withWrit } from "../connection.ts";
 import { findHome } from "../connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { wantsJson } from "../print.ts";
+import { examineServices } from "../service/examine-services.ts";
 import { tableWidth } from "../table.ts";
 import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 import { wrapText } from "../text-width.ts";
@@ -48,6 +49,7 @@ async function examineAll(context: CliContext, command: Command, writ: Writ): Pr
     ...(await examineHost(context, home)),
     ...(await examineHome(home)),
     ...(await examineDisk(home)),
+    ...examineServices(context.userHome),
     ...(await examineCerts({ home, env: context.env, nowMs })),
     ...(await examineHub(writ, nowMs)),
     ...(await examineHttpWorkers(home)),
