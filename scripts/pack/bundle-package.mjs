@@ -15,8 +15,8 @@ import { standIns } from "./older-node.mjs";
 /** What programs import: `writ/client` and so on. */
 export const libraries = ["client", "worker", "jobs", "sandbox", "registry"];
 
-/** Those that open databases, for which an older Node has no module. */
-const ofNewNode = ["worker", "registry"];
+/** Those that cannot work without databases, for which an older Node has no module. */
+const ofNewNode = ["registry"];
 const newNodeMajor = 26;
 
 const startedByFile = [...threadSources, ...processSources];
@@ -149,8 +149,8 @@ function loadedOnDemand() {
 }
 
 /**
- * A module that Node does not have fails before any line of a library has run, and the error names nothing but that module. So it
- * is asked for when the library runs, after `checkNode`.
+ * A module that Node does not have fails before any line of a library has run. So it is asked for when the first database is
+ * opened: a function worker and `--help` open none.
  */
 function sqliteWhenRun() {
   const namespace = "sqlite-when-run";
@@ -160,7 +160,10 @@ function sqliteWhenRun() {
       onResolve({ filter: /^node:sqlite$/ }, ({ path }) => ({ path, namespace }));
       onLoad({ filter: /./, namespace }, () => ({
         contents: `import { createRequire } from "node:module";
-export const { DatabaseSync } = createRequire(import.meta.url)("node:sqlite");`,
+export function DatabaseSync(...args) {
+  const { DatabaseSync: Real } = createRequire(import.meta.url)("node:sqlite");
+  return new Real(...args);
+}`,
       }));
     },
   };

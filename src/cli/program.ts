@@ -34,10 +34,11 @@ export async function runProgram(context: CliContext, shape: ProgramShape): Prom
   program.hook("preSubcommand", async (_program, command) => {
     const row = shape.commands[command.name()];
     context.commandName = command.name();
-    if (row === undefined) return;
-    // Before its file is loaded: that would fail with the name of a module that an older Node does not have.
-    requireHost(context, row.needs);
-    await defineCommand(row, { program, command, context });
+    if (row !== undefined) await defineCommand(row, { program, command, context });
+  });
+  // Not before: any machine shows the help of a command.
+  program.hook("preAction", () => {
+    requireHost(context, shape.commands[context.commandName ?? ""]?.needs);
   });
   try {
     await program.parseAsync(askForHelp(context.args), { from: "user" });

@@ -141,6 +141,8 @@ export type RunningProcess = {
 /** How a worker starts processes. Runners know only this, so that a cage can replace a plain start. */
 export type Sandbox = {
   readonly level: IsolationLevel;
+  /** It starts no processes at all, so there is nothing to say about cages. */
+  readonly startsNone?: boolean;
   /** The parts of a cage that this host lacks, as far as is known. */
   readonly lacking?: readonly { part: string; why: string }[];
   /** Why no process can be started here, as far as is known; null when one can. */

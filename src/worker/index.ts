@@ -6,6 +6,7 @@ import { WritError } from "../core/errors.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
 import { type Logger, warningLogger } from "../runtime/logger.ts";
+import { noProcesses } from "../sandbox/no-processes.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { type RunningWorker, startWorker } from "./start.ts";
 import { typedHandler } from "./typed-handler.ts";
@@ -116,6 +117,7 @@ export class Worker {
       version: manifest.version,
       logger,
       handlers,
+      sandbox: noProcesses,
       // A program that registers functions has not offered to run the commands of strangers.
       createRunners: (deps) => runnersOf(deps, [handlerRunner(deps, deps.functions)]),
     });

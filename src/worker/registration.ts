@@ -13,7 +13,7 @@ type WorkerProgram = {
   kinds: readonly string[];
   /** Types that functions of this program handle. */
   functionTypes: readonly string[];
-  sandbox: Pick<Sandbox, "level" | "lacking">;
+  sandbox: Pick<Sandbox, "level" | "lacking" | "startsNone">;
 };
 
 /** What a worker tells the hub about itself; while no process can be caged here, that it runs none, and why. */
@@ -32,7 +32,7 @@ export function registrationOf(
           handler_types: [...functionTypes],
           sandbox_problem: shortened(sandboxProblem),
         };
-  const { level, lacking = [] } = facts.sandbox;
+  const { level, lacking = [], startsNone = false } = facts.sandbox;
   const missing = lacking.map(({ part, why }) => ({ part, why: shortened(why) }));
   return {
     worker_id: settings.workerId,
@@ -43,7 +43,7 @@ export function registrationOf(
     tags: settings.tags,
     types: settings.types,
     ...canRun,
-    isolation: { level, missing },
+    ...(startsNone ? {} : { isolation: { level, missing } }),
     sessions: settings.sessions,
     containers: Object.keys(settings.containers?.byName ?? {}),
     document_format: documentFormat,

@@ -134,9 +134,14 @@ function toldOf({ output, startedAtMs, isUnannounced }: EndFacts, outcome: Ended
 
 function inBase64({ stdout, stderr }: SmallOutput): SmallOutputText {
   return {
-    ...(stdout.length === 0 ? {} : { stdout: stdout.toBase64() }),
-    ...(stderr.length === 0 ? {} : { stderr: stderr.toBase64() }),
+    ...(stdout.length === 0 ? {} : { stdout: toBase64(stdout) }),
+    ...(stderr.length === 0 ? {} : { stderr: toBase64(stderr) }),
   };
+}
+
+/** Uint8Array has a method for this, but not on an older Node. */
+function toBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
 async function sendEnd(

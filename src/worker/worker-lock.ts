@@ -2,12 +2,17 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { lockFile } from "../runtime/file-lock.ts";
+import { tryLockFile } from "../runtime/file-lock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import { trySocketLock } from "../runtime/socket-lock.ts";
 
 type WorkerLock = { release(): Promise<void> };
 
 const waitMs = 60_000;
+/** Not always the same, so that two who give way to each other do not try together again. */
+const lookMs = (): number => 40 + Math.random() * 40;
+/** From this version on Node has SQLite, which the lock on a file needs. */
+const sqliteMajor = 26;
 const ownHome =
   "a second worker on this machine needs a home of its own (`writ worker --home DIR`; in a program `dataDir`), and a WRIT_WORK_DIR of its own if that is set";
 
@@ -20,22 +25,45 @@ export async function lockWorkerDir(
   dir: string,
   signal?: AbortSignal,
 ): Promise<WorkerLock> {
-  const onWait = () =>
+  const endsAtMs = clock.monotonicMs() + waitMs;
+  let lock = await tryLockDir(dir);
+  if (lock === null)
     logger.warn(
       { dir },
       `another worker process uses ${dir}; waiting up to ${waitMs / 1000} s for it to end; ${ownHome}`,
     );
-  const lock = await lockFile(join(dir, "worker.lock"), { clock, waitMs, signal, onWait });
+  while (lock === null && clock.monotonicMs() < endsAtMs) {
+    await clock.sleep(lookMs(), signal);
+    lock = await tryLockDir(dir);
+  }
   // Only for people: the lock itself shows whether somebody is there.
   const pidFile = join(dir, "worker.pid");
   if (lock === null) throw await isHeld(dir, pidFile);
+  const held = lock;
   await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 });
   return {
     async release() {
       await rm(pidFile, { force: true });
-      lock.release();
+      await held.release();
     },
   };
+}
+
+/**
+ * The lock on a file is what other programs look at, and works wherever a file can be locked. An older Node has only the
+ * socket. So both are taken where both can be had, and a worker on one Node sees a worker on another.
+ */
+async function tryLockDir(dir: string, nodeMajor = Number.parseInt(process.versions.node, 10)) {
+  const hasFileLock = nodeMajor >= sqliteMajor;
+  const socket = await trySocketLock(join(dir, "worker.sockets")).catch((error: Error) => {
+    // A file system without sockets.
+    if (hasFileLock) return { release: async () => {} };
+    throw new WritError("CONFIG_INVALID", `${dir} cannot be locked: ${error.message}`, { dir });
+  });
+  if (socket === null || !hasFileLock) return socket;
+  const file = tryLockFile(join(dir, "worker.lock"));
+  if (file === null) await socket.release();
+  return file === null ? null : { release: () => socket.release().finally(() => file.release()) };
 }
 
 async function isHeld(dir: string, pidFile: string): Promise<WritError> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
 import { type InstalledPackage, installPackage } from "../package/installed-package.ts";
-import { describeNodeVersions } from "../package/node-versions.ts";
+import { describeNodeVersions, describeTooOldNode } from "../package/node-versions.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { startTestWorker, type TestWorker } from "../support/worker.ts";
 
@@ -19,4 +19,5 @@ afterAll(async () => {
   installed.remove();
 });
 
-describeNodeVersions(() => ({ installed, hub, worker }), [20, 22, 24]);
+describeNodeVersions(() => ({ installed, hub, worker }), [20, 22, 24, 26], { isWhole: true });
+describeTooOldNode(() => installed);

@@ -1,44 +1,51 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestHub } from "../support/hub.ts";
-import { removeHome } from "../support/remove-home.ts";
 import type { TestWorker } from "../support/worker.ts";
-import { type InstalledPackage, npmInstall } from "./installed-package.ts";
+import { checkFunctionWorker } from "./function-worker.ts";
+import type { InstalledPackage } from "./installed-package.ts";
+import { findNodes, type Nodes } from "./older-nodes.ts";
 
 const run = promisify(execFile);
-
-/** Node as npm has it: a package for each platform whose only content is the program. */
-const nodePackage = `node-${process.platform}-${process.arch}`;
 const tooOld = 18;
+/** Started together: with more, a machine with two processors gains nothing. */
+const atOnce = 4;
 
 type Stage = { installed: InstalledPackage; hub: TestHub; worker: TestWorker };
 
-/** The client, `writ/jobs` and `jobctl` on other versions of Node than 26, which all other tests run on. */
-export function describeNodeVersions(theStage: () => Stage, majors: readonly number[]): void {
-  describe("on older versions of Node", () => {
-    const dir = mkdtempSync(join(tmpdir(), "writ-nodes-"));
-    let obstacle: string | null = null;
-
+/** Client, `writ/jobs`, function workers and programs on other versions of Node than 26, which all other tests run on. */
+export function describeNodeVersions(
+  theStage: () => Stage,
+  majors: readonly number[],
+  { isWhole }: { isWhole: boolean },
+): void {
+  describe.for(majors)("on Node %i", (major) => {
+    let nodes: Nodes;
     beforeAll(() => {
-      obstacle = installNodes(dir, [tooOld, ...majors]);
+      nodes = findNodes([major]);
     });
-    afterAll(() => removeHome(dir));
+    afterAll(() => nodes.remove());
 
-    const nodeOf = (major: number): string => join(dir, `node_modules/node-${major}/bin/node`);
     const optionsOf = () => {
       const { installed, hub } = theStage();
-      const env = { PATH: "/usr/bin:/bin", HOME: dir, WRIT_HUB_URL: hub.url, WRIT_TOKEN: hub.admin };
+      // With a registry that nobody serves: no other Node can be fetched.
+      const env = {
+        PATH: "/usr/bin:/bin",
+        HOME: installed.app,
+        WRIT_HUB_URL: hub.url,
+        WRIT_TOKEN: hub.admin,
+        npm_config_registry: "http://127.0.0.1:1",
+      };
       return { cwd: installed.app, env, timeout: 120_000 };
     };
     const programFile = (name: string): string => join(theStage().installed.folder, `bin/${name}.js`);
 
-    test.for(majors)("Node %i submits jobs, serves jobs and runs jobctl", async (major, { skip }) => {
-      if (obstacle !== null) return skip(`not capable: ${obstacle}`);
-      const node = nodeOf(major);
+    test("a program submits jobs and serves jobs, and jobctl runs", async ({ skip }) => {
+      if (nodes.obstacle !== null) return skip(`not capable: ${nodes.obstacle}`);
+      const node = nodes.fileOf(major);
       expect((await run(node, ["--version"])).stdout).toMatch(new RegExp(`^v${major}\\.`));
       const { stdout } = await run(node, [writeProgram(theStage().installed)], optionsOf());
       expect(JSON.parse(stdout)).toEqual({ status: "completed", output: "hello\n", served: 42 });
@@ -58,30 +65,72 @@ export function describeNodeVersions(theStage: () => Stage, majors: readonly num
       });
     });
 
-    test("Node 18 is too old for all of it, and each program says so in one line", async ({ skip }) => {
-      if (obstacle !== null) return skip(`not capable: ${obstacle}`);
+    test("O-25 a function worker runs jobs, without a launcher, alone in its directory", async ({ skip }) => {
+      if (nodes.obstacle !== null) return skip(`not capable: ${nodes.obstacle}`);
+      await checkFunctionWorker(theStage(), nodes.fileOf(major));
+    });
+
+    test("O-25 every part of every command can be loaded", async ({ skip }) => {
+      if (nodes.obstacle !== null) return skip(`not capable: ${nodes.obstacle}`);
+      const lib = join(theStage().installed.folder, "lib");
+      // The others are entry points, which would begin to work.
+      const files = readdirSync(lib).filter((name) => name.startsWith("shared-"));
+      expect(files.length).toBeGreaterThan(50);
+      const script = `const problems = [];
+for (const name of ${JSON.stringify(files)})
+  await import("${lib}/" + name).catch((error) => {
+    // What Node does not have. Another error is that of a part which is loaded before the one that it needs.
+    if (error instanceof SyntaxError || error.code !== undefined) problems.push(error.message);
+  });
+process.stdout.write(JSON.stringify(problems), () => process.exit(0));`;
+      const { stdout } = await run(nodes.fileOf(major), ["--input-type=module", "-e", script], optionsOf());
+      expect(JSON.parse(stdout)).toEqual([]);
+    });
+
+    // With what is loaded above, a few show the way that all of them go.
+    const few = ["up", "certs", "doctor", "registry", "run", "run-job"];
+    test(`O-25 ${isWhole ? "every command of every program" : few.join(", ")} shows its help`, async ({
+      skip,
+    }) => {
+      if (nodes.obstacle !== null) return skip(`not capable: ${nodes.obstacle}`);
+      const node = nodes.fileOf(major);
+      const help = async (...words: string[]) => (await run(node, words, optionsOf())).stdout;
+      for (const program of ["writ", "jobctl", "writ-agent"]) {
+        const file = programFile(program);
+        const shown = await help(file, "--help");
+        const commands = [...shown.matchAll(/^ {2}([a-z][a-z-]+) .*$/gm)].map(([, name]) => name!);
+        expect(commands.length, program).toBeGreaterThan(3);
+        const waiting = commands.filter((name) => (isWhole ? name !== "help" : few.includes(name)));
+        while (waiting.length > 0) {
+          const some = waiting.splice(0, atOnce);
+          const texts = await Promise.all(some.map((command) => help(file, command, "--help")));
+          for (const [index, text] of texts.entries())
+            expect(text).toMatch(new RegExp(`^Usage: ${program} ${some[index]}\\b`));
+        }
+      }
+    });
+  });
+}
+
+/** A Node before those that are promised. */
+export function describeTooOldNode(theInstalled: () => InstalledPackage): void {
+  test("Node 18 is too old for all of it, and each program says so in one line", async ({ skip }) => {
+    const nodes = findNodes([tooOld]);
+    try {
+      if (nodes.obstacle !== null) return skip(`not capable: ${nodes.obstacle}`);
       for (const name of ["writ", "jobctl", "writ-agent"])
-        await expect(run(nodeOf(tooOld), [programFile(name), "--help"], optionsOf())).rejects.toMatchObject({
+        await expect(
+          run(nodes.fileOf(tooOld), [join(theInstalled().folder, `bin/${name}.js`), "--help"]),
+        ).rejects.toMatchObject({
           code: 1,
           stderr: expect.stringMatching(
             new RegExp(`^${name}: Node 20 or newer is needed, and this is v18\\.[0-9.]+\\n$`),
           ),
         });
-    });
+    } finally {
+      nodes.remove();
+    }
   });
-}
-
-/** Installs them side by side, or returns why that is not possible here. */
-function installNodes(dir: string, majors: readonly number[]): string | null {
-  writeFileSync(join(dir, "package.json"), "{}\n");
-  const wanted = majors.map((major) => `node-${major}@npm:${nodePackage}@${major}`);
-  try {
-    npmInstall(dir, ["--ignore-scripts", "--force", ...wanted]);
-    return null;
-  } catch (error) {
-    const { stderr } = error as { stderr?: Buffer };
-    return `npm cannot install ${nodePackage}: ${String(stderr).trim().split("\n")[0]}`;
-  }
 }
 
 function writeProgram({ app }: InstalledPackage): string {

@@ -1,14 +1,15 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { removeHome } from "../support/remove-home.ts";
 import { runCommand } from "../support/run-command.ts";
+import { writeFetchingNpm } from "./fetching-npm.ts";
 import { hostNode, npmInstall, packInto, pathWith } from "./installed-package.ts";
 import { packOtherVersion } from "./other-version.ts";
 
@@ -30,7 +31,7 @@ beforeAll(async () => {
   mkdirSync(app);
   writeFileSync(join(app, "package.json"), '{ "type": "module" }\n');
   npmInstall(app, [tarball, "--offline"]);
-  fetchingNpm = writeFetchingNpm();
+  fetchingNpm = writeFetchingNpm({ folder: join(app, "node_modules/writ") }, join(dir, "npm"));
   hub = await startTestHub();
 });
 afterAll(async () => {
@@ -74,26 +75,6 @@ async function startWordsOf(role: "hub" | "worker", home: string): Promise<strin
   const { files } = JSON.parse(stdout) as { files: { path: string; text: string }[] };
   const unit = files.find(({ path }) => path.endsWith(".service"))!;
   return /^ExecStart=(.+)$/m.exec(unit.text)![1]!.split(" ");
-}
-
-/** An npm that fetches the Node of the checkout, so that no registry is needed: what it leaves is what npm leaves. */
-function writeFetchingNpm(): string {
-  const facts = readFileSync(join(app, "node_modules/writ/bin/hub-node.json"), "utf8");
-  const name = `node-${process.platform}-${process.arch}`;
-  const { integrity } = JSON.parse(facts) as { integrity: Record<string, string> };
-  const lock = { packages: { [`node_modules/${name}`]: { integrity: integrity[name] } } };
-  const file = join(dir, "npm/npm.js");
-  mkdirSync(dirname(file));
-  writeFileSync(
-    file,
-    `const { copyFileSync, mkdirSync, writeFileSync } = require("node:fs");
-const folder = process.argv[process.argv.indexOf("--prefix") + 1];
-mkdirSync(folder + "/node_modules/${name}/bin", { recursive: true });
-copyFileSync(${JSON.stringify(process.execPath)}, folder + "/node_modules/${name}/bin/node");
-writeFileSync(folder + "/package-lock.json", ${JSON.stringify(JSON.stringify(lock))});
-`,
-  );
-  return file;
 }
 
 async function workerRegisters(version: string): Promise<void> {

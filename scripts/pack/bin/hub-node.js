@@ -26,13 +26,20 @@ const packageName = `node-${process.platform}-${process.arch}`;
 const folderName = `${packageName}-${version}`;
 const packageFolder = realpathSync(fileURLToPath(new URL("..", import.meta.url)));
 
-/** Whether a program needs that Node for these arguments. The programs themselves say so of each command; options come first. */
+/**
+ * Whether a program needs that Node for these arguments. The programs themselves say so of each command; options come first.
+ * Any Node shows help, and the version.
+ */
 export function needsHubNode(program, args) {
+  const end = args.indexOf("--");
+  const own = end === -1 ? args : args.slice(0, end);
+  if (own.some((word) => ["--help", "-h", "--version"].includes(word))) return false;
   const known = commands[program];
-  if (known === undefined) return true;
-  if (args.includes("--help") || args.includes("-h")) return false;
-  const command = args.find((word) => Object.hasOwn(known, word));
-  return command !== undefined && known[command];
+  // All commands of such a program need it.
+  if (known === undefined) return own.some((word) => !word.startsWith("-")) && own[0] !== "help";
+  const at = own.findIndex((word) => word === "help" || Object.hasOwn(known, word));
+  if (at === -1 || own[at] === "help" || own[at + 1] === "help") return false;
+  return known[own[at]];
 }
 
 /** One that is there: it was fetched before, or the person has one on the PATH. */

@@ -4,7 +4,7 @@ import { link, open, readdir, readFile, rm, stat, statfs } from "node:fs/promise
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream/promises";
-import { createZstdCompress } from "node:zlib";
+import * as zlib from "node:zlib";
 import { codeOf, hasCode, isDiskFull, WritError } from "../../core/errors.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
@@ -74,7 +74,7 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
     ];
     await pipeline(
       packFiles(files),
-      createZstdCompress(),
+      zlib.createZstdCompress(),
       sealWith(call.passphrase, { created_at: nowMs, version: call.version }),
       createWriteStream(temporary, { flags: "wx", mode: 0o600, flush: true }),
     ).catch(cannotWrite(file, temporary));

@@ -3,7 +3,7 @@ import { createReadStream, existsSync } from "node:fs";
 import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createZstdDecompress } from "node:zlib";
+import * as zlib from "node:zlib";
 import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { readMacKey } from "../../signing/key-files.ts";
@@ -81,7 +81,7 @@ async function unpack({ file, passphrase }: RestoreCall, draft: string): Promise
   await pipeline(
     createReadStream(file),
     (source) => openWith(passphrase, source),
-    createZstdDecompress(),
+    zlib.createZstdDecompress(),
     async (source: AsyncIterable<Uint8Array>) => {
       const written = await unpackFiles(source, draft);
       const missing = ["keys/ring.json", "keys/mac.key"].filter((path) => !written.includes(path));
