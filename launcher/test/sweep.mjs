@@ -216,8 +216,8 @@ async function remove(cgroup) {
     try {
       return rmdirSync(cgroup);
     } catch (error) {
-      if (tries > 6_000) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      if (tries > 30_000) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
 }

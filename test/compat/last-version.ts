@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { withOldSources } from "./old-sources.ts";
 
@@ -41,6 +41,7 @@ async function buildInto(place: string): Promise<void> {
   const draft = `${place}.${process.pid}`;
   mkdirSync(draft, { recursive: true });
   await withOldSources(lastVersion, (dir) => {
+    leaveOut(dir);
     const args = [join(dir, "scripts/pack/make-package.mjs"), draft];
     const tarball = execFileSync(process.execPath, args, { cwd: dir, encoding: "utf8" }).trim();
     execFileSync("tar", ["-xzf", tarball, "-C", draft]);
@@ -50,4 +51,14 @@ async function buildInto(place: string): Promise<void> {
   } catch {
     rmSync(draft, { recursive: true });
   }
+}
+
+/** What no program here needs, and takes most of the time: declarations, and a launcher for another processor. */
+function leaveOut(dir: string): void {
+  writeFileSync(join(dir, "scripts/pack/declarations.mjs"), "export function declareTypes() {}\n");
+  const file = join(dir, "scripts/pack/launchers.mjs");
+  const text = readFileSync(file, "utf8");
+  const all = "Object.entries(crossCompilers)";
+  if (!text.includes(all)) throw new Error(`${file} does not list processors as it did`);
+  writeFileSync(file, text.replace(all, `${all}.filter(([arch]) => arch === process.arch)`));
 }

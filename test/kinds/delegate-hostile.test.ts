@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { cageTest, rootTest } from "../sandbox/cage-stage.ts";
 import { readEvents } from "../support/database.ts";
 import { contentOf, delegateStage, git, giveTree, makeRepo, owner } from "./delegate-stage.ts";
+import { hostileModes } from "./hostile-modes.ts";
 
 /**
  * An agent that wants to reach more than it was given. Each attack is run on a copy and in place; afterwards nothing
@@ -130,7 +131,7 @@ function withoutSetAside(content: Record<string, string>): Record<string, string
   return Object.fromEntries(Object.entries(content).filter(([path]) => !path.includes("-set-aside-")));
 }
 
-describe.each(["patch", "in-place"])("in mode %s", (mode) => {
+describe.each(hostileModes)("in mode %s", (mode) => {
   for (const [name, attack] of Object.entries(attacks)) {
     cageTest(`an agent that ${name} changes nothing outside`, async () => {
       const repo = stage.makeRepo();

@@ -54,14 +54,16 @@ export function proveLauncher({
     );
   }
 
-  prove("the launcher keeps what it promises", [noCage, noStrace], () => expectAllHold(builtLauncherFile));
+  proveTogether("the launcher keeps what it promises", [noCage, noStrace], () =>
+    expectAllHold(builtLauncherFile),
+  );
 
   const sanitized = "the launcher keeps it under ASan and UBSan, which find nothing";
-  prove(sanitized, [noCage, noStrace, noSanitizer], async () => {
+  proveTogether(sanitized, [noCage, noStrace, noSanitizer], async () => {
     await expectAllHold(await build(compiler, [...strictFlags, ...sanitizers], sources, "sanitized"));
   });
 
-  prove("a start that hangs is given up", [noCage, noCompiler], async () => {
+  proveTogether("a start that hangs is given up", [noCage, noCompiler], async () => {
     const impatient = await build(compiler, [...strictFlags, "-DSTART_MS_MAX=500u"], sources, "impatient");
     const script = join(root, "launcher/test/check-hang.mjs");
     const { status, stdout, stderr } = await run(process.execPath, [script, impatient]);
@@ -71,9 +73,9 @@ export function proveLauncher({
 
   const noUser = noCage ?? userObstacle();
   const whoever = "whichever call fails, a job has every protection or does not run";
-  prove(whoever, [noCage, noStrace, noCompiler], () => expectNoHalfCage([...errors]));
+  proveTogether(whoever, [noCage, noStrace, noCompiler], () => expectNoHalfCage([...errors]));
   // Calls that fail in one way more or less are no news after the sweep as root; other calls are.
-  prove(`without root, ${whoever}`, [noUser, noStrace, noCompiler], () =>
+  proveTogether(`without root, ${whoever}`, [noUser, noStrace, noCompiler], () =>
     expectNoHalfCage(["--user", "EPERM"]),
   );
 
@@ -96,10 +98,20 @@ export function proveLauncher({
 }
 
 /** A proof that cannot be had here is skipped, and its name says why. */
-function prove(name: string, obstacles: (string | null)[], body: () => Promise<void>): void {
+function prove(
+  name: string,
+  obstacles: (string | null)[],
+  body: () => Promise<void>,
+  options: { concurrent?: boolean } = {},
+): void {
   const why = obstacles.filter((one) => one !== null).join(", ");
-  if (why === "") test(name, { timeout: proofTimeoutMs }, body);
+  if (why === "") test(name, { timeout: proofTimeoutMs, ...options }, body);
   else test.skip(`${name} (not capable: ${why})`, body);
+}
+
+/** With those beside it: each has folders and cgroups of its own, and waits for processes for two thirds of its time. */
+function proveTogether(...[name, obstacles, body]: Parameters<typeof prove>): void {
+  prove(name, obstacles, body, { concurrent: true });
 }
 
 async function expectNoHalfCage(words: string[]): Promise<void> {

@@ -1,0 +1,3 @@
+import { describeWithoutRoot } from "../kinds/describe-without-root.ts";
+
+describeWithoutRoot({ isWhole: true });
