@@ -220,7 +220,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     reported(
       world,
       { result: [1] },
-      { reason: "bad luck", code: "TIMEOUT", detail: "d", partial_result: [1] },
+      { reason: "bad luck", code: "TIMEOUT", detail: "d", final: true, partial_result: [1] },
     ),
   finishJobs: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
