@@ -11,6 +11,7 @@ import {
   refused,
   unleased,
 } from "./outcome.ts";
+import { parseQueueKey } from "./queue-key.ts";
 
 /** Long enough for a worker to stop a process tree itself (5 s of grace) and report it before the hub acts. */
 const timeoutGraceMs = 6_000;
@@ -212,13 +213,14 @@ function reportOf(job: JobRecord, report: AttemptReport): AttemptReport {
 }
 
 /**
- * The worker is lost. An attempt that it had not started, because it held the job ahead, is given back and not charged. That it
- * had not is only likely: a short attempt is not announced. So a job that loses worker after worker is charged in the end, and
- * one that is allowed a single attempt at once.
+ * The worker is lost. Workers hold jobs for their functions ahead, so one that was not started is given back and not charged.
+ * That it was not is only likely: the start of a short attempt is not announced. So a job that loses worker after worker is
+ * charged in the end, and one that is allowed a single attempt at once.
  */
 export function disconnect(job: JobRecord, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
-  if (job.status === "assigned" && job.maxAttempts > 1 && job.releases < lostUnstartedMax) {
+  const isHeldAhead = job.status === "assigned" && parseQueueKey(job.queueKey).kind === "handler";
+  if (isHeldAhead && job.maxAttempts > 1 && job.releases < lostUnstartedMax) {
     const reason = `worker ${job.workerId} was lost before it started the job`;
     return givenBack(job, { reason, by: "hub" }, { runAt: runAgainAt(rules), releases: job.releases + 1 });
   }

@@ -67,7 +67,7 @@ test("a worker that is killed between the end of a process and its report costs 
   expect(Buffer.concat(parts).toString()).toBe("attempt 2\n");
 });
 
-test("jobs that a killed worker had claimed ahead run once each, and one that is allowed one attempt does not run", async () => {
+test("O-48 jobs that a killed worker had claimed ahead run once each and are not charged, and one that is allowed one attempt does not run", async () => {
   const type = freshName("ahead");
   const marks = join(freshDir(), "ran");
   const place = { url: hub.url, token: hub.admin };
@@ -103,7 +103,7 @@ test("jobs that a killed worker had claimed ahead run once each, and one that is
     { status: "completed", attempt: 2, attempts: 2 },
     // Nobody can know that its only attempt had not begun.
     { status: "failed", attempt: 1, fail_code: "WORKER_DISCONNECTED" },
-    ...attempts.map((attempt) => ({ status: "completed", attempt, attempts: attempt })),
+    ...attempts.map((attempt) => ({ status: "completed", attempt, attempts: 1, fail_history: [] })),
   ]);
   const ran = readFileSync(marks, "utf8").trim().split("\n");
   const ranOnce = others.map((id, index) => `${id} ${attempts[index]}`);

@@ -141,10 +141,14 @@ export function describeEndings(create: () => StoreUnderTest): void {
       expect(await scene().reap()).toBe(0);
     });
 
+    const ahead = { facts: { kind: "handler" } };
+    const claimAhead = async () =>
+      expect((await scene().claimUpTo(1, { handlerTypes: ["build"] })).claimed).toHaveLength(1);
+
     it("O-48 gives back a job that a silent worker had not started, and charges the fourth time", async () => {
-      const id = await scene().submit();
+      const id = await scene().submit(ahead);
       for (let lost = 1; lost <= 3; lost++) {
-        await scene().claim();
+        await claimAhead();
         scene().nowMs += leaseMs;
         expect(await scene().reap()).toBe(1);
         expect(await scene().job(id)).toMatchObject({
@@ -153,7 +157,7 @@ export function describeEndings(create: () => StoreUnderTest): void {
         });
         scene().nowMs += 5_000;
       }
-      await scene().claim();
+      await claimAhead();
       scene().nowMs += leaseMs;
       await scene().reap();
       expect(await scene().job(id)).toMatchObject({
@@ -162,14 +166,15 @@ export function describeEndings(create: () => StoreUnderTest): void {
     });
 
     it("O-48 charges a job that is allowed one attempt, because nobody knows that it had not begun", async () => {
-      const { job } = await scene().submitAndClaim({ maxAttempts: 1 });
+      const id = await scene().submit({ ...ahead, maxAttempts: 1 });
+      await claimAhead();
       scene().nowMs += leaseMs;
       await scene().reap();
-      expect(await scene().job(job.id)).toMatchObject({ status: "failed", failCode: "WORKER_DISCONNECTED" });
+      expect(await scene().job(id)).toMatchObject({ status: "failed", failCode: "WORKER_DISCONNECTED" });
     });
 
     it("takes a job from a worker that is silent and tells it", async () => {
-      const claimed = await scene().submitAndStart();
+      const claimed = await scene().submitAndClaim();
       scene().notices = [];
       scene().nowMs += leaseMs;
       expect(await scene().reap()).toBe(1);

@@ -151,11 +151,7 @@ export function tick(job: ModelJob, nowMs: number): void {
   if (!isHeld(job)) return;
   const cancelDue = job.cancelAt === null ? Number.POSITIVE_INFINITY : job.cancelAt + stopGraceMs + leaseMs;
   if (Math.min(job.leaseEnds, job.deadline, cancelDue) > nowMs) return;
-  const isLost = job.leaseEnds <= job.deadline;
-  // It was only held, as far as anybody knows.
-  const isUnstarted = job.state === "assigned" && job.maxAttempts > 1 && job.cancelAt === null;
-  if (isLost && isUnstarted && job.releases < 3) release(job, nowMs);
-  else fail(job, isLost ? "WORKER_DISCONNECTED" : "TIMEOUT", nowMs);
+  fail(job, job.leaseEnds <= job.deadline ? "WORKER_DISCONNECTED" : "TIMEOUT", nowMs);
 }
 
 function backToQueue(job: ModelJob, runAt: number): void {
