@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
+import { startBotServer } from "../support/bot-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { registerWorker, runningJob, submitJob } from "../support/jobs.ts";
@@ -35,7 +36,10 @@ async function fillDisk(): Promise<void> {
     execFileSync("umount", [outputs]);
     rmSync(home, { recursive: true, force: true });
   });
-  const hub = await startTestHub(stillEnv, { home });
+  const hook = await startBotServer();
+  onTestFinished(() => hook.stop());
+  const webhook = { WRIT_WEBHOOK_URL: hook.url, WRIT_WEBHOOK_SECRET: "0123456789abcdef" };
+  const hub = await startTestHub({ ...stillEnv, ...webhook }, { home });
   onTestFinished(() => hub.stop({ keepHome: true }));
 
   // Nothing that was acknowledged is lost, and what was refused has left no trace.
@@ -50,6 +54,7 @@ async function fillDisk(): Promise<void> {
     headers: { "retry-after": "1" },
   });
   expect((await readOutput(hub, byHand.id)).equals(said)).toBe(true);
+  await eventually("people are told", () => hook.heard.some(({ body }) => body.includes("DISK_FULL")));
 
   // A worker keeps what the hub could not take, and says so to nobody but its log.
   const type = "speaks";

@@ -23,7 +23,9 @@ export function findStrandedTypes(
   const byType = Map.groupBy(stranded, ({ facts }) => `${facts.type} (tenant ${facts.tenant_id})`);
   return [...byType].map(([subject, group]) => {
     const jobs = group.reduce((sum, { pending }) => sum + pending, 0);
-    const says = `${jobs} ${jobs === 1 ? "job waits" : "jobs wait"}, and no worker takes them: ${subject}`;
+    const waiting =
+      jobs === 1 ? "1 job waits that no worker takes" : `${jobs} jobs wait that no worker takes`;
+    const says = `${waiting}: ${subject}`;
     return { kind: "NO_WORKER" as const, subject, says };
   });
 }
