@@ -127,6 +127,7 @@ test("C9: the name of an event tells what it has", () => {
     | "job:failed"
     | "job:retrying"
     | "job:quarantined"
+    | "job:stopped"
   >();
   expectTypeOf<Exclude<JobEvent, { event: "reset" }>["status"]>().toEqualTypeOf<Job["status"]>();
 });

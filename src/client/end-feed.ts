@@ -4,7 +4,7 @@ import type { HubConnection } from "./hub-connection.ts";
 import type { JobEvent } from "./shapes.ts";
 
 type Subscriber = {
-  /** The job has ended, or may have: read it. */
+  /** The job has ended or its processes are dead, or that may be so: read it. */
   wake(): void;
   onEvent?: ((event: JobEvent) => void) | undefined;
 };
@@ -86,7 +86,7 @@ export class EndFeed {
     }
     for (const subscriber of this.#subscribers.get(event.id) ?? []) {
       subscriber.onEvent?.(event);
-      if (isEnded(event.status)) subscriber.wake();
+      if (isEnded(event.status) || event.event === "job:stopped") subscriber.wake();
     }
   }
 

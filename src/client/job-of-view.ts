@@ -14,6 +14,7 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     failReason: view.fail_reason,
     failHistory: failuresOf(view) as JobRecord["failHistory"],
     exitCode: view.exit_code,
+    cancelRequestedAt: view.cancel_requested_at,
     attempts: view.attempts,
     maxAttempts: view.max_attempts,
     runAt: view.run_at,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { jobRoutes } from "../contract/job-routes.ts";
+import type { JobView } from "../contract/view-shapes.ts";
 import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
 import { filterOfState } from "../core/state-names.ts";
@@ -16,7 +17,7 @@ import {
   stopMsMax,
 } from "./jobs.ts";
 import type { WritOptions } from "./options.ts";
-import type { RpcJob } from "./rpc-job.ts";
+import { isOver, type RpcJob } from "./rpc-job.ts";
 import {
   type AttemptChunk,
   type OutputPosition,
@@ -72,7 +73,10 @@ export class JobsOverHttp implements Jobs {
 
   async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
     const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id: jobId } }, { signal });
-    if (status === 202) return jobOfView(await this.#waits.wait(jobId, { signal, timeoutMs: stopMsMax }));
+    if (status === 202) {
+      const isDone = (view: JobView): boolean => isOver(jobOfView(view));
+      return jobOfView(await this.#waits.wait(jobId, { signal, timeoutMs: stopMsMax, isDone }));
+    }
     return this.status(jobId, { signal });
   }
 

@@ -177,7 +177,9 @@ function isComplete(
 ): boolean {
   if (job.attempt > position.attempt) return position.offset === position.from;
   if (job.attempt < position.attempt) return isOver(job);
-  return job.state !== "RUNNING" && position.offset >= sizeOf(source, job);
+  // The processes of a stopped job may be dead before all of its output has arrived: then it has not ended yet.
+  if (job.state === "RUNNING" || (job.state === "STOPPED" && job.ended_at === null)) return false;
+  return position.offset >= sizeOf(source, job);
 }
 
 function sizeOf({ stream }: AttemptStream, job: RpcJob): number {

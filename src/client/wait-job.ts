@@ -19,6 +19,8 @@ export type WaitOptions = {
   /** Called before it asks again because the hub could not be reached. */
   onTrouble?: ((error: unknown) => void) | undefined;
 };
+/** By default until the job has ended. */
+type Until = { isDone?: (job: JobView) => boolean };
 
 const waitMsMax = 86_400_000;
 // A few waits have a stream each, which carries only their job; many share one that carries all.
@@ -38,7 +40,10 @@ export class JobWaits {
     this.#shared = new EndFeed(hub);
   }
 
-  async wait(jobId: string, { signal, timeoutMs = waitMsMax, ...told }: WaitOptions): Promise<JobView> {
+  async wait(
+    jobId: string,
+    { signal, timeoutMs = waitMsMax, ...told }: WaitOptions & Until,
+  ): Promise<JobView> {
     const deadline = openDeadline(this.#hub.clock, {
       signal,
       timeout: { ms: timeoutMs, error: () => timedOut(jobId, timeoutMs) },
@@ -68,7 +73,8 @@ async function waitOnFeed(
     signal,
     onEvent,
     onTrouble,
-  }: Omit<WaitOptions, "timeoutMs"> & { feed: EndFeed; signal: AbortSignal },
+    isDone = ({ status }) => isEnded(status),
+  }: Omit<WaitOptions, "timeoutMs"> & Until & { feed: EndFeed; signal: AbortSignal },
 ): Promise<JobView> {
   const { clock, random } = hub;
   const wakeUp = new WakeUp();
@@ -83,7 +89,7 @@ async function waitOnFeed(
       try {
         const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
         pace.answered();
-        if (isEnded(job.status)) return job;
+        if (isDone(job)) return job;
       } catch (error) {
         onTrouble?.(error);
         await pace.pauseAfter(error, signal);

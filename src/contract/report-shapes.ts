@@ -134,6 +134,7 @@ export const releaseRequest = z.strictObject({
   reason: text(1, 500).optional(),
 });
 export const progressRequest = z.strictObject({ ...fence, ...progressFields, progress: decimal(0, 100) });
+export const stoppedRequest = z.strictObject({ ...fence, exit_code: integer(-1, 255) });
 export const jobTokenRequest = z.strictObject(fence);
 export const jobTokenAnswer = z.object({ job_token: z.string(), expires_at: z.int() });
 

@@ -151,6 +151,20 @@ export const workerRoutes = {
     body: reports.progressRequest,
     answers: { 204: done, 409: leaseLost },
   }),
+  reportStopped: route({
+    method: "POST",
+    mayRepeat: true,
+    path: "/jobs/:id/stopped",
+    who,
+    summary:
+      "Report that the processes of a cancelled attempt are dead, while its output is still being sent",
+    params: jobParams,
+    body: reports.stoppedRequest,
+    answers: {
+      204: done,
+      409: { description: "LEASE_LOST, or STATE_CONFLICT when the job was not cancelled" },
+    },
+  }),
   issueJobToken: route({
     method: "POST",
     mayRepeat: true,

@@ -85,6 +85,18 @@ export function renewed(job: JobRecord, rules: ChangeRules): Partial<JobRecord> 
   };
 }
 
+/**
+ * The processes of a cancelled attempt are dead. Whoever stopped it need not wait for the rest of its output, which ends
+ * the job when all of it has arrived.
+ */
+export function stopped(job: JobRecord, { exitCode }: { exitCode: number }, rules: ChangeRules): Outcome {
+  if (job.cancelRequestedAt === null) return refused("STATE_CONFLICT", "the job was not cancelled");
+  if (job.exitCode !== null) return { kind: "duplicate" };
+  return moved({ ...renewed(job, rules), exitCode }, [
+    { event: "JOB_STOPPED", details: { exit_code: exitCode } },
+  ]);
+}
+
 export function release(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
   if (isSpent(job, change.reason)) return spent(job, change.reason, rules);

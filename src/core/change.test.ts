@@ -47,6 +47,25 @@ describe("every change in every state", () => {
   }
 });
 
+describe("O-20: the processes of a cancelled attempt are dead", () => {
+  const stopped: Change = { act: "stopped", fence, exitCode: 143 };
+
+  it("keeps the job in its state, with the exit code, and renews the lease", () => {
+    const job = { ...aJob("running"), cancelRequestedAt: nowMs };
+    expect(decideChange(job, stopped, rules)).toMatchObject({
+      kind: "moved",
+      patch: { status: "running", exitCode: 143, leaseExpiresAt: nowMs + leaseMs },
+      events: [{ event: "JOB_STOPPED", details: { exit_code: 143 } }],
+    });
+    expect(decideChange({ ...job, exitCode: 143 }, stopped, rules)).toEqual({ kind: "duplicate" });
+  });
+
+  it("is refused for a job that was not cancelled, and for one that has ended", () => {
+    expect(decideChange(aJob("running"), stopped, rules)).toMatchObject({ code: "STATE_CONFLICT" });
+    expect(decideChange(aJob("failed"), stopped, rules)).toMatchObject({ code: "LEASE_LOST" });
+  });
+});
+
 describe("a recall", () => {
   it("charges and counts nothing, and the token is void with it", () => {
     const job = aJob("running");

@@ -1,4 +1,4 @@
-import { claim, disconnect, endAttempt, recall, release, renewed, start } from "./attempt-acts.ts";
+import { claim, disconnect, endAttempt, recall, release, renewed, start, stopped } from "./attempt-acts.ts";
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
@@ -35,6 +35,8 @@ export type Change =
   /** `usage` is what the attempt has used so far, as JSON. */
   | { act: "renew"; fence: Fence; usage?: string | undefined }
   | { act: "progress"; fence: Fence; progress: string }
+  /** The processes of a cancelled attempt are dead; its output is still being sent. */
+  | { act: "stopped"; fence: Fence; exitCode: number }
   | { act: "release"; fence: Fence; reason: string }
   | ({
       act: "result";
@@ -97,6 +99,8 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
       return moved({ ...renewed(job, rules), progress: change.progress }, [
         { event: "JOB_PROGRESS", details: { progress: change.progress } },
       ]);
+    case "stopped":
+      return stopped(job, change, rules);
     case "release":
       return release(job, change, rules);
     case "result":

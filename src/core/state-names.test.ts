@@ -11,7 +11,7 @@ import {
 
 type Ended = Pick<
   JobRecord,
-  "status" | "failCode" | "failDetail" | "exitCode" | "failHistory" | "failReason"
+  "status" | "failCode" | "failDetail" | "exitCode" | "cancelRequestedAt" | "failHistory" | "failReason"
 >;
 
 function job(status: JobState, changes: Partial<Ended> & { reason?: string } = {}): Ended {
@@ -29,6 +29,7 @@ function job(status: JobState, changes: Partial<Ended> & { reason?: string } = {
     failCode: null,
     failDetail: null,
     exitCode: null,
+    cancelRequestedAt: null,
     failReason: null,
     failHistory: reason === undefined ? [] : [entry],
     ...rest,
@@ -77,6 +78,20 @@ const cases: [string, Ended, string, number | undefined, string][] = [
 test.each(cases)("a job that %s", (_name, record, state, exitCode, reason) => {
   expect([grpcState(record), grpcExitCode(record), grpcReason(record)]).toEqual([state, exitCode, reason]);
   expect(statesBehind[grpcState(record)]).toContain(record.status);
+});
+
+test("O-20: a cancelled job is STOPPED with its exit code as soon as its processes are dead", () => {
+  const told = { cancelRequestedAt: 1 };
+  expect(grpcState(job("running", told))).toBe("RUNNING");
+  for (const state of ["assigned", "running"] as const) {
+    const stopped = job(state, { ...told, exitCode: 143 });
+    expect([grpcState(stopped), grpcExitCode(stopped), grpcReason(stopped)]).toEqual([
+      "STOPPED",
+      143,
+      "stopped",
+    ]);
+    expect(grpcFailure(stopped)).toEqual({ failCode: "CANCELLED", failDetail: "" });
+  }
 });
 
 test("every state of ours lies behind one of gRPC", () => {

@@ -1,12 +1,15 @@
-import { isEnded, type JobRecord, type JobState } from "./job.ts";
+import { isActive, isEnded, type JobRecord, type JobState } from "./job.ts";
 
 /** The names of states in the other interfaces. No other code translates them. */
 
 export type GrpcState = "QUEUED" | "RUNNING" | "EXITED" | "STOPPED" | "FAILED";
 
-type Ended = Pick<JobRecord, "status" | "failCode" | "failDetail" | "exitCode">;
+type Ended = Pick<JobRecord, "status" | "failCode" | "failDetail" | "exitCode" | "cancelRequestedAt">;
 
-/** The states that a job with this gRPC state can be in; not every job in those states has it. */
+/**
+ * The states that a job with this gRPC state can be in; not every job in those states has it. A stopped job whose output
+ * is still being sent is found by none: it is so for a moment, and its failure code is not written yet.
+ */
 export const statesBehind = {
   QUEUED: ["pending", "assigned"],
   RUNNING: ["running"],
@@ -34,11 +37,23 @@ export function filterOfState(
 }
 
 export function grpcState(job: Ended): GrpcState {
+  if (isStopped(job)) return "STOPPED";
   if (job.status === "pending" || job.status === "assigned") return "QUEUED";
   if (job.status === "running") return "RUNNING";
   if (job.status === "completed") return "EXITED";
   if (job.failCode === "CANCELLED") return "STOPPED";
   return ranToItsOwnEnd(job) ? "EXITED" : "FAILED";
+}
+
+/**
+ * Whether the processes of a cancelled job are dead while its output is still being sent. It ends when that has arrived.
+ */
+export function isStopped({
+  status,
+  cancelRequestedAt,
+  exitCode,
+}: Pick<Ended, "status" | "cancelRequestedAt" | "exitCode">): boolean {
+  return isActive(status) && cancelRequestedAt !== null && exitCode !== null;
 }
 
 export type RegistryState = "pending" | "running" | "completed" | "error" | "cancelled";
@@ -62,6 +77,7 @@ export function grpcReason(job: Ended & Pick<JobRecord, "failHistory" | "failRea
 
 /** The same for programs, in the codes of the failure table; empty unless the job ended without success. */
 export function grpcFailure(job: Ended): { failCode: string; failDetail: string } {
+  if (isStopped(job)) return { failCode: "CANCELLED", failDetail: "" };
   const hasFailed = job.status === "failed" || job.status === "quarantined";
   if (!hasFailed) return { failCode: "", failDetail: "" };
   return { failCode: job.failCode ?? "", failDetail: job.failDetail ?? "" };
@@ -77,10 +93,10 @@ export function grpcRetry(
   return { attempts, maxAttempts, lastError: last?.reason ?? "", retryAt };
 }
 
-/** The exit code once there is one: 128 + n after signal n, 126 and 127 when it could not be executed or found. */
+/** The exit code once there is one: 128 + n after signal n, also one of ours, 126 and 127 when it could not be executed or found. */
 export function grpcExitCode(job: Ended): number | undefined {
   if (job.status === "completed") return job.exitCode ?? 0;
-  return isEnded(job.status) ? (job.exitCode ?? undefined) : undefined;
+  return isEnded(job.status) || isStopped(job) ? (job.exitCode ?? undefined) : undefined;
 }
 
 function ranToItsOwnEnd(job: Ended): boolean {

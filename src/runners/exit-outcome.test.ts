@@ -39,6 +39,13 @@ test("who was stopped before that stays stopped", () => {
   });
 });
 
+test("O-20: a stopped process has 128 + the signal that ended it as its exit code, or its own", () => {
+  const stoppedBy = "cancelled" as const;
+  expect(outcomeOf({ signal: "SIGTERM" }, { stoppedBy })).toMatchObject({ code: "CANCELLED", exitCode: 143 });
+  expect(outcomeOf({}, { stoppedBy })).toMatchObject({ exitCode: 137 });
+  expect(outcomeOf({ signal: null, exitCode: 3 }, { stoppedBy })).toMatchObject({ exitCode: 3 });
+});
+
 test("out of memory is what the kernel says, also when the job ended well", () => {
   const oom = { kind: "failed", detail: "OOM_KILLED", exitCode: 137 };
   expect(outcomeOf({ usage: { oom: true } })).toMatchObject(oom);

@@ -30,7 +30,8 @@ export function exitOutcome(context: TimedAttempt, ended: EndedProcess): RunOutc
   const partial = result.kind === "found" ? { partialResultJson: result.json } : {};
   if (stoppedBy !== undefined) {
     const outcome = stoppedOutcome(stoppedBy, context);
-    return outcome.kind === "failed" ? { ...outcome, ...partial, ...facts } : outcome;
+    if (outcome.kind !== "failed") return outcome;
+    return { ...outcome, ...(stoppedBy === "cancelled" ? codeOf(exit) : {}), ...partial, ...facts };
   }
   // It may have done anything by then, so it is charged like every attempt that was begun.
   if (exit.lost !== undefined)
@@ -46,12 +47,17 @@ export function exitOutcome(context: TimedAttempt, ended: EndedProcess): RunOutc
   };
 }
 
+/** As shells count it: 128 + n after signal n. */
+function codeOf({ exitCode, signal }: ProcessExit): { exitCode?: number } {
+  if (signal !== null) return { exitCode: 128 + (constants.signals[signal as NodeJS.Signals] ?? 0) };
+  return exitCode === null ? {} : { exitCode };
+}
+
 function failureOf(exit: ProcessExit, result: ReadResult): Failed | undefined {
   if (exit.outputLimited) return executionError("OUTPUT_LIMIT", outputLimitReason);
   if (exit.usage.oom === true) return { ...executionError("OOM_KILLED", "ran out of memory"), exitCode: 137 };
   if (exit.signal !== null) {
-    const number = constants.signals[exit.signal as NodeJS.Signals] ?? 0;
-    return { ...executionError("SIGNALED", `killed by ${exit.signal}`), exitCode: 128 + number };
+    return { ...executionError("SIGNALED", `killed by ${exit.signal}`), ...codeOf(exit) };
   }
   if (exit.exitCode !== 0) {
     const exitCode = exit.exitCode ?? -1;

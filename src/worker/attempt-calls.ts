@@ -51,6 +51,11 @@ export function createAttemptCalls(call: Call, workerId: string) {
       await call(workerRoutes.reportProgress, { params: jobOf(lease), body }, { signal });
     },
 
+    async stopped(lease: Lease, exit_code: number, signal: AbortSignal): Promise<void> {
+      const body = { ...fence(lease), exit_code };
+      await call(workerRoutes.reportStopped, { params: jobOf(lease), body }, { signal });
+    },
+
     async issueJobToken(lease: Lease, signal: AbortSignal): Promise<string> {
       const input = { params: jobOf(lease), body: fence(lease) };
       return (await call(workerRoutes.issueJobToken, input, { signal })).body.job_token;

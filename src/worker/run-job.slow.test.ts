@@ -272,3 +272,33 @@ test("when the hub cannot be reached for most of a lease, the processes of a job
   await stage.hub.until(() => !existsSync(join(stage.home, "work", "jobs", testJobId(1))));
   expect(stage.hub.endings).toEqual([]);
 });
+
+test.each([
+  ["dies by the stop", "exec sleep 600", 143],
+  ["had ended before the stop", "true", 0],
+])(
+  "O-20: the stop of a job that %s is told before the rest of its output",
+  async (_when, last, exit_code) => {
+    const ended = Promise.withResolvers<void>();
+    const failpoint = async (name: string) => {
+      if (name === "worker.afterRun") ended.resolve();
+    };
+    let isStuck = true;
+    stage.hub.intercept = ({ path }) =>
+      isStuck && path.includes("/output/")
+        ? { status: 503, body: { error: { code: "UNAVAILABLE" } } }
+        : undefined;
+    stage.hub.queue = [exec(1, ["sh", "-c", `head -c 100000 /dev/zero; ${last}`])];
+    await start(stage, { sandbox: plainSandbox, failpoint });
+    await stage.hub.until(() => stage.hub.pathsOf(/\/output\//).length > 0);
+    if (exit_code === 0) await ended.promise;
+    stage.hub.command("cancel", { job_id: testJobId(1) });
+    const told = () => stage.hub.calls.find(({ path }) => path.endsWith("/stopped"));
+    await stage.hub.until(() => told() !== undefined);
+    expect(told()?.body).toMatchObject({ attempt: 1, exit_code });
+    expect(stage.hub.endings).toEqual([]);
+    isStuck = false;
+    expect(await endingOf(stage, 1)).toMatchObject({ exit_code });
+    expect(output(stage, 1)).toHaveLength(100_000);
+  },
+);

@@ -41,6 +41,7 @@ import { reportOutcome } from "./report-outcome.ts";
 import { ProgressReporter } from "./report-progress.ts";
 import type { ResultReporter } from "./report-results.ts";
 import type { WorkerSettings } from "./settings.ts";
+import { StopNotice } from "./stop-notice.ts";
 import { verifyClaims } from "./verify-claims.ts";
 import type { WorkLog } from "./work-log.ts";
 
@@ -116,10 +117,11 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   const secrets = new AttemptSecrets();
   const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax, secrets });
   const announcement = new Announcement(deps, held);
+  const stopNotice = new StopNotice(deps, held);
   const trace = new AttemptTrace(deps.telemetry, deps.settings.workerId);
   try {
     held.phase = "running";
-    const place = { dir, output, secrets, announcement, trace, isHomeRemoved: false };
+    const place = { dir, output, secrets, announcement, stopNotice, trace, isHomeRemoved: false };
     const { outcome: carried, isInProcess, startedAtMs } = await carryOut(deps, held, place);
     // Before anything is hashed, signed or told, and whichever part of the worker the outcome comes from.
     const outcome = secrets.maskOutcome(carried);
@@ -133,6 +135,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     await deps.failpoint("worker.afterRun");
     await output.finish();
     await announcement.settle();
+    await stopNotice.settle();
     // A job whose process has begun does not expire in the queue, and the hub cannot know that otherwise.
     if (outcome.kind === "released" && !isInProcess && startedAtMs !== null)
       await announcement.make().catch(() => {});
@@ -158,6 +161,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
 type AttemptFiles = { dir: string; output: AttemptOutput; secrets: AttemptSecrets };
 type AttemptPlace = AttemptFiles & {
   announcement: Announcement;
+  stopNotice: StopNotice;
   trace: AttemptTrace;
   /** The directory was there only while the process ran. */
   isHomeRemoved: boolean;
@@ -218,6 +222,7 @@ async function carryOut(deps: RunDeps, held: HeldJob, place: AttemptPlace): Prom
       },
       short: isShort ? shortRun(deps, place, watchProcess) : undefined,
     });
+    place.stopNotice.makeLater(outcome);
     if (attempt === undefined || isInProcess) return { outcome, isInProcess, startedAtMs };
     return {
       outcome: await keepOutputs(deps, attempt, { document, outcome, dir: place.dir }),

@@ -195,6 +195,11 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   heartbeatJob: async (world) => fenced(world, { progress: 20, detail: "going on" }),
   releaseJob: async (world) => fenced(world, { progress: 1, detail: "d", reason: "a drain" }),
   reportProgress: async (world) => fenced(world, { progress: 50, detail: "half" }),
+  reportStopped: async ({ hub, tokens }) => {
+    const { id, fence } = await runningJob(hub, { token: tokens.alice });
+    await hub.must("POST", `/jobs/${id}/cancel`, { token: tokens.alice });
+    return { token: tokens.worker, params: { id }, body: { ...fence, exit_code: 143 } };
+  },
   issueJobToken: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice, output_location: { folder_id: "f" } });
     return { token: tokens.worker, params: { id }, body: fence };

@@ -193,6 +193,24 @@ describe("stopping", () => {
     for (const { status } of await Promise.all(answers)) expect(status).toMatchObject({ state: "STOPPED" });
   });
 
+  test("O-20: a job that runs answers when its processes are dead, before all of its output has arrived", async () => {
+    const job = await running(alice);
+    const answer = alice.call<{ status: object }>("StopJob", { job_id: job.id });
+    await eventually("the request to stop", async () => {
+      const view = (await hub.must("GET", `/jobs/${job.id}`, { token: hub.admin })).json();
+      return view["cancel_requested_at"] !== null;
+    });
+    const body = { ...job.fence, exit_code: 143 };
+    await hub.must("POST", `/jobs/${job.id}/stopped`, { token: hub.admin, body });
+    const stopped = { state: "STOPPED", exit_code: 143, reason: "stopped", fail_code: "CANCELLED" };
+    expect((await answer).status).toMatchObject({ ...stopped, ended_at: 0 });
+    expect(await alice.call("GetStatus", { job_id: job.id })).toMatchObject({ ...stopped, ended_at: 0 });
+    await finish(job, { code: "CANCELLED", reason: "stopped", exit_code: 143 });
+    const ended = await alice.call<{ ended_at: number }>("GetStatus", { job_id: job.id });
+    expect(ended).toMatchObject(stopped);
+    expect(ended.ended_at).toBeGreaterThan(0);
+  });
+
   test("a finished job is refused", async () => {
     const job = await running(alice);
     await finish(job, { result: 1 });

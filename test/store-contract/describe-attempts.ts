@@ -25,12 +25,30 @@ export function describeAttempts(create: () => StoreUnderTest): void {
         { act: "start", isolation: null },
         { act: "renew" },
         { act: "progress", progress: "1" },
+        { act: "stopped", exitCode: 143 },
         { act: "release", reason: "drain" },
         resultOf("{}"),
         failureOf("EXECUTION_ERROR"),
       ] as const;
       for (const change of changes) expect(await scene().change(old, change)).toMatchObject(lost);
       expect(await scene().job(old.job.id)).toEqual(before);
+    });
+
+    it("keeps the exit code of a cancelled attempt whose processes are dead, until its end", async () => {
+      const claimed = await scene().submitAndStart();
+      const stopped = { act: "stopped", exitCode: 143 } as const;
+      expect(await scene().change(claimed, stopped)).toMatchObject({
+        kind: "refused",
+        code: "STATE_CONFLICT",
+      });
+      await scene().cancel(claimed.job.id);
+      expect(await scene().change(claimed, stopped)).toMatchObject({ kind: "moved" });
+      expect(await scene().change(claimed, stopped)).toMatchObject({ kind: "duplicate" });
+      expect(await scene().job(claimed.job.id)).toMatchObject({ status: "running", exitCode: 143 });
+      expect((await scene().eventNames(claimed.job.id)).at(-1)).toBe("JOB_STOPPED");
+      scene().nowMs += leaseMs;
+      expect(await scene().reap()).toBe(1);
+      expect(await scene().job(claimed.job.id)).toMatchObject({ status: "failed", exitCode: 143 });
     });
 
     it("refuses another worker, another attempt and another token", async () => {

@@ -10,8 +10,11 @@ export function exitCodeOfJob(job: Pick<RpcJob, "state" | "exit_code" | "fail_co
 } {
   const { state, exit_code: exitCode, fail_code: failCode, reason } = job;
   if (state === "EXITED") return { exitCode: exitCode ?? 0 };
-  // Somebody else stopped it; stopping begins with SIGTERM.
-  if (state === "STOPPED") return { exitCode: exitCodes.stopped, message: "the job was stopped" };
+  // Somebody else stopped it; stopping begins with SIGTERM. A command that then ends by itself, even well, was stopped too.
+  if (state === "STOPPED") {
+    const isSignal = exitCode !== null && exitCode > 128;
+    return { exitCode: isSignal ? exitCode : exitCodes.stopped, message: "the job was stopped" };
+  }
   // The reason is only printed, never parsed: its wording may change, and a job can choose part of it.
   const message = reason || "the job failed, and the hub gave no reason";
   if (failCode === ("TIMEOUT" satisfies FailureClass)) return { exitCode: exitCodes.timeout, message };

@@ -5,7 +5,13 @@ import { oldWorker, simpleWorker } from "../../core/queue-key.ts";
 import { formatSse } from "../../runtime/sse.ts";
 import { admitCommandStream } from "../use-cases/access/admit-stream.ts";
 import { appendOutput } from "../use-cases/workers/append-output.ts";
-import { heartbeatJob, releaseJob, reportProgress, startJob } from "../use-cases/workers/change-attempt.ts";
+import {
+  heartbeatJob,
+  releaseJob,
+  reportProgress,
+  reportStopped,
+  startJob,
+} from "../use-cases/workers/change-attempt.ts";
 import { claimJobs } from "../use-cases/workers/claim-jobs.ts";
 import { findActingWorker } from "../use-cases/workers/find-worker.ts";
 import { failJob, finishJob, finishJobs } from "../use-cases/workers/finish-jobs.ts";
@@ -114,6 +120,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
 
   async reportProgress({ deps, identity, origin, params, body }) {
     await reportProgress(deps, { ...body, identity, origin, jobId: params.id });
+    return done;
+  },
+
+  async reportStopped({ deps, identity, origin, params, body }) {
+    await reportStopped(deps, { ...body, identity, origin, jobId: params.id });
     return done;
   },
 

@@ -1,6 +1,7 @@
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { isEnded } from "../../../core/job.ts";
+import { isStopped } from "../../../core/state-names.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { cancelJob } from "./end-jobs.ts";
@@ -10,8 +11,8 @@ import { findJob } from "./find-job.ts";
 const beyondLeaseMs = 5_000;
 
 /**
- * Cancels a job and waits until it has ended: its process tree is dead, or a silent worker has had all its time.
- * Returns the job as it is then.
+ * Cancels a job and waits until its process tree is dead, or a silent worker has had all its time. Its output may still be
+ * on the way then. Returns the job as it is.
  */
 export async function stopJob(
   deps: HubDeps,
@@ -28,7 +29,7 @@ async function waitForEnd(deps: HubDeps, call: { jobId: string; signal: AbortSig
   const timer = deps.clock.setTimer(() => patience.abort(), waitMs);
   const signal = AbortSignal.any([call.signal, patience.signal]);
   try {
-    await deps.feed.waitForJob(call.jobId, ({ job }) => isEnded(job.status), signal);
+    await deps.feed.waitForJob(call.jobId, ({ job }) => isEnded(job.status) || isStopped(job), signal);
   } catch (error) {
     call.signal.throwIfAborted();
     if (!patience.signal.aborted) throw error;

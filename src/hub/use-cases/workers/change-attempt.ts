@@ -53,6 +53,11 @@ export async function reportProgress(
   await changeAttempt(deps, call, { act: "progress", progress: JSON.stringify({ progress, detail }) });
 }
 
+/** Those who stopped the job are answered, though it ends only when all of its output has arrived. */
+export async function reportStopped(deps: HubDeps, call: AttemptCall & { exit_code: number }): Promise<void> {
+  await changeAttempt(deps, call, { act: "stopped", exitCode: call.exit_code });
+}
+
 export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: string }): Promise<JobBrief> {
   if (await isWithinReach(deps, call)) await syncOutput(deps, call.jobId);
   return changeAttempt(deps, call, { act: "release", reason: call.reason ?? "the worker gave it back" });
@@ -61,6 +66,7 @@ export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: s
 type AttemptAct =
   | { act: "start"; isolation: string | null }
   | { act: "progress"; progress: string }
+  | { act: "stopped"; exitCode: number }
   | { act: "release"; reason: string };
 
 async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct): Promise<JobBrief> {

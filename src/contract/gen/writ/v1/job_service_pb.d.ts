@@ -221,6 +221,8 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
   state: State;
 
   /**
+   * 128 + n after signal n, also when it was stopped.
+   *
    * @generated from field: optional int32 exit_code = 4;
    */
   exitCode?: number | undefined;
@@ -780,7 +782,8 @@ export declare const JobService: GenService<{
     output: typeof StartJobResponseSchema;
   },
   /**
-   * Stops a job and answers when its process tree is dead.
+   * Stops a job and answers when its process tree is dead. Its last output may still be on the way then: ended_at is 0
+   * until all of it has arrived, and StreamOutput ends then.
    *
    * @generated from rpc writ.v1.JobService.StopJob
    */
