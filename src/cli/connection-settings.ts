@@ -88,7 +88,7 @@ export async function loadConnection(context: CliContext, command: Command): Pro
   const all = loadSettings(settings, { flags: given, env, file });
   return {
     hub: all.hub,
-    grpc: all.grpc,
+    grpc: isBesideHub({ flags: given, env, file }) ? all.grpc : undefined,
     ca: all.ca,
     allowInsecure: all.allowInsecure,
     home,
@@ -97,8 +97,20 @@ export async function loadConnection(context: CliContext, command: Command): Pro
   };
 }
 
+/** A gRPC address of a weaker source than the hub's, such as one in jobctl.yaml beside --hub, is that of another hub. */
+function isBesideHub({ flags, env, file }: Sources): boolean {
+  const addresses = { hub: settings.hub, grpc: settings.grpc };
+  const found: Partial<Pick<SettingValues<typeof settings>, "hub" | "grpc">>[] = [
+    loadSettings(addresses, { flags, env: {} }),
+    loadSettings(addresses, { env }),
+    file === undefined ? {} : loadSettings(settings, { env: {}, file }),
+  ];
+  const first = found.find(({ hub, grpc }) => hub !== undefined || grpc !== undefined);
+  return first?.hub === undefined || first.grpc !== undefined;
+}
+
 type Sources = {
-  flags: GivenCredential;
+  flags: GivenCredential & { hub?: string | undefined; grpc?: string | undefined };
   env: CliContext["env"];
   file: YamlFile | undefined;
 };

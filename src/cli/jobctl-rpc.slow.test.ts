@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -70,7 +70,7 @@ function endedJob(
   const sizes = { stdoutBytes: BigInt(Buffer.byteLength(out)), stderrBytes: BigInt(Buffer.byteLength(err)) };
   return {
     startJob: () => ({ jobId: id }),
-    getStatus: () => jobStatus({ ...sizes, ...fields }),
+    getStatus: () => jobStatus({ endedAt: 1n, ...sizes, ...fields }),
     async *streamOutput({ stream, attempt }) {
       const text = stream === Stream.STDERR ? err : out;
       if (text !== "") yield { data: Buffer.from(text), offset: 0n, attempt };
@@ -249,61 +249,6 @@ test("stream as JSON is one object for each chunk", async () => {
   });
 });
 
-test("Ctrl-C in run stops the job, shows its last words and ends with 130", async () => {
-  let isStopped = false;
-  const stopped = Promise.withResolvers<void>();
-  const { env } = await withHub({
-    startJob: () => ({ jobId: id }),
-    getStatus: () => jobStatus(isStopped ? { state: State.STOPPED, stdoutBytes: 10n } : {}),
-    stopJob: () => {
-      isStopped = true;
-      stopped.resolve();
-      return { status: jobStatus({ state: State.STOPPED }) };
-    },
-    async *streamOutput({ stream, attempt }) {
-      if (stream === Stream.STDOUT) yield { data: Buffer.from("begin"), offset: 0n, attempt };
-      await stopped.promise;
-      if (stream === Stream.STDOUT) yield { data: Buffer.from("ended"), offset: 5n, attempt };
-    },
-  });
-  const child = spawn(process.execPath, [jobctlFile, "run", "sleep", "9"], { env });
-  let stdout = "";
-  child.stdout.on("data", (text) => {
-    if (stdout === "") child.kill("SIGINT");
-    stdout += text;
-  });
-  // Not its exit: what it said last may still be on the way then.
-  expect(await once(child, "close")).toEqual([130, null]);
-  expect(stdout).toBe("beginended");
-});
-
-test("a reader that leaves stops the job of run, and ends stream without a word", async () => {
-  let stops = 0;
-  const { env } = await withHub({
-    startJob: () => ({ jobId: id }),
-    getStatus: () => jobStatus(),
-    stopJob: () => {
-      stops++;
-      return { status: jobStatus({ state: State.STOPPED }) };
-    },
-    async *streamOutput({ stream, attempt }, { signal }) {
-      for (let at = 0; stream === Stream.STDOUT && !signal.aborted; at += 65_536) {
-        yield { data: Buffer.alloc(65_536, "y"), offset: BigInt(at), attempt };
-      }
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    },
-  });
-  for (const [args, expected] of [
-    [["run", "yes"], 141],
-    [["stream", id], 0],
-  ] as const) {
-    const child = spawn(process.execPath, [jobctlFile, ...args], { env });
-    child.stdout.once("data", () => child.stdout.destroy());
-    expect(await once(child, "exit")).toEqual([expected, null]);
-  }
-  expect(stops).toBe(1);
-});
-
 test("status shows which walls the job had and which not, and nothing that steers a terminal", async () => {
   const { run } = await withHub({
     getStatus: () =>
@@ -389,11 +334,16 @@ test("a hub named by its web address alone is asked at the usual port, unless th
   expect(await find({})).toMatchObject([{ host: "127.0.0.1", port: hub.port }]);
 });
 
-test("if nobody answers at the usual port, the error names the web address that was given too", async () => {
-  const { run } = await withHub({});
-  const { exitCode, stderr } = await run(["--hub", "https://hub.invalid:3000", "list"]);
+test("O-26: an error names the address that was given, and no other", async () => {
+  const { run, hub } = await withHub({});
+  const given = "https://hub.invalid:3000";
+  const { exitCode, stderr } = await run(["--hub", given, "list"]);
   expect(exitCode).toBe(6);
   expect(stderr).toMatch(
-    /no hub answers at hub\.invalid:50051, the expected gRPC address of https:\/\/hub\.invalid:3000 \(E\w+\); name another with --grpc/,
+    /^jobctl: no hub answers at https:\/\/hub\.invalid:3000 \(gRPC, port 50051\) \(E\w+\); if its gRPC port is another one, name it with --grpc HOST:PORT; or use a token\n$/,
   );
+  // What jobctl.yaml says is about another hub than the one that was given.
+  writeFileSync(join(hub.home, "jobctl.yaml"), "hub: https://old.invalid\ngrpc: old.invalid:50051\n");
+  expect((await run(["--hub", given, "list"])).stderr).toBe(stderr);
+  expect((await run(["list"])).stderr).toContain("old.invalid:50051");
 });

@@ -39,8 +39,10 @@ export async function findRpc(options: RpcOptions): Promise<RpcTarget[]> {
 }
 
 type Address = GrpcAddress & {
-  /** The HTTP address that was given, if its gRPC port is only expected to be this one. */
-  expectedOf?: string;
+  /** The HTTP address that was given instead: errors name it and no other. */
+  url?: string;
+  /** Whether the port is known, or only expected to be this one. */
+  isExpected?: boolean;
 };
 
 const portDefault = 50_051;
@@ -54,7 +56,9 @@ async function findAddresses({ address, url, home }: RpcOptions): Promise<Addres
   return listHubAddresses(url, { allowInsecure: true }).map((one) => {
     const host = new URL(one).hostname;
     const isOwn = own?.urls.some((each) => isSameHub(one, each));
-    return isOwn ? { host, port: own!.port } : { host, port: portDefault, expectedOf: one };
+    return isOwn
+      ? { host, port: own!.port, url: one }
+      : { host, port: portDefault, url: one, isExpected: true };
   });
 }
 

@@ -160,7 +160,8 @@ function follow({ targets, choice }: Current, index: number, { details }: WritEr
   for (const { host, port } of parseGrpcAddresses(String(details?.["moved_to"] ?? ""))) {
     if (targets.length >= hubAddressesMax) return;
     if (targets.some((known) => known.host === host && known.port === port)) continue;
-    targets.push({ ...from, host, port });
+    const { url: _url, isExpected: _isExpected, ...trust } = from;
+    targets.push({ ...trust, host, port });
     choice.add();
   }
 }

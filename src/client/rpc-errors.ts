@@ -56,8 +56,8 @@ function camelCase(name: string): string {
 
 /** There was no response from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
 function connectionError(error: ConnectError, target: RpcTarget): WritError {
-  const { host, port, expectedOf } = target;
-  const where = `${host}:${port}${expectedOf === undefined ? "" : `, the expected gRPC address of ${expectedOf}`}`;
+  const { host, port, url, isExpected = false } = target;
+  const where = url === undefined ? `${host}:${port}` : `${url} (gRPC, port ${port})`;
   const found = nodeCodes(error);
   const problem = validityProblem(target.cert);
   const alert = found.map((code) => /^ERR_SSL_.*_ALERT_(\w+)$/.exec(code)?.[1]).find((name) => name);
@@ -75,7 +75,8 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
     });
   }
   if (found.some((code) => code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN")) {
-    const details = expectedOf === undefined ? {} : { advice: "name another with --grpc, or use a token" };
+    const advice = "if its gRPC port is another one, name it with --grpc HOST:PORT; or use a token";
+    const details = isExpected ? { advice } : {};
     return new WritError("HUB_UNREACHABLE", `no hub answers at ${where} (${found[0]})`, details);
   }
   const advice =

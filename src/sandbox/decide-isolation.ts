@@ -106,9 +106,17 @@ function withNet(decision: Decision, facts: HostFacts, asked: Asked, lacking: re
     asked,
     lacking.map(({ part }) => part),
   );
+  const missing = isolation.missing.map((lack) => {
+    const net = nets.find(({ part }) => part === lack.part);
+    return net?.holds === undefined ? lack : { ...lack, why: `${lack.why}; instead ${net.holds}` };
+  });
   return {
     ...decision,
-    isolation: { ...isolation, applied: [...isolation.applied, ...nets.map(({ name }) => name)] },
+    isolation: {
+      ...isolation,
+      applied: [...isolation.applied, ...nets.map(({ name }) => name)],
+      missing,
+    },
     rlimits: [...rlimits, ...nets.map(({ rlimit }) => rlimit)],
   };
 }

@@ -1,3 +1,4 @@
+import { formatBytes } from "../core/format-bytes.ts";
 import { type LimitPart, limitKeys, limitParts } from "./cgroup-limits.ts";
 import type { HostFacts, PartName } from "./host-facts.ts";
 import type { Asked } from "./sandbox.ts";
@@ -8,7 +9,14 @@ export const rlimit = { CPU: 0, FSIZE: 1, DATA: 2, CORE: 4, NPROC: 6, NOFILE: 7 
 export type Rlimit = { resource: number; soft: number; hard: number };
 
 /** An rlimit in place of a limit, and how it is recorded. */
-type Net = { name: string; rlimit: Rlimit };
+type Net = {
+  name: string;
+  rlimit: Rlimit;
+  /** The limit that it stands in for; undefined if nobody asks for one. */
+  part?: LimitPart;
+  /** What holds instead, with its number, for people. */
+  holds?: string;
+};
 
 /** What a process reserves and may never use: Node alone maps 0.6 GiB, and another 0.5 GiB for each worker thread. */
 const reservedBytes = 1024 ** 3;
@@ -26,10 +34,23 @@ export function rlimitNet(facts: HostFacts, asked: Asked, lacking: readonly Part
   if (facts.launcherObstacle !== null) return [];
   const nets = limitParts
     .filter((part) => lacking.includes(part))
-    .map((part) => ({ name: `${part}: rlimit`, rlimit: limitRlimit(facts, asked, part) }));
+    .flatMap((part): Net[] => {
+      const found = limitRlimit(facts, asked, part);
+      return found === null
+        ? []
+        : [{ name: `${part}: rlimit`, rlimit: found, part, holds: holds[part](found.soft) }];
+    });
   if (lacking.includes("cgroup")) nets.push({ name: "file_size: rlimit", rlimit: fileSizeRlimit(facts) });
-  return nets.filter((net): net is Net => net.rlimit !== null);
+  return nets;
 }
+
+const holds: Record<LimitPart, (limit: number) => string> = {
+  cpu: (seconds) => `each process may use ${seconds} s of CPU time, at any speed`,
+  memory: (bytes) =>
+    `each process may use ${formatBytes(bytes)} (the limit + ${formatBytes(reservedBytes)}), and the job as a whole has no limit`,
+  pids: (count) => `the kernel allows ${count} processes and threads`,
+  io: () => "",
+};
 
 function limitRlimit(facts: HostFacts, asked: Asked, part: LimitPart): Rlimit | null {
   const limit = asked.limits[limitKeys[part]];

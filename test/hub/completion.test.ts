@@ -62,6 +62,16 @@ test("C7: ids, types, workers and tokens come from the hub, as far as the comman
   expect((await complete("writ", "tokens", "revoke", "")).length).toBeGreaterThan(0);
 });
 
+test("O-26: the newest ids are offered, and an older one is completed from how it begins", async () => {
+  const old = await submitJob(hub, { type: freshName("old") });
+  const jobs = Array.from({ length: 60 }, () => ({ type: freshName("newer") }));
+  await hub.must("POST", "/jobs/batch", { token: hub.admin, body: { jobs } });
+  const offered = await complete("jobctl", "status", "");
+  expect(offered).toHaveLength(50);
+  expect(offered).not.toContain(old.id.slice(-8));
+  expect(await complete("jobctl", "status", old.id.slice(0, 30))).toEqual([old.id]);
+});
+
 test("C7: without a hub there is nothing to complete, and no error", async () => {
   const { code, stdout, stderr } = await runCli("jobctl", ["__complete", "status", ""], {
     env: { WRIT_HOME: "/nonexistent" },

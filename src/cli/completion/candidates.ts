@@ -1,8 +1,7 @@
 import type { Argument, Command, Option } from "commander";
-import type { RpcJob } from "../../client/index.ts";
+import type { RpcJob, Writ } from "../../client/index.ts";
 import type { RpcListFilter } from "../../client/jobs.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { withWrit } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { shortId } from "../short-id.ts";
 import { withJobs } from "../with-jobs.ts";
@@ -49,7 +48,7 @@ function ask(context: CliContext, { kind, command, current }: Candidates): Promi
   if (kind === undefined) return Promise.resolve([]);
   if (kind === "jobs") return jobIds(context, command, current);
   if (kind === "types") return types(context, command);
-  return withWrit(context, command, async (writ) => {
+  return askWrit(context, command, async (writ) => {
     if (kind === "workers") return (await writ.workers()).map(({ id }) => id);
     if (kind === "tenants") return (await writ.fleet.quotas()).map(({ tenant_id: id }) => id);
     if (kind === "tokens") return (await writ.tokens()).filter(isValid).map(({ id }) => id);
@@ -61,7 +60,20 @@ function isValid({ revoked_at: revokedAt }: { revoked_at: number | null }): bool
   return revokedAt === null;
 }
 
-const newestJobs = 200;
+/** Ids are completed without this client, which takes longer to load than to ask. */
+async function askWrit<T>(
+  context: CliContext,
+  command: Command,
+  act: (writ: Writ) => Promise<T>,
+): Promise<T> {
+  const { withWrit } = await import("../connection.ts");
+  return withWrit(context, command, act);
+}
+
+/** As many as a person can look through: more take the hub longer, and a late answer is none. */
+const newestJobs = 50;
+/** From so many characters on, the hub finds the jobs whose ids begin so, however old they are. */
+const idPartMin = 8;
 
 /** Which jobs a command can do something with; all others take any. */
 const filters: Record<string, RpcListFilter> = {
@@ -75,15 +87,19 @@ const filters: Record<string, RpcListFilter> = {
 
 /** Tables show the end of an id, so that is completed first; a word that begins like a whole id becomes one. */
 async function jobIds(context: CliContext, command: Command, current: string): Promise<string[]> {
-  const jobs = await newest(context, command, filters[command.name()] ?? {});
+  const filter = filters[command.name()] ?? {};
+  const jobs = await newest(context, command, filter);
   const short = jobs.map(({ job_id }) => shortId(job_id)).filter((id) => id.startsWith(current));
-  return short.length > 0 ? short : jobs.map(({ job_id }) => job_id);
+  if (short.length > 0) return short;
+  const whole = jobs.map(({ job_id }) => job_id).filter((id) => id.startsWith(current));
+  if (whole.length > 0 || current.length < idPartMin) return whole;
+  return (await newest(context, command, { ...filter, id: current })).map(({ job_id }) => job_id);
 }
 
 /** Operators see every queue, everybody else the types of their own jobs. */
 async function types(context: CliContext, command: Command): Promise<string[]> {
   if (context.program === "writ") {
-    return withWrit(context, command, async ({ fleet }) => (await fleet.queues()).map(({ type }) => type));
+    return askWrit(context, command, async ({ fleet }) => (await fleet.queues()).map(({ type }) => type));
   }
   return (await newest(context, command, {})).map(({ type }) => type);
 }

@@ -11,12 +11,12 @@ export function define(command: Command, context: CliContext): void {
     .option("--raw", rawHelp)
     .addHelpText(
       "after",
-      "\nLike `run`, it ends with the job's exit code, and Ctrl-C stops the job. Use `stream` to read only.",
+      "\nLike `run`, it ends with the job's exit code. Ctrl-C leaves the job running; `jobctl stop ID` stops it.",
     )
     .action((id: string, { raw = false }: { raw?: boolean }) =>
       withJobs(context, command, async (jobs) => {
         const jobId = await resolveJobId(jobs, id);
-        context.exitCode = await followJob(jobs, { context, command, jobId, raw });
+        context.exitCode = await followJob(jobs, { context, command, jobId, raw, onLeave: "detach" });
       }),
     );
 }

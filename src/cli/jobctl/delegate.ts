@@ -122,7 +122,14 @@ async function delegate(writ: Writ, { context, command, prompt, flags }: Delegat
   else {
     await withJobs(context, command, async (jobs) => {
       const { raw = false } = flags;
-      context.exitCode = await followJob(jobs, { context, command, jobId: id, raw, attempt: 1 });
+      context.exitCode = await followJob(jobs, {
+        context,
+        command,
+        jobId: id,
+        raw,
+        attempt: 1,
+        onLeave: "stop",
+      });
     });
   }
   if (!context.stops.requested.aborted) await sayWhatChanged(writ, { context, command, jobId: id });

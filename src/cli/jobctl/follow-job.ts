@@ -25,6 +25,8 @@ type FollowInput = {
   attempt?: number;
   /** The limits that the caller asked for: one that the worker could not set is told at the end. */
   asked?: LimitFlags;
+  /** What Ctrl-C, or a reader that leaves, does: a job that this command started ends with it, any other continues. */
+  onLeave: "stop" | "detach";
 };
 
 // The exit code of a process that writes to a closed pipe: 128 + SIGPIPE.
@@ -32,7 +34,10 @@ const readerGoneCode = 141;
 // How long to wait for the last output of a job that has been stopped.
 const lastOutputMsMax = 5000;
 
-/** Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first. */
+/**
+ * Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first or leaves it
+ * running, and says which.
+ */
 export async function followJob(jobs: Jobs, input: FollowInput): Promise<number> {
   try {
     return await sayWaiting(input, (notices) => followUntilEnd(jobs, input, notices));
@@ -51,9 +56,18 @@ function withJobId(error: unknown, { command, jobId }: FollowInput): unknown {
   }
   const own = error.details?.["advice"];
   if (typeof own === "string" && own.includes(jobId)) return error;
-  const follow = `job ${jobId} may still be running; follow it again with: jobctl ${givenConnection(command)}attach ${jobId}`;
+  const follow = `job ${jobId} may still be running; follow it again with: ${commandAgain({ command, jobId }, "attach")}`;
   const advice = typeof own === "string" ? `${own}; ${follow}` : follow;
   return new WritError(error.code, error.message, { ...error.details, advice });
+}
+
+/** A command about the same job, to be typed as it is. */
+function commandAgain({ command, jobId }: Pick<FollowInput, "command" | "jobId">, name: string): string {
+  return `jobctl ${givenConnection(command)}${name} ${jobId}`;
+}
+
+function say({ context }: FollowInput, text: string): void {
+  context.stderr.write(`jobctl: ${neutraliseLine(text)}\n`);
 }
 
 /** The options by which this command found its hub, to be typed again. A token is a secret, and is never repeated. */
@@ -72,7 +86,11 @@ async function followUntilEnd(jobs: Jobs, input: FollowInput, notices: WaitNotic
   try {
     const end = await Promise.race([copied, whenAborted(stops.requested).then(() => "stop" as const)]);
     if (end === "all") return await conclude(jobs, input);
-    await stopJob(jobs, input.jobId);
+    if (input.onLeave === "detach") {
+      say(input, `detached; job ${input.jobId} continues; to stop it: ${commandAgain(input, "stop")}`);
+      return end === "gone" ? readerGoneCode : stops.exitCode;
+    }
+    await stopJob(jobs, input);
     if (end === "gone") return readerGoneCode;
     await Promise.race([copied, systemClock.sleep(lastOutputMsMax, reading.signal)]).catch(() => {});
     return stops.exitCode;
@@ -117,25 +135,29 @@ export function announceAttempt({ stderr }: CliContext, attempt: number, job: Rp
   stderr.write(`jobctl: attempt ${attempt - 1} has ended${why}; following attempt ${attempt}\n`);
 }
 
-async function conclude(jobs: Jobs, { context, command, jobId, asked = {} }: FollowInput): Promise<number> {
+async function conclude(jobs: Jobs, input: FollowInput): Promise<number> {
+  const { context, command, jobId, asked = {} } = input;
   const job = await jobs.status(jobId);
   if (!isOver(job))
     throw new WritError("INTERNAL", `the job's output has ended, but the job is ${job.state}`);
   if (wantsJson(command)) context.stdout.write(`${safeJson(job)}\n`);
   const { exitCode, message } = exitCodeOfJob(job);
   const told = [...unkeptLimits(asked, job), ...(message === undefined ? [] : [message])];
-  for (const line of told) context.stderr.write(`jobctl: ${neutraliseLine(line)}\n`);
+  for (const line of told) say(input, line);
   return exitCode;
 }
 
-/** A job that has ended by itself in the meantime counts as stopped. */
-async function stopJob(jobs: Jobs, jobId: string): Promise<void> {
+/** Stopping takes a while if the job does not end by itself, so it is said before and after. */
+async function stopJob(jobs: Jobs, input: FollowInput): Promise<void> {
+  const { jobId } = input;
+  say(input, `stopping job ${jobId}`);
   try {
-    await jobs.stop(jobId);
+    const { state } = await jobs.stop(jobId);
+    say(input, state === "STOPPED" ? `job ${jobId} is stopped` : `job ${jobId} is ${state}`);
   } catch (error) {
-    if (hasCode(error, "STATE_CONFLICT")) return;
+    if (hasCode(error, "STATE_CONFLICT")) return say(input, `job ${jobId} had already ended`);
     if (!(error instanceof WritError)) throw error;
-    const advice = `it may still be running; try: jobctl stop ${jobId}`;
+    const advice = `it may still be running; try: ${commandAgain(input, "stop")}`;
     throw new WritError(error.code, `the job could not be stopped: ${error.message}`, { advice });
   }
 }

@@ -32,6 +32,7 @@ export function define(command: Command, context: CliContext): void {
           raw,
           attempt: 1,
           asked: startFlags,
+          onLeave: "stop",
         });
         if (output === undefined || files === undefined || context.stops.requested.aborted) return;
         await saveArtifacts(context, files, { jobId, dir: output });

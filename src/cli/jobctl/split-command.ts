@@ -46,6 +46,7 @@ type Split = {
  */
 export function splitCommand(given: readonly string[]): Split {
   const nameAt = skipFlags(given, 0, ownLength);
+  if (given[nameAt] === "submit") return splitAtDashes(given);
   if (!commandsWithWords.includes(given[nameAt] ?? "")) return { args: [...given], words: undefined };
   const firstAt = skipFlags(given, nameAt + 1, anyLength);
   const args = given.slice(0, firstAt);
@@ -54,6 +55,14 @@ export function splitCommand(given: readonly string[]): Split {
   if (rest[0] === "--") return { args, words: rest.slice(1) };
   const { limits, words } = takeLimits(rest);
   return { args: [...args, ...limits], words };
+}
+
+/** What follows `--` is the command and nothing else: without a type before it, its first word must not become the type. */
+function splitAtDashes(given: readonly string[]): Split {
+  const at = given.indexOf("--");
+  return at === -1
+    ? { args: [...given], words: undefined }
+    : { args: given.slice(0, at), words: given.slice(at + 1) };
 }
 
 /** The name of jobctl's own command, such as `start`. */

@@ -99,8 +99,9 @@ export function define(command: Command, context: CliContext): void {
     .option("--wait", "wait until the job has ended; exit with 1 if it did not complete");
   addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
   addOutputOption(addFileOptions(command)).action(
-    (type: string | undefined, words: string[], flags: SubmitFlags) => {
+    (type: string | undefined, before: string[], flags: SubmitFlags) => {
       refuseIncomplete(type, flags);
+      const words = [...before, ...(context.words ?? [])];
       return withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags }));
     },
   );
@@ -111,7 +112,10 @@ function refuseIncomplete(
   { file, params, inputJson, output, wait }: SubmitFlags,
 ): void {
   if (type === undefined && file === undefined)
-    throw new WritError("INVALID_ARGUMENT", "no type given; name one, or give a job with --file");
+    throw new WritError(
+      "INVALID_ARGUMENT",
+      "no type given; name one before --, as in `jobctl submit TYPE --exec -- COMMAND`, or give a job with --file",
+    );
   if (file === "-" && (params === "-" || inputJson === "-"))
     throw new WritError("INVALID_ARGUMENT", "--file -: standard input can be read only once");
   if (output !== undefined && !wait)

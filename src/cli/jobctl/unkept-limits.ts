@@ -10,8 +10,11 @@ export function unkeptLimits(asked: LimitFlags, { isolation, worker }: RpcJob): 
   return limits.flatMap((limit) => {
     const why = missing.find(({ part }) => part === limit)?.why;
     if (asked[limit] === undefined || why === undefined) return [];
+    const asWell = `--${limit} ${asked[limit]} was not kept on ${worker}: ${why}`;
+    // A worker says what it has set instead; one of an earlier version only that it has.
+    if (why.includes("; instead ")) return [asWell];
     return applied.includes(`${limit}: rlimit`)
-      ? [`--${limit} was set for each process alone, not for the job as a whole, on ${worker}: ${why}`]
-      : [`--${limit} was not set on ${worker}: ${why}`];
+      ? [`${asWell}; instead it was set for each process alone, and wider`]
+      : [`${asWell}; no limit holds instead`];
   });
 }
