@@ -80,7 +80,7 @@ async function restart(): Promise<number> {
 }
 
 async function sourceOf(writ: Writ): Promise<ListSource> {
-  const { token } = await writ.createToken({ role: "viewer", tenant_id: "default", user_id: "bench-reader" });
+  const { token } = await writ.createToken({ role: "viewer", tenantId: "default", userId: "bench-reader" });
   return { url: hub.url, admin: hub.token, tenant: token };
 }
 

@@ -20,8 +20,8 @@ const writ = Writ.fromEnvironment(process.env);
 const workerId = `example-${process.pid}`;
 const { id: tokenId, token } = await writ.createToken({
   role: "worker",
-  worker_id: workerId,
-  expires_in_sec: 3600,
+  workerId,
+  expiresInSec: 3600,
 });
 const dataDir = await mkdtemp(join(tmpdir(), "writ-example-"));
 

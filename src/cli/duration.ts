@@ -1,11 +1,9 @@
-const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+import { parseUnits, unitMs } from "../core/duration-text.ts";
 
 /** Milliseconds for 90, 90s, 10m or 1h30m; a bare number is seconds. Undefined when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  if (!/^(?:\d{1,9}(?:\.\d{1,3})?(?:ms|[smhd]))+$/.test(text)) return undefined;
-  const parts = [...text.matchAll(/([\d.]+)(ms|[smhd])/g)];
-  return Math.round(parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitMs[unit as "s"], 0));
+  return parseUnits(text);
 }
 
 /** A length of time in at most two units: 340ms, 1.2s, 3m 5s, 2h 10m, 4d 3h. */

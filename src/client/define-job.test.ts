@@ -100,6 +100,75 @@ test("C9: run throws the failed job", async () => {
   });
 });
 
+test("O-24: options have names of one style, and times with units", async () => {
+  const { hub, writ } = await open();
+  const key = { idempotencyKey: "k", maxAttempts: 2, timeoutSec: 30, queueTtlSec: 60 };
+  await writ.submit(add, { a: 1, b: 2 }, { ...key, runAt: "2030-01-31T08:00:00Z" });
+  expect(JSON.parse(hub.seen[0]!.body)).toEqual({
+    type: "add",
+    params: { a: 1, b: 2 },
+    idempotency_key: "k",
+    max_attempts: 2,
+    timeout_sec: 30,
+    queue_ttl_sec: 60,
+    run_at: Date.UTC(2030, 0, 31, 8),
+  });
+  await writ.submit({ type: "add", idempotency_key: "k", delay: "5m" });
+  expect(JSON.parse(hub.seen[1]!.body)).toEqual({ type: "add", idempotency_key: "k", delay_ms: 300_000 });
+  await expect(writ.submit(add, { a: 1, b: 2 }, { delay: "soon" })).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: expect.stringMatching(/^delay: "soon" is not a length of time/),
+  });
+});
+
+test("O-24: a batch of a definition checks and sends all params with the same options", async () => {
+  const hub = await startTinyHub((_, response) =>
+    sendJson(response, 201, {
+      jobs: [1, 2].map((number) => ({ id: jobIdNumber(number), status: "pending" })),
+    }),
+  );
+  const writ = new Writ({ url: hub.url });
+  onTestFinished(async () => {
+    writ.close();
+    await hub[Symbol.asyncDispose]();
+  });
+  await expect(writ.submitBatch(when, [{ day: "2026-11-16" }, { day: "never" }])).rejects.toMatchObject({
+    message: expect.stringMatching(/^params\.day: /),
+  });
+  expect(hub.seen).toEqual([]);
+  expect(
+    await writ.submitBatch(
+      add,
+      [
+        { a: 1, b: 2 },
+        { a: 3, b: 4 },
+      ],
+      { maxAttempts: 2 },
+    ),
+  ).toHaveLength(2);
+  expect(JSON.parse(hub.seen[0]!.body)).toMatchObject({
+    jobs: [
+      { type: "add", params: { a: 1, b: 2 }, max_attempts: 2 },
+      { type: "add", params: { a: 3, b: 4 }, max_attempts: 2 },
+    ],
+  });
+});
+
+test("O-24: result and results are typed by the definition, and go through its schema", async () => {
+  const { writ } = await open({ result: { at: "2026-11-16T12:00:00Z" } });
+  const at = new Date("2026-11-16T12:00:00Z");
+  expect(await writ.result(when, id)).toEqual({ at });
+  for await (const outcome of writ.results(when, [id])) expect(outcome).toMatchObject({ id, result: { at } });
+  type Reads = (writ: Writ) => unknown;
+  const typed = ((client) => client.result(add, id)) satisfies Reads;
+  expectTypeOf(typed).returns.resolves.toEqualTypeOf<{ sum: number }>();
+  const each = ((client) => client.results(add, [id])) satisfies Reads;
+  type Outcome = ReturnType<typeof each> extends AsyncGenerator<infer O> ? O : never;
+  expectTypeOf<Extract<Outcome, { isCompleted: true }>["result"]>().toEqualTypeOf<{ sum: number }>();
+  const untyped = ((client) => client.result(id)) satisfies Reads;
+  expectTypeOf(untyped).returns.resolves.toEqualTypeOf<unknown>();
+});
+
 test("C9: types flow from the definition to submit, run and failures", () => {
   type Run<D> = (writ: Writ, job: D) => unknown;
   const runAdd = ((writ, job) => writ.run(job, { a: 1, b: 2 })) satisfies Run<typeof add>;

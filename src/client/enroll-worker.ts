@@ -36,7 +36,7 @@ export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<
     await writePrivateFile(file, await agentsYaml(older, { ...options, keys, token: options.token }));
     return { workerId: name, file };
   }
-  const { id, token } = await writ.createToken({ role: "worker", worker_id: name });
+  const { id, token } = await writ.createToken({ role: "worker", workerId: name });
   try {
     await writePrivateFile(file, await agentsYaml(older, { ...options, keys, token }));
   } catch (error) {

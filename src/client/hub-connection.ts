@@ -3,10 +3,12 @@ import type { RouteInput } from "../contract/build-request.ts";
 import { callRoute, openRoute } from "../contract/call-route.ts";
 import type { RouteAnswer } from "../contract/read-answer.ts";
 import type { Route } from "../contract/route.ts";
-import { hasCode, WritError } from "../core/errors.ts";
+import { hasCode } from "../core/errors.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { createHttpClient, type HttpClient, type HttpStream } from "../runtime/http-client.ts";
 import type { TransferDeps } from "../transfer/transfer-deps.ts";
+import { atCaller } from "./caller-stack.ts";
+import { clientClosed } from "./client-closed.ts";
 import type { ExchangedToken } from "./exchanged-token.ts";
 import { findHub, type HubTarget } from "./find-hub.ts";
 import type { WritOptions } from "./options.ts";
@@ -89,14 +91,16 @@ export class HubConnection {
   }
 
   async #with<T>(act: (client: HttpClient, headers: Headers) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
+    if (this.#isClosed) throw clientClosed();
     const client = await this.#open();
     const token = await this.#exchangedToken();
     try {
       return await act(client, { ...this.#traceHeaders, ...(token && { authorization: `Bearer ${token}` }) });
     } catch (error) {
+      // What was under way ends with the client, which says nothing about the hub.
+      if (this.#isClosed && hasCode(error, "HUB_UNREACHABLE")) throw clientClosed();
       if (hasCode(error, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
-      throw error;
+      throw atCaller(error);
     }
   }
 

@@ -7,6 +7,7 @@ export type { RpcOptions } from "./find-rpc.ts";
 export type { Fleet } from "./fleet.ts";
 export { JobFailure } from "./job-failure.ts";
 export type { ChangeJobsOptions, ListPage } from "./job-list.ts";
+export type { JobOutcome, JobRef } from "./job-outcomes.ts";
 export type { Jobs, RpcListFilter, RpcListPage, StartInput } from "./jobs.ts";
 export { JobsOverGrpc } from "./jobs-over-grpc.ts";
 export { JobsOverHttp } from "./jobs-over-http.ts";

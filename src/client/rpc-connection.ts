@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { parseGrpcAddresses } from "../runtime/grpc-address.ts";
 import { hubAddressesMax } from "../runtime/hub-address.ts";
 import { HubChoice } from "../runtime/hub-choice.ts";
+import { clientClosed } from "./client-closed.ts";
 import { findRpc, type RpcOptions, type RpcTarget } from "./find-rpc.ts";
 import type { Exchange } from "./grpc-exchange.ts";
 import { rpcError } from "./rpc-errors.ts";
@@ -105,6 +106,8 @@ export class RpcConnection {
   ): WritError {
     if (signal?.aborted && error instanceof ConnectError) throw signal.reason;
     const understood = rpcError(error, current.targets[index]!);
+    // What was under way ends with the client, which says nothing about the hub.
+    if (this.#isClosed && hasCode(understood, "HUB_UNREACHABLE")) throw clientClosed();
     if (!hasCode(understood, "HUB_UNREACHABLE", "SHUTTING_DOWN", "STORE_UNAVAILABLE", "HUB_MOVED"))
       throw understood;
     current.choice.failed(index);
@@ -121,7 +124,7 @@ export class RpcConnection {
 
   /** A hub that comes back may have another port or authority; both are in its home, so they are read again. */
   async #find(): Promise<Current> {
-    if (this.#isClosed) throw new WritError("HUB_UNREACHABLE", "this client has been closed");
+    if (this.#isClosed) throw clientClosed();
     if (this.#current !== undefined && !this.#mayHaveMoved) return this.#current;
     this.#mayHaveMoved = false;
     const before = this.#current;

@@ -17,6 +17,8 @@ import type { EventKind, eventTable, Severity } from "../core/events.ts";
 import type { FailureClass } from "../core/failure.ts";
 import type { JobState } from "../core/job.ts";
 import type { OutputFile } from "../core/output-file.ts";
+import type { StartTime } from "./job-times.ts";
+import type { CamelKeys } from "./wire-names.ts";
 
 export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
 export type { HealthView as Health } from "../contract/probe-routes.ts";
@@ -29,11 +31,16 @@ export type {
 export type { WhyView as Why } from "../contract/why-view.ts";
 export type { JobState } from "../core/job.ts";
 export type { OutputStream } from "../core/output-stream.ts";
+export type { Moment } from "./job-times.ts";
 
-/** A job as a producer describes it. */
-export type JobInput = z.input<typeof jobSubmission>;
-/** The same for a job whose type and params are given by its definition. */
-export type SubmitOptions = Omit<JobInput, "type" | "params" | "run" | "solver_url" | "solver_checksum">;
+/** A job as the hub reads it. */
+export type WireJob = z.input<typeof jobSubmission>;
+/** A job as a producer describes it, with the fields of `POST /jobs`. */
+export type JobInput = Omit<WireJob, "run_at" | "delay_ms"> & StartTime;
+/** The same for a job whose type and params are given by its definition, with names like all other options. */
+export type SubmitOptions = CamelKeys<
+  Omit<JobInput, "type" | "params" | "run" | "solver_url" | "solver_checksum">
+>;
 /** A file in storage. */
 export type StoredFile = OutputFile;
 /** One of `run.inputs`. */
@@ -42,7 +49,7 @@ export type JobInputFile = z.input<typeof inputs>[number];
 export type Artifact = z.infer<typeof artifactList>["files"][number];
 export type Accepted = { id: string; status: JobState };
 
-export type TokenInput = z.input<typeof tokenRequest>;
+export type TokenInput = CamelKeys<z.input<typeof tokenRequest>>;
 export type NewToken = z.infer<typeof tokenAnswer>;
 export type Token = z.infer<typeof tokenView>;
 export type Identity = z.infer<typeof identityView>;
@@ -56,9 +63,9 @@ export type BulkOutcome = z.infer<typeof bulkAnswer>;
 
 export type AuditFilter = {
   event?: EventKind;
-  user_id?: string;
-  tenant_id?: string;
-  job_id?: string;
+  userId?: string;
+  tenantId?: string;
+  jobId?: string;
   severity?: Severity;
   since?: number;
   until?: number;

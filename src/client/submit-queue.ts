@@ -5,7 +5,9 @@ import { batchJobsMax } from "../contract/submit-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { orderedUuids } from "../core/ids.ts";
 import { toJson } from "../core/to-json.ts";
+import { atSite, type CallSite, callSite } from "./caller-stack.ts";
 import type { HubConnection } from "./hub-connection.ts";
+import { wireTimes } from "./job-times.ts";
 import type { Accepted, JobInput } from "./shapes.ts";
 
 // The hub accepts 8 MiB; the rest is room for brackets and commas.
@@ -22,7 +24,14 @@ const waitingBytesMax = 256 * 1024 ** 2;
 // Refusals of a batch that one of its jobs may have caused.
 const spoiledStatuses: readonly unknown[] = [400, 409, 413];
 
-type Waiting = { text: string; bytes: number; resolve(job: Accepted): void; reject(error: unknown): void };
+type Waiting = {
+  text: string;
+  bytes: number;
+  /** Where it was submitted: its error is made elsewhere, for a whole batch. */
+  site: CallSite;
+  resolve(job: Accepted): void;
+  reject(error: unknown): void;
+};
 
 /**
  * Jobs submitted in the same turn of the event loop are sent together, as one batch or two. Each caller still gets only the answer for
@@ -40,6 +49,7 @@ export class SubmitQueue {
   }
 
   submit(job: JobInput): Promise<Accepted> {
+    const site = callSite(this.submit);
     return new Promise((resolve, reject) => {
       const text = jobText(job);
       const bytes = Buffer.byteLength(text);
@@ -49,7 +59,7 @@ export class SubmitQueue {
           "too many jobs are waiting to be sent; await some of them before you submit more",
         );
       }
-      this.#waiting.push({ text, bytes, resolve, reject });
+      this.#waiting.push({ text, bytes, site, resolve, reject });
       this.#waitingBytes += bytes;
       this.#schedule();
     });
@@ -118,7 +128,7 @@ export class SubmitQueue {
       for (const [index, job] of batch.entries()) job.resolve(jobs[index]!);
     } catch (error) {
       if (isSpoiled(error)) return this.#sendEachAlone(batch);
-      for (const job of batch) job.reject(error);
+      for (const job of batch) job.reject(atSite(error, job.site));
     }
   }
 
@@ -135,7 +145,7 @@ export class SubmitQueue {
       const answer = await this.#hub.call(jobRoutes.submitJob, { body: new JsonText(job.text) });
       job.resolve(answer.body);
     } catch (error) {
-      job.reject(error);
+      job.reject(atSite(error, job.site));
     }
   }
 }
@@ -158,7 +168,15 @@ async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<A
  */
 function jobText(job: JobInput): string {
   const isNamed = job.idempotency_key !== undefined || job.job_id !== undefined;
-  return toJson(isNamed ? job : { ...job, job_id: newJobId(Date.now()) });
+  const wire = withTimes(job);
+  return toJson(isNamed ? wire : { ...wire, job_id: newJobId(Date.now()) });
+}
+
+/** Most jobs start as soon as they can. */
+function withTimes(job: JobInput): object {
+  if (job.run_at === undefined && job.delay === undefined) return job;
+  const { run_at, delay, ...rest } = job;
+  return { ...rest, ...wireTimes({ run_at, delay }) };
 }
 
 const newJobId = orderedUuids(randomBytes16);

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { WritError } from "../core/errors.ts";
 import { formatSse } from "../runtime/sse.ts";
+import { JobFailure } from "./job-failure.ts";
 import type { Job, JobState } from "./shapes.ts";
 import { type Answer, jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "./testing/tiny-hub.ts";
 import { Writ } from "./writ.ts";
@@ -90,13 +91,67 @@ test("the event of its end wakes the wait", async () => {
   expect((await waiting).status).toBe("completed");
 });
 
-test("it subscribes before it reads, so an end in between is not missed", async () => {
+test("O-24: waiting for a job that has ended costs one call", async () => {
+  const { hub, writ, states } = await openWithJobs();
+  states.set(id, "completed");
+  expect((await writ.wait(id)).status).toBe("completed");
+  expect(hub.seen.map(({ path }) => path)).toEqual([`/jobs/${id}`]);
+});
+
+test("it reads again after it has subscribed, so an end in between is not missed", async () => {
   const { hub, writ, end } = await openWithJobs();
   const waiting = writ.wait(id);
-  await expect.poll(() => reads(hub.seen)).toBeGreaterThan(0);
-  expect(hub.seen[0]?.path).toBe("/jobs/events");
+  await expect.poll(() => reads(hub.seen)).toBeGreaterThan(1);
+  const paths = hub.seen.map(({ path }) => path);
+  expect(paths.lastIndexOf(`/jobs/${id}`)).toBeGreaterThan(paths.indexOf("/jobs/events"));
   end(id);
   await waiting;
+});
+
+test("O-24: waitAll gives all jobs in the order in which they were named", async () => {
+  const { writ, states } = await openWithJobs();
+  const ids = [1, 2, 3].map(jobIdNumber);
+  for (const [index, each] of ids.entries()) states.set(each, index === 1 ? "failed" : "completed");
+  const ended = await writ.waitAll([ids[0]!, { id: ids[1]! }, ids[2]!]);
+  expect(ended.map(({ id: of, status }) => [of, status])).toEqual([
+    [ids[0], "completed"],
+    [ids[1], "failed"],
+    [ids[2], "completed"],
+  ]);
+  expect(await writ.waitAll([])).toEqual([]);
+});
+
+test("O-24: results gives each job when it ends, and ends its waits with its reader", async () => {
+  const { writ, end, streams } = await openWithJobs();
+  const ids = [1, 2, 3].map(jobIdNumber);
+  const outcomes = writ.results(ids);
+  const first = outcomes.next();
+  await expect.poll(() => streams.size).toBe(3);
+  end(ids[2]!);
+  expect((await first).value).toMatchObject({ id: ids[2], isCompleted: true });
+  end(ids[0]!, "failed");
+  const { value } = await outcomes.next();
+  expect(value).toMatchObject({ id: ids[0], isCompleted: false });
+  expect(value.error).toBeInstanceOf(JobFailure);
+  await outcomes.return(undefined);
+  await expect.poll(() => streams.size).toBe(0);
+});
+
+test("O-24: one wait of many that is refused ends the others", async () => {
+  const { writ, states } = await openWithJobs();
+  states.set(jobIdNumber(1), "completed");
+  await expect(writ.waitAll([jobIdNumber(1), jobIdNumber(2)], { timeoutMs: 20 })).rejects.toMatchObject({
+    code: "TIMED_OUT",
+    message: expect.stringContaining("within 20 ms"),
+  });
+});
+
+test("O-24: a time limit that is none is refused with its unit", async () => {
+  const { writ } = await openWithJobs();
+  await expect(writ.wait(id, { timeoutMs: "5m" as never })).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: 'timeoutMs: "5m" is not a number of milliseconds',
+  });
 });
 
 test("without events it polls", async () => {

@@ -1,9 +1,10 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
-import { WritError } from "../core/errors.ts";
+import { invalidArgument, WritError } from "../core/errors.ts";
 import { isEnded } from "../core/job.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
+import { atCaller } from "./caller-stack.ts";
 import { openDeadline } from "./deadline.ts";
 import { EndFeed } from "./end-feed.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -20,7 +21,11 @@ export type WaitOptions = {
   onTrouble?: ((error: unknown) => void) | undefined;
 };
 /** By default until the job has ended. */
-type Until = { isDone?: (job: JobView) => boolean };
+type Until = {
+  isDone?: (job: JobView) => boolean;
+  /** It was accepted just now and is hardly over yet: it is not read before its events are followed. */
+  isNew?: boolean;
+};
 
 const waitMsMax = 86_400_000;
 // A few waits have a stream each, which carries only their job; many share one that carries all.
@@ -44,15 +49,22 @@ export class JobWaits {
     jobId: string,
     { signal, timeoutMs = waitMsMax, ...told }: WaitOptions & Until,
   ): Promise<JobView> {
+    refuseWrongTime(timeoutMs);
     const deadline = openDeadline(this.#hub.clock, {
       signal,
       timeout: { ms: timeoutMs, error: () => timedOut(jobId, timeoutMs) },
     });
     const isOwn = this.#ownFeeds < ownFeedsMax;
     if (isOwn) this.#ownFeeds++;
+    const { isNew = false, ...rest } = told;
+    const waiting = { ...rest, signal: deadline.signal };
     try {
+      // A job that has ended costs this one call. The stream of many waits is open already, or opened once for them.
+      const job = isOwn && !isNew ? await readIfDone(this.#hub, jobId, waiting) : null;
       const feed = isOwn ? new EndFeed(this.#hub, jobId) : this.#shared;
-      return await waitOnFeed(this.#hub, jobId, { feed, signal: deadline.signal, ...told });
+      return job ?? (await waitOnFeed(this.#hub, jobId, { ...waiting, feed }));
+    } catch (error) {
+      throw atCaller(error);
     } finally {
       if (isOwn) this.#ownFeeds--;
       deadline.release();
@@ -60,9 +72,31 @@ export class JobWaits {
   }
 }
 
+/** The time limit, in a sentence with its unit. */
+function refuseWrongTime(timeoutMs: unknown): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
+  const found = typeof timeoutMs === "number" ? String(timeoutMs) : JSON.stringify(timeoutMs);
+  throw invalidArgument({ path: "timeoutMs", message: `${found} is not a number of milliseconds` });
+}
+
 function timedOut(jobId: string, timeoutMs: number): WritError {
   const message = `job ${jobId} has not ended within ${timeoutMs} ms; it continues`;
   return new WritError("TIMED_OUT", message, { job_id: jobId });
+}
+
+function hasEnded({ status }: JobView): boolean {
+  return isEnded(status);
+}
+
+/** The job if it is as the caller wants it; null if it has to be waited for. */
+async function readIfDone(
+  hub: HubConnection,
+  jobId: string,
+  { signal, isDone = hasEnded }: { signal: AbortSignal } & Pick<Until, "isDone">,
+): Promise<JobView | null> {
+  signal.throwIfAborted();
+  const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
+  return isDone(job) ? job : null;
 }
 
 async function waitOnFeed(
@@ -73,7 +107,7 @@ async function waitOnFeed(
     signal,
     onEvent,
     onTrouble,
-    isDone = ({ status }) => isEnded(status),
+    isDone = hasEnded,
   }: Omit<WaitOptions, "timeoutMs"> & Until & { feed: EndFeed; signal: AbortSignal },
 ): Promise<JobView> {
   const { clock, random } = hub;

@@ -1,4 +1,6 @@
+import type { z } from "zod";
 import { adminRoutes } from "../contract/admin-routes.ts";
+import type { tokenRequest } from "../contract/admin-shapes.ts";
 import { auditRoutes } from "../contract/audit-routes.ts";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
@@ -10,6 +12,7 @@ import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
 import { HubConnection } from "./hub-connection.ts";
 import { JobFailure } from "./job-failure.ts";
 import { type ChangeJobsOptions, changeJobs, type ListPage, listJobsPage } from "./job-list.ts";
+import { type JobOutcome, type JobRef, outcomes, waitAll } from "./job-outcomes.ts";
 import { resultOf } from "./job-result.ts";
 import { optionsFromEnvironment, type WritOptions } from "./options.ts";
 import type {
@@ -38,6 +41,7 @@ import type {
 import { type StreamOutputOptions, streamOutput } from "./stream-output.ts";
 import { SubmitQueue, submitBatch } from "./submit-queue.ts";
 import { JobWaits, type WaitOptions } from "./wait-job.ts";
+import { wireNames } from "./wire-names.ts";
 
 /** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
 export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
@@ -96,15 +100,26 @@ export class Writ {
     params: NoInfer<In>,
     { submit, ...wait }: RunOptions = {},
   ): Promise<Out> {
-    const { id } = await this.submit(job, params, submit);
-    const ended = await this.wait(id, wait);
+    const { id, status } = await this.submit(job, params, submit);
+    const ended = await this.#waits.wait(id, { ...wait, isNew: status === "pending" });
     if (ended.status !== "completed") throw new JobFailure(ended);
     return checkValue(job.result, resultOf(ended), "result");
   }
 
-  /** Submits up to 1000 jobs: all are accepted, or none. */
-  submitBatch(jobs: readonly JobInput[]): Promise<Accepted[]> {
-    return submitBatch(this.#hub, jobs);
+  /** Submits up to 1000 jobs, or a job of one definition for each of the params: all are accepted, or none. */
+  submitBatch(jobs: readonly JobInput[]): Promise<Accepted[]>;
+  submitBatch<In, Out, Params, Returned>(
+    job: JobDefinition<In, Out, Params, Returned>,
+    params: readonly NoInfer<In>[],
+    options?: SubmitOptions,
+  ): Promise<Accepted[]>;
+  async submitBatch(
+    jobs: readonly JobInput[] | JobDefinition<unknown, unknown>,
+    params: readonly unknown[] = [],
+    options: SubmitOptions = {},
+  ): Promise<Accepted[]> {
+    if (isList(jobs)) return submitBatch(this.#hub, jobs);
+    return submitBatch(this.#hub, await Promise.all(params.map((each) => describe(jobs, each, options))));
   }
 
   async get(id: string): Promise<Job> {
@@ -154,14 +169,39 @@ export class Writ {
     return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body;
   }
 
-  /** The result of a completed job. For any other job it is refused with STATE_CONFLICT. */
-  async result(id: string): Promise<unknown> {
-    return resultOf(await this.get(id));
+  /** The result of a completed job, typed by its definition. For any other job it is refused with STATE_CONFLICT. */
+  result(id: string): Promise<unknown>;
+  result<In, Out, Params, Returned>(job: JobDefinition<In, Out, Params, Returned>, id: string): Promise<Out>;
+  async result(job: string | JobDefinition<unknown, unknown>, id?: string): Promise<unknown> {
+    if (typeof job === "string") return resultOf(await this.get(job));
+    return checkValue(job.result, resultOf(await this.get(id!)), "result");
   }
 
   /** Resolves with the job once it has ended, successfully or not. */
   wait(id: string, options: WaitOptions = {}): Promise<Job> {
     return this.#waits.wait(id, options);
+  }
+
+  /** Resolves with all jobs, in this order, once the last has ended. Jobs are ids, or what `submit` has answered. */
+  waitAll(jobs: readonly JobRef[], options: WaitOptions = {}): Promise<Job[]> {
+    return waitAll(this.#waits, jobs, options);
+  }
+
+  /** The outcome of each job as soon as it has ended, with its result typed by the definition if there is one. */
+  results(jobs: readonly JobRef[], options?: WaitOptions): AsyncGenerator<JobOutcome<unknown>>;
+  results<In, Out, Params, Returned>(
+    job: JobDefinition<In, Out, Params, Returned>,
+    jobs: readonly JobRef[],
+    options?: WaitOptions,
+  ): AsyncGenerator<JobOutcome<Out>>;
+  results(
+    ...given:
+      | [readonly JobRef[], WaitOptions?]
+      | [JobDefinition<unknown, unknown>, readonly JobRef[], WaitOptions?]
+  ): AsyncGenerator<JobOutcome<unknown>> {
+    const [first, second, third] = given;
+    if (isList(first)) return outcomes(this.#waits, first, { ...(second as WaitOptions | undefined) });
+    return outcomes(this.#waits, second as readonly JobRef[], { ...third, definition: first });
   }
 
   /** The live events of jobs, until the signal or the reader ends it. */
@@ -198,7 +238,8 @@ export class Writ {
 
   /** The secret of the new token is only in this response. */
   async createToken(token: TokenInput): Promise<NewToken> {
-    return (await this.#hub.call(adminRoutes.createToken, { body: token })).body;
+    const body = wireNames(token) as z.input<typeof tokenRequest>;
+    return (await this.#hub.call(adminRoutes.createToken, { body })).body;
   }
 
   /** A code that logs a browser in as this client, once and within a minute. */
@@ -211,8 +252,8 @@ export class Writ {
   }
 
   /** Exchanges this client's own token for a new one; the old one is no longer valid. */
-  async refreshToken(options: { expires_in_sec?: number } = {}): Promise<NewToken> {
-    return (await this.#hub.call(adminRoutes.refreshToken, { body: options })).body;
+  async refreshToken(options: { expiresInSec?: number | undefined } = {}): Promise<NewToken> {
+    return (await this.#hub.call(adminRoutes.refreshToken, { body: wireNames(options) })).body;
   }
 
   async revokeToken(id: string): Promise<void> {
@@ -225,8 +266,10 @@ export class Writ {
   }
 
   /** Creates a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
-  async rotateKeys(options: { emergency?: boolean; notice_sec?: number } = {}): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.rotateKeys, { body: options })).body;
+  async rotateKeys(
+    options: { emergency?: boolean | undefined; noticeSec?: number | undefined } = {},
+  ): Promise<SigningKey> {
+    return (await this.#hub.call(adminRoutes.rotateKeys, { body: wireNames(options) })).body;
   }
 
   /** Revokes a replaced key; with `now`, every lease that it signed is void too. */
@@ -243,7 +286,7 @@ export class Writ {
   async *audit(filter: AuditFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<AuditRecord> {
     let cursor: number | undefined;
     do {
-      const query = { ...filter, limit: pageSize, cursor };
+      const query = { ...wireNames(filter), limit: pageSize, cursor };
       const { body, header } = await this.#hub.call(auditRoutes.searchAudit, { query });
       yield* body;
       const next = header("x-next-cursor");
@@ -300,16 +343,29 @@ export class Writ {
   }
 
   async #submitDefined(
-    { type, params: schema }: JobDefinition<unknown, unknown>,
+    job: JobDefinition<unknown, unknown>,
     params?: unknown,
     options: SubmitOptions = {},
   ): Promise<Accepted> {
-    await checkValue(schema, params, "params");
-    return this.#queue.submit({ ...options, type, params } as JobInput);
+    return this.#queue.submit(await describe(job, params, options));
   }
 
   /** Closes the idle connections; later calls are refused. */
   close(): void {
     this.#hub.close();
   }
+}
+
+/** A job of a definition as the hub reads it; params that do not fit its schema are refused. */
+async function describe(
+  { type, params: schema }: JobDefinition<unknown, unknown>,
+  params: unknown,
+  options: SubmitOptions,
+): Promise<JobInput> {
+  await checkValue(schema, params, "params");
+  return { ...wireNames(options), type, params } as JobInput;
+}
+
+function isList<T>(given: readonly T[] | object): given is readonly T[] {
+  return Array.isArray(given);
 }

@@ -63,8 +63,8 @@ export function text(min: number, max: number) {
     .overwrite((given) => given.replaceAll("\0", "\uFFFD"));
 }
 
-export function integer(min: number, max: number) {
-  const allowed = `must be a whole number from ${min} to ${max}`;
+export function integer(min: number, max: number, unit?: string) {
+  const allowed = `must be a whole number${unit === undefined ? "" : ` of ${unit}`} from ${min} to ${max}`;
   return z.int(allowed).min(min, allowed).max(max, allowed);
 }
 
@@ -109,7 +109,7 @@ export function known<const T extends string>(values: readonly T[]): z.ZodType<T
   return z.string().meta({ examples: [...values] }) as unknown as z.ZodType<T, T>;
 }
 
-export const timeMs = integer(0, timeMsMax);
+export const timeMs = integer(0, timeMsMax, "milliseconds since the epoch");
 
 export function pattern(regex: RegExp, allowed: string) {
   return z.string(`must be text: ${allowed}`).regex(regex, `must be ${allowed}`);

@@ -26,16 +26,22 @@ const priorityOrDefault = z
   .max(10, priorityAllowed)
   .transform((given) => (given === 0 ? undefined : given));
 
+/** A year: whatever is to run later has a date. */
+const delayMsMax = 366 * 86_400_000;
+
 /** What a producer sends: a document without the fields that only the hub decides, and with a few alternative spellings. */
 const submissionFields = jobDocument
   .omit({ tenant_id: true, user_id: true, created_at_ts: true, status: true })
   .partial(filledIn)
   .extend({
     priority: priorityOrDefault.optional(),
-    max_runtime_ms: integer(1, timeoutSecMax * 1000).optional(),
+    max_runtime_ms: integer(1, timeoutSecMax * 1000, "milliseconds").optional(),
     solver_url: text(1, 4096).optional(),
     solver_checksum: sha256Text.optional(),
     run_at: timeMs.optional(),
+    delay_ms: integer(0, delayMsMax, "milliseconds").optional().meta({
+      description: "Do not start before this long after the job was accepted; instead of run_at",
+    }),
   });
 type SubmissionFields = z.infer<typeof submissionFields>;
 
@@ -92,6 +98,9 @@ function typeProblems(job: SubmissionFields): Problem[] {
 function timeProblems(job: SubmissionFields): Problem[] {
   if (job.timeout_sec !== undefined && job.max_runtime_ms !== undefined) {
     return [{ path: "max_runtime_ms", message: "give timeout_sec or max_runtime_ms, not both" }];
+  }
+  if (job.run_at !== undefined && job.delay_ms !== undefined) {
+    return [{ path: "delay_ms", message: "give run_at or delay_ms, not both" }];
   }
   const rules = rulesOf(kindOf(job));
   const isAllowed = (sec: number): boolean => sec <= rules.timeoutSecMax && (sec > 0 || rules.canRunForever);

@@ -58,6 +58,7 @@ export const errorTable = {
   // raised only on the caller's own machine
   CONFIG_INVALID: { http: 500, grpc: "INTERNAL", exit: 2, retryable: false },
   HUB_UNREACHABLE: { http: 503, grpc: "UNAVAILABLE", exit: 6, retryable: true },
+  CLIENT_CLOSED: { http: 500, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   OUTCOME_UNKNOWN: { http: 504, grpc: "UNKNOWN", exit: 6, retryable: false },
   HTTP_ERROR: { http: 502, grpc: "UNKNOWN", exit: 1, retryable: false },
   TIMED_OUT: { http: 504, grpc: "DEADLINE_EXCEEDED", exit: 1, retryable: false },

@@ -1,3 +1,4 @@
+export { type ErrorCode, WritError } from "../core/errors.ts";
 export type { LimitsText } from "../core/limits.ts";
 export type { OutputStream } from "../core/output-stream.ts";
 export {

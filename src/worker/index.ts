@@ -12,6 +12,7 @@ import { type RunningWorker, startWorker } from "./start.ts";
 import { typedHandler } from "./typed-handler.ts";
 
 export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
+export { type ErrorCode, WritError } from "../core/errors.ts";
 export { Final } from "../runners/final.ts";
 export type { HandlerContext, HandlerFunction, HandlerJob } from "../runners/handler.ts";
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { Files } from "../../src/client/files.ts";
 import { Fleet } from "../../src/client/fleet.ts";
 import { JobsOverGrpc, Writ } from "../../src/client/index.ts";
+import { WritError } from "../../src/core/errors.ts";
 import { Worker } from "../../src/worker/index.ts";
 import { readText } from "./page.ts";
 
@@ -79,3 +80,11 @@ function fieldsOf(text: string, type: string): string[] {
   const body = new RegExp(`type ${type}\\b[^{]*\\{\n([\\s\\S]*?)\n\\};?`).exec(text)?.[1] ?? "";
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(]/gm)].map((match) => match[1]!);
 }
+
+test.each(["client", "worker", "sandbox", "registry"])(
+  "O-24: writ/%s exports the WritError that it throws",
+  async (room) => {
+    const entry = (await import(`../../src/${room}/index.ts`)) as { WritError?: unknown };
+    expect(entry.WritError).toBe(WritError);
+  },
+);

@@ -38,7 +38,15 @@ describe.each(withJson)("the body of %s", (name) => {
     refusedCall(name, example, { body, headers });
 
   test("is tried with every field that it can have", () => {
-    const never = ["max_runtime_ms", "solver_url", "solver_checksum", "provider", "model", "repo_root"];
+    const never = [
+      "max_runtime_ms",
+      "delay_ms",
+      "solver_url",
+      "solver_checksum",
+      "provider",
+      "model",
+      "repo_root",
+    ];
     // A bulk change has either ids or a filter, a login either a token or a code, a command either its input or its place.
     const exempt = [...never, "allowed_paths", "job_id", "filter", "code", "stdin"];
     const unused = topFieldsOf(shape).filter((field) => !(field in (example.body as object)));
@@ -190,6 +198,7 @@ test.each([
   ["timeout_sec", [-1, 1.5, "600", 604_801, null]],
   ["priority", [-1, 11, 5.5, "5"]],
   ["max_attempts", [0, 101]],
+  ["delay_ms", [-1, 0.5, 1e12]],
   ["run_at", [-1, 8_640_000_000_000_001, 2 ** 53]],
   ["type", ["", "a b", "a/b", "a".repeat(101), "é"]],
 ])("a job with a bad %s is refused", async (field, values) => {

@@ -197,7 +197,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   reportProgress: async (world) => fenced(world, { progress: 50, detail: "half" }),
   reportStopped: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
-    await hub.must("POST", `/jobs/${id}/cancel`, { token: tokens.alice });
+    await hub.must("DELETE", `/jobs/${id}`, { token: tokens.alice });
     return { token: tokens.worker, params: { id }, body: { ...fence, exit_code: 143 } };
   },
   issueJobToken: async ({ hub, tokens }) => {

@@ -367,7 +367,7 @@ test("the worker in plain sh runs a job that verifies, and refuses a claim that 
   expect(whole).toMatch(/\{"status":"completed"\}$/);
 
   // A worker may not submit. The answer goes into a file, and its reason must be seen all the same.
-  const { token } = await producer.createToken({ role: "worker", worker_id: "shell-1" });
+  const { token } = await producer.createToken({ role: "worker", workerId: "shell-1" });
   const refused = spawnSync("sh", ["-c", claim], { ...options, env: { ...options.env, WRIT_TOKEN: token } });
   expect([refused.status, String(refused.stderr)]).toEqual([1, expect.stringContaining("PERMISSION_DENIED")]);
 });

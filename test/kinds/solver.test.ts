@@ -100,7 +100,7 @@ describe("a solver that is published as it should be", () => {
 
   test("belongs to its tenant: another one downloads its own", async () => {
     const solver = server.publish("/tenants", padded("tenants", 500));
-    const { token } = await stage.writ.createToken({ role: "user", tenant_id: "other", user_id: "olga" });
+    const { token } = await stage.writ.createToken({ role: "user", tenantId: "other", userId: "olga" });
     const other = new Writ({ url: stage.hub.url, token });
     expect(await stage.solve(solver)).toMatchObject({ status: "completed" });
     expect(await stage.solve(solver, other)).toMatchObject({ status: "completed", tenant_id: "other" });

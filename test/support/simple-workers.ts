@@ -60,7 +60,7 @@ export function describeSimpleWorkers(isOver: () => boolean): void {
     async function startProgram({ name, words }: (typeof programs)[number]) {
       const admin = new Writ({ url: hub.url, token: hub.token });
       const token = async (role: "user" | "worker") =>
-        (await admin.createToken({ role, tenant_id: name, user_id: name })).token;
+        (await admin.createToken({ role, tenantId: name, userId: name })).token;
       const env = { PATH: process.env["PATH"], WRIT_HUB_URL: hub.url, BEAT_SEC: "1" };
       const [program = "", ...args] = [...words, "sh", join(dir, "work.sh")];
       const options = { env: { ...env, WRIT_TOKEN: await token("worker") }, stdio: "ignore" as const };

@@ -48,7 +48,7 @@ async function search(
 ): Promise<void> {
   const { event, user, tenant, severity, since, until, limit, all = false } = flags;
   const jobId = flags.job === undefined ? undefined : await resolveJob(writ, flags.job);
-  const filter = { event, user_id: user, tenant_id: tenant, job_id: jobId, severity, since, until };
+  const filter = { event, userId: user, tenantId: tenant, jobId, severity, since, until };
   const pageSize = all ? pageRecords : Math.min(limit, pageRecords);
   const signal = context.stops.requested;
   const table = new Table(columns, tableWidth(context.stdout));

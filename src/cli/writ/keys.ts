@@ -43,7 +43,7 @@ function defineRotate(command: Command, context: CliContext): void {
     .action(({ emergency, notice }: { emergency?: boolean; notice?: number }) =>
       withWrit(context, command, async (writ) => {
         const notice_sec = notice === undefined ? undefined : Math.ceil(notice / 1000);
-        const made = await writ.rotateKeys({ emergency, notice_sec });
+        const made = await writ.rotateKeys({ emergency, noticeSec: notice_sec });
         const next = emergency === true && !notice_sec ? afterEmergency : "";
         print(context, command, made, ({ key_id }) => `${key_id} is the new signing key\n${next}`);
       }),

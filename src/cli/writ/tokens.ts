@@ -42,10 +42,10 @@ function defineIssue(command: Command, context: CliContext): void {
       withWrit(context, command, async (writ) => {
         const made = await writ.createToken({
           role,
-          tenant_id: tenant,
-          user_id: user,
-          worker_id: worker,
-          expires_in_sec: expires === undefined ? undefined : Math.ceil(expires / 1000),
+          tenantId: tenant,
+          userId: user,
+          workerId: worker,
+          expiresInSec: expires === undefined ? undefined : Math.ceil(expires / 1000),
         });
         print(context, command, made, ({ token }) => `${token}\n`);
       }),
@@ -80,7 +80,7 @@ function defineRefresh(command: Command, context: CliContext): void {
       }
       await withWrit(context, command, async (writ) => {
         const expires_in_sec = expires === undefined ? undefined : Math.ceil(expires / 1000);
-        const made = await writ.refreshToken({ expires_in_sec });
+        const made = await writ.refreshToken({ expiresInSec: expires_in_sec });
         if (credential.kind !== "home") return print(context, command, made, ({ token }) => `${token}\n`);
         // It was the home's own token: every command here would fail with the old one.
         const file = join(home, "admin.token");

@@ -40,6 +40,14 @@ test.each([
   expect(job.requestHash).toBe(sha256Hex(canonicalize(submission as unknown as JsonValue)));
 });
 
+test("O-24: a delay counts from the hub's clock, and the same submission again is the same request", () => {
+  const submission = arrived('{"type":"a","delay_ms":300000,"idempotency_key":"k"}');
+  const first = buildDocument(submission, author, { jobId, nowMs: 1_000 });
+  const again = buildDocument(submission, author, { jobId, nowMs: 2_000 });
+  expect([first.runAt, again.runAt]).toEqual([301_000, 302_000]);
+  expect(again.requestHash).toBe(first.requestHash);
+});
+
 test("a job without a name has no request to compare with", () => {
   expect(buildDocument(arrived('{"type":"a"}'), author, { jobId, nowMs: 1_000 }).requestHash).toBeNull();
 });

@@ -46,7 +46,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     timeoutSec: document.timeout_sec,
     queueTtlSec: submission.queue_ttl_sec ?? null,
     createdAt: made.nowMs,
-    runAt: Math.max(made.nowMs, submission.run_at ?? 0),
+    runAt: Math.max(made.nowMs, submission.run_at ?? made.nowMs + (submission.delay_ms ?? 0)),
   };
 }
 
